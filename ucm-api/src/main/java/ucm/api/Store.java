@@ -1,0 +1,201 @@
+package ucm.api;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps KV-cache blocks, or moves them on to a store that does.
+ *
+ * <p>A store is one stage of a pipeline. The stage in front of it (or the engine, for the first
+ * stage) calls it; the stage behind it, if any, is its <em>backend</em> ({@link
+ * StoreContext#backend()}).
+ *
+ * <p>An implementation <strong>must</strong>
+ *
+ * <ul>
+ *   <li>be public, carry {@link StoreName}, and have a public constructor without parameters that
+ *       does nothing;
+ *   <li>live through {@code configure}, {@code open}, use, {@code close} in this order and answer
+ *       the wrong order with {@link IllegalStateException} ({@link StoreLife} does this);
+ *   <li>never serve a wrong byte: a block that is incomplete, damaged or of another layout is a miss.
+ *       A miss is always allowed, a wrong hit never;
+ *   <li>not touch the memory of a transfer once its task is terminal, whatever the outcome;
+ *   <li>accept calls from any number of threads at once between {@code open} and {@code close};
+ *   <li>leave nothing of a failed load or dump that later answers as a hit.
+ * </ul>
+ *
+ * <p>It <strong>should</strong> bound all of its queues and refuse with {@link QueueFullException}
+ * when one is full, name its threads {@code ucm-<stage>-<role>-<n>}, and sleep when there is nothing
+ * to do.
+ *
+ * <p>What is not promised: a block once stored may disappear at any time (it was evicted, or somebody
+ * else removed it), so an answer of a look-up is a hint about the near future and a load may still
+ * miss. Nothing is said about the order in which shards of a transfer are moved.
+ */
+public interface Store extends AutoCloseable {
+
+  /**
+   * The name this store goes by in pipeline strings.
+   *
+   * @return the value of {@link StoreName}
+   * @throws IllegalStateException when the class carries no such annotation
+   */
+  default String name() {
+    StoreName name = getClass().getAnnotation(StoreName.class);
+    if (name == null) {
+      throw new IllegalStateException(
+          getClass().getName() + " has no @StoreName, so it has no name: add the annotation");
+    }
+    return name.value();
+  }
+
+  /**
+   * Whether this store keeps the bytes of blocks. One that keeps metadata only, to count hits, says
+   * no: its loads end well and move nothing, so nobody may use the memory afterwards, and no stage
+   * that hands bytes on may stand in front of it.
+   */
+  default boolean keepsBytes() {
+    return true;
+  }
+
+  /**
+   * The configuration keys this store reads. May be called in any state, also before {@code
+   * configure}; has no side effect. Keys of {@link CommonKeys} that the store reads are part of the
+   * list.
+   */
+  List<ConfigKey<?>> configKeys();
+
+  /**
+   * Parses and checks the configuration, and does nothing else: no file, thread or memory is touched.
+   * Faults are recorded in {@code config} ({@link StoreConfig#reject}) rather than thrown, so that
+   * the user sees all of them at once. A store whose configuration has an error is not opened.
+   *
+   * @throws IllegalStateException when called twice or after {@code open}
+   */
+  void configure(StoreConfig config);
+
+  /**
+   * Acquires what the store needs. The backend is open already. May block. When it throws, it has
+   * released what it had acquired, and the store is closed.
+   *
+   * @throws StoreException when the store cannot work, with what was asked, what was found, where and
+   *     what to do
+   * @throws IllegalStateException when not configured, or opened before
+   */
+  void open(StoreContext context);
+
+  /**
+   * Says which blocks are here, or in a stage behind, whole and ready to be loaded.
+   *
+   * <p>Blocks at most for as long as the medium takes to answer, bounded by {@code timeout_ms}; what
+   * did not answer in time counts as absent. Never throws because of an I/O fault: a store that is
+   * down answers that it has nothing.
+   *
+   * @param ids any ids, in any order, repetitions allowed
+   * @return a fresh set that the caller owns; bit i is set when block i is present with all its
+   *     shards
+   * @throws StoreClosedException when the store is closed
+   */
+  BitSet lookup(BlockIds ids);
+
+  /**
+   * Says how far an unbroken run of present blocks reaches from the first one. The question an engine
+   * asks for a prompt; an implementation should stop at the first miss.
+   *
+   * @param ids the ids of one prompt, root first
+   * @return the index (inclusive) of the last block of the run, or -1 when the first is absent or
+   *     {@code ids} is empty
+   * @throws StoreClosedException when the store is closed
+   */
+  int lookupPrefix(BlockIds ids);
+
+  /**
+   * Hints that these blocks will be loaded soon. Never blocks, may be ignored, has no result.
+   *
+   * @throws StoreClosedException when the store is closed
+   */
+  void prefetch(BlockIds ids);
+
+  /**
+   * Starts to move shards from the store into memory. Returns at once.
+   *
+   * <p>A shard that is not there any more, or is damaged, ends as {@link ShardOutcome#MISSING} or
+   * {@link ShardOutcome#CORRUPT}; that is no fault of the store. The bytes of a shard that did not
+   * end as {@link ShardOutcome#OK} are undefined. A transfer of no shards is terminal at once.
+   *
+   * @param transfer what goes where; the caller keeps its memory alive until the task is terminal
+   * @throws QueueFullException when the store has as much to do as its bounds allow; nothing was
+   *     started
+   * @throws StoreException when the transfer does not fit the store's layout, or the store has the
+   *     scheduler role ({@code device_id: -1}) and moves no data
+   * @throws StoreClosedException when the store is closed
+   */
+  Task load(Transfer transfer);
+
+  /**
+   * Starts to move shards from memory into the store. Returns at once.
+   *
+   * <p>Shards of one block may come in several transfers and in any order; the block becomes visible
+   * to look-ups only when all its shards are there. Dumping a block that is already there moves
+   * nothing and succeeds. Blocks of one prompt should be named root first.
+   *
+   * <p>The task is terminal when the bytes have <em>left the memory</em>, which the caller may then
+   * reuse. Whether a block has become <em>durable</em> is another question, asked of {@link #flush}
+   * and {@link #durable}.
+   *
+   * @param transfer what comes from where; the caller keeps its memory alive, and does not write to
+   *     it, until the task is terminal
+   * @throws QueueFullException when the store has as much to do as its bounds allow; nothing was
+   *     started
+   * @throws StoreException as for {@link #load}
+   * @throws StoreClosedException when the store is closed
+   */
+  Task dump(Transfer transfer);
+
+  /**
+   * Waits until every dump accepted before this call has become durable in the last stage or has
+   * failed.
+   *
+   * <p>Durable means what the last stage is configured for ({@code durability}); a store that keeps
+   * blocks in memory only has nothing that can become durable, and says so in its documentation. A
+   * block of which some shards were never dumped is reported as pending until its store gives it up.
+   *
+   * @param timeout how long to wait at the most; zero asks without waiting
+   * @return what is still pending and what has failed since the last flush; failures are reported
+   *     once
+   * @throws InterruptedException when the thread is interrupted while waiting
+   * @throws StoreClosedException when the store is closed
+   */
+  FlushResult flush(Duration timeout) throws InterruptedException;
+
+  /**
+   * Says which blocks are durable in the last stage.
+   *
+   * @return a fresh set that the caller owns; bit i is set when block i would be found after a
+   *     restart of this process
+   * @throws StoreClosedException when the store is closed
+   */
+  BitSet durable(BlockIds ids);
+
+  /**
+   * Offers memory to the stage in front, so that bytes need not be copied twice (a registered
+   * segment, the iov of a user-space file system). Called by that stage while it opens, at most once.
+   *
+   * @param byteSize how much the stage in front wants
+   * @return a region of at least that size, page-aligned, owned by this store and alive until it is
+   *     closed; or null when this store has none to offer, and the stage in front brings its own
+   */
+  default @Nullable MemoryRegion offerMemory(long byteSize) {
+    return null;
+  }
+
+  /**
+   * Ends what is under way, within the store's deadline, and releases everything. Waits for background
+   * writes; logs what it had to drop. Idempotent; a second caller waits for the first. The store in
+   * front is closed already, the backend is still open, and whoever opened it closes it.
+   */
+  @Override
+  void close();
+}

@@ -1,0 +1,26 @@
+package ucm.api;
+
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** What a store is given when it opens. */
+public interface StoreContext {
+
+  /** The stage behind, open; null for the last stage. */
+  @Nullable Store backend();
+
+  /** Where the store counts what it does. */
+  default StoreMetrics metrics() {
+    return StoreMetrics.NONE;
+  }
+
+  /** The clock for deadlines and ages, in nanoseconds from an arbitrary start; monotonic. */
+  default LongSupplier nanoClock() {
+    return System::nanoTime;
+  }
+
+  /** A context with a backend, or null, and the defaults otherwise. */
+  static StoreContext of(@Nullable Store backend) {
+    return () -> backend;
+  }
+}

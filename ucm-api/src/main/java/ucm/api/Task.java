@@ -1,0 +1,44 @@
+package ucm.api;
+
+import java.time.Duration;
+
+/**
+ * A load or dump under way. Thread-safe.
+ *
+ * <p>A task is <em>terminal</em> when every shard has ended, well or badly; it then stays so, and the
+ * store does not touch the transfer's memory any more. At its deadline ({@code timeout_ms}) a store
+ * starts nothing more for a task and ends what it can; a task whose I/O the operating system will not
+ * give back (a hung file system) stays open until it does, which {@link #await} reports.
+ */
+public interface Task {
+
+  /** A number that names the task in logs; unique within its store. */
+  long id();
+
+  /** Whether the task is terminal. Never blocks. */
+  boolean check();
+
+  /**
+   * Waits until the task is terminal.
+   *
+   * @param timeout how long at the most
+   * @return how it ended; failed shards are a result, not an exception
+   * @throws StoreTimeoutException when it is not terminal in time; the task goes on, and its memory is
+   *     still in use
+   * @throws InterruptedException when the thread is interrupted while waiting
+   */
+  TransferResult await(Duration timeout) throws InterruptedException;
+
+  /**
+   * How it ended.
+   *
+   * @throws IllegalStateException when the task is not terminal
+   */
+  TransferResult result();
+
+  /**
+   * Runs an action once when the task is terminal: on the thread that ended the last shard, or at once
+   * on this one if it is terminal already. The action must not block and must not throw.
+   */
+  void whenTerminal(Runnable action);
+}
