@@ -1,0 +1,140 @@
+package ucm.lite;
+
+import java.util.Arrays;
+
+/**
+ * The exact hits of an LRU cache over a whole trace, for every capacity.
+ *
+ * <p>A step function: between two {@linkplain #stepCapacity(int) steps} nothing changes. Immutable
+ * and safe to share.
+ */
+public final class LruCurve {
+  /** A capacity that holds everything. */
+  public static final long UNBOUNDED = Long.MAX_VALUE;
+
+  private final TouchOrder order;
+  private final int[] capacities;
+  private final long[] blocks;
+  private final long[] tokens;
+
+  private LruCurve(TouchOrder order, int[] capacities, long[] blocks, long[] tokens) {
+    this.order = order;
+    this.capacities = capacities;
+    this.blocks = blocks;
+    this.tokens = tokens;
+  }
+
+  /** Sums up what hits from each capacity on; index 0 is not looked at. */
+  static LruCurve of(TouchOrder order, long[] blocksAt, long[] tokensAt) {
+    int steps = 0;
+    for (int capacity = 1; capacity < blocksAt.length; capacity++) {
+      if (blocksAt[capacity] != 0) {
+        steps++;
+      }
+    }
+    LruCurve curve = new LruCurve(order, new int[steps], new long[steps], new long[steps]);
+    long blocks = 0;
+    long tokens = 0;
+    for (int capacity = 1, step = 0; step < steps; capacity++) {
+      if (blocksAt[capacity] != 0) {
+        blocks += blocksAt[capacity];
+        tokens += tokensAt[capacity];
+        curve.capacities[step] = capacity;
+        curve.blocks[step] = blocks;
+        curve.tokens[step++] = tokens;
+      }
+    }
+    return curve;
+  }
+
+  /**
+   * Returns the order in which the blocks of a request were touched.
+   *
+   * @return the order
+   */
+  public TouchOrder touchOrder() {
+    return order;
+  }
+
+  /**
+   * Returns the blocks hit by a cache of some capacity.
+   *
+   * @param capacityBlocks blocks the cache holds, 0 or more; {@link #UNBOUNDED} for all
+   * @return blocks
+   * @throws IllegalArgumentException when the capacity is negative
+   */
+  public long hitBlocks(long capacityBlocks) {
+    int step = stepFor(capacityBlocks);
+    return step < 0 ? 0 : blocks[step];
+  }
+
+  /**
+   * Returns the tokens hit by a cache of some capacity.
+   *
+   * @param capacityBlocks blocks the cache holds, 0 or more; {@link #UNBOUNDED} for all
+   * @return tokens
+   * @throws IllegalArgumentException when the capacity is negative
+   */
+  public long hitTokens(long capacityBlocks) {
+    int step = stepFor(capacityBlocks);
+    return step < 0 ? 0 : tokens[step];
+  }
+
+  /**
+   * Returns the hits of a cache of some capacity.
+   *
+   * @param capacityBlocks blocks the cache holds, 0 or more; {@link #UNBOUNDED} for all
+   * @return blocks and tokens
+   * @throws IllegalArgumentException when the capacity is negative
+   */
+  public CacheHits at(long capacityBlocks) {
+    return new CacheHits(capacityBlocks, hitBlocks(capacityBlocks), hitTokens(capacityBlocks));
+  }
+
+  /**
+   * Returns the number of capacities at which the hits grow.
+   *
+   * @return steps; 0 when nothing hits at any capacity
+   */
+  public int stepCount() {
+    return capacities.length;
+  }
+
+  /**
+   * Returns the capacity of a step: the smallest with these hits.
+   *
+   * @param step from 0 (inclusive) to {@link #stepCount()} (exclusive), growing with the capacity
+   * @return blocks
+   * @throws ArrayIndexOutOfBoundsException when there is no such step
+   */
+  public long stepCapacity(int step) {
+    return capacities[step];
+  }
+
+  /** Returns the last step at or below the capacity, or -1. */
+  private int stepFor(long capacityBlocks) {
+    if (capacityBlocks < 0) {
+      throw new IllegalArgumentException(
+          "capacityBlocks is " + capacityBlocks + ", must not be negative");
+    }
+    int capacity = (int) Math.min(capacityBlocks, Integer.MAX_VALUE);
+    int found = Arrays.binarySearch(capacities, capacity);
+    return found >= 0 ? found : -found - 2;
+  }
+
+  /**
+   * Describes the curve by its end.
+   *
+   * @return for a person to read
+   */
+  @Override
+  public String toString() {
+    return "LruCurve["
+        + order.key()
+        + ", "
+        + capacities.length
+        + " steps, "
+        + hitBlocks(UNBOUNDED)
+        + " blocks at most]";
+  }
+}

@@ -1,0 +1,110 @@
+package ucm.lite;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Exact integers: those of the project's small trace, and of the conversation trace beside it. */
+class GoldenTraceTest {
+  @TempDir Path directory;
+
+  @Test
+  void holdsTheGoldenNumbersOfTheSmallTrace() throws IOException {
+    Path trace = Files.write(directory.resolve(GoldenTrace.TRACE), resource(GoldenTrace.TRACE));
+    Path golden = Files.write(directory.resolve(GoldenTrace.GOLDEN), resource(GoldenTrace.GOLDEN));
+
+    TraceAnalysis analysis = checkGolden(trace, golden);
+
+    assertThat(analysis.summary().requests()).isEqualTo(250);
+    assertThat(analysis.summary().idealHitBlocks()).isPositive();
+  }
+
+  @Test
+  void keepsTheSmallTraceAndItsNumbersAsTheNaiveSimulationMakesThem() throws IOException {
+    assertThat(new String(resource(GoldenTrace.TRACE), StandardCharsets.UTF_8).lines())
+        .containsExactlyElementsOf(GoldenTrace.traceLines());
+    assertThat(new String(resource(GoldenTrace.GOLDEN), StandardCharsets.UTF_8).lines())
+        .containsExactlyElementsOf(GoldenTrace.goldenLines());
+  }
+
+  @Test
+  void holdsTheGoldenNumbersOfTheConversationTrace() throws IOException {
+    Path data = dataBesideTheProject();
+    assumeTrue(
+        Files.isRegularFile(data.resolve("conversation_trace.jsonl")),
+        "the conversation trace is not beside the project (shared/data)");
+
+    TraceAnalysis analysis =
+        checkGolden(
+            data.resolve("conversation_trace.jsonl"), data.resolve("conversation_lru_golden.csv"));
+
+    TraceSummary summary = analysis.summary();
+    assertThat(summary.requests()).isEqualTo(12_031);
+    assertThat(summary.blockReferences()).isEqualTo(288_500);
+    assertThat(summary.uniqueBlocks()).isEqualTo(182_790);
+    assertThat(summary.inputTokens()).isEqualTo(144_793_823);
+    assertThat(summary.outputTokens()).isEqualTo(4_122_048);
+    assertThat(summary.blockTokens()).isEqualTo(512);
+    assertThat((long) summary.meanInputTokens()).isEqualTo(12_035);
+    assertThat(Math.round(summary.meanOutputTokens())).isEqualTo(343);
+    assertThat(summary.idealHitBlocks()).isEqualTo(105_710);
+    assertThat(summary.idealHitTokens()).isEqualTo(54_098_411);
+    assertThat(summary.timeSpanMillis()).isEqualTo(3_536_999);
+  }
+
+  private static TraceAnalysis checkGolden(Path trace, Path golden) throws IOException {
+    List<String[]> rows =
+        Files.readAllLines(golden).stream().skip(1).map(row -> row.split(",", -1)).toList();
+    long[] fifoCapacities =
+        rows.stream()
+            .filter(row -> row[0].equals("fifo"))
+            .mapToLong(row -> Long.parseLong(row[2]))
+            .toArray();
+    TraceAnalyzer analyzer = new TraceAnalyzer(fifoCapacities);
+    TraceReadReport report = new TraceReader().read(List.of(trace.toString()), analyzer);
+    TraceAnalysis analysis = analyzer.finish();
+
+    assertThat(report.problems()).isEmpty();
+    assertThat(rows).hasSizeGreaterThan(20);
+    int fifo = 0;
+    for (String[] row : rows) {
+      long capacity = row[2].equals("unbounded") ? LruCurve.UNBOUNDED : Long.parseLong(row[2]);
+      CacheHits expected = new CacheHits(capacity, Long.parseLong(row[3]), Long.parseLong(row[4]));
+      CacheHits found =
+          row[0].equals("fifo")
+              ? analysis.fifo().get(fifo++)
+              : analysis
+                  .lru(
+                      row[1].equals(TouchOrder.LEAF_LAST.key())
+                          ? TouchOrder.LEAF_LAST
+                          : TouchOrder.ROOT_LAST)
+                  .at(capacity);
+      assertThat(found).as(String.join(",", row)).isEqualTo(expected);
+    }
+    return analysis;
+  }
+
+  /** The folder {@code shared/data} beside the project, found upwards from where the test runs. */
+  private static Path dataBesideTheProject() {
+    Path folder = Path.of("").toAbsolutePath();
+    while (folder != null && !Files.isDirectory(folder.resolve("shared/data"))) {
+      folder = folder.getParent();
+    }
+    return folder == null ? Path.of("shared/data") : folder.resolve("shared/data");
+  }
+
+  private static byte[] resource(String name) throws IOException {
+    try (InputStream in = GoldenTraceTest.class.getResourceAsStream(name)) {
+      assertThat(in).as(name).isNotNull();
+      return in.readAllBytes();
+    }
+  }
+}
