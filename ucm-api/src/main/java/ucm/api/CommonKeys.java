@@ -21,8 +21,9 @@ public final class CommonKeys {
       ConfigKey.integer("device_id")
           .range(-1, 1023)
           .defaultTo(-1)
-          .doc("Set by the engine: the device this worker serves; -1 is the scheduler, which looks"
-              + " up and moves no data.");
+          .doc(
+              "Set by the engine: the device this worker serves; -1 is the scheduler, which looks"
+                  + " up and moves no data.");
 
   /** Workers on this node. */
   public static final ConfigKey<Integer> LOCAL_RANK_SIZE =
@@ -45,8 +46,9 @@ public final class CommonKeys {
       ConfigKey.longIntegers("tensor_size_list")
           .atLeast(1)
           .unit("bytes")
-          .doc("Set by the engine instead of tensor_size when the tensors of a shard differ; their"
-              + " sum is shard_size.");
+          .doc(
+              "Set by the engine instead of tensor_size when the tensors of a shard differ; their"
+                  + " sum is shard_size.");
 
   /** Size of a shard. */
   public static final ConfigKey<Long> SHARD_SIZE =

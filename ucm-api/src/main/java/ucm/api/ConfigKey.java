@@ -105,7 +105,11 @@ public final class ConfigKey<T> {
    * A key whose value is one or more paths: a list, or one text with {@code :} between the paths.
    */
   public static ConfigKey<List<String>> paths(String name) {
-    return new ConfigKey<>(name, "a path, several joined by ':', or a list of paths", List.of(), ConfigKey::parsePaths);
+    return new ConfigKey<>(
+        name,
+        "a path, several joined by ':', or a list of paths",
+        List.of(),
+        ConfigKey::parsePaths);
   }
 
   /** A key whose value is a list of 64-bit integers; the range holds for each. */

@@ -7,7 +7,8 @@ package ucm.api;
  * @param line 1-based line in the file; 0 when there is none
  * @param column 1-based column; 0 when there is none
  */
-public record ConfigOrigin(String source, int line, int column) implements Comparable<ConfigOrigin> {
+public record ConfigOrigin(String source, int line, int column)
+    implements Comparable<ConfigOrigin> {
 
   /** A source without lines. */
   public static ConfigOrigin of(String source) {

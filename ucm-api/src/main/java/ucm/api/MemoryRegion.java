@@ -18,8 +18,7 @@ public final class MemoryRegion {
   private final long byteSize;
   private final int deviceId;
 
-  private MemoryRegion(
-      @Nullable MemorySegment segment, long address, long byteSize, int deviceId) {
+  private MemoryRegion(@Nullable MemorySegment segment, long address, long byteSize, int deviceId) {
     this.segment = segment;
     this.address = address;
     this.byteSize = byteSize;

@@ -1,0 +1,97 @@
+package ucm.dist;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import ucm.pipeline.ConfigDocs;
+import ucm.pipeline.ConfigException;
+import ucm.pipeline.ConfigReport;
+import ucm.pipeline.EffectiveConfig;
+import ucm.pipeline.UcmConfig;
+
+/** {@code ucm config}: checks, shows and documents configurations. */
+@Command(name = "config", description = "Checks and shows configuration files.")
+final class ConfigCommand implements Runnable {
+
+  @Spec private CommandSpec spec;
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "name a command: check, show or docs");
+  }
+
+  @Command(
+      name = "check",
+      description =
+          "Reports everything that is wrong with a file; exit code 2 when it cannot be used.")
+  int check(
+      @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
+      @Option(names = "--json", description = "print JSON instead of text") boolean json,
+      @Mixin PluginsOption plugins) {
+    PrintWriter out = spec.commandLine().getOut();
+    ConfigReport report;
+    try {
+      report = UcmConfig.read(file).check(plugins.catalog());
+    } catch (ConfigException e) {
+      report = e.report();
+    }
+    if (json) {
+      Json.print(out, report.data());
+    } else {
+      out.print(report.text());
+      out.flush();
+    }
+    return report.hasErrors() ? 2 : 0;
+  }
+
+  @Command(
+      name = "show",
+      description = "Prints every key of the file's pipeline: its value, and where that came from.")
+  int show(
+      @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
+      @Option(names = "--json", description = "print JSON instead of a table") boolean json,
+      @Mixin PluginsOption plugins) {
+    PrintWriter out = spec.commandLine().getOut();
+    EffectiveConfig effective = UcmConfig.read(file).effective(plugins.catalog());
+    if (json) {
+      Json.print(out, effective.data());
+    } else {
+      out.print(effective.text());
+      out.flush();
+    }
+    return 0;
+  }
+
+  @Command(name = "docs", description = "Prints the reference page of all keys, as Markdown.")
+  int docs(
+      @Option(
+              names = "--output",
+              paramLabel = "FILE",
+              description = "write the page to this file instead")
+          @Nullable Path output,
+      @Mixin PluginsOption plugins) {
+    String page = ConfigDocs.markdown(plugins.catalog());
+    if (output == null) {
+      PrintWriter out = spec.commandLine().getOut();
+      out.print(page);
+      out.flush();
+      return 0;
+    }
+    try {
+      Files.writeString(output, page);
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot write " + output + ": " + e, e);
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,34 @@
+package ucm.dist;
+
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.pipeline.UcmConfig;
+
+/** What an engine adds to an operator's configuration: the layout of its blocks, and who it is. */
+final class EngineConfig {
+
+  // A task that its store has given up ends a little after its deadline.
+  private static final Duration GRACE = Duration.ofSeconds(10);
+
+  private EngineConfig() {}
+
+  /** The values of one worker, whose device is host memory. */
+  static Map<String, Object> of(BlockLayout layout) {
+    Map<String, Object> values = new LinkedHashMap<>();
+    values.put(CommonKeys.UNIQUE_ID.name(), "ucm-" + ProcessHandle.current().pid());
+    values.put(CommonKeys.DEVICE_ID.name(), 0L);
+    values.put(CommonKeys.LOCAL_RANK_SIZE.name(), 1L);
+    values.put(CommonKeys.TENSOR_SIZE.name(), layout.tensorSize(0));
+    values.put(CommonKeys.SHARD_SIZE.name(), layout.shardSize());
+    values.put(CommonKeys.BLOCK_SIZE.name(), layout.blockSize());
+    return values;
+  }
+
+  /** How long to wait for a task before calling it hung. */
+  static Duration taskTimeout(UcmConfig config) {
+    return Duration.ofMillis(config.storeConfig().get(CommonKeys.TIMEOUT_MS)).plus(GRACE);
+  }
+}

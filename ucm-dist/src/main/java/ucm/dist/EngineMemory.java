@@ -1,0 +1,155 @@
+package ucm.dist;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.MemoryRegion;
+import ucm.api.Transfer;
+
+/**
+ * The paged KV cache of an engine, in host memory: one region per tensor of each layer, cut into
+ * pages of one block each.
+ *
+ * <p>There is no model here, so the bytes of a block are made from its id: every eight bytes of every
+ * tensor differ from all others in sight, so that a byte out of place is seen. Used by one thread; the
+ * memory lives until {@link #close}.
+ */
+final class EngineMemory implements AutoCloseable {
+
+  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
+  private static final long STEP = 0x9E3779B97F4A7C15L;
+  private static final byte POISON = (byte) 0xA5;
+
+  private final BlockLayout layout;
+  private final int pages;
+  private final Arena arena = Arena.ofShared();
+  private final MemoryRegion[] regions;
+
+  /** Memory for some blocks; its pages are touched, so that timing does not meet their first use. */
+  EngineMemory(BlockLayout layout, int pages) {
+    this.layout = layout;
+    this.pages = pages;
+    this.regions = new MemoryRegion[layout.shardCount() * layout.tensorCount()];
+    for (int i = 0; i < regions.length; i++) {
+      long bytes = pages * layout.tensorSize(i % layout.tensorCount());
+      regions[i] = MemoryRegion.host(arena.allocate(bytes, 4096));
+    }
+    poison();
+  }
+
+  /** Overwrites everything, so that bytes left from before cannot pass for loaded ones. */
+  void poison() {
+    for (MemoryRegion region : regions) {
+      region.segment().fill(POISON);
+    }
+  }
+
+  /** How many blocks fit. */
+  int pages() {
+    return pages;
+  }
+
+  /** Bytes of a block. */
+  long blockSize() {
+    return layout.blockSize();
+  }
+
+  /** How many shards a block has; {@link #transfer} names them block by block. */
+  int shardsPerBlock() {
+    return layout.shardCount();
+  }
+
+  /** All shards of blocks {@code from} (inclusive) to {@code to} (exclusive); block i is in page i. */
+  Transfer transfer(BlockIds ids, int from, int to) {
+    Transfer.Builder builder = Transfer.scattered(layout);
+    int tensors = layout.tensorCount();
+    for (int block = from; block < to; block++) {
+      for (int shard = 0; shard < layout.shardCount(); shard++) {
+        builder.shard(ids, block, shard);
+        for (int tensor = 0; tensor < tensors; tensor++) {
+          builder.piece(regions[shard * tensors + tensor], block * layout.tensorSize(tensor));
+        }
+      }
+    }
+    return builder.build();
+  }
+
+  /** Writes the bytes of blocks into their pages, as a prefill would. */
+  void fill(BlockIds ids, int from, int to) {
+    for (int block = from; block < to; block++) {
+      for (int i = 0; i < regions.length; i++) {
+        fillTensor(page(i, block), seed(ids, block, i));
+      }
+    }
+  }
+
+  /**
+   * Compares every byte of blocks with what was dumped.
+   *
+   * @throws WrongBytesException naming the first wrong place
+   */
+  void verify(BlockIds ids, int from, int to) {
+    for (int block = from; block < to; block++) {
+      for (int i = 0; i < regions.length; i++) {
+        long wrong = firstWrongByte(page(i, block), seed(ids, block, i));
+        if (wrong >= 0) {
+          throw new WrongBytesException(
+              "block "
+                  + ids.hex(block)
+                  + " came back with a wrong byte: shard "
+                  + i / layout.tensorCount()
+                  + ", tensor "
+                  + i % layout.tensorCount()
+                  + ", offset "
+                  + wrong);
+        }
+      }
+    }
+  }
+
+  private MemorySegment page(int region, int block) {
+    long size = layout.tensorSize(region % layout.tensorCount());
+    return regions[region].segment().asSlice(block * size, size);
+  }
+
+  private static long seed(BlockIds ids, int block, int tensor) {
+    return ids.high(block) + Long.rotateLeft(ids.low(block), 32) + tensor * 0xD1B54A32D192ED03L;
+  }
+
+  private static void fillTensor(MemorySegment page, long seed) {
+    long whole = page.byteSize() & -Long.BYTES;
+    long value = seed;
+    for (long at = 0; at < whole; at += Long.BYTES) {
+      page.set(LONG, at, value);
+      value += STEP;
+    }
+    for (long at = whole; at < page.byteSize(); at++) {
+      page.set(ValueLayout.JAVA_BYTE, at, (byte) (value >>> (8 * (at - whole))));
+    }
+  }
+
+  private static long firstWrongByte(MemorySegment page, long seed) {
+    long whole = page.byteSize() & -Long.BYTES;
+    long value = seed;
+    for (long at = 0; at < whole; at += Long.BYTES) {
+      long difference = page.get(LONG, at) ^ value;
+      if (difference != 0) {
+        return at;
+      }
+      value += STEP;
+    }
+    for (long at = whole; at < page.byteSize(); at++) {
+      if (page.get(ValueLayout.JAVA_BYTE, at) != (byte) (value >>> (8 * (at - whole)))) {
+        return at;
+      }
+    }
+    return -1;
+  }
+
+  @Override
+  public void close() {
+    arena.close();
+  }
+}

@@ -1,0 +1,123 @@
+package ucm.dist;
+
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.lang.module.ModuleDescriptor;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.IVersionProvider;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.Spec;
+import ucm.api.StoreException;
+import ucm.lite.TraceException;
+import ucm.pipeline.ConfigException;
+import ucm.pipeline.UnknownStageException;
+
+/** The {@code ucm} command. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. */
+@Command(
+    name = "ucm",
+    description = {
+      "Keeps the KV cache of a language model outside the GPU: finds, checks and tries out the"
+          + " stores that hold its blocks.",
+      ""
+    },
+    mixinStandardHelpOptions = true,
+    scope = ScopeType.INHERIT,
+    versionProvider = Main.Version.class,
+    synopsisSubcommandLabel = "COMMAND",
+    exitCodeListHeading = "%nExit codes:%n",
+    exitCodeList = {"0:done", "1:failed", "2:wrong usage or configuration"},
+    footerHeading = "%nEnvironment:%n",
+    footer = {
+      "  UC_LOGGER_LEVEL   debug, info (default), warning or error",
+      "  UCM_PLUGINS       folder of plugin stores (default: plugins/ of the image)",
+      "  UCM_JAVA_OPTS     further options for the Java runtime"
+    },
+    subcommands = {DemoCommand.class, StoresCommand.class, ConfigCommand.class, TraceCommand.class})
+public final class Main implements Runnable {
+
+  private static final int FAILED = 1;
+  private static final int WRONG_USAGE = 2;
+
+  @Spec private CommandSpec spec;
+
+  private Main() {}
+
+  /** Runs the command and ends the process with its exit code. */
+  public static void main(String[] args) {
+    int exitCode = run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), args);
+    // After Ctrl-C the clean-up ends the process; a second exit from here would wait for it
+    // forever.
+    if (!Cleanup.interrupted()) {
+      System.exit(exitCode);
+    }
+  }
+
+  /** Runs the command within this process. */
+  static int run(PrintWriter out, PrintWriter err, String... args) {
+    return new CommandLine(new Main())
+        .setOut(out)
+        .setErr(err)
+        .setCaseInsensitiveEnumValuesAllowed(true)
+        .setParameterExceptionHandler(Main::wrongUsage)
+        .setExecutionExceptionHandler(Main::failed)
+        .execute(args);
+  }
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "name a command");
+  }
+
+  private static int wrongUsage(ParameterException e, String[] args) {
+    CommandLine command = e.getCommandLine();
+    PrintWriter err = command.getErr();
+    err.println("ucm: " + e.getMessage());
+    CommandLine.UnmatchedArgumentException.printSuggestions(e, err);
+    err.println("Try: " + command.getCommandSpec().qualifiedName() + " --help");
+    return WRONG_USAGE;
+  }
+
+  private static int failed(Exception e, CommandLine command, ParseResult parsed) {
+    if (Cleanup.interrupted()) {
+      return FAILED;
+    }
+    PrintWriter err = command.getErr();
+    switch (e) {
+      case UsageException usage -> err.println("ucm: " + usage.getMessage());
+      case ConfigException config -> err.println(config.getMessage());
+      case UnknownStageException stage -> err.println("ucm: " + stage.getMessage());
+      case StoreException store -> err.println("ucm: " + store.getMessage());
+      case TraceException trace -> err.println("ucm: " + trace.getMessage());
+      case WrongBytesException bytes -> err.println("ucm: " + bytes.getMessage());
+      case UncheckedIOException io -> err.println("ucm: " + io.getMessage());
+      case InterruptedException stopped -> err.println("ucm: stopped");
+      default -> {
+        err.println("ucm: this should not happen, please report it:");
+        e.printStackTrace(err);
+      }
+    }
+    return e instanceof UsageException
+            || e instanceof ConfigException
+            || e instanceof UnknownStageException
+        ? WRONG_USAGE
+        : FAILED;
+  }
+
+  /** The version that the build wrote into the module's descriptor. */
+  static final class Version implements IVersionProvider {
+
+    @Override
+    public String[] getVersion() {
+      return new String[] {"ucm " + text()};
+    }
+
+    static String text() {
+      ModuleDescriptor module = Main.class.getModule().getDescriptor();
+      return module == null ? "unknown" : module.rawVersion().orElse("unknown");
+    }
+  }
+}

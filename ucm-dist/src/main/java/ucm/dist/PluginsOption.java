@@ -1,0 +1,31 @@
+package ucm.dist;
+
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+import ucm.pipeline.StoreCatalog;
+
+/** Where plugin stores are looked for; the same option of every command that uses stores. */
+final class PluginsOption {
+
+  @Option(
+      names = "--plugins",
+      paramLabel = "DIR",
+      description = "folder of plugin stores (default: $UCM_PLUGINS, else plugins/ of the image)")
+  private @Nullable Path folder;
+
+  StoreCatalog catalog() {
+    return StoreCatalog.find(folder());
+  }
+
+  private Path folder() {
+    if (folder != null) {
+      return folder;
+    }
+    String fromEnvironment = System.getenv("UCM_PLUGINS");
+    // The home of a jlinked runtime is the image itself.
+    return fromEnvironment != null
+        ? Path.of(fromEnvironment)
+        : Path.of(System.getProperty("java.home"), "plugins");
+  }
+}

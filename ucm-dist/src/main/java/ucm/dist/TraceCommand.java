@@ -1,0 +1,21 @@
+package ucm.dist;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code ucm trace}: what recorded traffic says about a cache. */
+@Command(
+    name = "trace",
+    description = "Analyses and replays traces of requests.",
+    subcommands = {AnalyzeCommand.class, ReplayCommand.class})
+final class TraceCommand implements Runnable {
+
+  @Spec private CommandSpec spec;
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "name a command: analyze or replay");
+  }
+}

@@ -1,0 +1,85 @@
+package ucm.dist;
+
+import java.io.PrintWriter;
+import java.util.List;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import ucm.lite.TraceProblem;
+import ucm.lite.TraceReadReport;
+import ucm.lite.TraceReader;
+import ucm.lite.TraceReaderOptions;
+import ucm.lite.TraceRequest;
+import ucm.lite.TraceVisitor;
+
+/** Which traces a command reads, and how patient it is with them. */
+final class TraceInputOptions {
+
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "FILE",
+      description =
+          "traces: plain or .gz files, folders, or - for standard input; Mooncake, Qwen-Bailian and"
+              + " UCM traces are told apart by their content")
+  private List<String> inputs = List.of();
+
+  @Option(
+      names = "--max-bad-lines",
+      paramLabel = "N",
+      defaultValue = "100",
+      description = "bad lines to skip before giving up (default: ${DEFAULT-VALUE})")
+  private int maxBadLines;
+
+  @Option(
+      names = "--block-tokens",
+      paramLabel = "N",
+      defaultValue = "0",
+      description = "tokens a block (default: what the trace says)")
+  private int blockTokens;
+
+  /** Reads everything, showing progress, and reports the bad lines. */
+  TraceReadReport read(String what, PrintWriter err, TraceVisitor visitor) {
+    TraceReadReport report;
+    try (Progress progress = new Progress(what, 0)) {
+      report = reader().read(inputs, new Watched(visitor, progress));
+    }
+    for (TraceProblem problem : report.problems()) {
+      err.println("ucm: " + problem);
+    }
+    if (report.badLines() > 0) {
+      err.println("ucm: skipped " + report.badLines() + " bad line(s)");
+    }
+    return report;
+  }
+
+  /** Whether the same inputs can be read once more. */
+  boolean repeatable() {
+    return !inputs.contains("-");
+  }
+
+  private TraceReader reader() {
+    try {
+      return new TraceReader(
+          TraceReaderOptions.DEFAULT.withMaxBadLines(maxBadLines).withBlockTokens(blockTokens));
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(e.getMessage());
+    }
+  }
+
+  private static final class Watched implements TraceVisitor {
+
+    private final TraceVisitor visitor;
+    private final Progress progress;
+    private long requests;
+
+    Watched(TraceVisitor visitor, Progress progress) {
+      this.visitor = visitor;
+      this.progress = progress;
+    }
+
+    @Override
+    public void request(TraceRequest request) {
+      visitor.request(request);
+      progress.at(++requests);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+package ucm.dist;
+
+import java.time.Duration;
+import org.slf4j.event.Level;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.lite.TraceRequest;
+import ucm.lite.TraceVisitor;
+
+/** Sends each request of a trace through a store and counts what comes of it. Used by one thread. */
+final class TraceReplay implements TraceVisitor, AutoCloseable {
+
+  private static final int FIRST_PAGES = 256;
+
+  private final Store store;
+  private final BlockLayout layout;
+  private final Duration timeout;
+  private final long limit;
+  private EngineMemory memory;
+  private long requests;
+  private long blocks;
+  private long hitBlocks;
+  private long loadNanos;
+  private long dumpNanos;
+
+  /**
+   * A replay that stops looking after {@code limit} requests.
+   *
+   * @param timeout for each task
+   */
+  TraceReplay(Store store, BlockLayout layout, Duration timeout, long limit) {
+    this.store = store;
+    this.layout = layout;
+    this.timeout = timeout;
+    this.limit = limit;
+    this.memory = new EngineMemory(layout, FIRST_PAGES);
+  }
+
+  @Override
+  public void request(TraceRequest request) {
+    if (requests == limit) {
+      return;
+    }
+    BlockIds ids = storeIds(request);
+    if (ids.size() > memory.pages()) {
+      memory.close();
+      memory = new EngineMemory(layout, 2 * ids.size());
+    }
+    requests++;
+    String name = request.requestId().isEmpty() ? "trace-" + requests : request.requestId();
+    try {
+      PrefixClient client =
+          new PrefixClient(store, memory, store.keepsBytes(), timeout, Level.DEBUG);
+      PrefixClient.Served served = client.serve(name, ids);
+      blocks += served.blocks();
+      hitBlocks += served.hits();
+      loadNanos += served.loadNanos();
+      dumpNanos += served.dumpNanos();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new StoreException("the replay was interrupted", e);
+    }
+  }
+
+  /**
+   * The ids under which the request's blocks are stored. Ids of traces that count from 0 are spread
+   * over all 16 bytes, as hashes are, because stores choose folders by their digits.
+   */
+  private static BlockIds storeIds(TraceRequest request) {
+    long[] words = request.packedBlockIds();
+    for (int i = 0; i < words.length; i += 2) {
+      if (words[i] == 0) {
+        words[i] = mix(words[i + 1]);
+        words[i + 1] = mix(~words[i + 1]);
+      }
+    }
+    return BlockIds.wrap(words);
+  }
+
+  /** A bijection of 64 bits that spreads them: the finalizer of SplitMix64 (Steele et al. 2014). */
+  private static long mix(long value) {
+    long z = value + 0x9E3779B97F4A7C15L;
+    z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
+    z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;
+    return z ^ (z >>> 31);
+  }
+
+  long requests() {
+    return requests;
+  }
+
+  long blocks() {
+    return blocks;
+  }
+
+  long hitBlocks() {
+    return hitBlocks;
+  }
+
+  long loadedBytes() {
+    return store.keepsBytes() ? hitBlocks * layout.blockSize() : 0;
+  }
+
+  long dumpedBytes() {
+    return store.keepsBytes() ? (blocks - hitBlocks) * layout.blockSize() : 0;
+  }
+
+  double loadSeconds() {
+    return loadNanos / 1e9;
+  }
+
+  double dumpSeconds() {
+    return dumpNanos / 1e9;
+  }
+
+  @Override
+  public void close() {
+    memory.close();
+  }
+}

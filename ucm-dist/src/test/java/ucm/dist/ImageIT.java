@@ -1,0 +1,123 @@
+package ucm.dist;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+
+/** The runtime image as it is shipped. */
+class ImageIT {
+
+  @TempDir private Path folder;
+
+  @Test
+  void runsWithoutAnyJavaOnThePath() {
+    UcmProcess.Ended version = UcmProcess.run("--version");
+    assertThat(version.exitCode()).as(version.all()).isZero();
+    assertThat(version.out()).matches("ucm \\d+\\.\\d+\\.\\d+.*\\s*");
+  }
+
+  @Test
+  void listsTheStoresItShips() {
+    UcmProcess.Ended stores = UcmProcess.run("stores");
+    assertThat(stores.exitCode()).as(stores.all()).isZero();
+    assertThat(stores.out()).contains("ucm.store.cache", "ucm.store.posix", "ucm.store.fake");
+    JsonNode json = UcmProcess.run("stores", "--json").json();
+    assertThat(json.get("stores").findValuesAsString("name"))
+        .containsExactlyInAnyOrder("Cache", "Posix", "Fake", "Empty");
+    assertThat(json.get("problems")).isEmpty();
+  }
+
+  @Test
+  void holdsNoAutomaticModuleAndNamesItsOwn() throws Exception {
+    Process java =
+        new ProcessBuilder(UcmProcess.IMAGE.resolve("bin/java").toString(), "--list-modules")
+            .start();
+    UcmProcess.Ended modules = UcmProcess.finish(java);
+    assertThat(modules.out())
+        .doesNotContain("automatic")
+        .contains("ucm.api", "ucm.pipeline", "ucm.store.cache", "ucm.store.posix", "com.sun.jna");
+  }
+
+  @Test
+  void explainsEveryCommand() {
+    for (List<String> command :
+        List.of(
+            List.<String>of(),
+            List.of("demo"),
+            List.of("stores"),
+            List.of("config"),
+            List.of("config", "check"),
+            List.of("config", "show"),
+            List.of("config", "docs"),
+            List.of("trace"),
+            List.of("trace", "analyze"),
+            List.of("trace", "replay"))) {
+      UcmProcess.Ended help =
+          UcmProcess.run(Stream.concat(command.stream(), Stream.of("--help")).toArray());
+      assertThat(help.exitCode()).as(help.all()).isZero();
+      assertThat(help.out()).startsWith("Usage: ucm").contains("--help");
+    }
+  }
+
+  @Test
+  void answersWrongUsageWithTwoAndAHint() {
+    UcmProcess.Ended wrong = UcmProcess.run("demo", "--promts", "3");
+    assertThat(wrong.exitCode()).isEqualTo(2);
+    assertThat(wrong.err()).contains("--promts", "--prompts", "ucm demo --help");
+    assertThat(UcmProcess.run().exitCode()).isEqualTo(2);
+  }
+
+  @Test
+  void usesAStoreDroppedIntoItsPluginsFolder() throws IOException {
+    Path image = folder.resolve("image");
+    copy(UcmProcess.IMAGE, image);
+    Path jar = image.resolve("plugins/ucm-store-copycat.jar");
+    PluginJar.build(folder.resolve("plugin"), jar);
+    UcmProcess.Ended stores = UcmProcess.finish(UcmProcess.start(image, Map.of(), "stores"));
+    assertThat(stores.out()).contains("Copycat", "test.copycat", jar.toString());
+    Path config = folder.resolve("ucm.yaml");
+    Files.writeString(
+        config,
+        """
+        ucm_connectors:
+          - ucm_connector_name: "UcmPipelineStore"
+            ucm_connector_config:
+              store_pipeline: "Cache|Copycat"
+              cache_buffer_capacity_gb: 0.1
+        """);
+    UcmProcess.Ended demo =
+        UcmProcess.finish(
+            UcmProcess.start(
+                image, Map.of(), "demo", "--config", config, "--prompts", 2, "--input-len", 1280));
+    assertThat(demo.exitCode()).as(demo.all()).isZero();
+    assertThat(demo.out()).contains("pipeline Cache|Copycat", "Round 2 found 10 of 10 blocks");
+  }
+
+  @Test
+  void reportsABrokenPluginAndGoesOn() throws IOException {
+    Path plugins = Files.createDirectories(folder.resolve("plugins"));
+    Files.writeString(plugins.resolve("broken.jar"), "this is no jar");
+    UcmProcess.Ended stores = UcmProcess.run("stores", "--plugins", plugins);
+    assertThat(stores.exitCode()).as(stores.all()).isZero();
+    assertThat(stores.out()).contains("Posix", "broken.jar");
+    assertThat(stores.all()).doesNotContain("Exception");
+  }
+
+  private static void copy(Path from, Path to) throws IOException {
+    try (Stream<Path> files = Files.walk(from)) {
+      for (Path file : (Iterable<Path>) files::iterator) {
+        Files.copy(file, to.resolve(from.relativize(file).toString()));
+      }
+    }
+    assertThat(ToolProvider.getSystemJavaCompiler()).isNotNull();
+  }
+}

@@ -1,0 +1,142 @@
+package ucm.store.common;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.IntConsumer;
+import org.junit.jupiter.api.Test;
+import ucm.api.QueueFullException;
+import ucm.api.StoreClosedException;
+
+class ShardWorkersTest {
+
+  private static final Duration SOON = Duration.ofSeconds(20);
+
+  private record Shards(int size, IntConsumer action) implements ShardWorkers.Batch {
+    @Override
+    public void run(int index) {
+      action.accept(index);
+    }
+  }
+
+  private static ShardWorkers workers(int threads, int batches, int shards) {
+    return new ShardWorkers(
+        "test", threads, new ShardWorkers.Limits(batches, "waiting_key", shards, "running_key"));
+  }
+
+  @Test
+  void runsEachShardOfEachBatchExactlyOnce() {
+    int batches = 500;
+    int size = 37;
+    AtomicIntegerArray runs = new AtomicIntegerArray(batches * size);
+    try (ShardWorkers workers = workers(8, batches, batches * size)) {
+      for (int b = 0; b < batches; b++) {
+        int first = b * size;
+        workers.submit(new Shards(size, i -> runs.incrementAndGet(first + i)));
+      }
+    }
+    for (int i = 0; i < runs.length(); i++) {
+      assertThat(runs.get(i)).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void worksOnOneBatchWithSeveralThreadsAtOnce() throws InterruptedException {
+    CountDownLatch together = new CountDownLatch(4);
+    AtomicInteger met = new AtomicInteger();
+    try (ShardWorkers workers = workers(4, 8, 64)) {
+      workers.submit(
+          new Shards(
+              4,
+              i -> {
+                together.countDown();
+                if (awaits(together)) {
+                  met.incrementAndGet();
+                }
+              }));
+    }
+    assertThat(met).hasValue(4);
+  }
+
+  @Test
+  void refusesAtOnceWhenFullAndNamesTheKey() throws InterruptedException {
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch started = new CountDownLatch(1);
+    ShardWorkers workers = workers(1, 2, 10);
+    try {
+      workers.submit(
+          new Shards(
+              1,
+              i -> {
+                started.countDown();
+                awaits(release);
+              }));
+      assertThat(started.await(20, TimeUnit.SECONDS)).isTrue();
+      workers.submit(new Shards(4, i -> {}));
+      assertThatThrownBy(() -> workers.submit(new Shards(6, i -> {})))
+          .isInstanceOf(QueueFullException.class)
+          .hasMessageContaining("running_key");
+      assertThatThrownBy(
+              () -> {
+                workers.submit(new Shards(1, i -> {}));
+                workers.submit(new Shards(1, i -> {}));
+              })
+          .isInstanceOf(QueueFullException.class)
+          .hasMessageContaining("waiting_key");
+    } finally {
+      release.countDown();
+      assertThat(workers.close(SOON)).isTrue();
+    }
+    assertThat(workers.openShards()).isZero();
+  }
+
+  @Test
+  void takesOneBatchLargerThanItsBoundWhenNothingElseRuns() {
+    AtomicInteger runs = new AtomicInteger();
+    try (ShardWorkers workers = workers(2, 4, 10)) {
+      workers.submit(new Shards(1000, i -> runs.incrementAndGet()));
+    }
+    assertThat(runs).hasValue(1000);
+  }
+
+  @Test
+  void goesOnAfterABatchThatThrows() {
+    AtomicInteger runs = new AtomicInteger();
+    try (ShardWorkers workers = workers(1, 4, 10)) {
+      workers.submit(
+          new Shards(
+              2,
+              i -> {
+                throw new IllegalStateException("a broken batch");
+              }));
+      workers.submit(new Shards(3, i -> runs.incrementAndGet()));
+    }
+    assertThat(runs).hasValue(3);
+  }
+
+  @Test
+  void saysWhenAThreadDoesNotEndInTimeAndRefusesNewWork() {
+    CountDownLatch release = new CountDownLatch(1);
+    ShardWorkers workers = workers(1, 4, 10);
+    workers.submit(new Shards(1, i -> awaits(release)));
+    assertThat(workers.close(Duration.ofMillis(1))).isFalse();
+    assertThatThrownBy(() -> workers.submit(new Shards(1, i -> {})))
+        .isInstanceOf(StoreClosedException.class);
+    release.countDown();
+    assertThat(workers.close(SOON)).isTrue();
+  }
+
+  private static boolean awaits(CountDownLatch latch) {
+    try {
+      return latch.await(20, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}
