@@ -113,6 +113,10 @@ public final class CommonKeys {
   public static final List<ConfigKey<?>> LAYOUT_KEYS =
       List.of(TENSOR_SIZE, TENSOR_SIZE_LIST, SHARD_SIZE, BLOCK_SIZE);
 
+  // A layout beyond these is a mistake in a unit; arrays of such a length would exhaust the heap.
+  private static final long MOST_TENSORS = 1 << 16;
+  private static final long MOST_SHARDS = 1 << 20;
+
   private CommonKeys() {}
 
   /**
@@ -126,7 +130,7 @@ public final class CommonKeys {
     long sum = list.stream().mapToLong(Long::longValue).sum();
     long shard = config.find(SHARD_SIZE).orElse(list.isEmpty() ? block : sum);
     long tensor = config.find(TENSOR_SIZE).orElse(shard);
-    if (config.hasErrors()) {
+    if (config.problems().stream().anyMatch(CommonKeys::isLayoutError)) {
       return Optional.empty();
     }
     if (config.isSet(TENSOR_SIZE_LIST) && config.isSet(TENSOR_SIZE)) {
@@ -140,6 +144,13 @@ public final class CommonKeys {
     } else if (shard > block || block % shard != 0) {
       config.reject(
           SHARD_SIZE, "is " + shard + "; block_size " + block + " must be a multiple of it");
+    } else if (shard / tensor > MOST_TENSORS) {
+      config.reject(
+          TENSOR_SIZE,
+          "is " + tensor + "; a shard would have more than " + MOST_TENSORS + " tensors");
+    } else if (block / shard > MOST_SHARDS) {
+      config.reject(
+          SHARD_SIZE, "is " + shard + "; a block would have more than " + MOST_SHARDS + " shards");
     } else {
       return Optional.of(
           list.isEmpty()
@@ -147,5 +158,10 @@ public final class CommonKeys {
               : BlockLayout.of(list.stream().mapToLong(Long::longValue).toArray(), block));
     }
     return Optional.empty();
+  }
+
+  private static boolean isLayoutError(ConfigProblem problem) {
+    return problem.isError()
+        && LAYOUT_KEYS.stream().anyMatch(key -> key.name().equals(problem.key()));
   }
 }

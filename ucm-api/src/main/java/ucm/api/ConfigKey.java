@@ -270,7 +270,11 @@ public final class ConfigKey<T> {
   }
 
   private static String show(Object value) {
-    return value instanceof String text ? "\"" + text + "\"" : value.toString();
+    return switch (value) {
+      case String text -> "\"" + text + "\"";
+      case Double number -> plain(number);
+      default -> value.toString();
+    };
   }
 
   private static String plain(double bound) {

@@ -116,6 +116,7 @@ public final class Transfer {
   public static final class Builder {
 
     private static final int FIRST_CAPACITY = 16;
+    private static final int FIRST_REGIONS = 2;
 
     private final BlockLayout layout;
     private final int pieces;
@@ -123,7 +124,7 @@ public final class Transfer {
     private int[] shardIndexes = new int[FIRST_CAPACITY];
     private int[] regionOfPiece;
     private long[] offsets;
-    private MemoryRegion[] regions = new MemoryRegion[2];
+    private MemoryRegion[] regions = new MemoryRegion[FIRST_REGIONS];
     private int regionCount;
     private int lastRegion;
     private int shards;
@@ -195,6 +196,9 @@ public final class Transfer {
       requireComplete();
       Transfer transfer = new Transfer(this, listener);
       shards = 0;
+      regions = new MemoryRegion[FIRST_REGIONS];
+      regionCount = 0;
+      lastRegion = 0;
       return transfer;
     }
 

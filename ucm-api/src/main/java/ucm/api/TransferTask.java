@@ -61,17 +61,21 @@ public final class TransferTask implements Task {
    * @throws IllegalStateException when the shard has ended before
    */
   public void end(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
-    if (fault != null) {
-      cause.compareAndSet(null, fault);
-    }
     if (!OUTCOME.compareAndSet(outcomes, shard, null, outcome)) {
       throw new IllegalStateException(
           "shard " + shard + " of task " + id + " ended twice; now " + outcome);
     }
-    transfer.listener().shardEnded(transfer, shard, outcome);
-    // The decrement publishes outcome and cause to whoever sees the latch open.
-    if (open.decrementAndGet() == 0) {
-      finish();
+    if (fault != null) {
+      cause.compareAndSet(null, fault);
+    }
+    try {
+      transfer.listener().shardEnded(transfer, shard, outcome);
+    } finally {
+      // Also when a listener throws, which it must not: nobody shall wait for this task for ever.
+      // The decrement publishes outcome and cause to whoever sees the latch open.
+      if (open.decrementAndGet() == 0) {
+        finish();
+      }
     }
   }
 
@@ -97,7 +101,7 @@ public final class TransferTask implements Task {
 
   @Override
   public TransferResult await(Duration timeout) throws InterruptedException {
-    if (!terminal.await(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
+    if (!terminal.await(TimeUnit.NANOSECONDS.convert(timeout), TimeUnit.NANOSECONDS)) {
       throw new StoreTimeoutException(
           "task "
               + id

@@ -1,0 +1,118 @@
+package ucm.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class StoreTest {
+
+  @Test
+  void isNamedByItsAnnotation() {
+    assertThat(new Named().name()).isEqualTo("Named-1");
+    assertThatThrownBy(() -> new Nameless().name())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("Nameless has no @StoreName")
+        .hasMessageContaining("add the annotation");
+  }
+
+  @Test
+  void offersNoMemoryUnlessItHasSome() {
+    assertThat(new Named().offerMemory(1)).isNull();
+  }
+
+  @Test
+  void isGivenDefaultsByItsContext() {
+    StoreContext context = StoreContext.of(null);
+    assertThat(context.backend()).isNull();
+    assertThat(context.metrics()).isSameAs(StoreMetrics.NONE);
+    long before = System.nanoTime();
+    assertThat(context.nanoClock().getAsLong()).isBetween(before, System.nanoTime());
+    Store behind = new Named();
+    assertThat(StoreContext.of(behind).backend()).isSameAs(behind);
+  }
+
+  @Test
+  void countsIntoTheVoidByDefault() {
+    StoreMetrics.NONE.counter("a", "A.").increment();
+    StoreMetrics.NONE.histogram("b", "B.").record(1);
+    StoreMetrics.NONE.gauge("c", "C.", () -> 1);
+    long[] total = {0};
+    StoreMetrics.Counter counter = amount -> total[0] += amount;
+    counter.increment();
+    counter.add(4);
+    assertThat(total[0]).isEqualTo(5);
+  }
+
+  @Test
+  void saysWhenEverythingIsFlushed() {
+    assertThat(FlushResult.clean().ok()).isTrue();
+    assertThat(new FlushResult(1, BlockIds.empty(), 0, null).ok()).isFalse();
+    assertThat(new FlushResult(0, BlockIds.of(1, 2), 1, null).ok()).isFalse();
+  }
+
+  @Test
+  void namesTheQueueItsBoundAndTheKey() {
+    assertThat(new QueueFullException("Posix tasks", 8192, "waiting_queue_depth"))
+        .isInstanceOf(StoreException.class)
+        .hasMessage(
+            "the queue of Posix tasks is full (8192 waiting): try again later, or raise"
+                + " waiting_queue_depth");
+  }
+
+  @StoreName("Named-1")
+  private static final class Named extends Nameless {}
+
+  private static class Nameless implements Store {
+
+    @Override
+    public List<ConfigKey<?>> configKeys() {
+      return List.of();
+    }
+
+    @Override
+    public void configure(StoreConfig config) {}
+
+    @Override
+    public void open(StoreContext context) {}
+
+    @Override
+    public BitSet lookup(BlockIds ids) {
+      return new BitSet();
+    }
+
+    @Override
+    public int lookupPrefix(BlockIds ids) {
+      return -1;
+    }
+
+    @Override
+    public void prefetch(BlockIds ids) {}
+
+    @Override
+    public Task load(Transfer transfer) {
+      return new TransferTask(1, transfer);
+    }
+
+    @Override
+    public Task dump(Transfer transfer) {
+      return new TransferTask(1, transfer);
+    }
+
+    @Override
+    public FlushResult flush(Duration timeout) {
+      return FlushResult.clean();
+    }
+
+    @Override
+    public BitSet durable(BlockIds ids) {
+      return new BitSet();
+    }
+
+    @Override
+    public void close() {}
+  }
+}

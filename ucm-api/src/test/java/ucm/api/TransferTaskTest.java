@@ -1,0 +1,248 @@
+package ucm.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+final class TransferTaskTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(1, 1, 2);
+  private static final MemoryRegion MEMORY = MemoryRegion.device(0, 0, 1);
+  private static final ExecutorService THREADS =
+      Executors.newCachedThreadPool(Thread.ofPlatform().daemon().factory());
+
+  @Test
+  void isTerminalWhenItsLastShardHasEnded() throws InterruptedException {
+    TransferTask task = new TransferTask(7, transfer(3, ShardListener.NONE));
+    assertThat(task.id()).isEqualTo(7);
+    task.ok(2);
+    task.end(0, ShardOutcome.MISSING, null);
+    assertThat(task.check()).isFalse();
+    assertThat(task.hasEnded(0)).isTrue();
+    assertThat(task.hasEnded(1)).isFalse();
+    assertThat(task).hasToString("task 7 of Transfer[3 shards, 3 bytes], 1 shards open");
+    assertThatThrownBy(task::result)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("task 7");
+    task.ok(1);
+    assertThat(task.check()).isTrue();
+    assertThat(task.await(Duration.ZERO).okCount()).isEqualTo(2);
+    assertThat(task.result().outcome(0)).isEqualTo(ShardOutcome.MISSING);
+    assertThat(task.transfer().shardCount()).isEqualTo(3);
+  }
+
+  @Test
+  void isTerminalAtOnceWithoutShards() {
+    TransferTask task = new TransferTask(1, transfer(0, ShardListener.NONE));
+    assertThat(task.check()).isTrue();
+    assertThat(task.result().ok()).isTrue();
+    AtomicInteger runs = new AtomicInteger();
+    task.whenTerminal(runs::incrementAndGet);
+    assertThat(runs).hasValue(1);
+  }
+
+  @Test
+  void refusesToEndAShardTwice() {
+    List<Integer> told = new ArrayList<>();
+    TransferTask task =
+        new TransferTask(9, transfer(2, (transfer, shard, outcome) -> told.add(shard)));
+    task.ok(0);
+    assertThatThrownBy(() -> task.end(0, ShardOutcome.FAILED, new StoreException("late")))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("shard 0 of task 9 ended twice; now FAILED");
+    assertThat(task.check()).as("shard 1 is still open").isFalse();
+    task.ok(1);
+    assertThat(told).containsExactly(0, 1);
+    assertThat(task.result().ok()).isTrue();
+    assertThat(task.result().cause()).as("the second end left nothing").isNull();
+  }
+
+  @Test
+  void keepsTheFirstCause() {
+    TransferTask task = new TransferTask(1, transfer(3, ShardListener.NONE));
+    StoreException first = new StoreException("first");
+    task.ok(0);
+    task.end(1, ShardOutcome.FAILED, first);
+    task.end(2, ShardOutcome.EXPIRED, new StoreException("second"));
+    assertThat(task.result().cause()).isSameAs(first);
+  }
+
+  @Test
+  void tellsTheListenerBeforeItIsTerminal() {
+    AtomicReference<TransferTask> task = new AtomicReference<>();
+    List<String> told = new ArrayList<>();
+    Transfer transfer =
+        transfer(
+            2,
+            (of, shard, outcome) -> {
+              assertThat(of).isSameAs(task.get().transfer());
+              told.add(shard + " " + outcome + " " + task.get().check());
+            });
+    task.set(new TransferTask(1, transfer));
+    task.get().whenTerminal(() -> told.add("terminal " + task.get().check()));
+    task.get().end(1, ShardOutcome.CORRUPT, null);
+    task.get().ok(0);
+    assertThat(told).containsExactly("1 CORRUPT false", "0 OK false", "terminal true");
+  }
+
+  @Test
+  void isTerminalThoughItsListenerThrows() {
+    TransferTask task =
+        new TransferTask(
+            1,
+            transfer(
+                1,
+                (transfer, shard, outcome) -> {
+                  throw new IllegalStateException("a listener must not throw");
+                }));
+    assertThatThrownBy(() -> task.ok(0)).hasMessage("a listener must not throw");
+    assertThat(task.check()).isTrue();
+    assertThat(task.result().ok()).isTrue();
+  }
+
+  @Test
+  void saysWhatIsOpenWhenTheTimeIsOver() {
+    TransferTask task = new TransferTask(5, transfer(2, ShardListener.NONE));
+    task.ok(0);
+    assertThatThrownBy(() -> task.await(Duration.ofMillis(1)))
+        .isInstanceOf(StoreTimeoutException.class)
+        .hasMessage(
+            "task 5 is not terminal after 1 ms: 1 of 2 shards are open; the memory is still in"
+                + " use");
+    assertThatThrownBy(() -> task.await(Duration.ofSeconds(-1)))
+        .isInstanceOf(StoreTimeoutException.class);
+    task.ok(1);
+    assertThat(task.result().ok()).as("goes on after a timeout").isTrue();
+  }
+
+  @Test
+  void waitsForAnyLengthOfTime() throws Exception {
+    TransferTask task = new TransferTask(1, transfer(1, ShardListener.NONE));
+    try (ExecutorService threads = Executors.newSingleThreadExecutor()) {
+      Future<TransferResult> result =
+          threads.submit(() -> task.await(ChronoUnit.FOREVER.getDuration()));
+      task.ok(0);
+      assertThat(result.get().ok()).isTrue();
+    }
+  }
+
+  @Test
+  void leavesTheInterruptToTheCaller() {
+    TransferTask task = new TransferTask(1, transfer(1, ShardListener.NONE));
+    Thread.currentThread().interrupt();
+    assertThatThrownBy(() -> task.await(Duration.ofDays(1)))
+        .isInstanceOf(InterruptedException.class);
+    assertThat(Thread.interrupted()).as("cleared, as by every blocking method").isFalse();
+    assertThat(task.check()).isFalse();
+  }
+
+  @Test
+  void runsActionsOnTheThreadThatEndsIt() throws Exception {
+    TransferTask task = new TransferTask(1, transfer(1, ShardListener.NONE));
+    List<Thread> runners = new ArrayList<>();
+    task.whenTerminal(() -> runners.add(Thread.currentThread()));
+    task.whenTerminal(() -> runners.add(Thread.currentThread()));
+    Thread ender = Thread.ofPlatform().start(() -> task.ok(0));
+    ender.join();
+    task.whenTerminal(() -> runners.add(Thread.currentThread()));
+    assertThat(runners).containsExactly(ender, ender, Thread.currentThread());
+  }
+
+  @Test
+  void endsShardsFromManyThreads() throws Exception {
+    int shards = 4000;
+    int threadCount = 4;
+    for (int round = 0; round < 5; round++) {
+      AtomicInteger told = new AtomicInteger();
+      TransferTask task =
+          new TransferTask(
+              1, transfer(shards, (transfer, shard, outcome) -> told.getAndIncrement()));
+      AtomicInteger ended = new AtomicInteger();
+      AtomicInteger toldAtTheEnd = new AtomicInteger();
+      AtomicInteger terminals = new AtomicInteger();
+      task.whenTerminal(
+          () -> {
+            toldAtTheEnd.set(told.get());
+            terminals.incrementAndGet();
+          });
+      // Every shard is ended by every thread; one of them succeeds.
+      atOnce(
+          threadCount,
+          thread -> {
+            for (int i = 0; i < shards; i++) {
+              try {
+                task.ok((i + thread * shards / threadCount) % shards);
+                ended.incrementAndGet();
+              } catch (IllegalStateException second) {
+                assertThat(second).hasMessageContaining("ended twice");
+              }
+            }
+          });
+      assertThat(ended).hasValue(shards);
+      assertThat(told).hasValue(shards);
+      assertThat(toldAtTheEnd).hasValue(shards);
+      assertThat(terminals).hasValue(1);
+      assertThat(task.result().okCount()).isEqualTo(shards);
+    }
+  }
+
+  @Test
+  void runsEachActionOnceHoweverCloseToTheEndItComes() throws Exception {
+    for (int round = 0; round < 2000; round++) {
+      TransferTask task = new TransferTask(round, transfer(1, ShardListener.NONE));
+      AtomicInteger runs = new AtomicInteger();
+      atOnce(
+          2,
+          thread -> {
+            if (thread == 0) {
+              task.ok(0);
+            } else {
+              task.whenTerminal(runs::incrementAndGet);
+            }
+          });
+      assertThat(runs).as("round %d", round).hasValue(1);
+    }
+  }
+
+  private interface Job {
+    void run(int thread) throws Exception;
+  }
+
+  private static void atOnce(int threadCount, Job job) throws Exception {
+    CountDownLatch start = new CountDownLatch(threadCount);
+    List<Future<?>> jobs = new ArrayList<>();
+    for (int i = 0; i < threadCount; i++) {
+      int thread = i;
+      jobs.add(
+          THREADS.submit(
+              () -> {
+                start.countDown();
+                start.await();
+                job.run(thread);
+                return null;
+              }));
+    }
+    for (Future<?> one : jobs) {
+      one.get();
+    }
+  }
+
+  private static Transfer transfer(int shards, ShardListener listener) {
+    Transfer.Builder builder = Transfer.packed(LAYOUT);
+    for (int i = 0; i < shards; i++) {
+      builder.shard(i / 2, 0, i % 2).piece(MEMORY, 0);
+    }
+    return builder.build(listener);
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Finds stores, chains them, and serves the engine through the chain.
+ *
+ * <p>{@link ucm.pipeline.UcmConfig} reads the configuration, {@link ucm.pipeline.StoreCatalog} finds
+ * the stores, {@link ucm.pipeline.Pipeline} makes one store of several.
+ *
+ * @uses ucm.api.Store the stages of pipelines, in the boot layer and in one layer per plugin
+ */
+@org.jspecify.annotations.NullMarked
+module ucm.pipeline {
+  requires static org.jspecify;
+  requires org.slf4j;
+  requires org.snakeyaml.engine;
+  requires tools.jackson.core;
+  requires tools.jackson.dataformat.yaml;
+  requires transitive ucm.api;
+
+  exports ucm.pipeline;
+
+  uses ucm.api.Store;
+}

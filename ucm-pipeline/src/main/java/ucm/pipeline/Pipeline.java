@@ -1,0 +1,281 @@
+package ucm.pipeline;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.ConfigKey;
+import ucm.api.FlushResult;
+import ucm.api.MemoryRegion;
+import ucm.api.Store;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreLife;
+import ucm.api.StoreMetrics;
+import ucm.api.StoreName;
+import ucm.api.Task;
+import ucm.api.Transfer;
+
+/**
+ * Several stores chained into one: {@code Cache|Posix}. What is asked of the pipeline is asked of its
+ * head, and each stage asks the one behind it.
+ *
+ * <p>Stages open from the tail, each with the stage behind it as its backend, and close from the
+ * head. When one fails to open, those already open are closed, and the failure names the stage and
+ * its place in the chain. The pipeline owns its stages: closing it closes them all, and goes on when
+ * one of them fails. Thread-safe as every store is.
+ */
+@StoreName("Pipeline")
+public final class Pipeline implements Store {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Pipeline.class);
+
+  private final PipelineSpec spec;
+  private final List<Store> stages;
+  private final Store head;
+  private final Function<String, ? extends @Nullable StoreMetrics> metrics;
+  private final StoreLife life;
+
+  private Pipeline(
+      PipelineSpec spec,
+      List<Store> stages,
+      Function<String, ? extends @Nullable StoreMetrics> metrics) {
+    this.spec = spec;
+    this.stages = stages;
+    this.head = stages.getFirst();
+    this.metrics = metrics;
+    this.life = new StoreLife(toString());
+  }
+
+  /**
+   * Builds a pipeline, new: every name is resolved before any stage is built. {@link #configure} and
+   * {@link #open(StoreContext)} are up to the caller.
+   *
+   * @throws UnknownStageException when a stage is not there
+   * @throws StoreException when a stage cannot be created
+   */
+  public static Pipeline of(PipelineSpec spec, StoreCatalog catalog) {
+    return build(spec, catalog, stage -> null);
+  }
+
+  /** Opens a pipeline that counts nothing; see {@link #open(UcmConfig, StoreCatalog, Function)}. */
+  public static Pipeline open(UcmConfig config, StoreCatalog catalog) {
+    return open(config, catalog, stage -> StoreMetrics.NONE);
+  }
+
+  /**
+   * Builds, configures and opens a pipeline.
+   *
+   * @param metrics gives each stage, by its name, the place where it counts
+   * @return an open pipeline, which the caller closes
+   * @throws ConfigException when the configuration has an error; all of them are in its report
+   * @throws UnknownStageException when a stage is not there
+   * @throws StoreException when a stage cannot be created or opened
+   */
+  public static Pipeline open(
+      UcmConfig config, StoreCatalog catalog, Function<String, StoreMetrics> metrics) {
+    PipelineSpec spec =
+        config
+            .findPipeline(new ArrayList<>())
+            .orElseThrow(() -> new ConfigException(config.check(catalog)));
+    Pipeline pipeline = build(spec, catalog, metrics);
+    pipeline.life.configured();
+    ConfigReport report =
+        new ConfigCheck(config, catalog).configure(pipeline.spec, pipeline.stages);
+    if (report.hasErrors()) {
+      throw new ConfigException(report);
+    }
+    report.findings().forEach(finding -> LOG.warn("{}", finding));
+    pipeline.open(StoreContext.of(null));
+    return pipeline;
+  }
+
+  private static Pipeline build(
+      PipelineSpec spec,
+      StoreCatalog catalog,
+      Function<String, ? extends @Nullable StoreMetrics> metrics) {
+    catalog.require(spec);
+    List<Store> stages = spec.stages().stream().map(catalog::create).toList();
+    return new Pipeline(spec, stages, metrics);
+  }
+
+  /** Its stages by name. */
+  public PipelineSpec spec() {
+    return spec;
+  }
+
+  /** Its stages, the one nearest the engine first; they belong to the pipeline. */
+  public List<Store> stages() {
+    return stages;
+  }
+
+  @Override
+  public boolean keepsBytes() {
+    return stages.stream().allMatch(Store::keepsBytes);
+  }
+
+  /** The keys of all stages; of a name that several stages read, the declaration nearest the head. */
+  @Override
+  public List<ConfigKey<?>> configKeys() {
+    Map<String, ConfigKey<?>> keys = new LinkedHashMap<>();
+    for (Store stage : stages) {
+      stage.configKeys().forEach(key -> keys.putIfAbsent(key.name(), key));
+    }
+    return List.copyOf(keys.values());
+  }
+
+  @Override
+  public void configure(StoreConfig config) {
+    life.configured();
+    stages.forEach(stage -> stage.configure(config));
+  }
+
+  @Override
+  public void open(StoreContext context) {
+    life.opened();
+    Store backend = context.backend();
+    List<Store> opened = new ArrayList<>();
+    for (int i = stages.size() - 1; i >= 0; i--) {
+      try {
+        stages.get(i).open(new StageContext(context, backend, metrics.apply(spec.stages().get(i))));
+      } catch (RuntimeException | Error e) {
+        life.closed();
+        closeAll(opened, e);
+        throw failure(i, e);
+      }
+      backend = stages.get(i);
+      opened.addFirst(backend);
+    }
+    LOG.debug("Opened {}", this);
+  }
+
+  /** What one stage is given: the stage behind it and its place to count; the rest is handed on. */
+  private record StageContext(
+      StoreContext outer, @Nullable Store backend, @Nullable StoreMetrics own)
+      implements StoreContext {
+
+    @Override
+    public StoreMetrics metrics() {
+      return own == null ? outer.metrics() : own;
+    }
+
+    @Override
+    public LongSupplier nanoClock() {
+      return outer.nanoClock();
+    }
+  }
+
+  private StoreException failure(int index, Throwable cause) {
+    if (cause instanceof VirtualMachineError fatal) {
+      throw fatal;
+    }
+    return new StoreException(
+        "stage "
+            + spec.stages().get(index)
+            + " ("
+            + (index + 1)
+            + " of "
+            + stages.size()
+            + " in "
+            + spec
+            + ") failed to open: "
+            + cause.getMessage(),
+        cause);
+  }
+
+  @Override
+  public BitSet lookup(BlockIds ids) {
+    life.requireOpen();
+    return head.lookup(ids);
+  }
+
+  @Override
+  public int lookupPrefix(BlockIds ids) {
+    life.requireOpen();
+    return head.lookupPrefix(ids);
+  }
+
+  @Override
+  public void prefetch(BlockIds ids) {
+    life.requireOpen();
+    head.prefetch(ids);
+  }
+
+  @Override
+  public Task load(Transfer transfer) {
+    life.requireOpen();
+    return head.load(transfer);
+  }
+
+  @Override
+  public Task dump(Transfer transfer) {
+    life.requireOpen();
+    return head.dump(transfer);
+  }
+
+  @Override
+  public FlushResult flush(Duration timeout) throws InterruptedException {
+    life.requireOpen();
+    return head.flush(timeout);
+  }
+
+  @Override
+  public BitSet durable(BlockIds ids) {
+    life.requireOpen();
+    return head.durable(ids);
+  }
+
+  @Override
+  public @Nullable MemoryRegion offerMemory(long byteSize) {
+    life.requireOpen();
+    return head.offerMemory(byteSize);
+  }
+
+  /**
+   * Closes the stages from the head to the tail, all of them also when one fails; the first failure
+   * is the cause of what is thrown, the others are suppressed in it.
+   */
+  @Override
+  public synchronized void close() {
+    if (!life.closed()) {
+      return;
+    }
+    Throwable first = closeAll(stages, null);
+    if (first != null) {
+      throw new StoreException(this + " did not close cleanly: " + first.getMessage(), first);
+    }
+    LOG.debug("Closed {}", this);
+  }
+
+  /** Closes all; what fails is suppressed in {@code failure}, or becomes it when there is none. */
+  private static @Nullable Throwable closeAll(List<Store> stages, @Nullable Throwable failure) {
+    Throwable first = failure;
+    for (Store stage : stages) {
+      try {
+        stage.close();
+      } catch (RuntimeException | Error e) {
+        if (first == null) {
+          first = e;
+        } else {
+          first.addSuppressed(e);
+        }
+      }
+    }
+    return first;
+  }
+
+  /** For example {@code Pipeline Cache|Posix}. */
+  @Override
+  public String toString() {
+    return "Pipeline " + spec;
+  }
+}

@@ -1,0 +1,26 @@
+package ucm.pipeline;
+
+import java.util.Map;
+import java.util.function.Supplier;
+import ucm.api.Store;
+import ucm.testkit.MemoryStore;
+import ucm.testkit.StoreContract;
+
+/** A pipeline is a store like any other. */
+final class PipelineContractTest extends StoreContract {
+
+  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+
+  @Override
+  protected Store newStore() {
+    Map<String, Supplier<Store>> stores =
+        Map.of("Relay", RelayStore::new, "Memory", () -> new MemoryStore(medium));
+    return Pipeline.of(PipelineSpec.parse("Relay|Relay|Memory"), StoreCatalog.of(stores));
+  }
+
+  /** It is made by its factory methods. */
+  @Override
+  protected boolean isService() {
+    return false;
+  }
+}

@@ -1,0 +1,300 @@
+package ucm.pipeline;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.DoubleSupplier;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.MemoryRegion;
+import ucm.api.Store;
+import ucm.api.StoreClosedException;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
+import ucm.api.Transfer;
+
+class PipelineTest {
+
+  private final List<String> journal = new ArrayList<>();
+  private final Map<String, RecordingStore> stages = new HashMap<>();
+
+  private StoreCatalog catalog() {
+    Map<String, Supplier<Store>> factories = new HashMap<>();
+    stages.forEach((name, store) -> factories.put(name, () -> store));
+    return StoreCatalog.of(factories);
+  }
+
+  private RecordingStore stage(String name) {
+    return stages.computeIfAbsent(name, n -> new RecordingStore(n, List.of(), journal));
+  }
+
+  private Pipeline open(String chain) {
+    PipelineSpec.parse(chain).stages().forEach(this::stage);
+    return Pipeline.open(UcmConfig.of(chain, Map.of()), catalog());
+  }
+
+  @Test
+  void opensFromTheTailAndClosesFromTheHead() {
+    try (Pipeline pipeline = open("A|B|C")) {
+      assertThat(pipeline).hasToString("Pipeline A|B|C");
+      assertThat(pipeline.name()).isEqualTo("Pipeline");
+    }
+    assertThat(journal)
+        .containsExactly(
+            "A.configure",
+            "B.configure",
+            "C.configure",
+            "C.backend=none",
+            "C.open",
+            "B.backend=C",
+            "B.open",
+            "A.backend=B",
+            "A.open",
+            "A.close",
+            "B.close",
+            "C.close");
+  }
+
+  @Test
+  void closesOpenedStagesWhenALaterOneFails() {
+    stage("A").trap(RecordingStore.failsAt("open"));
+    stage("C").trap(RecordingStore.failsAt("close"));
+    StoreException failure = catchThrowableOfType(StoreException.class, () -> open("A|B|C"));
+    assertThat(failure).hasMessage("stage A (1 of 3 in A|B|C) failed to open: no open today");
+    assertThat(failure.getCause()).hasMessage("no open today");
+    assertThat(failure.getCause().getSuppressed())
+        .singleElement()
+        .satisfies(e -> assertThat(e).hasMessage("no close today"));
+    assertThat(journal)
+        .endsWith("C.open", "B.backend=C", "B.open", "A.backend=B", "A.open", "B.close", "C.close");
+  }
+
+  @Test
+  void closesNothingWhenTheTailFails() {
+    stage("B").trap(RecordingStore.failsAt("open"));
+    assertThatThrownBy(() -> open("A|B"))
+        .isInstanceOf(StoreException.class)
+        .hasMessage("stage B (2 of 2 in A|B) failed to open: no open today");
+    assertThat(journal).doesNotContain("A.open", "A.close", "B.close");
+  }
+
+  @Test
+  void aLinkageErrorOfAStageNamesTheStageToo() {
+    stage("B")
+        .trap(
+            step -> {
+              if (step.equals("open")) {
+                throw new NoClassDefFoundError("acme/Missing");
+              }
+            });
+    assertThatThrownBy(() -> open("A|B"))
+        .isInstanceOf(StoreException.class)
+        .hasMessage("stage B (2 of 2 in A|B) failed to open: acme/Missing");
+  }
+
+  @Test
+  void resolvesEveryNameBeforeAnyStageIsBuilt() {
+    List<String> built = new ArrayList<>();
+    StoreCatalog catalog =
+        StoreCatalog.of(
+            Map.of(
+                "A",
+                () -> {
+                  built.add("A");
+                  return new RecordingStore("A", List.of(), journal);
+                }));
+    assertThatThrownBy(() -> Pipeline.of(PipelineSpec.parse("A|Nowhere"), catalog))
+        .isInstanceOf(UnknownStageException.class);
+    assertThat(built).isEmpty();
+  }
+
+  @Test
+  void everyStageReportsBeforeAnyOpens() {
+    UcmConfig config =
+        UcmConfig.of("Cache|Posix", Map.of("cache_stream_number", 64, "posix_io_engine", "uring"))
+            .with(RecordingStore.engineValues(), "engine");
+    ConfigException failure =
+        catchThrowableOfType(
+            ConfigException.class, () -> Pipeline.open(config, RecordingStore.catalog(journal)));
+    assertThat(failure)
+        .hasMessage(
+            """
+            engine: error: cache_stream_number: found 64; allowed is an integer, 1 to 32 (streams) [Cache]
+            engine: error: posix_io_engine: found "uring"; allowed is one of psync, aio [Posix]
+            engine: error: storage_backends: is required and not set; allowed is a path, several joined by ':', or a list of paths [Posix]
+            3 errors, 0 warnings\
+            """);
+    assertThat(journal).containsExactly("Cache.configure", "Posix.configure");
+  }
+
+  @Test
+  void engineValuesMayLackInACheckButNotWhenOpening() {
+    UcmConfig config = UcmConfig.of("Cache|Posix", Map.of("storage_backends", "/mnt/a"));
+    assertThat(config.check(RecordingStore.catalog(journal)).text())
+        .isEqualTo("0 errors, 0 warnings");
+    assertThatThrownBy(() -> Pipeline.open(config, RecordingStore.catalog(journal)))
+        .isInstanceOf(ConfigException.class)
+        .hasMessageContaining("block_size: is required and not set")
+        .hasMessageContaining("[Cache, Posix]");
+  }
+
+  @Test
+  void aMissingPipelineIsReportedWithEverythingElse() {
+    UcmConfig config =
+        UcmConfig.parse(
+            "f", "ucm_connector_name: UcmPipelineStore\nucm_connector_config: {}\nhit_ratio: 2\n");
+    assertThatThrownBy(() -> Pipeline.open(config, RecordingStore.catalog(journal)))
+        .isInstanceOf(ConfigException.class)
+        .hasMessage(
+            """
+            f:2:1: error: store_pipeline: is required and not set; for example Cache|Posix
+            f:3:12: error: hit_ratio: found 2; allowed is a number, 0 to 1
+            2 errors, 0 warnings\
+            """);
+  }
+
+  @Test
+  void operationsGoToTheHead() throws InterruptedException {
+    try (Pipeline pipeline = open("A|B");
+        Arena arena = Arena.ofShared()) {
+      journal.clear();
+      BlockIds ids = BlockIds.of(1, 2);
+      Transfer transfer =
+          Transfer.packed(BlockLayout.uniform(8, 8, 8))
+              .shard(1, 2, 0)
+              .piece(MemoryRegion.host(arena.allocate(8)), 0)
+              .build();
+      assertThat(pipeline.lookup(ids).cardinality()).isOne();
+      assertThat(pipeline.lookupPrefix(ids)).isZero();
+      pipeline.prefetch(ids);
+      assertThat(pipeline.load(transfer).id()).isOne();
+      assertThat(pipeline.dump(transfer).id()).isEqualTo(2);
+      assertThat(pipeline.flush(Duration.ZERO).ok()).isTrue();
+      assertThat(pipeline.durable(ids).isEmpty()).isTrue();
+      assertThat(pipeline.offerMemory(8)).isNull();
+      assertThat(journal)
+          .containsExactly(
+              "A.lookup",
+              "A.lookupPrefix",
+              "A.prefetch",
+              "A.load",
+              "A.dump",
+              "A.flush",
+              "A.durable");
+    }
+  }
+
+  @Test
+  void eachStageCountsInItsOwnPlace() {
+    Map<String, StoreMetrics> given = new HashMap<>();
+    Function<String, StoreMetrics> metrics =
+        name -> {
+          StoreMetrics own = new OwnMetrics();
+          given.put(name, own);
+          return own;
+        };
+    stage("A");
+    stage("B");
+    try (Pipeline pipeline = Pipeline.open(UcmConfig.of("A|B", Map.of()), catalog(), metrics)) {
+      assertThat(pipeline.stages()).containsExactly(stage("A"), stage("B"));
+      assertThat(stage("A").context().metrics()).isSameAs(given.get("A"));
+      assertThat(stage("B").context().metrics()).isSameAs(given.get("B"));
+    }
+  }
+
+  private static final class OwnMetrics implements StoreMetrics {
+    @Override
+    public Counter counter(String name, String help) {
+      return NONE.counter(name, help);
+    }
+
+    @Override
+    public Histogram histogram(String name, String help) {
+      return NONE.histogram(name, help);
+    }
+
+    @Override
+    public void gauge(String name, String help, DoubleSupplier value) {}
+  }
+
+  @Test
+  void isItselfAStageThatAnotherCanStandBehind() {
+    stage("A");
+    stage("B");
+    RecordingStore behind = new RecordingStore("Behind", List.of(), journal);
+    StoreMetrics metrics = new OwnMetrics();
+    StoreContext outer =
+        new StoreContext() {
+          @Override
+          public Store backend() {
+            return behind;
+          }
+
+          @Override
+          public StoreMetrics metrics() {
+            return metrics;
+          }
+        };
+    try (Pipeline pipeline = Pipeline.of(PipelineSpec.parse("A|B"), catalog())) {
+      pipeline.configure(StoreConfig.of(Map.of()));
+      pipeline.open(outer);
+      assertThat(journal).contains("B.backend=Behind", "A.backend=B");
+      assertThat(stage("A").context().metrics()).isSameAs(metrics);
+    }
+  }
+
+  @Test
+  void isClosedOnceAndSaysSoToWhoeverUsesItAfterwards() {
+    Pipeline pipeline = open("A|B");
+    pipeline.close();
+    pipeline.close();
+    assertThat(journal)
+        .filteredOn(step -> step.endsWith("close"))
+        .containsExactly("A.close", "B.close");
+    assertThatThrownBy(() -> pipeline.lookup(BlockIds.empty()))
+        .isInstanceOf(StoreClosedException.class)
+        .hasMessage("Store Pipeline A|B is closed");
+  }
+
+  @Test
+  void closesTheOthersWhenOneFailsToClose() {
+    stage("A").trap(RecordingStore.failsAt("close"));
+    stage("C").trap(RecordingStore.failsAt("close"));
+    Pipeline pipeline = open("A|B|C");
+    StoreException failure = catchThrowableOfType(StoreException.class, pipeline::close);
+    assertThat(failure).hasMessage("Pipeline A|B|C did not close cleanly: no close today");
+    assertThat(failure.getCause().getSuppressed()).hasSize(1);
+    assertThat(journal).endsWith("A.close", "B.close", "C.close");
+  }
+
+  @Test
+  void refusesTheWrongOrder() {
+    stage("A");
+    try (Pipeline pipeline = Pipeline.of(PipelineSpec.parse("A"), catalog())) {
+      assertThatThrownBy(() -> pipeline.open(StoreContext.of(null)))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessage("Store Pipeline A is NEW: open is allowed only when CONFIGURED");
+    }
+  }
+
+  @Test
+  void warningsOfTheConfigurationDoNotKeepItFromOpening() {
+    UcmConfig config =
+        UcmConfig.of("Fake", Map.of("asu_mode", "client", "posix_io_engine", "nonsense"));
+    try (Pipeline pipeline = Pipeline.open(config, RecordingStore.catalog(journal))) {
+      assertThat(pipeline.spec()).hasToString("Fake");
+    }
+  }
+}
