@@ -1,0 +1,203 @@
+package ucm.store.fake;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.lang.module.ModuleDescriptor;
+import java.lang.module.ModuleDescriptor.Provides;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.ConfigKey;
+import ucm.api.Store;
+import ucm.api.StoreClosedException;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.MemoryStore;
+import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+final class FakeStoreTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(64, 128, 512);
+  private static final BlockIds IDS = BlockBytes.ids(1, 10);
+
+  @Test
+  void leavesTheMemoryOfALoadAsItWas() {
+    FakeStore store = open(Map.of());
+    dump(store, IDS);
+    TransferMemory memory = memory(IDS).scribble();
+    store.load(memory.transfer()).result().requireOk();
+    memory.checkScribbled();
+    store.close();
+  }
+
+  @Test
+  void hasTheHitsOfAnLruCacheOfItsSize() {
+    FakeStore store = open(Map.of("buffer_number", 3));
+    dump(store, IDS.slice(0, 3));
+    store.load(memory(IDS.slice(0, 1)).transfer()).result().requireOk();
+    store.lookup(IDS.slice(1, 2));
+    dump(store, IDS.slice(3, 4));
+    assertThat(store.lookup(IDS)).as("the second was used longest ago").hasToString("{0, 2, 3}");
+    store.close();
+  }
+
+  @Test
+  void countsWhatItDoes() {
+    RecordingMetrics metrics = new RecordingMetrics();
+    FakeStore store = new FakeStore();
+    store.configure(StoreConfig.of(settings(Map.of("buffer_number", 4))));
+    store.open(
+        new StoreContext() {
+          @Override
+          public Store backend() {
+            return null;
+          }
+
+          @Override
+          public StoreMetrics metrics() {
+            return metrics;
+          }
+        });
+    dump(store, IDS.slice(0, 6));
+    store.lookup(IDS);
+    store.lookupPrefix(IDS.slice(2, 10));
+    store.load(memory(IDS.slice(5, 7)).transfer());
+    assertThat(metrics.count("fake_dump_shards")).isEqualTo(24);
+    assertThat(metrics.count("fake_evicted_blocks")).isEqualTo(2);
+    assertThat(metrics.count("fake_lookup_blocks")).isEqualTo(18);
+    assertThat(metrics.count("fake_hit_blocks")).isEqualTo(8);
+    assertThat(metrics.count("fake_load_shards")).isEqualTo(8);
+    assertThat(metrics.count("fake_missing_shards")).isEqualTo(4);
+    assertThat(metrics.gauge("fake_blocks")).isEqualTo(4);
+    store.close();
+  }
+
+  @Test
+  void pinsItsDefaults() {
+    FakeConfig config = FakeConfig.from(StoreConfig.of(Map.of("block_size", 4096)));
+    assertThat(config.bufferNumber()).isEqualTo(1_048_576);
+    assertThat(config.scheduler()).isTrue();
+    assertThat(config.layout()).contains(BlockLayout.uniform(4096, 4096, 4096));
+    assertThat(FakeConfig.keys())
+        .extracting(ConfigKey::name)
+        .containsExactly(
+            "tensor_size",
+            "tensor_size_list",
+            "shard_size",
+            "block_size",
+            "device_id",
+            "buffer_number");
+  }
+
+  @Test
+  void readsEveryKey() {
+    FakeConfig config = FakeConfig.from(StoreConfig.of(settings(Map.of("buffer_number", 7))));
+    assertThat(config.bufferNumber()).isEqualTo(7);
+    assertThat(config.scheduler()).isFalse();
+    assertThat(config.layout()).contains(LAYOUT);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, -1, (1 << 28) + 1})
+  void refusesANumberOfBlocksOutOfRange(int blocks) {
+    StoreConfig config = StoreConfig.of(settings(Map.of("buffer_number", blocks)));
+    new FakeStore().configure(config);
+    assertThat(config.problems())
+        .singleElement()
+        .hasToString(
+            "engine: error: buffer_number: found "
+                + blocks
+                + "; allowed is an integer, 1 to 268435456 (blocks)");
+  }
+
+  @Test
+  void saysWhenTheHeapIsTooSmall() {
+    assumeTrue(Runtime.getRuntime().maxMemory() < 12L << 30, "this heap is large enough for all");
+    FakeStore store = new FakeStore();
+    store.configure(StoreConfig.of(settings(Map.of("buffer_number", 1 << 28))));
+    assertThatThrownBy(() -> store.open(StoreContext.of(null)))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("268435456 blocks")
+        .hasMessageContaining("lower buffer_number or raise -Xmx");
+    assertThatThrownBy(() -> store.lookup(IDS)).isInstanceOf(StoreClosedException.class);
+  }
+
+  @Test
+  void takesNoStageBehindIt() {
+    for (Store store : new Store[] {new FakeStore(), new EmptyStore()}) {
+      store.configure(StoreConfig.of(settings(Map.of())));
+      assertThatThrownBy(() -> store.open(StoreContext.of(new MemoryStore())))
+          .isInstanceOf(StoreException.class)
+          .hasMessage(store.name() + " is a last stage and takes no stage behind it; found Memory");
+      assertThatThrownBy(() -> store.lookup(IDS)).isInstanceOf(StoreClosedException.class);
+    }
+  }
+
+  @Test
+  void isNotOpenedWithABadConfiguration() {
+    FakeStore store = new FakeStore();
+    store.configure(StoreConfig.of(Map.of()));
+    assertThatThrownBy(() -> store.open(StoreContext.of(null)))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("configured with errors");
+  }
+
+  @Test
+  void providesBothStoresAndExportsNothing() {
+    ModuleDescriptor descriptor = FakeStore.class.getModule().getDescriptor();
+    assumeTrue(descriptor != null, "the tests run on the class path");
+    assertThat(descriptor.exports()).isEmpty();
+    assertThat(descriptor.provides())
+        .extracting(Provides::service, Provides::providers)
+        .containsExactly(
+            tuple(
+                Store.class.getName(),
+                List.of(FakeStore.class.getName(), EmptyStore.class.getName())));
+  }
+
+  @Test
+  void hasNothingToFlush() throws InterruptedException {
+    FakeStore store = open(Map.of());
+    store.dump(TransferMemory.ofShards(LAYOUT, Placement.PACKED, IDS, 0, 1).transfer());
+    assertThat(store.flush(Duration.ofDays(1)).ok()).isTrue();
+    store.close();
+  }
+
+  private static FakeStore open(Map<String, Object> more) {
+    FakeStore store = new FakeStore();
+    store.configure(StoreConfig.of(settings(more)));
+    store.open(StoreContext.of(null));
+    return store;
+  }
+
+  private static Map<String, Object> settings(Map<String, Object> more) {
+    Map<String, Object> all = new TreeMap<>(more);
+    all.put("block_size", 512);
+    all.put("shard_size", 128);
+    all.put("tensor_size", 64);
+    all.put("device_id", 0);
+    return all;
+  }
+
+  private static void dump(Store store, BlockIds ids) {
+    store.dump(memory(ids).fill().transfer()).result().requireOk();
+  }
+
+  private static TransferMemory memory(BlockIds ids) {
+    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+  }
+}

@@ -1,0 +1,135 @@
+package ucm.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Arrays;
+import java.util.BitSet;
+import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.Store;
+
+/** The part of the suite about look-ups of whole blocks. */
+abstract class LookupContract extends LifeContract {
+
+  private static final SampleLayout SAMPLE = SampleLayout.ONE_TENSOR;
+
+  @Test
+  void findsNothingInAnEmptyStore() {
+    Store store = open(SAMPLE);
+    BlockIds unknown = BlockBytes.ids(1, 100);
+    assertThat(store.lookup(unknown).stream()).isEmpty();
+    assertThat(store.lookupPrefix(unknown)).isEqualTo(-1);
+    assertThat(store.durable(unknown).stream()).isEmpty();
+    store.prefetch(unknown);
+    assertThat(store.lookup(unknown).stream()).isEmpty();
+  }
+
+  @Test
+  void answersForNoBlocksAtAll() {
+    Store store = open(SAMPLE);
+    assertThat(store.lookup(BlockIds.empty()).stream()).isEmpty();
+    assertThat(store.lookupPrefix(BlockIds.empty())).isEqualTo(-1);
+    assertThat(store.durable(BlockIds.empty()).stream()).isEmpty();
+    store.prefetch(BlockIds.empty());
+  }
+
+  @Test
+  void findsEveryBlockButTheHole() throws InterruptedException {
+    needBlocks();
+    Store store = open(SAMPLE);
+    BlockIds ids = BlockBytes.ids(2, 100);
+    int hole = 41;
+    keep(store, SAMPLE.layout(), ids.slice(0, hole));
+    keep(store, SAMPLE.layout(), ids.slice(hole + 1, 100));
+    BitSet expected = new BitSet();
+    expected.set(0, 100);
+    expected.clear(hole);
+    assertThat(store.lookup(ids)).as("99 of 100, not the prefix alone").isEqualTo(expected);
+    assertThat(store.lookupPrefix(ids)).isEqualTo(hole - 1);
+    store.prefetch(ids);
+    assertThat(store.lookup(ids)).as("after prefetch").isEqualTo(expected);
+  }
+
+  @Test
+  void saysTheIndexOfTheLastBlockOfTheRun() throws InterruptedException {
+    needBlocks();
+    Store store = open(SAMPLE);
+    BlockIds ids = BlockBytes.ids(3, 12);
+    keep(store, SAMPLE.layout(), ids.slice(0, 8));
+    assertThat(store.lookupPrefix(ids)).isEqualTo(7);
+    assertThat(store.lookupPrefix(ids.slice(0, 8))).as("all are there").isEqualTo(7);
+    assertThat(store.lookupPrefix(ids.slice(0, 1))).as("one that is there").isZero();
+    assertThat(store.lookupPrefix(ids.slice(5, 12))).as("from the sixth on").isEqualTo(2);
+    assertThat(store.lookupPrefix(ids.slice(8, 12))).as("the first is absent").isEqualTo(-1);
+  }
+
+  @Test
+  void answersForEachRepetition() throws InterruptedException {
+    needBlocks();
+    Store store = open(SAMPLE);
+    BlockIds there = BlockBytes.ids(4, 1);
+    BlockIds absent = BlockBytes.ids(5, 1);
+    keep(store, SAMPLE.layout(), there);
+    BlockIds mixed = BlockIds.ofHex(there.hex(0), absent.hex(0), there.hex(0), there.hex(0));
+    BitSet expected = new BitSet();
+    expected.set(0);
+    expected.set(2, 4);
+    assertThat(store.lookup(mixed)).isEqualTo(expected);
+    assertThat(store.lookupPrefix(mixed)).isZero();
+    assertThat(store.lookupPrefix(mixed.slice(2, 4))).isEqualTo(1);
+  }
+
+  @Test
+  void comparesAllBitsOfAnId() throws InterruptedException {
+    needBlocks();
+    Store store = open(SAMPLE);
+    BlockLayout layout = SAMPLE.layout();
+    long[] words = new long[2 * 128];
+    for (int bit = 0; bit < 128; bit++) {
+      words[2 * bit] = bit < 64 ? 1L << bit : 0;
+      words[2 * bit + 1] = bit < 64 ? 0 : 1L << (bit - 64);
+    }
+    BlockIds oneBit = BlockIds.wrap(words);
+    BlockIds extremes = BlockIds.wrap(new long[] {0, 0, -1, -1, 0, -1, -1, 0});
+    assertThat(store.lookup(extremes).stream()).isEmpty();
+    for (int i = 0; i < extremes.size(); i++) {
+      keep(store, layout, extremes.slice(i, i + 1));
+      assertThat(store.lookup(extremes).cardinality()).as("of the extreme ids").isEqualTo(i + 1);
+      assertThat(store.lookup(oneBit).stream()).as("ids of one bit, never dumped").isEmpty();
+    }
+    keep(store, layout, oneBit.slice(0, 100));
+    BitSet expected = new BitSet();
+    expected.set(0, 100);
+    assertThat(store.lookup(oneBit)).isEqualTo(expected);
+  }
+
+  @Test
+  void givesTheAnswerAwayForGood() throws InterruptedException {
+    Store store = open(SAMPLE);
+    BlockIds ids = BlockBytes.ids(6, 10);
+    if (keepsBlocks()) {
+      keep(store, SAMPLE.layout(), ids.slice(0, 5));
+    }
+    BitSet first = store.lookup(ids);
+    BitSet copy = (BitSet) first.clone();
+    first.flip(0, 10);
+    assertThat(store.lookup(ids)).as("after the caller changed its own set").isEqualTo(copy);
+    BitSet durable = store.durable(ids);
+    copy = (BitSet) durable.clone();
+    durable.flip(0, 10);
+    assertThat(store.durable(ids)).as("after the caller changed its own set").isEqualTo(copy);
+  }
+
+  @Test
+  void doesNotChangeTheIdsItIsAsked() {
+    Store store = open(SAMPLE);
+    BlockIds ids = BlockBytes.ids(7, 20);
+    byte[] before = ids.toBytes();
+    store.lookup(ids);
+    store.lookupPrefix(ids);
+    store.prefetch(ids);
+    store.durable(ids);
+    assertThat(Arrays.equals(ids.toBytes(), before)).isTrue();
+  }
+}

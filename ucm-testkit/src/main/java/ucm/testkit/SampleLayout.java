@@ -1,0 +1,45 @@
+package ucm.testkit;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+
+/** The layouts that the contract suite moves blocks of. */
+enum SampleLayout {
+  ONE_TENSOR(BlockLayout.uniform(4096, 4096, 4096)),
+  TWO_TENSORS_THREE_SHARDS(BlockLayout.uniform(2048, 4096, 12_288)),
+  ODD_TENSORS(BlockLayout.of(new long[] {1001, 37, 4099, 1}, 2 * (1001 + 37 + 4099 + 1))),
+  TWENTY_FOUR_LAYERS(BlockLayout.uniform(4096, 8192, 24 * 8192));
+
+  // It is immutable, without the annotation that would say so: ucm.api requires no library.
+  @SuppressWarnings("Immutable")
+  private final BlockLayout layout;
+
+  SampleLayout(BlockLayout layout) {
+    this.layout = layout;
+  }
+
+  BlockLayout layout() {
+    return layout;
+  }
+
+  /** The layout as an engine writes it into a configuration. */
+  static Map<String, Object> keys(BlockLayout layout) {
+    Map<String, Object> keys = new TreeMap<>();
+    keys.put(CommonKeys.BLOCK_SIZE.name(), layout.blockSize());
+    keys.put(CommonKeys.SHARD_SIZE.name(), layout.shardSize());
+    List<Long> sizes = new ArrayList<>();
+    for (int tensor = 0; tensor < layout.tensorCount(); tensor++) {
+      sizes.add(layout.tensorSize(tensor));
+    }
+    if (sizes.stream().distinct().count() == 1) {
+      keys.put(CommonKeys.TENSOR_SIZE.name(), sizes.getFirst());
+    } else {
+      keys.put(CommonKeys.TENSOR_SIZE_LIST.name(), sizes);
+    }
+    return keys;
+  }
+}

@@ -1,0 +1,43 @@
+package ucm.testkit;
+
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * What {@link ucm.api.Store} promises, as tests. The test of a store extends this class and says how
+ * to make the store; the tests are inherited.
+ *
+ * <pre>{@code
+ * final class PosixContractTest extends StoreContract {
+ *   @Override
+ *   protected Store newStore() {
+ *     return new PosixStore();
+ *   }
+ *
+ *   @Override
+ *   protected Map<String, Object> settings(BlockLayout layout, Path directory) {
+ *     return Map.of("storage_backends", directory.toString());
+ *   }
+ * }
+ * }</pre>
+ *
+ * <p>Everything is promised unless a switch ({@link #keepsBytes}, {@link #survivesRestart}, ...) says
+ * that it does not hold for this store; the tests it concerns are then skipped and say which switch
+ * it was. A stage in front of another gives {@link #newBackend} too, which the suite opens first and
+ * closes last.
+ *
+ * <p>Bytes are those of {@link BlockBytes}; memory is {@link TransferMemory}. Each test ends with all
+ * stores closed and no thread left whose name begins with {@code ucm-}; so tests of stores must not
+ * run at the same time in one process.
+ *
+ * <p>What the suite cannot prove: what a power loss, a full disk or a killed process leaves (a test
+ * of the store itself), how full queues answer (the store decides when one is full), that deadlines
+ * are kept when a medium hangs, and that nothing is wrong in an interleaving of threads that did not
+ * happen.
+ */
+@Timeout(value = 2, unit = TimeUnit.MINUTES)
+public abstract class StoreContract extends DurabilityContract {
+
+  /** For subclasses. */
+  protected StoreContract() {}
+}

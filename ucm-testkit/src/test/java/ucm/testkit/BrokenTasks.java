@@ -1,0 +1,154 @@
+package ucm.testkit;
+
+import java.util.ArrayList;
+import java.util.List;
+import ucm.api.CommonKeys;
+import ucm.api.ConfigKey;
+import ucm.api.ShardListener;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreConfig;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.testkit.MemoryStore.Medium;
+
+/** Stores whose tasks and listeners are wrong. */
+final class BrokenTasks {
+
+  private BrokenTasks() {}
+
+  static final class NeverEndsALoadThatMisses extends BrokenStore {
+    NeverEndsALoadThatMisses(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task load(Transfer transfer) {
+      Transfer part = part(transfer, ShardListener.NONE, shard -> true);
+      return inner.load(part).result().ok() ? inner.load(transfer) : new TransferTask(1, transfer);
+    }
+  }
+
+  static final class NeverEndsATransferOfNothing extends BrokenStore {
+    NeverEndsATransferOfNothing(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task load(Transfer transfer) {
+      TransferMemory some =
+          TransferMemory.ofBlocks(
+              transfer.layout(), TransferMemory.Placement.PACKED, BlockBytes.ids(1, 1));
+      return transfer.shardCount() == 0
+          ? new TransferTask(1, some.transfer())
+          : super.load(transfer);
+    }
+  }
+
+  static final class TellsNoListener extends BrokenStore {
+    TellsNoListener(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task dump(Transfer transfer) {
+      return inner.dump(part(transfer, ShardListener.NONE, shard -> true));
+    }
+  }
+
+  static final class TellsTheListenerTwice extends BrokenStore {
+    TellsTheListenerTwice(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task load(Transfer transfer) {
+      Task task = super.load(transfer);
+      transfer.listener().shardEnded(transfer, 0, task.result().outcome(0));
+      return task;
+    }
+  }
+
+  static final class TellsTheListenerEarly extends BrokenStore {
+    TellsTheListenerEarly(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task load(Transfer transfer) {
+      for (int shard = 0; shard < transfer.shardCount(); shard++) {
+        transfer.listener().shardEnded(transfer, shard, ShardOutcome.OK);
+      }
+      return inner.load(part(transfer, ShardListener.NONE, shard -> true));
+    }
+  }
+
+  static final class TellsOfAnotherTransfer extends BrokenStore {
+    TellsOfAnotherTransfer(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task dump(Transfer transfer) {
+      ShardListener told = transfer.listener();
+      return inner.dump(
+          part(
+              transfer,
+              (part, shard, outcome) -> told.shardEnded(part, shard, outcome),
+              s -> true));
+    }
+  }
+
+  static final class NumbersAllTasksAlike extends BrokenStore {
+    NumbersAllTasksAlike(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task load(Transfer transfer) {
+      TransferTask task = new TransferTask(1, transfer);
+      for (int shard = 0; shard < transfer.shardCount(); shard++) {
+        task.end(shard, ShardOutcome.MISSING, null);
+      }
+      return task;
+    }
+  }
+
+  static final class LeavesTasksOpen extends BrokenStore {
+    LeavesTasksOpen(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public Task load(Transfer transfer) {
+      super.lookup(transfer.ids());
+      return new TransferTask(1, transfer);
+    }
+  }
+
+  static final class HangsWhenItsQueueIsShort extends BrokenStore {
+    private boolean isShort;
+
+    HangsWhenItsQueueIsShort(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public List<ConfigKey<?>> configKeys() {
+      List<ConfigKey<?>> keys = new ArrayList<>(super.configKeys());
+      keys.add(CommonKeys.WAITING_QUEUE_DEPTH);
+      return keys;
+    }
+
+    @Override
+    public void configure(StoreConfig config) {
+      super.configure(config);
+      isShort = config.get(CommonKeys.WAITING_QUEUE_DEPTH) == 1;
+    }
+
+    @Override
+    public Task load(Transfer transfer) {
+      return isShort ? new TransferTask(1, transfer) : super.load(transfer);
+    }
+  }
+}

@@ -1,0 +1,13 @@
+package ucm.testkit;
+
+import ucm.api.Store;
+
+final class DurableMemoryStoreContractTest extends StoreContract {
+
+  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+
+  @Override
+  protected Store newStore() {
+    return new MemoryStore(medium);
+  }
+}
