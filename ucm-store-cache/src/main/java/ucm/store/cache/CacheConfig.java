@@ -1,0 +1,215 @@
+package ucm.store.cache;
+
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.api.ConfigKey;
+import ucm.api.StoreConfig;
+
+/**
+ * The checked configuration of a Cache store.
+ *
+ * @param capacityGb size of the pool in GiB
+ * @param waitingTasks tasks that may be under way
+ * @param runningShards shards of them that may be under way
+ * @param streams copy threads at the most
+ * @param loadBackendOnly whether loads and look-ups pass by what is in the pool
+ * @param timeoutMs deadline of every task
+ * @param deviceId the device served; -1 is the scheduler
+ * @param uniqueId names the instance
+ * @param localRanks workers of the instance on this node
+ * @param blockLayout how blocks are cut; null for a scheduler, which moves none
+ */
+record CacheConfig(
+    double capacityGb,
+    int waitingTasks,
+    int runningShards,
+    int streams,
+    boolean loadBackendOnly,
+    int timeoutMs,
+    int deviceId,
+    String uniqueId,
+    int localRanks,
+    @Nullable BlockLayout blockLayout) {
+
+  static final ConfigKey<Double> CAPACITY_GB =
+      ConfigKey.number("cache_buffer_capacity_gb")
+          .range(0, 1 << 20)
+          .unit("GiB")
+          .defaultDescribed("256, or 32 when not shared")
+          .doc(
+              "Host memory for the buffer pool, fractions allowed; refused at start when that much"
+                  + " is not available. Each worker has a pool of its own unless it is shared.");
+
+  static final ConfigKey<Boolean> SHARE =
+      ConfigKey.flag("share_buffer_enable")
+          .defaultTo(false)
+          .doc(
+              "Keep the buffer in /dev/shm, shared by the workers of a node. Not available yet:"
+                  + " only false is accepted.");
+
+  static final ConfigKey<Integer> WAITING_QUEUE_DEPTH = CommonKeys.WAITING_QUEUE_DEPTH;
+
+  static final ConfigKey<Integer> RUNNING_QUEUE_DEPTH = CommonKeys.RUNNING_QUEUE_DEPTH;
+
+  static final ConfigKey<Integer> STREAMS =
+      ConfigKey.integer("cache_stream_number")
+          .range(1, 32)
+          .defaultTo(4)
+          .unit("threads")
+          .doc(
+              "Most copies between device and buffer at once; where the device is host memory,"
+                  + " never more than there are processors.");
+
+  static final ConfigKey<Boolean> USE_GDR =
+      ConfigKey.flag("use_gdr")
+          .defaultTo(false)
+          .doc(
+              "GPUDirect RDMA between device and storage. Not available yet: only false is"
+                  + " accepted.");
+
+  static final ConfigKey<Boolean> LOAD_BACKEND_ONLY =
+      ConfigKey.flag("cache_load_backend_only")
+          .defaultTo(false)
+          .doc(
+              "For diagnosis: every load and look-up asks the stage behind, whatever is in the"
+                  + " buffer.");
+
+  /** All keys, in the order of the reference page. */
+  static final List<ConfigKey<?>> KEYS =
+      List.of(
+          CAPACITY_GB,
+          SHARE,
+          WAITING_QUEUE_DEPTH,
+          RUNNING_QUEUE_DEPTH,
+          STREAMS,
+          USE_GDR,
+          LOAD_BACKEND_ONLY,
+          CommonKeys.TIMEOUT_MS,
+          CommonKeys.DEVICE_ID,
+          CommonKeys.UNIQUE_ID,
+          CommonKeys.LOCAL_RANK_SIZE,
+          CommonKeys.TENSOR_SIZE,
+          CommonKeys.TENSOR_SIZE_LIST,
+          CommonKeys.SHARD_SIZE,
+          CommonKeys.BLOCK_SIZE);
+
+  private static final double PRIVATE_GB = 32;
+  private static final double GIB = 1L << 30;
+
+  /**
+   * Reads and checks the keys; faults are recorded in {@code config}.
+   *
+   * @return the values, which must not be used when an error was recorded
+   */
+  static CacheConfig from(StoreConfig config) {
+    int deviceId = config.get(CommonKeys.DEVICE_ID);
+    boolean scheduler = deviceId == -1;
+    // A scheduler is often configured before the sizes are known, and needs none.
+    Optional<BlockLayout> layout =
+        scheduler && !config.isSet(CommonKeys.BLOCK_SIZE)
+            ? Optional.empty()
+            : CommonKeys.layout(config);
+    CacheConfig read =
+        new CacheConfig(
+            config.find(CAPACITY_GB).orElse(PRIVATE_GB),
+            config.get(WAITING_QUEUE_DEPTH),
+            config.get(RUNNING_QUEUE_DEPTH),
+            config.get(STREAMS),
+            config.get(LOAD_BACKEND_ONLY),
+            config.get(CommonKeys.TIMEOUT_MS),
+            deviceId,
+            config.get(CommonKeys.UNIQUE_ID),
+            config.get(CommonKeys.LOCAL_RANK_SIZE),
+            layout.orElse(null));
+    if (config.get(SHARE)) {
+      config.reject(
+          SHARE,
+          "is true, and a buffer shared between workers is not available yet: set it to false; each"
+              + " worker then has a buffer of cache_buffer_capacity_gb of its own");
+    }
+    if (config.get(USE_GDR)) {
+      config.reject(
+          USE_GDR,
+          "is true, and GPUDirect RDMA is missing: this Cache moves host memory only and has"
+              + " neither CUDA nor an RDMA registration of device memory; set it to false");
+    }
+    if (!scheduler && layout.isPresent()) {
+      read.checkCapacity(config);
+    }
+    return read;
+  }
+
+  /** Whether this store only answers look-ups. */
+  boolean isScheduler() {
+    return deviceId == -1;
+  }
+
+  /**
+   * How blocks are cut.
+   *
+   * @throws IllegalStateException for a scheduler without sizes
+   */
+  BlockLayout layout() {
+    if (blockLayout == null) {
+      throw new IllegalStateException("Cache has no block layout: block_size is not set");
+    }
+    return blockLayout;
+  }
+
+  /** Bytes from one slot of the pool to the next. */
+  long stride() {
+    return PoolMemory.stride(layout().shardSize());
+  }
+
+  /** How many slots fit into the capacity. */
+  long slots() {
+    return (long) (capacityGb * GIB) / stride();
+  }
+
+  private void checkCapacity(StoreConfig config) {
+    long slots = slots();
+    if (slots < 1) {
+      config.reject(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB and holds no shard of "
+              + layout().shardSize()
+              + " bytes, which takes a slot of "
+              + stride()
+              + "; a block takes "
+              + gib(layout().shardCount() * stride())
+              + " GiB: raise it");
+    } else if (slots > Integer.MAX_VALUE) {
+      config.reject(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB, which is "
+              + slots
+              + " slots of "
+              + stride()
+              + " bytes; at most "
+              + Integer.MAX_VALUE
+              + " are possible: lower it, or use larger shards");
+    } else if (slots < layout().shardCount()) {
+      config.warn(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB and holds "
+              + slots
+              + " shards, less than the "
+              + layout().shardCount()
+              + " of one block: no block will ever be found in the buffer");
+    }
+  }
+
+  /** Bytes in GiB, as messages show them. */
+  static String gib(long bytes) {
+    return Double.toString(Math.ceil(bytes / GIB * 1000) / 1000);
+  }
+}

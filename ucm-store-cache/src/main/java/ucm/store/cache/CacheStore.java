@@ -1,0 +1,169 @@
+package ucm.store.cache;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.ConfigKey;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreLife;
+import ucm.api.StoreName;
+import ucm.api.Task;
+import ucm.api.Transfer;
+
+/**
+ * Keeps blocks in host memory, in front of a slower stage or alone.
+ *
+ * <p>A dump ends for the engine when its bytes are in the pool; they are written to the stage behind in
+ * the background, which {@link #flush} waits for. A block that could not be written there is no hit. A
+ * load is served from the pool, or through it from the stage behind. Alone, the store is a memory that
+ * forgets what was used least recently: nothing ever becomes durable.
+ *
+ * <p>With {@code device_id: -1} it has no pool: look-ups go to the stage behind, and no data is moved.
+ */
+@StoreName("Cache")
+public final class CacheStore implements Store {
+
+  private final StoreLife life = new StoreLife("Cache");
+  private final CountDownLatch closed = new CountDownLatch(1);
+  private @Nullable CacheConfig config;
+  private @Nullable Store backend;
+  // Null while not open, and for a scheduler.
+  private @Nullable OpenCache cache;
+
+  /** Does nothing. */
+  public CacheStore() {}
+
+  @Override
+  public List<ConfigKey<?>> configKeys() {
+    return CacheConfig.KEYS;
+  }
+
+  @Override
+  public void configure(StoreConfig config) {
+    life.configured();
+    this.config = CacheConfig.from(config);
+  }
+
+  @Override
+  public void open(StoreContext context) {
+    CacheConfig checked = config;
+    life.opened();
+    if (checked == null) {
+      throw new IllegalStateException("Store Cache is being configured by another thread");
+    }
+    try {
+      backend = context.backend();
+      if (checked.loadBackendOnly() && backend == null) {
+        throw new StoreException(
+            "cache_load_backend_only is true, and Cache is the last stage: there is no stage behind"
+                + " to load from; set it to false, or put a store behind, as in Cache|Posix");
+      }
+      cache = checked.isScheduler() ? null : new OpenCache(checked, context);
+    } catch (RuntimeException | Error e) {
+      life.closed();
+      closed.countDown();
+      throw e;
+    }
+  }
+
+  @Override
+  public BitSet lookup(BlockIds ids) {
+    life.requireOpen();
+    if (cache != null) {
+      return cache.lookup(ids);
+    }
+    return backend == null ? new BitSet() : backend.lookup(ids);
+  }
+
+  @Override
+  public int lookupPrefix(BlockIds ids) {
+    life.requireOpen();
+    if (cache != null) {
+      return cache.lookupPrefix(ids);
+    }
+    return backend == null ? -1 : backend.lookupPrefix(ids);
+  }
+
+  @Override
+  public void prefetch(BlockIds ids) {
+    life.requireOpen();
+    if (cache != null) {
+      cache.prefetch(ids);
+    }
+  }
+
+  @Override
+  public Task load(Transfer transfer) {
+    return moving("load").load(transfer);
+  }
+
+  @Override
+  public Task dump(Transfer transfer) {
+    return moving("dump").dump(transfer);
+  }
+
+  @Override
+  public FlushResult flush(Duration timeout) throws InterruptedException {
+    life.requireOpen();
+    if (cache != null) {
+      return cache.flush(timeout);
+    }
+    return backend == null ? FlushResult.clean() : backend.flush(timeout);
+  }
+
+  @Override
+  public BitSet durable(BlockIds ids) {
+    life.requireOpen();
+    return backend == null ? new BitSet() : backend.durable(ids);
+  }
+
+  @Override
+  public void close() {
+    if (!life.closed()) {
+      awaitOtherClose();
+      return;
+    }
+    try {
+      if (cache != null) {
+        cache.close();
+      }
+    } finally {
+      closed.countDown();
+    }
+  }
+
+  private void awaitOtherClose() {
+    if (config == null || cache == null) {
+      return;
+    }
+    try {
+      closed.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private OpenCache moving(String operation) {
+    life.requireOpen();
+    if (cache == null) {
+      throw new StoreException(
+          "Cache was asked to "
+              + operation
+              + " with device_id -1: that is the scheduler, which looks up and moves no data; set"
+              + " device_id to the device of this worker");
+    }
+    return cache;
+  }
+
+  /** The open store behind this one, for the tests of this package; null for a scheduler. */
+  @Nullable OpenCache opened() {
+    return cache;
+  }
+}

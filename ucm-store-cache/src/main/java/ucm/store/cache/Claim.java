@@ -1,0 +1,32 @@
+package ucm.store.cache;
+
+/** What asking the pool for the slot of a shard gave: a kind and a number, packed into a long. */
+final class Claim {
+
+  /** The shard is complete in this slot, which is now referenced. */
+  static final int HIT = 0;
+
+  /** The slot is the caller's to fill, and referenced. */
+  static final int CLAIMED = 1;
+
+  /** Somebody fills it already; for a load, the waiter is told. */
+  static final int FILLING = 2;
+
+  /** Not there, and no slot was to be had; the number is that of the stripe. */
+  static final int NO_ROOM = 3;
+
+  private Claim() {}
+
+  static long of(int kind, int number) {
+    return ((long) kind << 32) | number;
+  }
+
+  static int kind(long claim) {
+    return (int) (claim >>> 32);
+  }
+
+  /** The slot, or the stripe. */
+  static int number(long claim) {
+    return (int) claim;
+  }
+}

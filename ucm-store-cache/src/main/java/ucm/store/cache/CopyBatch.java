@@ -1,0 +1,55 @@
+package ucm.store.cache;
+
+import ucm.store.common.ShardWorkers;
+
+/**
+ * Shards to be copied by the copy threads, a run of neighbours at a time.
+ *
+ * <p>Hot path. An atomic operation right after a copy waits until the stores of the copy have left the
+ * processor's store buffer, some 300 ns each; and threads that take turns shard by shard share the cache lines
+ * of all states and counters. So a run is worked through in phases: all shards are begun, all are copied
+ * with nothing atomic in between, then all slots go back under one lock, then all shards end. Whoever
+ * waits for the task finds the pool settled.
+ */
+abstract class CopyBatch implements ShardWorkers.Batch {
+
+  // So that the threads end at about the same time.
+  private static final int RUNS_PER_THREAD = 8;
+  private static final int MAX_RUN = 32;
+  private static final long MAX_RUN_BYTES = 1 << 20;
+
+  private final int count;
+  private final int run;
+
+  /**
+   * A batch of shards.
+   *
+   * @param count how many shards
+   * @param shardSize bytes of each
+   * @param threads how many threads may work on it
+   */
+  CopyBatch(int count, long shardSize, int threads) {
+    this.count = count;
+    int balanced = Math.min(MAX_RUN, count / (RUNS_PER_THREAD * threads));
+    this.run = Math.clamp(MAX_RUN_BYTES / shardSize, 1, Math.max(1, balanced));
+  }
+
+  /** How many shards. */
+  final int count() {
+    return count;
+  }
+
+  @Override
+  public final int size() {
+    return Math.ceilDiv(count, run);
+  }
+
+  @Override
+  public final void run(int index) {
+    int from = index * run;
+    copy(from, Math.min(count, from + run));
+  }
+
+  /** Copies the shards of a run, the last one exclusive. Must not throw. */
+  abstract void copy(int from, int to);
+}

@@ -1,0 +1,169 @@
+package ucm.store.cache;
+
+import java.time.Duration;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Ends what is left of tasks at their deadline.
+ *
+ * <p>All tasks have the same time, so the order of arrival is the order of their deadlines: a list that
+ * is linked through the tasks, and one thread that sleeps until the first is due. A task that arrives
+ * while it sleeps is due later and wakes nobody; so an idle store wakes at most once per timeout.
+ */
+final class Deadlines {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Deadlines.class);
+
+  private final LongSupplier clock;
+  private final long timeoutNanos;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final Thread thread;
+  // Guarded by lock.
+  private @Nullable Work first;
+  private @Nullable Work last;
+  private boolean asleep;
+  private boolean closed;
+
+  /** Starts the thread. */
+  Deadlines(LongSupplier clock, long timeoutNanos) {
+    this.clock = clock;
+    this.timeoutNanos = timeoutNanos;
+    this.thread = Thread.ofPlatform().daemon().name("ucm-cache-deadline-0").start(this::work);
+  }
+
+  /** Watches a task from now on. */
+  void add(Work task) {
+    lock.lock();
+    try {
+      task.deadlineNanos = clock.getAsLong() + timeoutNanos;
+      task.watched = true;
+      task.dueBefore = last;
+      if (last == null) {
+        first = task;
+      } else {
+        last.dueAfter = task;
+      }
+      last = task;
+      if (asleep) {
+        changed.signal();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Forgets a task, which is terminal. */
+  void remove(Work task) {
+    lock.lock();
+    try {
+      unlink(task);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends all tasks now, as if their time had passed. */
+  void expireAll() {
+    while (true) {
+      Work task;
+      lock.lock();
+      try {
+        task = first;
+        if (task == null) {
+          return;
+        }
+        unlink(task);
+      } finally {
+        lock.unlock();
+      }
+      task.expire();
+    }
+  }
+
+  /**
+   * Ends the thread.
+   *
+   * @return whether it ended in time
+   */
+  boolean close(Duration timeout) throws InterruptedException {
+    lock.lock();
+    try {
+      closed = true;
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+    return thread.join(timeout);
+  }
+
+  private void work() {
+    for (Work due = awaitDue(); due != null; due = awaitDue()) {
+      due.expire();
+    }
+  }
+
+  /** The first task whose time has passed; null when the thread should end. */
+  private @Nullable Work awaitDue() {
+    lock.lock();
+    try {
+      while (true) {
+        try {
+          return awaitDueOrClose();
+        } catch (InterruptedException e) {
+          LOG.debug("interrupted; only close ends this thread");
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private @Nullable Work awaitDueOrClose() throws InterruptedException {
+    while (!closed) {
+      if (first == null) {
+        asleep = true;
+        try {
+          changed.await();
+        } finally {
+          asleep = false;
+        }
+        continue;
+      }
+      long remaining = first.deadlineNanos - clock.getAsLong();
+      if (remaining <= 0) {
+        Work due = first;
+        unlink(due);
+        return due;
+      }
+      long _ = changed.awaitNanos(remaining);
+    }
+    return null;
+  }
+
+  private void unlink(Work task) {
+    if (!task.watched) {
+      return;
+    }
+    task.watched = false;
+    Work before = task.dueBefore;
+    Work after = task.dueAfter;
+    if (before == null) {
+      first = after;
+    } else {
+      before.dueAfter = after;
+    }
+    if (after == null) {
+      last = before;
+    } else {
+      after.dueBefore = before;
+    }
+    task.dueBefore = null;
+    task.dueAfter = null;
+  }
+}

@@ -1,0 +1,151 @@
+package ucm.store.cache;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The thread that does what the engine's thread must not wait for and the copy threads are too good
+ * for: it asks the backend what it has, tries again for tasks that found no slot, in order of arrival,
+ * and hands background writes to the backend. It sleeps when there is nothing of this to do.
+ *
+ * <p>The errands are bounded by the tasks that are let in.
+ */
+final class Dispatcher {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
+
+  private final OpenCache cache;
+  private final Thread thread;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  // Guarded by lock; woken is also read without it, to save a wake-up that is on its way already.
+  private final ArrayDeque<Runnable> errands = new ArrayDeque<>();
+  private volatile boolean woken;
+  private boolean closed;
+  // Touched by the thread only.
+  private final List<Work> wanting = new ArrayList<>();
+
+  Dispatcher(OpenCache cache) {
+    this.cache = cache;
+    this.thread = Thread.ofPlatform().daemon().name("ucm-cache-dispatch-0").unstarted(this::work);
+  }
+
+  void start() {
+    thread.start();
+  }
+
+  /** Has something done. */
+  void submit(Runnable errand) {
+    lock.lock();
+    try {
+      errands.add(errand);
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Tries again for a task whenever slots come free, until it has all it needs or has expired. */
+  void retry(Work task) {
+    submit(() -> wanting.add(task));
+  }
+
+  /** Has the thread look again at what it could not do before. */
+  void wake() {
+    if (woken) {
+      return;
+    }
+    lock.lock();
+    try {
+      woken = true;
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Ends the thread when it has done its errands.
+   *
+   * @return whether it ended in time
+   */
+  boolean close(Duration timeout) throws InterruptedException {
+    lock.lock();
+    try {
+      closed = true;
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+    return thread.join(timeout);
+  }
+
+  private void work() {
+    long waitNanos = WriteBehind.FOREVER;
+    while (await(waitNanos)) {
+      try {
+        for (Runnable errand = poll(); errand != null; errand = poll()) {
+          errand.run();
+        }
+        retryAll();
+        waitNanos = cache.writes.send();
+      } catch (RuntimeException e) {
+        // A backend that breaks its contract; the thread must live on for the others.
+        LOG.error("Cache: an errand failed", e);
+      }
+    }
+  }
+
+  private void retryAll() {
+    if (wanting.isEmpty()) {
+      return;
+    }
+    // First said, then tried: a slot that comes free in between wakes this thread again.
+    cache.pool.setWanting(wanting.size());
+    long full = 0;
+    for (Work task : wanting) {
+      full = task.plan(full);
+    }
+    wanting.removeIf(task -> !task.wantsRoom());
+    cache.pool.setWanting(wanting.size());
+  }
+
+  /** Sleeps until there is something to do; false when the thread should end. */
+  private boolean await(long nanos) {
+    long remaining = nanos;
+    lock.lock();
+    try {
+      while (errands.isEmpty() && !woken && !closed && remaining > 0) {
+        if (nanos == WriteBehind.FOREVER) {
+          changed.awaitUninterruptibly();
+        } else {
+          remaining = changed.awaitNanos(remaining);
+        }
+      }
+      woken = false;
+      return !closed || !errands.isEmpty();
+    } catch (InterruptedException e) {
+      // Nobody but the store ends this thread, and it does so with close.
+      LOG.debug("interrupted while waiting; going on");
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private @Nullable Runnable poll() {
+    lock.lock();
+    try {
+      return errands.poll();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package ucm.store.cache;
+
+import ucm.api.BlockIds;
+
+/** The different blocks among the shards of a transfer, in order of their first shard. */
+final class DistinctBlocks {
+
+  private final int[] blockOfShard;
+  private final int[] firstShard;
+  private final int count;
+
+  /** Numbers the blocks of a transfer's ids. */
+  DistinctBlocks(BlockIds ids) {
+    int shards = ids.size();
+    int mask = Integer.highestOneBit(Math.max(1, 2 * shards)) * 2 - 1;
+    int[] buckets = new int[mask + 1];
+    blockOfShard = new int[shards];
+    firstShard = new int[shards];
+    int blocks = 0;
+    for (int shard = 0; shard < shards; shard++) {
+      long high = ids.high(shard);
+      long low = ids.low(shard);
+      if (shard > 0 && ids.high(shard - 1) == high && ids.low(shard - 1) == low) {
+        blockOfShard[shard] = blockOfShard[shard - 1];
+        continue;
+      }
+      int at = (int) BlockTable.hash(high, low) & mask;
+      while (buckets[at] != 0 && !same(ids, firstShard[buckets[at] - 1], high, low)) {
+        at = (at + 1) & mask;
+      }
+      if (buckets[at] == 0) {
+        firstShard[blocks++] = shard;
+        buckets[at] = blocks;
+      }
+      blockOfShard[shard] = buckets[at] - 1;
+    }
+    count = blocks;
+  }
+
+  /** How many blocks. */
+  int count() {
+    return count;
+  }
+
+  /** The number of a shard's block. */
+  int blockOf(int shard) {
+    return blockOfShard[shard];
+  }
+
+  /** The first shard of a block. */
+  int firstShard(int block) {
+    return firstShard[block];
+  }
+
+  private static boolean same(BlockIds ids, int shard, long high, long low) {
+    return ids.high(shard) == high && ids.low(shard) == low;
+  }
+}

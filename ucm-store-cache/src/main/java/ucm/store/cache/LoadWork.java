@@ -1,0 +1,172 @@
+package ucm.store.cache;
+
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.api.Transfer;
+
+/**
+ * A load. Shards in the pool are copied by the copy threads; those that somebody reads already are
+ * waited for; the others take a slot each and are read from the backend by one {@link BackendRead}.
+ */
+final class LoadWork extends Work implements SlotWaiter {
+
+  /** The shards found in the pool, each slot referenced. */
+  private static final class HotShards extends CopyBatch {
+
+    private static final int ENDED = -1;
+
+    private final LoadWork work;
+    private final int[] shards;
+    private final int[] slots;
+
+    private HotShards(LoadWork work, int[] shards, int[] slots, int count) {
+      super(count, work.transfer.layout().shardSize(), work.cache.copyThreads);
+      this.work = work;
+      this.shards = shards;
+      this.slots = slots;
+    }
+
+    @Override
+    void copy(int from, int to) {
+      for (int i = from; i < to; i++) {
+        if (!work.begin(shards[i])) {
+          shards[i] = ENDED;
+        }
+      }
+      int copied = 0;
+      for (int i = from; i < to; i++) {
+        if (shards[i] == ENDED) {
+          continue;
+        }
+        Throwable fault = work.copyOut(shards[i], slots[i]);
+        if (fault == null) {
+          copied++;
+        } else {
+          work.cache.pool.release(slots[i]);
+          slots[i] = BlockTable.NONE;
+          work.finish(shards[i], ShardOutcome.FAILED, fault);
+          shards[i] = ENDED;
+        }
+      }
+      work.countLoaded(copied);
+      work.cache.pool.release(slots, from, to);
+      for (int i = from; i < to; i++) {
+        if (shards[i] != ENDED) {
+          work.finish(shards[i], ShardOutcome.OK, null);
+        }
+      }
+    }
+  }
+
+  LoadWork(OpenCache cache, long id, Transfer transfer) {
+    super(cache, id, transfer);
+  }
+
+  @Override
+  String operation() {
+    return "LOAD";
+  }
+
+  @Override
+  long plan(long fullStripes) {
+    BlockIds ids = transfer.ids();
+    SlotPool pool = cache.pool;
+    boolean around = cache.config.loadBackendOnly();
+    boolean hasBackend = cache.backend != null;
+    int count = todoCount;
+    int left = 0;
+    int hits = 0;
+    int misses = count;
+    // Hits are put in from the front, misses from the back.
+    int[] shards = new int[count];
+    int[] slots = new int[count];
+    long full = hasBackend ? fullStripes : SlotPool.ALL_STRIPES;
+    boolean again = wantsRoom();
+    for (int i = 0; i < count; i++) {
+      int shard = todo[i];
+      if (!isOpen(shard)) {
+        continue;
+      }
+      long high = ids.high(shard);
+      long low = ids.low(shard);
+      long claim =
+          around
+              ? pool.claimUnnamed(high, low, full)
+              : pool.claimForLoad(high, low, transfer.shardIndex(shard), this, shard, full);
+      switch (Claim.kind(claim)) {
+        case Claim.HIT -> {
+          shards[hits] = shard;
+          slots[hits++] = Claim.number(claim);
+        }
+        case Claim.CLAIMED -> {
+          shards[--misses] = shard;
+          slots[misses] = Claim.number(claim);
+        }
+        case Claim.FILLING -> cache.metrics.joinedShards.increment();
+        default -> {
+          if (hasBackend) {
+            full |= 1L << Claim.number(claim);
+            todo[left++] = shard;
+            if (again && pool.isFull(full)) {
+              left = keepRest(i + 1, count, left);
+              i = count;
+            }
+          } else {
+            cache.metrics.missShards.increment();
+            end(shard, ShardOutcome.MISSING, null);
+          }
+        }
+      }
+    }
+    keep(left);
+    if (hits > 0) {
+      cache.metrics.hitShards.add(hits);
+      cache.copiers.submit(new HotShards(this, shards, slots, hits));
+    }
+    if (misses < count) {
+      cache.metrics.missShards.add(count - misses);
+      BackendRead.start(cache, this, shards, slots, misses, count);
+    }
+    return full;
+  }
+
+  @Override
+  public void filled(int shard, int slot) {
+    if (!begin(shard)) {
+      cache.pool.release(slot);
+      return;
+    }
+    Throwable fault = copyOut(shard, slot);
+    cache.pool.release(slot);
+    copied(shard, fault);
+  }
+
+  @Override
+  public void notFilled(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
+    end(shard, outcome, cause);
+  }
+
+  /** Copies a shard that was begun into the engine's memory; returns what went wrong, or null. */
+  @Nullable Throwable copyOut(int shard, int slot) {
+    try {
+      cache.device.fromSlot(slot, transfer, shard);
+      return null;
+    } catch (RuntimeException | Error e) {
+      // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
+      return e;
+    }
+  }
+
+  /** Ends a shard after {@link #copyOut}. */
+  void copied(int shard, @Nullable Throwable fault) {
+    if (fault == null) {
+      countLoaded(1);
+    }
+    finish(shard, fault == null ? ShardOutcome.OK : ShardOutcome.FAILED, fault);
+  }
+
+  private void countLoaded(int shards) {
+    cache.metrics.loadBytes.add(shards * transfer.layout().shardSize());
+  }
+}

@@ -1,0 +1,278 @@
+package ucm.store.cache;
+
+import java.util.concurrent.locks.StampedLock;
+import org.jspecify.annotations.Nullable;
+import ucm.api.StoreMetrics;
+
+/**
+ * One part of the pool: some slots and the blocks that hash to it, under one lock.
+ *
+ * <p>Look-ups read optimistically and take no lock unless somebody changes the stripe at that moment. A
+ * stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
+ */
+final class PoolStripe {
+
+  /** Somebody who waits for a slot to be filled. */
+  record Joined(SlotWaiter waiter, int index, @Nullable Joined next) {}
+
+  /** Answer to {@link #filled}: somebody waits for one of the slots. */
+  static final int JOINED = 1;
+
+  /** Answer to {@link #filled} and {@link #release}: a slot can now be taken by others. */
+  static final int ROOM = 2;
+
+  private static final int NONE = BlockTable.NONE;
+
+  private final int number;
+  private final int firstSlot;
+  private final StoreMetrics.Counter evictions;
+  private final StampedLock lock = new StampedLock();
+  // Guarded by lock.
+  private final StripeSlots slots;
+  private final @Nullable Joined[] joined;
+
+  /**
+   * A stripe of free slots.
+   *
+   * @param number of the stripe
+   * @param firstSlot what its first slot is called outside
+   * @param count how many slots
+   * @param shards shards in a block
+   */
+  PoolStripe(int number, int firstSlot, int count, int shards, StoreMetrics.Counter evictions) {
+    this.number = number;
+    this.firstSlot = firstSlot;
+    this.evictions = evictions;
+    this.slots = new StripeSlots(count, shards);
+    this.joined = new Joined[count];
+  }
+
+  /** Whether all shards of a block are complete here. */
+  boolean isComplete(long hash, long high, long low) {
+    long stamp = lock.tryOptimisticRead();
+    boolean complete = slots.isComplete(hash, high, low);
+    if (!lock.validate(stamp)) {
+      stamp = lock.readLock();
+      try {
+        complete = slots.isComplete(hash, high, low);
+      } finally {
+        lock.unlockRead(stamp);
+      }
+    }
+    return complete;
+  }
+
+  /** Whether a shard of the block was dumped and some shard is still here. */
+  boolean wasDumped(long hash, long high, long low) {
+    long stamp = lock.readLock();
+    try {
+      return slots.wasDumped(hash, high, low);
+    } finally {
+      lock.unlockRead(stamp);
+    }
+  }
+
+  /**
+   * Asks for a shard in order to read it.
+   *
+   * @param waiter joins whoever fills the slot; null when nobody wants to know
+   * @param mayTake whether a slot may be taken if the shard is not there
+   */
+  long claimForLoad(
+      long hash,
+      long high,
+      long low,
+      int shard,
+      @Nullable SlotWaiter waiter,
+      int index,
+      boolean mayTake) {
+    long stamp = lock.writeLock();
+    try {
+      int slot = slots.find(hash, high, low, shard);
+      if (slot == NONE) {
+        return mayTake
+            ? claimed(slots.take(hash, high, low, shard, StripeSlots.LOADING))
+            : Claim.of(Claim.NO_ROOM, number);
+      }
+      if (slots.state(slot) == StripeSlots.READY) {
+        slots.reference(slot);
+        return Claim.of(Claim.HIT, firstSlot + slot);
+      }
+      if (waiter != null) {
+        slots.reference(slot);
+        joined[slot] = new Joined(waiter, index, joined[slot]);
+      }
+      return Claim.of(Claim.FILLING, firstSlot + slot);
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /**
+   * Asks for a slot to dump a shard into. A load of the shard that is under way is displaced: the dump
+   * brings the bytes, and what the load finds is for those who wait for it only.
+   */
+  long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
+    long stamp = lock.writeLock();
+    try {
+      int slot = slots.find(hash, high, low, shard);
+      if (slot != NONE && slots.state(slot) != StripeSlots.LOADING) {
+        boolean ready = slots.state(slot) == StripeSlots.READY;
+        return Claim.of(ready ? Claim.HIT : Claim.FILLING, firstSlot + slot);
+      }
+      return mayTake
+          ? claimed(slots.take(hash, high, low, shard, StripeSlots.DUMPING))
+          : Claim.of(Claim.NO_ROOM, number);
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /** Asks for a slot that belongs to no block. */
+  long claimUnnamed() {
+    long stamp = lock.writeLock();
+    try {
+      return claimed(slots.takeOrphan());
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /**
+   * Says that claimed slots are filled.
+   *
+   * @param filled slots; negative numbers are passed over
+   * @param release whether to give the filler's references back
+   * @return {@link #JOINED} and {@link #ROOM}, or'ed
+   */
+  int filled(int[] filled, int from, int to, boolean release) {
+    int answer = 0;
+    long stamp = lock.writeLock();
+    try {
+      for (int i = from; i < to; i++) {
+        if (filled[i] >= 0) {
+          answer |= fill(filled[i] - firstSlot, release);
+        }
+      }
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+    return answer;
+  }
+
+  /** Says that one claimed slot is filled; see {@link #filled(int[], int, int, boolean)}. */
+  int filled(int slot, boolean release) {
+    long stamp = lock.writeLock();
+    try {
+      return fill(slot - firstSlot, release);
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /**
+   * Says that a claimed slot will not be filled: nobody finds it any more. The filler keeps its
+   * reference until its I/O is terminal.
+   */
+  void notFilled(int slot) {
+    long stamp = lock.writeLock();
+    try {
+      slots.orphan(slot - firstSlot);
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /**
+   * Those who waited for a slot that is filled now, or will not be; each holds a reference. Nobody joins
+   * it any more.
+   */
+  @Nullable Joined takeJoined(int slot) {
+    long stamp = lock.writeLock();
+    try {
+      Joined all = joined[slot - firstSlot];
+      joined[slot - firstSlot] = null;
+      return all;
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /**
+   * Gives references back.
+   *
+   * @param held slots; negative numbers are passed over
+   * @return {@link #ROOM} or 0
+   */
+  int release(int[] held, int from, int to) {
+    int answer = 0;
+    long stamp = lock.writeLock();
+    try {
+      for (int i = from; i < to; i++) {
+        if (held[i] >= 0 && slots.release(held[i] - firstSlot)) {
+          answer = ROOM;
+        }
+      }
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+    return answer;
+  }
+
+  /** Gives one reference back; {@link #ROOM} or 0. */
+  int release(int slot) {
+    long stamp = lock.writeLock();
+    try {
+      return slots.release(slot - firstSlot) ? ROOM : 0;
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /** Drops all shards of a block; those in use go with their last reference. {@link #ROOM} or 0. */
+  int drop(long hash, long high, long low) {
+    long stamp = lock.writeLock();
+    try {
+      return slots.drop(hash, high, low) > 0 ? ROOM : 0;
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /** Slots that hold, or are about to hold, something. */
+  int inUse() {
+    long stamp = lock.readLock();
+    try {
+      return slots.inUse();
+    } finally {
+      lock.unlockRead(stamp);
+    }
+  }
+
+  /** Slots that somebody references. */
+  int referenced() {
+    long stamp = lock.readLock();
+    try {
+      return slots.referenced();
+    } finally {
+      lock.unlockRead(stamp);
+    }
+  }
+
+  private int fill(int slot, boolean release) {
+    slots.ready(slot);
+    int answer = joined[slot] == null ? 0 : JOINED;
+    return release && slots.release(slot) ? answer | ROOM : answer;
+  }
+
+  private long claimed(int slot) {
+    if (slot == NONE) {
+      return Claim.of(Claim.NO_ROOM, number);
+    }
+    long evicted = slots.takeEvicted();
+    if (evicted > 0) {
+      evictions.add(evicted);
+    }
+    return Claim.of(Claim.CLAIMED, firstSlot + slot);
+  }
+}

@@ -1,0 +1,88 @@
+package ucm.store.cache;
+
+import java.util.BitSet;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.Store;
+import ucm.api.Transfer;
+
+/**
+ * Reads blocks from the backend into the pool before somebody loads them. Best effort: never uses more
+ * than half of the slots, and forgets what comes while enough is waiting.
+ */
+final class Prefetcher {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Prefetcher.class);
+  private static final int MAX_WAITING = 64;
+
+  private final OpenCache cache;
+  private final AtomicInteger waiting = new AtomicInteger();
+
+  Prefetcher(OpenCache cache) {
+    this.cache = cache;
+  }
+
+  /** Has blocks read soon, or does nothing. */
+  void prefetch(Store backend, BlockIds ids) {
+    if (waiting.incrementAndGet() > MAX_WAITING) {
+      waiting.decrementAndGet();
+      return;
+    }
+    cache.dispatcher.submit(
+        () -> {
+          waiting.decrementAndGet();
+          read(backend, ids);
+        });
+  }
+
+  private void read(Store backend, BlockIds ids) {
+    BlockIds absent = absent(ids);
+    if (absent.isEmpty()) {
+      return;
+    }
+    BitSet present;
+    try {
+      present = backend.lookup(absent);
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "{} did not say which blocks it has; none are prefetched: {}", backend, e.toString());
+      return;
+    }
+    int budget = cache.memory.slots() / 2 - cache.pool.referenced();
+    int shards = cache.config.layout().shardCount();
+    Transfer.Builder builder = Transfer.packed(cache.config.layout());
+    int[] slots = new int[Math.max(0, Math.min(budget, present.cardinality() * shards))];
+    int count = 0;
+    for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
+      for (int shard = 0; shard < shards && count < slots.length; shard++) {
+        long claim = cache.pool.claimForLoad(absent.high(i), absent.low(i), shard, null, 0, 0);
+        int slot = Claim.number(claim);
+        if (Claim.kind(claim) == Claim.HIT) {
+          cache.pool.release(slot);
+        } else if (Claim.kind(claim) == Claim.CLAIMED) {
+          builder
+              .shard(absent, i, shard)
+              .piece(cache.memory.region(slot), cache.memory.offset(slot));
+          slots[count++] = slot;
+        }
+      }
+    }
+    if (count > 0) {
+      BackendRead.prefetch(cache, builder, slots, count);
+    }
+  }
+
+  private BlockIds absent(BlockIds ids) {
+    long[] words = new long[2 * ids.size()];
+    int count = 0;
+    for (int i = 0; i < ids.size(); i++) {
+      if (!cache.pool.isComplete(ids, i)) {
+        words[2 * count] = ids.high(i);
+        words[2 * count++ + 1] = ids.low(i);
+      }
+    }
+    return BlockIds.wrap(words).slice(0, count);
+  }
+}

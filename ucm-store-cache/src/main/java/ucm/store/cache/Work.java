@@ -1,0 +1,196 @@
+package ucm.store.cache;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.api.StoreTimeoutException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+
+/**
+ * A load or dump of the engine under way.
+ *
+ * <p>Who wants to touch the engine's memory for a shard must {@linkplain #begin begin} it; only one
+ * can, and the deadline is one of those who try. So a copy in progress at the deadline finishes, and one
+ * that comes later does not start: the memory is the engine's again once the task is terminal.
+ *
+ * <p>A task is planned by one thread at a time, the caller's first and then the dispatcher's, which
+ * tries again for the shards that found no slot.
+ */
+abstract class Work {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Work.class);
+  private static final VarHandle STATE = MethodHandles.arrayElementVarHandle(byte[].class);
+  private static final byte OPEN = 0;
+  private static final byte BEGUN = 1;
+
+  final OpenCache cache;
+  final Transfer transfer;
+  final TransferTask task;
+
+  // The links of Deadlines, guarded by its lock.
+  long deadlineNanos;
+  boolean watched;
+  @Nullable Work dueBefore;
+  @Nullable Work dueAfter;
+
+  /** The shards not planned yet, in front; touched by the planning thread only. */
+  final int[] todo;
+
+  int todoCount;
+  private volatile boolean wantsRoom;
+  private volatile @Nullable StoreException expiry;
+  private final byte[] states;
+  private final long startNanos;
+
+  Work(OpenCache cache, long id, Transfer transfer) {
+    this.cache = cache;
+    this.transfer = transfer;
+    this.task = new TransferTask(id, transfer);
+    this.states = new byte[transfer.shardCount()];
+    this.todo = new int[states.length];
+    this.todoCount = states.length;
+    Arrays.setAll(todo, i -> i);
+    this.startNanos = System.nanoTime();
+  }
+
+  /** What logs call it. */
+  abstract String operation();
+
+  /**
+   * Tries for the shards of {@link #todo}; those that find no slot stay there, those that have expired
+   * do not.
+   *
+   * @param fullStripes the stripes not to take slots of
+   * @return the stripes found full by now
+   */
+  abstract long plan(long fullStripes);
+
+  /** Has the task watched, and logs that it begins. */
+  final Task start() {
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("Cache {} dispatching.", describe());
+    }
+    cache.deadlines.add(this);
+    task.whenTerminal(this::ended);
+    return task;
+  }
+
+  /** Takes the right, and the duty, to move a shard and to {@link #finish} it; false when it ended. */
+  final boolean begin(int shard) {
+    return STATE.compareAndSet(states, shard, OPEN, BEGUN);
+  }
+
+  /** Whether nobody moves a shard, and nobody has. */
+  final boolean isOpen(int shard) {
+    return (byte) STATE.getAcquire(states, shard) == OPEN;
+  }
+
+  /** Ends a shard that was begun. */
+  final void finish(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
+    try {
+      task.end(shard, outcome, fault);
+    } catch (RuntimeException e) {
+      // The engine's listener broke its contract; the shard has ended, and slots must not leak.
+      LOG.error("Cache {}: the listener of shard {} threw", describe(), shard, e);
+    }
+  }
+
+  /** Ends a shard without touching its memory, unless it has ended. */
+  final void end(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
+    if (begin(shard)) {
+      finish(shard, outcome, fault);
+    }
+  }
+
+  /** Whether shards are left that found no slot. */
+  final boolean wantsRoom() {
+    return wantsRoom;
+  }
+
+  /** Keeps the first shards of {@link #todo} for the next time. */
+  final void keep(int left) {
+    todoCount = left;
+    wantsRoom = left > 0;
+  }
+
+  /**
+   * Moves the shards of {@link #todo} that were not tried forward behind those to keep. Without this a
+   * task much larger than the pool would be walked through for each slot that comes free.
+   *
+   * @return how many to keep now
+   */
+  final int keepRest(int from, int to, int left) {
+    System.arraycopy(todo, from, todo, left, to - from);
+    return left + to - from;
+  }
+
+  /** Ends all shards whose move has not begun. */
+  final void expire() {
+    StoreException cause = describeExpiry();
+    expiry = cause;
+    for (int shard = 0; shard < states.length; shard++) {
+      if (begin(shard)) {
+        cache.metrics.expiredShards.increment();
+        finish(shard, ShardOutcome.EXPIRED, cause);
+      }
+    }
+    if (wantsRoom) {
+      cache.dispatcher.wake();
+    }
+  }
+
+  /** Why shards expired; null before the deadline. */
+  final @Nullable StoreException expiry() {
+    return expiry;
+  }
+
+  private StoreException describeExpiry() {
+    if (wantsRoom) {
+      return new StoreException(
+          "Cache "
+              + describe()
+              + " found no slot for "
+              + todoCount
+              + " shards within timeout_ms "
+              + cache.config.timeoutMs()
+              + ": all "
+              + cache.memory.slots()
+              + " slots of the pool are in use; raise cache_buffer_capacity_gb, now "
+              + cache.config.capacityGb());
+    }
+    return new StoreTimeoutException(
+        "Cache "
+            + describe()
+            + " was not done within timeout_ms "
+            + cache.config.timeoutMs()
+            + ": the stage behind or the copies were too slow; raise timeout_ms, or look there");
+  }
+
+  private void ended() {
+    cache.deadlines.remove(this);
+    cache.admission.leave(states.length);
+    if (LOG.isDebugEnabled()) {
+      double millis = (System.nanoTime() - startNanos) / 1e6;
+      LOG.debug("Cache {} finished, cost {}ms.", describe(), Math.round(millis * 1e3) / 1e3);
+    }
+  }
+
+  private String describe() {
+    return "task("
+        + task.id()
+        + ","
+        + operation()
+        + ","
+        + states.length
+        + ","
+        + transfer.byteSize()
+        + ")";
+  }
+}

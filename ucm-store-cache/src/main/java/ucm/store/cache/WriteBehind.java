@@ -1,0 +1,156 @@
+package ucm.store.cache;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
+import ucm.api.Transfer;
+
+/**
+ * Writes dumped shards to the backend in the background, some transfers at a time.
+ *
+ * <p>While shards are being copied out of the engine's memory, the writes are held back for a moment: both want the same processors and memory bandwidth, and somebody waits for the copies. They
+ * go at once when a task wants slots, or somebody waits for them.
+ *
+ * <p>What waits here is bounded by the slots of the pool: each shard keeps its slot.
+ */
+final class WriteBehind {
+
+  /** Nothing to wait for: somebody will wake the dispatcher. */
+  static final long FOREVER = Long.MAX_VALUE;
+
+  private static final int MAX_UNDER_WAY = 32;
+  private static final long MAX_HOLD_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+  // A burst of dumps is one dump to the engine.
+  private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+  private final OpenCache cache;
+  private final AtomicInteger copying = new AtomicInteger();
+  private volatile long quietSinceNanos;
+  private final ReentrantLock lock = new ReentrantLock();
+  // Touched by the dispatcher only.
+  private final Transfer.Builder builder;
+  // Guarded by lock.
+  private final ArrayDeque<BackendWrite> waiting = new ArrayDeque<>();
+  private int underWay;
+  private int hurried;
+  private long refusedNanos;
+  private boolean refused;
+
+  WriteBehind(OpenCache cache) {
+    this.cache = cache;
+    this.builder = Transfer.packed(cache.config.layout());
+  }
+
+  /** Has shards copied into their slots, which are then offered here. */
+  void copy(DumpCopy batch) {
+    copying.addAndGet(batch.count());
+    cache.copiers.submit(batch);
+  }
+
+  /** Shards of a copy have ended, and were offered where they were the last of their group. */
+  void copied(int shards) {
+    if (copying.addAndGet(-shards) == 0 && cache.backend != null) {
+      quietSinceNanos = System.nanoTime();
+      cache.dispatcher.wake();
+    }
+  }
+
+  /** Takes shards to be written. */
+  void offer(BackendWrite write) {
+    boolean first;
+    lock.lock();
+    try {
+      first = waiting.isEmpty();
+      waiting.add(write);
+    } finally {
+      lock.unlock();
+    }
+    if (first) {
+      // So that somebody looks at the clock while it is held back.
+      cache.dispatcher.wake();
+    }
+  }
+
+  /** The backend is done with a write. */
+  void ended() {
+    boolean more;
+    lock.lock();
+    try {
+      underWay--;
+      more = !waiting.isEmpty();
+    } finally {
+      lock.unlock();
+    }
+    if (more) {
+      cache.dispatcher.wake();
+    }
+  }
+
+  /** Somebody begins (1) or ceases (-1) to wait for the writes, so that none is held back. */
+  void hurry(int change) {
+    lock.lock();
+    try {
+      hurried += change;
+    } finally {
+      lock.unlock();
+    }
+    cache.dispatcher.wake();
+  }
+
+  /**
+   * Hands to the backend what can go now; called by the dispatcher.
+   *
+   * @return in how many nanoseconds to call again at the latest
+   */
+  long send() {
+    while (true) {
+      BackendWrite next;
+      lock.lock();
+      try {
+        long hold = holdNanos();
+        if (hold > 0) {
+          return hold;
+        }
+        next = waiting.remove();
+        underWay++;
+      } finally {
+        lock.unlock();
+      }
+      if (!next.submit(builder)) {
+        lock.lock();
+        try {
+          waiting.addFirst(next);
+          underWay--;
+          refused = true;
+          refusedNanos = System.nanoTime();
+        } finally {
+          lock.unlock();
+        }
+      }
+    }
+  }
+
+  private long holdNanos() {
+    if (waiting.isEmpty() || underWay >= MAX_UNDER_WAY) {
+      return FOREVER;
+    }
+    long now = System.nanoTime();
+    if (refused) {
+      long left = RETRY_NANOS - (now - refusedNanos);
+      if (left > 0) {
+        return left;
+      }
+      refused = false;
+    }
+    if (hurried > 0 || cache.pool.wanting() > 0) {
+      return 0;
+    }
+    long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos());
+    if (copying.get() == 0) {
+      hold = Math.min(hold, QUIET_NANOS - (now - quietSinceNanos));
+    }
+    return Math.max(0, hold);
+  }
+}

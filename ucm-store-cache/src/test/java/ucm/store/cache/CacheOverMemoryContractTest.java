@@ -1,0 +1,36 @@
+package ucm.store.cache;
+
+import java.nio.file.Path;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLayout;
+import ucm.api.Store;
+import ucm.testkit.MemoryStore;
+import ucm.testkit.StoreContract;
+
+/** The contract of a store, for Cache in front of a store that keeps blocks beyond a restart. */
+final class CacheOverMemoryContractTest extends StoreContract {
+
+  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+
+  /** Room for 256 blocks and for 32 MiB, as the suite asks for. */
+  static double gibForSuite(BlockLayout layout) {
+    long blocks = Math.max(256, Math.ceilDiv(32L << 20, layout.blockSize()));
+    return TestCache.gib(layout, blocks * layout.shardCount());
+  }
+
+  @Override
+  protected Store newStore() {
+    return new CacheStore();
+  }
+
+  @Override
+  protected @Nullable Store newBackend() {
+    return new MemoryStore(medium);
+  }
+
+  @Override
+  protected Map<String, Object> settings(BlockLayout layout, Path directory) {
+    return Map.of("cache_buffer_capacity_gb", gibForSuite(layout));
+  }
+}

@@ -1,0 +1,270 @@
+package ucm.store.cache;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.FlushResult;
+import ucm.api.QueueFullException;
+import ucm.api.ShardOutcome;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.api.TransferResult;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.Fault;
+import ucm.testkit.FaultyStore;
+import ucm.testkit.MemoryStore;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+final class DumpTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+  private final HeldBackend backend = new HeldBackend();
+  private final List<TestCache> open = new ArrayList<>();
+
+  @AfterEach
+  void closes() {
+    backend.letGo();
+    open.forEach(TestCache::close);
+  }
+
+  @Test
+  void endsWhenTheBytesHaveLeftWhileTheBackendStillWrites() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    TransferMemory memory = dump(cache, ids);
+    // The engine reuses its memory; what is written is what was there.
+    memory.scribble();
+    requireLoads(cache, ids);
+    FlushResult pending = cache.store.flush(Duration.ZERO);
+    assertThat(pending.ok()).isFalse();
+    assertThat(pending.pendingBlocks()).isEqualTo(2);
+    HeldBackend.Held write = backend.nextDump();
+    assertThat(write.transfer.shardCount()).isEqualTo(4);
+    assertThat(cache.pool().referenced()).isEqualTo(4);
+    write.takeAll();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().referenced()).isZero();
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * 4096);
+  }
+
+  @Test
+  void blockWhoseWriteFailedIsNoHitAndReachesFlushOnce() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    dump(cache, ids);
+    assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(2);
+    HeldBackend.Held write = backend.nextDump();
+    StoreException cause = new StoreException("disk full");
+    for (int shard = 0; shard < 4; shard++) {
+      boolean fails = shard == 1;
+      write.end(shard, fails ? ShardOutcome.FAILED : ShardOutcome.OK, fails ? cause : null);
+    }
+    FlushResult flushed = cache.store.flush(PATIENCE);
+    assertThat(cache.store.lookup(ids).stream()).containsExactly(1);
+    assertThat(flushed.failedCount()).isEqualTo(1);
+    assertThat(flushed.failedBlocks()).isEqualTo(ids.slice(0, 1));
+    assertThat(flushed.cause()).isSameAs(cause);
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().inUse()).isEqualTo(2);
+    // Dumped anew, all of its shards go out again.
+    dump(cache, ids.slice(0, 1));
+    HeldBackend.Held again = backend.nextDump();
+    assertThat(again.transfer.shardCount()).isEqualTo(2);
+    again.takeAll();
+  }
+
+  @Test
+  void blockThatTheBackendLostAfterwardsIsNoHit() throws InterruptedException {
+    FaultyStore full = new FaultyStore(new MemoryStore(), 1).at(1, Fault.Call.DUMP, Fault.DROP);
+    TestCache cache = cache(full, 8);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    dump(cache, ids);
+    FlushResult flushed = cache.store.flush(PATIENCE);
+    assertThat(flushed.failedCount()).isEqualTo(2);
+    assertThat(cache.store.lookup(ids).isEmpty()).isTrue();
+    assertThat(cache.pool().inUse()).isZero();
+  }
+
+  @Test
+  void backendThatThrowsFailsTheBlocks() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    backend.refuse(new StoreException("gone"));
+    dump(cache, BlockBytes.ids(1, 2));
+    FlushResult flushed = cache.store.flush(PATIENCE);
+    assertThat(flushed.failedCount()).isEqualTo(2);
+    assertThat(flushed.cause()).hasMessage("gone");
+    assertThat(cache.pool().inUse()).isZero();
+  }
+
+  @Test
+  void waitsForABackendWhoseQueueIsFull() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    backend.refuse(new QueueFullException("Held tasks", 1, "waiting_queue_depth"));
+    BlockIds ids = BlockBytes.ids(1, 2);
+    dump(cache, ids);
+    assertThat(cache.store.flush(Duration.ofMillis(50)).pendingBlocks()).isEqualTo(2);
+    assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(2);
+    backend.refuse(null);
+    backend.nextDump().takeAll();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+  }
+
+  @Test
+  void blockThatTheBackendHasIsNotMoved() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    BlockIds ids = BlockBytes.ids(1, 3);
+    backend.has(ids.slice(1, 2));
+    dump(cache, ids);
+    HeldBackend.Held write = backend.nextDump();
+    assertThat(write.transfer.shardCount()).isEqualTo(4);
+    write.takeAll();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().inUse()).isEqualTo(4);
+    // Asked once, for each block once.
+    assertThat(backend.lookups).containsExactly(ids);
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * 4096);
+  }
+
+  @Test
+  void shardThatIsInThePoolIsNotMovedAgain() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    dump(cache, ids);
+    dump(cache, ids);
+    backend.nextDump().takeAll();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    dump(cache, ids);
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(backend.dumps).isEmpty();
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * 4096);
+    assertThat(backend.lookups).hasSize(1);
+  }
+
+  @Test
+  void dumpDisplacesALoadThatIsUnderWay() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    BlockIds ids = BlockBytes.ids(1, 1);
+    Task load = cache.store.load(memory(ids).transfer());
+    HeldBackend.Held read = backend.nextLoad();
+    dump(cache, ids);
+    assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(1);
+    read.endAll(ShardOutcome.MISSING, null);
+    assertThat(load.await(PATIENCE).failedCount()).isEqualTo(2);
+    requireLoads(cache, ids);
+    backend.nextDump().takeAll();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().inUse()).isEqualTo(2);
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
+  @Test
+  void layersOfABlockAreAskedForOnce() throws InterruptedException {
+    TestCache cache = cache(backend, 8);
+    BlockIds ids = BlockBytes.ids(1, 1);
+    for (int shard = 0; shard < 2; shard++) {
+      TransferMemory layer = TransferMemory.ofShards(LAYOUT, Placement.PACKED, ids, 0, shard);
+      Task task = cache.store.dump(layer.fill().transfer());
+      assertThat(task.await(PATIENCE).ok()).isTrue();
+      assertThat(backend.lookups).hasSize(1);
+      assertThat(cache.pool().isComplete(ids, 0)).isEqualTo(shard == 1);
+    }
+    backend.nextDump().takeAll();
+  }
+
+  @Test
+  void manyShardsShareTransfersOfSomeMegabytes() throws InterruptedException {
+    BlockLayout layout = BlockLayout.uniform(32 << 10, 64 << 10, 8 * (64 << 10));
+    TestCache cache = new TestCache(layout, backend, 8 * 40, Map.of());
+    open.add(cache);
+    BlockIds ids = BlockBytes.ids(1, 40);
+    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.REGION_PER_TENSOR, ids);
+    assertThat(cache.store.dump(memory.fill().transfer()).await(PATIENCE).ok()).isTrue();
+    int shards = 0;
+    for (int writes = 0; writes < 5; writes++) {
+      HeldBackend.Held write = backend.nextDump();
+      assertThat(write.transfer.byteSize()).isEqualTo(4 << 20);
+      shards += write.transfer.shardCount();
+      write.takeAll();
+    }
+    assertThat(shards).isEqualTo(8 * 40);
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+  }
+
+  @Test
+  void taskOfMoreShardsThanThePoolHasSlotsEnds() throws InterruptedException {
+    MemoryStore.Medium medium = new MemoryStore.Medium();
+    TestCache cache = cache(new MemoryStore(medium), 3);
+    BlockIds ids = BlockBytes.ids(1, 20);
+    dump(cache, ids);
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(medium.size()).isEqualTo(20);
+    requireLoads(cache, ids);
+    assertThat(cache.metrics.count("cache_evictions")).isGreaterThan(30);
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
+  @Test
+  void poolFullOfUnwrittenShardsEndsTheTaskAtItsDeadline() throws InterruptedException {
+    TestCache cache = new TestCache(LAYOUT, backend, 2, Map.of("timeout_ms", 50));
+    open.add(cache);
+    dump(cache, BlockBytes.ids(1, 1));
+    HeldBackend.Held hanging = backend.nextDump();
+    BlockIds second = BlockBytes.ids(2, 1);
+    TransferResult result = cache.store.dump(memory(second).fill().transfer()).await(PATIENCE);
+    assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
+    assertThat(result.cause()).hasMessageContaining("cache_buffer_capacity_gb");
+    hanging.takeAll();
+    FlushResult flushed = cache.store.flush(PATIENCE);
+    assertThat(flushed.failedBlocks()).isEqualTo(second);
+    dump(cache, second);
+    backend.nextDump().takeAll();
+  }
+
+  @Test
+  void evictsTheBlockThatWasUsedLeastRecently() throws InterruptedException {
+    TestCache cache = cache(null, 6);
+    BlockIds ids = BlockBytes.ids(1, 4);
+    dump(cache, ids.slice(0, 1));
+    dump(cache, ids.slice(1, 2));
+    dump(cache, ids.slice(2, 3));
+    requireLoads(cache, ids.slice(0, 1));
+    dump(cache, ids.slice(3, 4));
+    assertThat(cache.store.lookup(ids).stream()).containsExactly(0, 2, 3);
+    assertThat(cache.metrics.count("cache_evictions")).isEqualTo(2);
+  }
+
+  private TransferMemory dump(TestCache cache, BlockIds ids) throws InterruptedException {
+    TransferMemory memory = memory(ids).fill();
+    TransferResult result = cache.store.dump(memory.transfer()).await(PATIENCE);
+    assertThat(result.ok()).as("dump: %s", result).isTrue();
+    return memory;
+  }
+
+  private static void requireLoads(TestCache cache, BlockIds ids) throws InterruptedException {
+    TransferMemory memory = memory(ids);
+    TransferResult result = cache.store.load(memory.transfer()).await(PATIENCE);
+    assertThat(result.ok()).as("load: %s", result).isTrue();
+    memory.check();
+  }
+
+  private TestCache cache(Store behind, int slots) {
+    TestCache cache = new TestCache(LAYOUT, behind, slots, Map.of());
+    open.add(cache);
+    return cache;
+  }
+
+  private static TransferMemory memory(BlockIds ids) {
+    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+  }
+}

@@ -1,0 +1,13 @@
+/** What the storage stages share: system calls on files, the files of blocks, worker threads. */
+@org.jspecify.annotations.NullMarked
+@SuppressWarnings("module") // The stores named below are built after this module.
+module ucm.store.common {
+  requires com.sun.jna;
+  requires static org.jspecify;
+  requires org.slf4j;
+  requires transitive ucm.api;
+
+  exports ucm.store.common to
+      ucm.store.cache,
+      ucm.store.posix;
+}

@@ -1,0 +1,111 @@
+package ucm.store.common;
+
+import java.util.List;
+
+/**
+ * The file system calls of the stores, all in one place, so that tests can make any of them fail, fall
+ * short or hang. {@link LibcFiles} makes the real ones.
+ *
+ * <p>Paths are {@link NativePath}s that the caller owns and the call does not keep; those handed in
+ * beside a descriptor only name it in messages. Files are opened without following a symbolic link at
+ * the end of the path, are closed on exec, and get mode 0600; folders get 0700. Thread-safe. Nothing
+ * is allocated where a call succeeds, except by {@link #list}.
+ *
+ * <p>Every method throws {@link FileException} for what its description does not name as a result.
+ * All of them block for as long as the file system does.
+ */
+public interface FileSeam {
+
+  /** In place of a descriptor or a size: it is not there. */
+  int ABSENT = -1;
+
+  /** In place of a descriptor or a size: something else than a regular file is there. */
+  int OTHER_TYPE = -2;
+
+  /**
+   * Opens a file for reading.
+   *
+   * @return a descriptor, {@link #ABSENT}, or {@link #OTHER_TYPE} for a symbolic link; a folder can be
+   *     opened, and fails when it is read
+   */
+  int openRead(NativePath path);
+
+  /**
+   * Opens a file that is there for reading and writing.
+   *
+   * @return a descriptor, {@link #ABSENT} or {@link #OTHER_TYPE}
+   */
+  int openWrite(NativePath path);
+
+  /**
+   * Creates a file that is not there yet, for reading and writing.
+   *
+   * @return a descriptor, or {@link #ABSENT} when its folder is missing
+   */
+  int create(NativePath path);
+
+  /**
+   * The size of a file in bytes.
+   *
+   * @return {@link #ABSENT} or {@link #OTHER_TYPE} instead
+   */
+  long size(NativePath path);
+
+  /** The size of an open file in bytes, or {@link #OTHER_TYPE} when it is a pipe. */
+  long size(int fd, NativePath path);
+
+  /**
+   * Reads once. May read less than asked.
+   *
+   * @param into where to; not changed
+   * @param offset where in the file to start, in bytes
+   * @return how many bytes were read; 0 at the end of the file
+   */
+  long readAt(int fd, NativePath path, IoVector into, long offset);
+
+  /**
+   * Writes once. May write less than asked.
+   *
+   * @param from where from; not changed
+   * @param offset where in the file to start, in bytes
+   * @return how many bytes were written
+   */
+  long writeAt(int fd, NativePath path, IoVector from, long offset);
+
+  /** Waits until the bytes of a file, and its size, are on the medium. */
+  void syncData(int fd, NativePath path);
+
+  /** Waits until the entries of a folder are on the medium. */
+  void syncFolder(NativePath folder);
+
+  /** Closes a file. It is closed also when this throws, and must not be closed again. */
+  void close(int fd, NativePath path);
+
+  /** Gives a file another name in the same file system; replaces a file that has that name. */
+  void rename(NativePath from, NativePath to);
+
+  /**
+   * Removes a file.
+   *
+   * @return whether it was there
+   */
+  boolean remove(NativePath path);
+
+  /**
+   * Makes a folder in one that is there.
+   *
+   * @return whether it was missing
+   */
+  boolean makeFolder(NativePath folder);
+
+  /**
+   * Takes the lock of a file, which is held until the descriptor is closed, at the latest when the
+   * process dies. Does not wait.
+   *
+   * @return whether nobody else held it
+   */
+  boolean tryLock(int fd, NativePath path);
+
+  /** The names in a folder, in any order; none when the folder is missing. */
+  List<String> list(NativePath folder);
+}

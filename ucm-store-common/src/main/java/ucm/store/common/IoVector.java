@@ -1,0 +1,126 @@
+package ucm.store.common;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Objects;
+import ucm.api.MemoryRegion;
+
+/**
+ * The memory of one vectored read or write: an array of {@code struct iovec} off the heap, written
+ * over and over. Neighbours in memory become one entry. Not thread-safe.
+ */
+public final class IoVector {
+
+  /** Most entries one call takes; IOV_MAX of Linux. */
+  public static final int MAX_ENTRIES = 1024;
+
+  // struct iovec { void *iov_base; size_t iov_len; }, both 8 bytes.
+  private static final int ENTRY_BYTES = 16;
+  private static final int LENGTH_AT = 8;
+
+  private final MemorySegment entries = Arena.ofAuto().allocate(MAX_ENTRIES * ENTRY_BYTES, 16);
+  private int first;
+  private int end;
+  private long byteSize;
+
+  /** Forgets all entries. */
+  public IoVector clear() {
+    first = 0;
+    end = 0;
+    byteSize = 0;
+    return this;
+  }
+
+  /** Bytes of all entries. */
+  public long byteSize() {
+    return byteSize;
+  }
+
+  /** How many entries. */
+  public int size() {
+    return end - first;
+  }
+
+  /**
+   * Adds a stretch of host memory.
+   *
+   * @throws IndexOutOfBoundsException when it does not lie within the region
+   * @throws IllegalStateException when the vector is full
+   */
+  public IoVector add(MemoryRegion region, long offset, long length) {
+    Objects.checkFromIndexSize(offset, length, region.byteSize());
+    return add(region.segment().address() + offset, length);
+  }
+
+  /** Adds a segment of native memory; see {@link #add(MemoryRegion, long, long)}. */
+  public IoVector add(MemorySegment segment) {
+    if (!segment.isNative()) {
+      throw new IllegalArgumentException("system calls take native memory; found " + segment);
+    }
+    return add(segment.address(), segment.byteSize());
+  }
+
+  private IoVector add(long address, long length) {
+    byteSize += length;
+    if (end > first) {
+      long last = (end - 1L) * ENTRY_BYTES;
+      long lastLength = entries.get(ValueLayout.JAVA_LONG, last + LENGTH_AT);
+      if (entries.get(ValueLayout.JAVA_LONG, last) + lastLength == address) {
+        entries.set(ValueLayout.JAVA_LONG, last + LENGTH_AT, lastLength + length);
+        return this;
+      }
+    }
+    if (end == MAX_ENTRIES) {
+      throw new IllegalStateException("an IoVector has at most " + MAX_ENTRIES + " entries");
+    }
+    put(end++, address, length);
+    return this;
+  }
+
+  /**
+   * Drops bytes at the front, those a call has moved.
+   *
+   * @param bytes 0 to {@link #byteSize()}
+   */
+  public void advance(long bytes) {
+    Objects.checkIndex(bytes, byteSize + 1);
+    byteSize -= bytes;
+    long left = bytes;
+    while (first < end) {
+      long at = (long) first * ENTRY_BYTES;
+      long length = entries.get(ValueLayout.JAVA_LONG, at + LENGTH_AT);
+      if (length > left) {
+        put(first, entries.get(ValueLayout.JAVA_LONG, at) + left, length - left);
+        return;
+      }
+      left -= length;
+      first++;
+    }
+  }
+
+  /** A copy of the first bytes, for who splits a call in two. */
+  public IoVector head(long bytes) {
+    Objects.checkIndex(bytes, byteSize + 1);
+    IoVector head = new IoVector();
+    long left = bytes;
+    for (int i = first; left > 0; i++) {
+      long at = (long) i * ENTRY_BYTES;
+      long length = Math.min(left, entries.get(ValueLayout.JAVA_LONG, at + LENGTH_AT));
+      head.add(entries.get(ValueLayout.JAVA_LONG, at), length);
+      left -= length;
+    }
+    return head;
+  }
+
+  /** Where the entries are; for the class that makes the system call. */
+  long address() {
+    return entries.address() + (long) first * ENTRY_BYTES;
+  }
+
+  private void put(int index, long address, long length) {
+    long at = (long) index * ENTRY_BYTES;
+    entries.set(ValueLayout.JAVA_LONG, at, address);
+    entries.set(ValueLayout.JAVA_LONG, at + LENGTH_AT, length);
+  }
+}

@@ -1,0 +1,184 @@
+package ucm.store.common;
+
+import com.sun.jna.Native;
+import com.sun.jna.Platform;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+
+/**
+ * The C library, as far as stores need it: JNA direct mapping, constants of Linux on 64 bits.
+ *
+ * <p>Pointers are {@code long} in the private functions and nowhere else; what they point to is kept
+ * alive during the call. A function that returns -1 has left its error
+ * number in {@link Native#getLastError()}, which JNA keeps per thread from the return of the call on;
+ * reading it costs nothing on the path of success, unlike a method that throws.
+ */
+final class Libc {
+
+  /** Open for reading. */
+  static final int O_RDONLY = 0;
+
+  /** Open for reading and writing. */
+  static final int O_RDWR = 2;
+
+  /** Create the file. */
+  static final int O_CREAT = 0x40;
+
+  /** With {@link #O_CREAT}: fail when it is there. */
+  static final int O_EXCL = 0x80;
+
+  /** Do not wait for the other end of a pipe that lies in place of a file. */
+  static final int O_NONBLOCK = 0x800;
+
+  /** Close on exec, so that a child process does not inherit the file. */
+  static final int O_CLOEXEC = 0x80000;
+
+  /** Fail when it is no directory. */
+  static final int O_DIRECTORY = isArm() ? 0x4000 : 0x10000;
+
+  /** Fail with ELOOP when it is a symbolic link. */
+  static final int O_NOFOLLOW = isArm() ? 0x8000 : 0x20000;
+
+  /** Names are relative to the working directory of the process. */
+  private static final int AT_FDCWD = -100;
+
+  /** Ask about a symbolic link itself. */
+  private static final int AT_SYMLINK_NOFOLLOW = 0x100;
+
+  /** Ask {@code statx} for the type. */
+  static final int STATX_TYPE = 0x1;
+
+  /** Ask {@code statx} for the size. */
+  static final int STATX_SIZE = 0x200;
+
+  /** Bytes of {@code struct statx}. */
+  static final int STATX_BYTES = 256;
+
+  /** Offset of {@code __u16 stx_mode} in {@code struct statx}. */
+  static final int STATX_MODE_AT = 28;
+
+  /** Offset of {@code __u64 stx_size} in {@code struct statx}. */
+  static final int STATX_SIZE_AT = 40;
+
+  /** The bits of a mode that say the type. */
+  static final int S_IFMT = 0xf000;
+
+  /** The type of a regular file. */
+  static final int S_IFREG = 0x8000;
+
+  /** Lock for one owner. */
+  static final int LOCK_EX = 2;
+
+  /** Do not wait for the lock. */
+  static final int LOCK_NB = 4;
+
+  /** Seek from the end. */
+  static final int SEEK_END = 2;
+
+  static {
+    if (!Platform.isLinux() || Native.POINTER_SIZE != Long.BYTES) {
+      throw new ExceptionInInitializerError(
+          "file stores need Linux on a 64-bit processor; found "
+              + System.getProperty("os.name")
+              + " on "
+              + System.getProperty("os.arch"));
+    }
+    Native.register(Libc.class, "c");
+  }
+
+  private Libc() {}
+
+  static int open(NativePath path, int flags, int mode) {
+    try {
+      return open(path.address(), flags, mode);
+    } finally {
+      Reference.reachabilityFence(path);
+    }
+  }
+
+  static long preadv(int fd, IoVector vector, long offset) {
+    try {
+      return preadv(fd, vector.address(), vector.size(), offset);
+    } finally {
+      Reference.reachabilityFence(vector);
+    }
+  }
+
+  static long pwritev(int fd, IoVector vector, long offset) {
+    try {
+      return pwritev(fd, vector.address(), vector.size(), offset);
+    } finally {
+      Reference.reachabilityFence(vector);
+    }
+  }
+
+  static int rename(NativePath from, NativePath to) {
+    try {
+      return rename(from.address(), to.address());
+    } finally {
+      Reference.reachabilityFence(from);
+      Reference.reachabilityFence(to);
+    }
+  }
+
+  static int unlink(NativePath path) {
+    try {
+      return unlink(path.address());
+    } finally {
+      Reference.reachabilityFence(path);
+    }
+  }
+
+  static int mkdir(NativePath path, int mode) {
+    try {
+      return mkdir(path.address(), mode);
+    } finally {
+      Reference.reachabilityFence(path);
+    }
+  }
+
+  /** Asks about a path, not following a symbolic link; {@code result} holds a struct statx. */
+  static int statx(NativePath path, int mask, MemorySegment result) {
+    try {
+      return statx(AT_FDCWD, path.address(), AT_SYMLINK_NOFOLLOW, mask, result.address());
+    } finally {
+      Reference.reachabilityFence(path);
+      Reference.reachabilityFence(result);
+    }
+  }
+
+  static native int close(int fd);
+
+  static native long lseek(int fd, long offset, int whence);
+
+  static native int fdatasync(int fd);
+
+  static native int fsync(int fd);
+
+  static native int flock(int fd, int operation);
+
+  private static native int open(long path, int flags, int mode);
+
+  private static native long preadv(int fd, long iovec, int count, long offset);
+
+  private static native long pwritev(int fd, long iovec, int count, long offset);
+
+  private static native int rename(long from, long to);
+
+  private static native int unlink(long path);
+
+  private static native int mkdir(long path, int mode);
+
+  private static native int statx(int dirFd, long path, int flags, int mask, long buffer);
+
+  private static native String strerror(int errno);
+
+  /** What an error number means, in words. */
+  static String text(int errno) {
+    return strerror(errno);
+  }
+
+  private static boolean isArm() {
+    return "aarch64".equals(System.getProperty("os.arch"));
+  }
+}

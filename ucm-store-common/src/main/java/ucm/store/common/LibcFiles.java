@@ -1,0 +1,222 @@
+package ucm.store.common;
+
+import com.sun.jna.Native;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The file system calls of the C library. A call that a signal interrupts is made again. */
+public final class LibcFiles implements FileSeam {
+
+  private static final int FILE_MODE = 0b110_000_000;
+  private static final int FOLDER_MODE = 0b111_000_000;
+  // O_NONBLOCK means nothing for a file; a pipe that lies in its place must not hang us.
+  private static final int OPEN_FLAGS = Libc.O_CLOEXEC | Libc.O_NOFOLLOW | Libc.O_NONBLOCK;
+
+  private static final ThreadLocal<MemorySegment> STATX =
+      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Libc.STATX_BYTES, Long.BYTES));
+
+  @Override
+  public int openRead(NativePath path) {
+    return open(path, OPEN_FLAGS | Libc.O_RDONLY);
+  }
+
+  @Override
+  public int openWrite(NativePath path) {
+    return open(path, OPEN_FLAGS | Libc.O_RDWR);
+  }
+
+  @Override
+  public int create(NativePath path) {
+    return open(path, OPEN_FLAGS | Libc.O_RDWR | Libc.O_CREAT | Libc.O_EXCL);
+  }
+
+  private static int open(NativePath path, int flags) {
+    while (true) {
+      int fd = Libc.open(path, flags, FILE_MODE);
+      if (fd >= 0) {
+        return fd;
+      }
+      int errno = Native.getLastError();
+      if (errno == Errno.ENOENT) {
+        return ABSENT;
+      }
+      if ((flags & Libc.O_CREAT) == 0 && isOtherType(errno)) {
+        return OTHER_TYPE;
+      }
+      retryOrThrow("open", path, errno);
+    }
+  }
+
+  private static boolean isOtherType(int errno) {
+    return errno == Errno.ELOOP
+        || errno == Errno.EISDIR
+        || errno == Errno.ENOTDIR
+        || errno == Errno.ENXIO;
+  }
+
+  @Override
+  public long size(NativePath path) {
+    MemorySegment statx = STATX.get();
+    while (true) {
+      if (Libc.statx(path, Libc.STATX_TYPE | Libc.STATX_SIZE, statx) >= 0) {
+        int mode = statx.get(ValueLayout.JAVA_SHORT, Libc.STATX_MODE_AT) & Libc.S_IFMT;
+        return mode == Libc.S_IFREG
+            ? statx.get(ValueLayout.JAVA_LONG, Libc.STATX_SIZE_AT)
+            : OTHER_TYPE;
+      }
+      int errno = Native.getLastError();
+      if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+        return ABSENT;
+      }
+      retryOrThrow("statx", path, errno);
+    }
+  }
+
+  @Override
+  public long size(int fd, NativePath path) {
+    // A third of the price of statx, and every file system answers it.
+    long size = Libc.lseek(fd, 0, Libc.SEEK_END);
+    if (size >= 0) {
+      return size;
+    }
+    int errno = Native.getLastError();
+    if (errno == Errno.ESPIPE) {
+      return OTHER_TYPE;
+    }
+    throw new FileException("lseek", path, errno);
+  }
+
+  @Override
+  public long readAt(int fd, NativePath path, IoVector into, long offset) {
+    while (true) {
+      long bytes = Libc.preadv(fd, into, offset);
+      if (bytes >= 0) {
+        return bytes;
+      }
+      retryOrThrow("preadv", path, Native.getLastError());
+    }
+  }
+
+  @Override
+  public long writeAt(int fd, NativePath path, IoVector from, long offset) {
+    while (true) {
+      long bytes = Libc.pwritev(fd, from, offset);
+      if (bytes >= 0) {
+        return bytes;
+      }
+      retryOrThrow("pwritev", path, Native.getLastError());
+    }
+  }
+
+  @Override
+  public void syncData(int fd, NativePath path) {
+    while (Libc.fdatasync(fd) < 0) {
+      retryOrThrow("fdatasync", path, Native.getLastError());
+    }
+  }
+
+  @Override
+  public void syncFolder(NativePath folder) {
+    int fd = open(folder, Libc.O_CLOEXEC | Libc.O_DIRECTORY | Libc.O_RDONLY);
+    if (fd < 0) {
+      throw new FileException("open", folder, fd == ABSENT ? Errno.ENOENT : Errno.ENOTDIR);
+    }
+    try {
+      while (Libc.fsync(fd) < 0) {
+        retryOrThrow("fsync", folder, Native.getLastError());
+      }
+    } finally {
+      close(fd, folder);
+    }
+  }
+
+  @Override
+  public void close(int fd, NativePath path) {
+    if (Libc.close(fd) < 0) {
+      // Linux has closed it in any case, also with EINTR: a second call could close a stranger's.
+      int errno = Native.getLastError();
+      if (errno != Errno.EINTR) {
+        throw new FileException("close", path, errno);
+      }
+    }
+  }
+
+  @Override
+  public void rename(NativePath from, NativePath to) {
+    if (Libc.rename(from, to) < 0) {
+      throw new FileException("rename", from + " to " + to, Native.getLastError());
+    }
+  }
+
+  @Override
+  public boolean remove(NativePath path) {
+    if (Libc.unlink(path) >= 0) {
+      return true;
+    }
+    int errno = Native.getLastError();
+    if (errno == Errno.ENOENT) {
+      return false;
+    }
+    throw new FileException("unlink", path, errno);
+  }
+
+  @Override
+  public boolean makeFolder(NativePath folder) {
+    if (Libc.mkdir(folder, FOLDER_MODE) >= 0) {
+      return true;
+    }
+    int errno = Native.getLastError();
+    if (errno == Errno.EEXIST) {
+      return false;
+    }
+    throw new FileException("mkdir", folder, errno);
+  }
+
+  @Override
+  public boolean tryLock(int fd, NativePath path) {
+    while (Libc.flock(fd, Libc.LOCK_EX | Libc.LOCK_NB) < 0) {
+      int errno = Native.getLastError();
+      if (errno == Errno.EAGAIN) {
+        return false;
+      }
+      retryOrThrow("flock", path, errno);
+    }
+    return true;
+  }
+
+  @Override
+  public List<String> list(NativePath folder) {
+    List<String> names = new ArrayList<>();
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(Path.of(folder.toString()))) {
+      for (Path entry : entries) {
+        names.add(entry.getFileName().toString());
+      }
+    } catch (NoSuchFileException e) {
+      return List.of();
+    } catch (NotDirectoryException e) {
+      throw new FileException("opendir", folder, Errno.ENOTDIR);
+    } catch (AccessDeniedException e) {
+      throw new FileException("opendir", folder, Errno.EACCES);
+    } catch (IOException | DirectoryIteratorException e) {
+      throw new FileException("readdir", folder, Errno.EIO);
+    }
+    return names;
+  }
+
+  private static void retryOrThrow(String call, NativePath path, int errno) {
+    if (errno != Errno.EINTR) {
+      throw new FileException(call, path, errno);
+    }
+  }
+}

@@ -1,0 +1,146 @@
+package ucm.store.posix;
+
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.common.BlockFooter;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.IoVector;
+import ucm.store.common.NativePath;
+import ucm.store.common.VectorIo;
+
+/**
+ * The files of blocks: whether one is there, and how it comes to be there. A block is written to a
+ * temporary file in its folder, which nobody else writes, and gets its own name when it is whole.
+ * Thread-safe.
+ */
+final class BlockFiles {
+
+  private static final Logger LOG = LoggerFactory.getLogger(BlockFiles.class);
+  private static final byte[] TEMP_SUFFIX =
+      BlockPaths.TEMP_SUFFIX.getBytes(StandardCharsets.US_ASCII);
+  private static final int SEQUENCE_DIGITS = 10;
+
+  final FileSeam seam;
+  final BlockPaths paths;
+  final BlockFooter format;
+
+  private final PosixConfig.Durability durability;
+  private final WriterClaim[] claims;
+  private final AtomicLong sequence = new AtomicLong();
+
+  BlockFiles(FileSeam seam, BlockPaths paths, PosixConfig config, WriterClaim[] claims) {
+    this.seam = seam;
+    this.paths = paths;
+    this.format = new BlockFooter(config.layout());
+    this.durability = config.durability();
+    this.claims = claims;
+  }
+
+  /**
+   * Whether a block has a file of a size that a whole block has. The bytes are checked when they are
+   * loaded.
+   *
+   * @param path is overwritten
+   */
+  boolean isPresent(NativePath path, long idHigh, long idLow) {
+    return hasBlockSize(seam.size(paths.block(path, idHigh, idLow)));
+  }
+
+  /** Whether a file of this size may be that of a whole block, ours or the original's. */
+  boolean hasBlockSize(long size) {
+    return size == format.fileSize() || size == format.layout().blockSize();
+  }
+
+  /** A number for the next temporary file. */
+  long nextTemp() {
+    return sequence.getAndIncrement();
+  }
+
+  /**
+   * Names a temporary file of a block.
+   *
+   * @param number from {@link #nextTemp}
+   */
+  void nameTemp(NativePath path, long idHigh, long idLow, long number) {
+    byte[] token = claims[paths.backendOf(idHigh, idLow)].cover(idHigh);
+    paths.block(path, idHigh, idLow).append('.').append(token).append('-');
+    path.appendHex(number << (64 - 4 * SEQUENCE_DIGITS), SEQUENCE_DIGITS).append(TEMP_SUFFIX);
+  }
+
+  /**
+   * Creates a temporary file, and the block's folder when it is missing.
+   *
+   * @param path the file's name, from {@link #nameTemp}
+   * @param folder is overwritten
+   * @return its descriptor
+   */
+  int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    int fd = seam.create(path);
+    if (fd == FileSeam.ABSENT) {
+      boolean made = seam.makeFolder(paths.folder(folder, backend, idHigh));
+      if (made && durability == PosixConfig.Durability.FULL) {
+        seam.syncFolder(paths.inBackend(folder, backend));
+      }
+      fd = seam.create(path);
+    }
+    if (fd == FileSeam.ABSENT) {
+      throw new FileException("open", path, Errno.ENOENT);
+    }
+    return fd;
+  }
+
+  /** Writes all of a vector to a temporary file. */
+  void write(int fd, NativePath temp, IoVector from, long offset) {
+    VectorIo.writeFully(seam, fd, temp, from, offset);
+  }
+
+  /** Waits for the bytes of a temporary file as far as the configured durability asks. */
+  void sync(int fd, NativePath temp) {
+    if (durability != PosixConfig.Durability.NONE) {
+      seam.syncData(fd, temp);
+    }
+  }
+
+  /**
+   * Makes a whole, synced and closed temporary file visible as its block.
+   *
+   * @param path is overwritten
+   */
+  void publish(NativePath temp, NativePath path, long idHigh, long idLow) {
+    seam.rename(temp, paths.block(path, idHigh, idLow));
+    if (durability != PosixConfig.Durability.FULL) {
+      return;
+    }
+    try {
+      seam.syncFolder(paths.folder(path, paths.backendOf(idHigh, idLow), idHigh));
+    } catch (FileException e) {
+      // The dump fails, and a block whose dump failed is no hit.
+      discard(paths.block(path, idHigh, idLow));
+      throw e;
+    }
+  }
+
+  /** Removes a file as far as that is possible; the next start removes a temporary file that stays. */
+  void discard(NativePath temp) {
+    try {
+      seam.remove(temp);
+    } catch (FileException e) {
+      LOG.warn("Posix cannot remove what is left of a failed dump: {}", e.getMessage());
+    }
+  }
+
+  /** Closes a file of which nothing more is wanted. */
+  void closeQuietly(int fd, NativePath path) {
+    try {
+      seam.close(fd, path);
+    } catch (FileException e) {
+      LOG.debug("Posix: {}", e.getMessage());
+    }
+  }
+}

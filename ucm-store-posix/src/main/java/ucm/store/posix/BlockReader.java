@@ -1,0 +1,238 @@
+package ucm.store.posix;
+
+import org.jspecify.annotations.Nullable;
+import ucm.api.ShardOutcome;
+import ucm.api.Transfer;
+import ucm.store.common.BlockFooter;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.NativePath;
+import ucm.store.common.VectorIo;
+
+/**
+ * Reads shards from files, and checks them: the size of the file and its footer before a shard is
+ * called good, and its checksum while its bytes are still in the processor's cache.
+ *
+ * <p>The footer is read first, so that each shard can be ended as soon as it is read; only when
+ * everything that is wanted fits into one step, or is one shard, it is read along with the last bytes.
+ */
+final class BlockReader implements ShardMover {
+
+  // With verify: sample, one group of shards in this many is checked.
+  private static final int SAMPLE = 16;
+
+  private final BlockFiles files;
+  private final BlockFooter format;
+  private final PosixConfig.Verify verify;
+  private final Quarantine quarantine;
+  private final PosixMetrics metrics;
+  private final ThreadLocal<IoScratch> scratches;
+
+  BlockReader(
+      BlockFiles files,
+      PosixConfig.Verify verify,
+      Quarantine quarantine,
+      PosixMetrics metrics,
+      ThreadLocal<IoScratch> scratches) {
+    this.files = files;
+    this.format = files.format;
+    this.verify = verify;
+    this.quarantine = quarantine;
+    this.metrics = metrics;
+    this.scratches = scratches;
+  }
+
+  @Override
+  public void move(TransferJob job, int from, int to) {
+    IoScratch scratch = scratches.get();
+    long idHigh = job.transfer.ids().high(from);
+    long idLow = job.transfer.ids().low(from);
+    scratch.idHigh = idHigh;
+    scratch.idLow = idLow;
+    String fault = null;
+    try {
+      int fd = files.seam.openRead(files.paths.block(scratch.block, idHigh, idLow));
+      if (fd >= 0) {
+        try {
+          fault = read(fd, job, from, to, scratch);
+        } finally {
+          files.closeQuietly(fd, scratch.block);
+        }
+      }
+    } catch (FileException e) {
+      if (e.errno() != Errno.ESTALE) {
+        throw e;
+      }
+      // The file server has forgotten the file: somebody removed it after we opened it.
+    } finally {
+      scratch.cursor.clear();
+    }
+    if (fault != null) {
+      quarantine.take(idHigh, idLow, fault);
+      endRest(job, from, to, ShardOutcome.CORRUPT);
+    } else {
+      endRest(job, from, to, ShardOutcome.MISSING);
+    }
+  }
+
+  /**
+   * Reads what is there and ends the shards that are good. Those left are damaged when a fault is
+   * returned, else missing.
+   */
+  private @Nullable String read(int fd, TransferJob job, int from, int to, IoScratch scratch) {
+    long size = files.seam.size(fd, scratch.block);
+    if (size == format.fileSize()) {
+      return readChecked(fd, job, from, to, scratch);
+    }
+    if (files.seam.size(scratch.block) < 0) {
+      // No file, for example a folder: not ours, and not to be touched.
+      return null;
+    }
+    if (size == format.layout().blockSize()) {
+      return readUnchecked(fd, job, from, to, scratch);
+    }
+    return "its size is "
+        + size
+        + " bytes; a block has "
+        + format.fileSize()
+        + ", or "
+        + format.layout().blockSize()
+        + " without a footer";
+  }
+
+  private @Nullable String readChecked(
+      int fd, TransferJob job, int from, int to, IoScratch scratch) {
+    if (!isFooterNext(job.transfer, from, to)) {
+      scratch.vector.clear().add(scratch.footer.segment());
+      String fault = readFooter(fd, scratch, format.offset());
+      return fault != null ? fault : readShards(fd, job, from, to, scratch, true);
+    }
+    boolean digest = isToBeChecked(scratch);
+    ShardCursor cursor = scratch.cursor;
+    cursor.begin(job.transfer, from, to);
+    while (cursor.hasNext()) {
+      cursor.next(scratch.vector);
+      long offset = cursor.fileOffset();
+      String fault;
+      if (cursor.hasNext()) {
+        fault = readStep(fd, scratch, offset);
+      } else {
+        scratch.addFooterPlace(format);
+        fault = readFooter(fd, scratch, offset);
+      }
+      if (fault != null) {
+        return fault;
+      }
+      if (digest) {
+        cursor.digest(scratch.crc, scratch.crcs, from);
+      }
+    }
+    return endGood(job, from, to, from, scratch, digest);
+  }
+
+  /** Whether the footer is best read along with the last bytes of the shards. */
+  private boolean isFooterNext(Transfer transfer, int from, int to) {
+    boolean atEnd = transfer.shardIndex(to - 1) == format.layout().shardCount() - 1;
+    boolean oneStep = (to - from) * format.layout().shardSize() <= ShardCursor.STEP_BYTES;
+    return atEnd && (to - from == 1 || (oneStep && isUnbroken(transfer, from, to)));
+  }
+
+  private static boolean isUnbroken(Transfer transfer, int from, int to) {
+    for (int i = from + 1; i < to; i++) {
+      if (transfer.shardIndex(i) != transfer.shardIndex(i - 1) + 1) {
+        return false;
+      }
+    }
+    return transfer.pieceCount() * (to - from) < ShardCursor.STEP_ENTRIES;
+  }
+
+  private @Nullable String readUnchecked(
+      int fd, TransferJob job, int from, int to, IoScratch scratch) {
+    long tail = format.layout().blockSize() - format.byteSize();
+    if (tail >= 0) {
+      scratch.vector.clear().add(scratch.footer.segment());
+      VectorIo.readFully(files.seam, fd, scratch.block, scratch.vector, tail);
+      if (BlockFooter.isFooterEnd(scratch.footer)) {
+        return "it is a whole file of a smaller block";
+      }
+    }
+    metrics.unverifiedShards().add(to - from);
+    return readShards(fd, job, from, to, scratch, false);
+  }
+
+  private @Nullable String readShards(
+      int fd, TransferJob job, int from, int to, IoScratch scratch, boolean hasFooter) {
+    boolean digest = hasFooter && isToBeChecked(scratch);
+    String firstFault = null;
+    ShardCursor cursor = scratch.cursor;
+    cursor.begin(job.transfer, from, to);
+    while (cursor.hasNext()) {
+      cursor.next(scratch.vector);
+      String fault = readStep(fd, scratch, cursor.fileOffset());
+      if (fault != null) {
+        return fault;
+      }
+      if (digest) {
+        cursor.digest(scratch.crc, scratch.crcs, from);
+      }
+      fault = endGood(job, cursor.firstShard(), cursor.firstOpenShard(), from, scratch, digest);
+      firstFault = firstFault == null ? fault : firstFault;
+    }
+    return firstFault;
+  }
+
+  /** Ends the shards whose checksum is right, and says what is wrong with the first other one. */
+  private @Nullable String endGood(
+      TransferJob job, int from, int to, int base, IoScratch scratch, boolean digested) {
+    String firstFault = null;
+    for (int i = from; i < to; i++) {
+      int shard = job.transfer.shardIndex(i);
+      int computed = scratch.crcs[i - base];
+      int stored = digested ? format.shardCrc(scratch.footer, shard) : 0;
+      if (!digested || computed == stored) {
+        metrics.loaded(format.layout());
+        job.task.ok(i);
+      } else if (firstFault == null) {
+        firstFault =
+            BlockFooter.differs("shard " + shard + " is damaged: its CRC32C", stored, computed);
+      }
+    }
+    return firstFault;
+  }
+
+  private @Nullable String readFooter(int fd, IoScratch scratch, long offset) {
+    String fault = readStep(fd, scratch, offset);
+    return fault != null ? fault : format.fault(scratch.footer, scratch.idHigh, scratch.idLow);
+  }
+
+  private @Nullable String readStep(int fd, IoScratch scratch, long offset) {
+    NativePath path = scratch.block;
+    long wanted = scratch.vector.byteSize();
+    long got = VectorIo.readFully(files.seam, fd, path, scratch.vector, offset);
+    return got == wanted ? null : "it ended after " + (offset + got) + " bytes while it was read";
+  }
+
+  private boolean isToBeChecked(IoScratch scratch) {
+    return switch (verify) {
+      case FULL -> true;
+      case SAMPLE -> scratch.groups++ % SAMPLE == 0;
+      case OFF -> false;
+    };
+  }
+
+  private void endRest(TransferJob job, int from, int to, ShardOutcome outcome) {
+    for (int i = from; i < to; i++) {
+      if (!job.task.hasEnded(i)) {
+        if (outcome == ShardOutcome.MISSING) {
+          metrics.missingShards().increment();
+        }
+        job.task.end(i, outcome, null);
+      }
+    }
+  }
+
+  @Override
+  public void notMoved(TransferJob job, int from, RuntimeException cause) {
+    // The task says it all.
+  }
+}

@@ -1,0 +1,152 @@
+package ucm.store.posix;
+
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLayout;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.api.Transfer;
+import ucm.store.common.FileSeam;
+import ucm.store.common.NativePath;
+
+/**
+ * Writes shards to files. A block whose shards come together is written in one go; one whose shards
+ * come apart goes through {@link PartialWriter}. Either way it gets its footer and its name only when
+ * it is whole, and a fault removes its temporary file.
+ */
+final class BlockWriter implements ShardMover {
+
+  private final BlockFiles files;
+  private final PartialBlocks partials;
+  private final PartialWriter partialWriter;
+  private final DumpFailures failures;
+  private final PosixMetrics metrics;
+  private final ThreadLocal<IoScratch> scratches;
+  private final LongSupplier clock;
+
+  BlockWriter(
+      BlockFiles files,
+      PartialBlocks partials,
+      PartialWriter partialWriter,
+      DumpFailures failures,
+      PosixMetrics metrics,
+      ThreadLocal<IoScratch> scratches,
+      LongSupplier clock) {
+    this.files = files;
+    this.partials = partials;
+    this.partialWriter = partialWriter;
+    this.failures = failures;
+    this.metrics = metrics;
+    this.scratches = scratches;
+    this.clock = clock;
+  }
+
+  @Override
+  public void move(TransferJob job, int from, int to) {
+    IoScratch scratch = scratches.get();
+    try {
+      boolean done;
+      do {
+        // Again only when an unfinished block ended while we looked at it.
+        done = tryMove(job, from, to, scratch);
+      } while (!done);
+    } finally {
+      scratch.cursor.clear();
+    }
+  }
+
+  private boolean tryMove(TransferJob job, int from, int to, IoScratch scratch) {
+    long idHigh = job.transfer.ids().high(from);
+    long idLow = job.transfer.ids().low(from);
+    PartialBlock partial = partials.find(idHigh, idLow);
+    if (partial == null) {
+      if (files.isPresent(scratch.block, idHigh, idLow)) {
+        metrics.presentBlocks().increment();
+        job.endOk(from, to);
+        return true;
+      }
+      if (isWholeBlock(job.transfer, from, to)) {
+        writeWhole(job, from, to, idHigh, idLow, scratch);
+        return true;
+      }
+      partial = begin(idHigh, idLow, job.task.id());
+      if (partial == null) {
+        refuse(job, from, to);
+        return true;
+      }
+    }
+    return partialWriter.write(partial, job, from, to, scratch);
+  }
+
+  private @Nullable PartialBlock begin(long idHigh, long idLow, long task) {
+    BlockLayout layout = files.format.layout();
+    return partials.findOrAdd(
+        new PartialBlock(
+            idHigh, idLow, task, files.nextTemp(), layout.shardCount(), clock.getAsLong()));
+  }
+
+  private static boolean isWholeBlock(Transfer transfer, int from, int to) {
+    if (to - from != transfer.layout().shardCount()) {
+      return false;
+    }
+    for (int i = from; i < to; i++) {
+      if (transfer.shardIndex(i) != i - from) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void writeWhole(
+      TransferJob job, int from, int to, long idHigh, long idLow, IoScratch scratch) {
+    NativePath temp = scratch.temp;
+    files.nameTemp(temp, idHigh, idLow, files.nextTemp());
+    int fd = files.createTemp(temp, scratch.folder, idHigh, idLow);
+    try {
+      ShardCursor cursor = scratch.cursor;
+      cursor.begin(job.transfer, from, to);
+      while (cursor.hasNext()) {
+        cursor.next(scratch.vector);
+        cursor.digest(scratch.crc, scratch.crcs, from);
+        if (!cursor.hasNext()) {
+          scratch.addFooter(files.format, idHigh, idLow, scratch.crcs);
+        }
+        files.write(fd, temp, scratch.vector, cursor.fileOffset());
+      }
+      files.sync(fd, temp);
+      int toClose = fd;
+      fd = FileSeam.ABSENT;
+      files.seam.close(toClose, temp);
+      files.publish(temp, scratch.block, idHigh, idLow);
+    } catch (RuntimeException e) {
+      if (fd != FileSeam.ABSENT) {
+        files.closeQuietly(fd, temp);
+      }
+      files.discard(temp);
+      throw e;
+    }
+    metrics.wrote(to - from, files.format.layout());
+    metrics.committedBlocks().increment();
+    job.endOk(from, to);
+  }
+
+  private void refuse(TransferJob job, int from, int to) {
+    StoreException why =
+        new StoreException(
+            "Posix holds "
+                + PartialBlocks.MAX_BLOCKS
+                + " blocks of which not all shards have come, and takes no more of them: dump the"
+                + " shards of a block closer together");
+    notMoved(job, from, why);
+    for (int i = from; i < to; i++) {
+      job.task.end(i, ShardOutcome.REFUSED, why);
+    }
+  }
+
+  @Override
+  public void notMoved(TransferJob job, int from, RuntimeException cause) {
+    if (failures.record(job.transfer.ids().high(from), job.transfer.ids().low(from), cause)) {
+      metrics.failedBlocks().increment();
+    }
+  }
+}

@@ -1,0 +1,117 @@
+package ucm.store.posix;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.IoVector;
+import ucm.store.common.NativePath;
+import ucm.store.common.VectorIo;
+
+/**
+ * Removes what writers left behind that died: temporary files, then their {@link WriterClaim}. Runs on
+ * a thread of its own when a store opens; a fault is logged and leaves the rest for the next start.
+ */
+final class DeadWriters implements Runnable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(DeadWriters.class);
+  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
+
+  private final FileSeam files;
+  private final BlockPaths paths;
+  private final WriterClaim[] own;
+  private final PosixMetrics metrics;
+  private volatile boolean stopped;
+
+  DeadWriters(FileSeam files, BlockPaths paths, WriterClaim[] own, PosixMetrics metrics) {
+    this.files = files;
+    this.paths = paths;
+    this.own = own;
+    this.metrics = metrics;
+  }
+
+  /** Ends the run soon. */
+  void stop() {
+    stopped = true;
+  }
+
+  @Override
+  public void run() {
+    for (int backend = 0; backend < own.length; backend++) {
+      try {
+        sweep(backend);
+      } catch (RuntimeException e) {
+        LOG.warn("Posix cannot look for temporary files of dead writers: {}", e.getMessage());
+      }
+    }
+  }
+
+  private void sweep(int backend) {
+    NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
+    for (String token : files.list(claims)) {
+      if (!stopped && !own[backend].owns(token)) {
+        bury(backend, token);
+      }
+    }
+  }
+
+  private void bury(int backend, String token) {
+    NativePath claim = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, token);
+    int fd = files.openWrite(claim);
+    if (fd < 0) {
+      return;
+    }
+    try {
+      if (!files.tryLock(fd, claim)) {
+        return;
+      }
+      int removed = 0;
+      for (String folder : journal(fd, claim)) {
+        removed += removeOrphans(backend, folder, token);
+      }
+      if (!stopped) {
+        files.remove(claim);
+        metrics.orphanFiles().add(removed);
+        LOG.info("Posix removed {} temporary files of the dead writer {}", removed, token);
+      }
+    } catch (FileException e) {
+      LOG.warn("Posix cannot clear up after the dead writer {}: {}", token, e.getMessage());
+    } finally {
+      files.close(fd, claim);
+    }
+  }
+
+  private List<String> journal(int fd, NativePath claim) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocate(Math.max(1, files.size(fd, claim)));
+      long read = VectorIo.readFully(files, fd, claim, new IoVector().add(bytes), 0);
+      byte[] text = bytes.asSlice(0, read).toArray(ValueLayout.JAVA_BYTE);
+      // A line cut off by the death of the writer has no temporary files yet.
+      return new String(text, StandardCharsets.US_ASCII)
+          .lines()
+          .filter(line -> FOLDER_NAME.matcher(line).matches())
+          .toList();
+    }
+  }
+
+  private int removeOrphans(int backend, String folder, String token) {
+    String mark = "." + token + "-";
+    int removed = 0;
+    for (String name : files.list(paths.inBackend(new NativePath(), backend, folder))) {
+      if (stopped) {
+        break;
+      }
+      if (name.contains(mark) && name.endsWith(BlockPaths.TEMP_SUFFIX)) {
+        removed += files.remove(paths.inBackend(new NativePath(), backend, folder, name)) ? 1 : 0;
+      }
+    }
+    return removed;
+  }
+}

@@ -1,0 +1,183 @@
+package ucm.store.posix;
+
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.StoreException;
+import ucm.store.common.FileSeam;
+
+/** Writes blocks whose shards come apart: in several tasks, in any order, by several threads. */
+final class PartialWriter {
+
+  private static final Logger LOG = LoggerFactory.getLogger(PartialWriter.class);
+
+  private final BlockFiles files;
+  private final PartialBlocks partials;
+  private final OpenTemps openTemps = new OpenTemps();
+  private final DumpFailures failures;
+  private final PosixMetrics metrics;
+  private final LongSupplier clock;
+
+  PartialWriter(
+      BlockFiles files,
+      PartialBlocks partials,
+      DumpFailures failures,
+      PosixMetrics metrics,
+      LongSupplier clock) {
+    this.files = files;
+    this.partials = partials;
+    this.failures = failures;
+    this.metrics = metrics;
+    this.clock = clock;
+  }
+
+  /**
+   * Writes those shards that are not there yet, and ends them.
+   *
+   * @return false when the block ended meanwhile, and the rest must be tried anew
+   */
+  boolean write(PartialBlock partial, TransferJob job, int from, int to, IoScratch scratch) {
+    int start = from;
+    while (start < to) {
+      if (isDone(partial, job, start)) {
+        job.endOk(start, start + 1);
+        start++;
+        continue;
+      }
+      int end = start + 1;
+      while (end < to && !isDone(partial, job, end)) {
+        end++;
+      }
+      if (!writeRun(partial, job, start, end, scratch)) {
+        partial.awaitEnd();
+        return false;
+      }
+      start = end;
+    }
+    return true;
+  }
+
+  private static boolean isDone(PartialBlock partial, TransferJob job, int shard) {
+    return job.task.hasEnded(shard) || partial.has(job.transfer.shardIndex(shard));
+  }
+
+  private boolean writeRun(
+      PartialBlock partial, TransferJob job, int from, int to, IoScratch scratch) {
+    RuntimeException failure = null;
+    try {
+      int fd = partial.enter(files, scratch, openTemps);
+      if (fd == FileSeam.ABSENT) {
+        return false;
+      }
+      ShardCursor cursor = scratch.cursor;
+      cursor.begin(job.transfer, from, to);
+      while (cursor.hasNext()) {
+        cursor.next(scratch.vector);
+        cursor.digest(scratch.crc, scratch.crcs, from);
+        files.write(fd, scratch.temp, scratch.vector, cursor.fileOffset());
+      }
+      for (int i = from; i < to; i++) {
+        partial.wrote(job.transfer.shardIndex(i), scratch.crcs[i - from]);
+      }
+      metrics.wrote(to - from, files.format.layout());
+    } catch (RuntimeException e) {
+      failure = e;
+    }
+    if (partial.leave(files, scratch, openTemps, failure, clock.getAsLong())) {
+      end(partial, scratch);
+    }
+    RuntimeException fault = partial.failure();
+    if (fault != null) {
+      throw fault;
+    }
+    job.endOk(from, to);
+    return true;
+  }
+
+  /**
+   * Commits a block that is whole, or removes one that has failed. The caller owns it alone.
+   *
+   * @throws RuntimeException what made it fail
+   */
+  private void end(PartialBlock partial, IoScratch scratch) {
+    int fd = partial.takeFd(openTemps);
+    try {
+      RuntimeException failure = partial.failure();
+      if (failure != null) {
+        throw failure;
+      }
+      partial.nameTemp(files, scratch);
+      scratch.vector.clear();
+      scratch.addFooter(files.format, partial.idHigh, partial.idLow, partial.crcs());
+      files.write(fd, scratch.temp, scratch.vector, files.format.layout().blockSize());
+      files.sync(fd, scratch.temp);
+      int toClose = fd;
+      fd = FileSeam.ABSENT;
+      files.seam.close(toClose, scratch.temp);
+      files.publish(scratch.temp, scratch.block, partial.idHigh, partial.idLow);
+      metrics.committedBlocks().increment();
+    } catch (RuntimeException e) {
+      if (partial.isCreated()) {
+        partial.nameTemp(files, scratch);
+        if (fd != FileSeam.ABSENT) {
+          files.closeQuietly(fd, scratch.temp);
+        }
+        files.discard(scratch.temp);
+      }
+      // Before the block is called ended, so that a flush that waits for it tells of this.
+      if (failures.record(partial.idHigh, partial.idLow, e)) {
+        metrics.failedBlocks().increment();
+      }
+      throw e;
+    } finally {
+      partials.remove(partial);
+      partial.ended();
+    }
+  }
+
+  /**
+   * Gives up the blocks for which nothing came for a time.
+   *
+   * @param scratch of the calling thread
+   * @return nanoseconds until the next one may be due, {@link Long#MAX_VALUE} when there is none
+   */
+  long giveUpDue(long now, long timeoutNanos, IoScratch scratch) {
+    long next = Long.MAX_VALUE;
+    for (PartialBlock partial : partials.all()) {
+      long left = timeoutNanos - (now - partial.lastNanos());
+      if (left > 0) {
+        next = Math.min(next, left);
+      } else if (!giveUp(partial, now, timeoutNanos, scratch)) {
+        next = Math.min(next, timeoutNanos);
+      }
+    }
+    return next;
+  }
+
+  /** Gives up all blocks, at close. */
+  void giveUpAll(IoScratch scratch) {
+    for (PartialBlock partial : partials.all()) {
+      giveUp(partial, partial.lastNanos(), 0, scratch);
+    }
+  }
+
+  private boolean giveUp(PartialBlock partial, long now, long timeoutNanos, IoScratch scratch) {
+    StoreException why =
+        new StoreException(
+            "block "
+                + BlockIds.hex(partial.idHigh, partial.idLow)
+                + " was given up: its last shards were not dumped within timeout_ms of the ones"
+                + " before, or before the store was closed");
+    if (!partial.giveUp(now, timeoutNanos, why)) {
+      return false;
+    }
+    metrics.givenUpBlocks().increment();
+    try {
+      end(partial, scratch);
+    } catch (RuntimeException e) {
+      LOG.debug("Posix: {}", e.getMessage());
+    }
+    return true;
+  }
+}

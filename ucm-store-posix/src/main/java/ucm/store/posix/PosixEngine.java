@@ -1,0 +1,264 @@
+package ucm.store.posix;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.CommonKeys;
+import ucm.api.FlushResult;
+import ucm.api.QueueFullException;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreTimeoutException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileSeam;
+import ucm.store.common.ShardWorkers;
+
+/**
+ * An open store: workers, the jobs they have, and what looks after both.
+ *
+ * <p>A task ends with its last shard. The shards that make a block whole end after its commit, so that
+ * a dump that went well and brought a block whole has made it durable, as far as configured.
+ */
+final class PosixEngine {
+
+  private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
+
+  final BlockLookup lookup;
+
+  private final PosixConfig config;
+  private final LongSupplier clock;
+  private final long timeoutNanos;
+  private final PosixMetrics metrics;
+  private final ShardWorkers workers;
+  private final ThreadLocal<IoScratch> scratches;
+  private final JobBoard board = new JobBoard();
+  private final PartialBlocks partials = new PartialBlocks();
+  private final DumpFailures failures = new DumpFailures();
+  private final PartialWriter partialWriter;
+  private final BlockWriter writer;
+  private final BlockReader reader;
+  private final WriterClaim[] claims;
+  private final DeadWriters deadWriters;
+  private final Thread sweeper;
+  private final Watch watch;
+  // The workers count groups of shards; the configured bound is one of shards.
+  private final AtomicInteger openShards = new AtomicInteger();
+  private final AtomicLong lastTask = new AtomicLong();
+
+  PosixEngine(PosixConfig config, FileSeam seam, StoreContext context) {
+    this.config = config;
+    clock = context.nanoClock();
+    timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
+    metrics = PosixMetrics.of(context.metrics());
+    BlockPaths paths = new BlockPaths(config.backends(), config.folderDigits());
+    for (String backend : config.backends()) {
+      Backends.prepare(seam, backend);
+    }
+    claims = new WriterClaim[config.backends().size()];
+    for (int i = 0; i < claims.length; i++) {
+      claims[i] = new WriterClaim(seam, paths, i);
+    }
+    BlockFiles files = new BlockFiles(seam, paths, config, claims);
+    scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format));
+    partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
+    writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
+    Quarantine quarantine = new Quarantine(seam, paths, metrics);
+    reader = new BlockReader(files, config.verify(), quarantine, metrics, scratches);
+    lookup = new BlockLookup(files, metrics, clock, timeoutNanos);
+    workers =
+        new ShardWorkers(
+            "posix-io",
+            config.dataTransConcurrency(),
+            new ShardWorkers.Limits(
+                config.waitingQueueDepth(),
+                CommonKeys.WAITING_QUEUE_DEPTH.name(),
+                config.runningQueueDepth(),
+                CommonKeys.RUNNING_QUEUE_DEPTH.name()));
+    watch = new Watch(this::endDue);
+    deadWriters = new DeadWriters(seam, paths, claims, metrics);
+    sweeper = Thread.ofPlatform().daemon().name("ucm-posix-sweep-0").unstarted(deadWriters);
+    context.metrics().gauge("posix_open_shards", "Shards accepted and not ended", openShards::get);
+    context
+        .metrics()
+        .gauge("posix_partial_blocks", "Blocks of which shards are still to come", partials::size);
+  }
+
+  /** Starts what runs in the background. */
+  void start() {
+    if (!config.isScheduler()) {
+      sweeper.start();
+    }
+  }
+
+  /** Refuses a transfer that this store cannot move. */
+  void check(Transfer transfer) {
+    if (config.isScheduler()) {
+      throw new StoreException(
+          "Posix has the scheduler role (device_id: -1), which looks up and moves no data: set"
+              + " device_id to that of the worker");
+    }
+    if (!transfer.layout().equals(config.layout())) {
+      throw new StoreException(
+          "a transfer of "
+              + transfer.layout()
+              + " does not fit Posix, which is configured for "
+              + config.layout());
+    }
+    if (!transfer.isHost()) {
+      throw new StoreException(
+          "Posix moves host memory, and the transfer names memory of a device: put a stage in front"
+              + " that copies it, as in Cache|Posix");
+    }
+  }
+
+  /** Accepts a transfer. */
+  Task submit(Transfer transfer, boolean isDump) {
+    TransferTask task = new TransferTask(lastTask.incrementAndGet(), transfer);
+    TransferJob job = new TransferJob(task, isDump, isDump ? writer : reader, clock, timeoutNanos);
+    reserve(transfer.shardCount());
+    board.add(job);
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{} dispatching.", name(job));
+    }
+    try {
+      workers.submit(job);
+    } catch (RuntimeException e) {
+      board.remove(job);
+      openShards.addAndGet(-transfer.shardCount());
+      throw e;
+    }
+    task.whenTerminal(() -> finished(job));
+    watch.lookIn(timeoutNanos);
+    return task;
+  }
+
+  /** Takes room for shards; a transfer larger than the bound may be under way alone. */
+  private void reserve(int shards) {
+    int open = openShards.get();
+    while (open == 0 || (long) open + shards <= config.runningQueueDepth()) {
+      int found = openShards.compareAndExchange(open, open + shards);
+      if (found == open) {
+        return;
+      }
+      open = found;
+    }
+    throw new QueueFullException("Posix shards", open, CommonKeys.RUNNING_QUEUE_DEPTH.name());
+  }
+
+  private void finished(TransferJob job) {
+    board.remove(job);
+    openShards.addAndGet(-job.transfer.shardCount());
+    double millis = (clock.getAsLong() - job.startNanos) / 1e6;
+    (job.isDump ? metrics.dumpMillis() : metrics.loadMillis()).record(millis);
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{} finished, cost {}ms.", name(job), Math.round(millis * 1000) / 1000.0);
+    }
+  }
+
+  static String name(TransferJob job) {
+    return "Posix task("
+        + job.task.id()
+        + ","
+        + (job.isDump ? "Cache2Backend" : "Backend2Cache")
+        + ","
+        + job.transfer.shardCount()
+        + ","
+        + job.transfer.byteSize()
+        + ")";
+  }
+
+  /** Ends what is due, and says when to look again. */
+  private long endDue() {
+    long now = clock.getAsLong();
+    long jobs = board.expireDue(now);
+    if (partials.size() == 0) {
+      return jobs;
+    }
+    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos, scratches.get()));
+  }
+
+  /** See {@link ucm.api.Store#flush}. */
+  FlushResult flush(Duration timeout) throws InterruptedException {
+    long deadline = System.nanoTime() + timeout.toNanos();
+    long last = lastTask.get();
+    endDue();
+    long pending = 0;
+    for (TransferJob job : board.dumps()) {
+      if (job.task.id() <= last && !isTerminalBy(job, deadline)) {
+        pending += job.openBlocks();
+      }
+    }
+    for (PartialBlock partial : partials.all()) {
+      if (partial.firstTask <= last && !partial.awaitEnd(deadline)) {
+        pending++;
+      }
+    }
+    return failures.take(pending);
+  }
+
+  private static boolean isTerminalBy(TransferJob job, long deadline) throws InterruptedException {
+    try {
+      long left = Math.max(0, deadline - System.nanoTime());
+      job.task.await(Duration.ofNanos(left));
+      return true;
+    } catch (StoreTimeoutException e) {
+      return false;
+    }
+  }
+
+  /** Waits until what dead writers left behind is removed. */
+  void awaitSweep() throws InterruptedException {
+    sweeper.join();
+  }
+
+  /** Ends everything, within the deadline of a task. */
+  void close() {
+    deadWriters.stop();
+    boolean drained = workers.close(Duration.ofNanos(timeoutNanos));
+    watch.close();
+    board.expireAll();
+    int unfinished = partials.size();
+    if (unfinished > 0) {
+      partialWriter.giveUpAll(scratches.get());
+    }
+    scratches.remove();
+    FlushResult dropped = failures.take(0);
+    if (dropped.failedCount() > 0) {
+      LOG.warn(
+          "Posix closes with {} blocks not stored, {} of them unfinished; first cause: {}",
+          dropped.failedCount(),
+          unfinished,
+          dropped.cause() == null ? "none" : dropped.cause().getMessage());
+    }
+    if (!config.isScheduler()) {
+      joinSweeper();
+    }
+    if (!drained) {
+      LOG.warn(
+          "Posix closes while the file system still holds {} shards; their temporary files are"
+              + " removed by the next start",
+          openShards.get());
+      return;
+    }
+    for (WriterClaim claim : claims) {
+      claim.release();
+    }
+  }
+
+  private void joinSweeper() {
+    try {
+      if (!sweeper.join(Duration.ofNanos(timeoutNanos))) {
+        LOG.warn("Posix: the sweep for dead writers still waits for the file system");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,87 @@
+package ucm.store.posix;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.NativePath;
+
+/**
+ * Takes files that are not whole blocks of this store out of the tree, so that they answer no look-up:
+ * into {@code .quarantine} of their backend, where a person can look at them. That folder keeps a
+ * bounded number; when it is full, further files are removed. Thread-safe.
+ */
+final class Quarantine {
+
+  /** Most files kept for each backend. */
+  static final int MAX_FILES = 64;
+
+  private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
+  private static final int NOT_COUNTED = -1;
+
+  private final FileSeam seam;
+  private final BlockPaths paths;
+  private final PosixMetrics metrics;
+  private final AtomicInteger[] kept;
+  private final AtomicLong sequence = new AtomicLong(System.currentTimeMillis() << 20);
+
+  Quarantine(FileSeam seam, BlockPaths paths, PosixMetrics metrics) {
+    this.seam = seam;
+    this.paths = paths;
+    this.metrics = metrics;
+    this.kept = new AtomicInteger[paths.backends().size()];
+    for (int i = 0; i < kept.length; i++) {
+      kept[i] = new AtomicInteger(NOT_COUNTED);
+    }
+  }
+
+  /**
+   * Takes a block's file away, counts and logs it. Does not throw.
+   *
+   * @param reason what is wrong with it
+   */
+  void take(long idHigh, long idLow, String reason) {
+    metrics.corruptBlocks().increment();
+    NativePath path = paths.block(new NativePath(), idHigh, idLow);
+    try {
+      int backend = paths.backendOf(idHigh, idLow);
+      boolean keep = reserve(backend);
+      if (keep) {
+        String name =
+            BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
+        seam.rename(path, paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE, name));
+      } else {
+        seam.remove(path);
+      }
+      metrics.quarantinedBlocks().increment();
+      LOG.warn(
+          "Posix did not serve {}: {}; the file is {}",
+          path,
+          reason,
+          keep
+              ? "in " + BlockPaths.QUARANTINE
+              : "removed, as " + BlockPaths.QUARANTINE + " is full");
+    } catch (FileException e) {
+      LOG.warn(
+          "Posix did not serve {}: {}; and cannot move it aside: {}", path, reason, e.getMessage());
+    }
+  }
+
+  private boolean reserve(int backend) {
+    AtomicInteger count = kept[backend];
+    if (count.get() == NOT_COUNTED) {
+      NativePath folder = paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE);
+      seam.makeFolder(folder);
+      count.compareAndSet(NOT_COUNTED, seam.list(folder).size());
+    }
+    if (count.incrementAndGet() > MAX_FILES) {
+      count.decrementAndGet();
+      return false;
+    }
+    return true;
+  }
+}

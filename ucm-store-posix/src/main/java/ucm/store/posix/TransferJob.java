@@ -1,0 +1,152 @@
+package ucm.store.posix;
+
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.store.common.ShardWorkers;
+
+/**
+ * A load or dump under way: the shards of its transfer, in groups that are moved at once.
+ *
+ * <p>A group is a run of shards of the same block, so that a block's file is opened once. Whoever
+ * takes a group, a worker to move it or the watch because the deadline has passed, is
+ * the only one to end its shards: memory is not touched after that.
+ */
+final class TransferJob implements ShardWorkers.Batch {
+
+  // More than this is moved by several workers.
+  private static final long MAX_GROUP_BYTES = 4L << 20;
+
+  final TransferTask task;
+  final Transfer transfer;
+  final boolean isDump;
+  final long startNanos;
+  final long deadlineNanos;
+
+  // Neighbours on the board, guarded by it.
+  @Nullable TransferJob previous;
+  @Nullable TransferJob next;
+
+  private final ShardMover mover;
+  private final LongSupplier clock;
+  // Group g is the shards from groupStarts[g] to groupStarts[g + 1], exclusive.
+  private final int[] groupStarts;
+  private final int groups;
+  private final AtomicIntegerArray taken;
+
+  TransferJob(
+      TransferTask task, boolean isDump, ShardMover mover, LongSupplier clock, long timeoutNanos) {
+    this.task = task;
+    this.transfer = task.transfer();
+    this.isDump = isDump;
+    this.mover = mover;
+    this.clock = clock;
+    this.startNanos = clock.getAsLong();
+    this.deadlineNanos = startNanos + timeoutNanos;
+    this.groupStarts = new int[transfer.shardCount() + 1];
+    this.groups = cut(transfer, groupStarts);
+    this.taken = new AtomicIntegerArray(groups);
+  }
+
+  /** Cuts the transfer into groups; returns how many. */
+  private static int cut(Transfer transfer, int[] starts) {
+    int shards = transfer.shardCount();
+    int maxShards =
+        Math.clamp(
+            MAX_GROUP_BYTES / transfer.layout().shardSize(), 1, transfer.layout().shardCount());
+    int groups = 0;
+    int start = 0;
+    for (int i = 1; i <= shards; i++) {
+      if (i == shards || i - start == maxShards || !sameBlock(transfer, start, i)) {
+        starts[++groups] = i;
+        start = i;
+      }
+    }
+    return groups;
+  }
+
+  private static boolean sameBlock(Transfer transfer, int a, int b) {
+    return transfer.ids().high(a) == transfer.ids().high(b)
+        && transfer.ids().low(a) == transfer.ids().low(b);
+  }
+
+  /** How many groups. */
+  @Override
+  public int size() {
+    return groups;
+  }
+
+  /** Moves a group. */
+  @Override
+  public void run(int group) {
+    if (!take(group)) {
+      return;
+    }
+    int from = groupStarts[group];
+    int to = groupStarts[group + 1];
+    if (clock.getAsLong() - deadlineNanos >= 0) {
+      end(from, to, ShardOutcome.EXPIRED, expired());
+      return;
+    }
+    try {
+      mover.move(this, from, to);
+    } catch (RuntimeException e) {
+      end(from, to, ShardOutcome.FAILED, e);
+    }
+  }
+
+  /** Ends shards well, those that have not ended yet. */
+  void endOk(int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (!task.hasEnded(i)) {
+        task.ok(i);
+      }
+    }
+  }
+
+  /** Ends what no worker has begun with. */
+  void expire() {
+    for (int group = 0; group < groups; group++) {
+      if (take(group)) {
+        end(groupStarts[group], groupStarts[group + 1], ShardOutcome.EXPIRED, expired());
+      }
+    }
+  }
+
+  /** Blocks of which no shard, or not all, have ended. */
+  int openBlocks() {
+    int open = 0;
+    for (int i = 0; i < transfer.shardCount(); i++) {
+      boolean first = i == 0 || !sameBlock(transfer, i - 1, i);
+      open += first && !task.hasEnded(i) ? 1 : 0;
+    }
+    return open;
+  }
+
+  private boolean take(int group) {
+    return taken.compareAndSet(group, 0, 1);
+  }
+
+  private void end(int from, int to, ShardOutcome outcome, RuntimeException cause) {
+    mover.notMoved(this, from, cause);
+    for (int i = from; i < to; i++) {
+      if (!task.hasEnded(i)) {
+        task.end(i, outcome, cause);
+      }
+    }
+  }
+
+  private StoreException expired() {
+    return new StoreException(
+        "task "
+            + task.id()
+            + " of "
+            + transfer
+            + " passed its deadline before all of it was begun: raise timeout_ms, or find out what"
+            + " holds up the file system");
+  }
+}

@@ -1,0 +1,188 @@
+package ucm.store.posix;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.BitSet;
+import java.util.HexFormat;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.IoVector;
+import ucm.store.common.NativePath;
+import ucm.store.common.VectorIo;
+
+/**
+ * This store's claim on the temporary files it writes in one backend.
+ *
+ * <p>It is a file {@code .writers/<token>}, locked for as long as the store lives; the kernel (or the
+ * file server) drops the lock when its process dies, however it dies. The token is part of the names
+ * of the store's temporary files, so that one lock tells of all of them whether somebody still writes
+ * them: see {@link DeadWriters}. The file lists the folders in which the store has written, one name a
+ * line, so that the orphans of a dead writer are found without a walk through the whole tree.
+ *
+ * <p>Made when the first block is written: a store that only reads leaves no trace. Thread-safe.
+ */
+final class WriterClaim {
+
+  private static final Logger LOG = LoggerFactory.getLogger(WriterClaim.class);
+  private static final int ATTEMPTS = 16;
+  private static final int MAX_HOST_LENGTH = 32;
+
+  private final FileSeam files;
+  private final BlockPaths paths;
+  private final int backend;
+
+  // Guarded by this; token is read without it.
+  private final BitSet folders = new BitSet();
+  private int fd = FileSeam.ABSENT;
+  private long journalSize;
+  private volatile byte @Nullable [] token;
+
+  WriterClaim(FileSeam files, BlockPaths paths, int backend) {
+    this.files = files;
+    this.paths = paths;
+    this.backend = backend;
+  }
+
+  /**
+   * Makes sure that the claim is there and names a block's folder.
+   *
+   * @return the token, in ASCII
+   * @throws FileException when the claim cannot be written
+   */
+  byte[] cover(long idHigh) {
+    int folder = paths.folderNumber(idHigh);
+    synchronized (this) {
+      byte[] current = token;
+      if (current == null) {
+        current = claim();
+        token = current;
+      }
+      if (!folders.get(folder)) {
+        note(paths.folderName(idHigh), current);
+        folders.set(folder);
+      }
+      return current;
+    }
+  }
+
+  /** Whether a token is that of this claim. */
+  boolean owns(String name) {
+    byte[] current = token;
+    return current != null && name.equals(text(current));
+  }
+
+  /** Gives the claim up, once no temporary file is left. */
+  synchronized void release() {
+    byte[] current = token;
+    if (current == null) {
+      return;
+    }
+    NativePath path = path(current);
+    try {
+      files.remove(path);
+    } catch (FileException e) {
+      LOG.warn("Posix cannot remove its claim; the next start will: {}", e.getMessage());
+    }
+    try {
+      files.close(fd, path);
+    } catch (FileException e) {
+      LOG.debug("Posix: {}", e.getMessage());
+    }
+    token = null;
+    fd = FileSeam.ABSENT;
+  }
+
+  private byte[] claim() {
+    files.makeFolder(paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS));
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      byte[] candidate = newToken().getBytes(StandardCharsets.US_ASCII);
+      NativePath path = path(candidate);
+      int opened = files.create(path);
+      if (opened == FileSeam.ABSENT) {
+        throw new FileException("open", path, Errno.ENOENT);
+      }
+      if (lock(opened, path)) {
+        fd = opened;
+        journalSize = 0;
+        return candidate;
+      }
+      files.close(opened, path);
+    }
+    throw new FileException("lock", path(new byte[] {'*'}), Errno.EAGAIN);
+  }
+
+  /** False when somebody who removes the claims of the dead was faster than the lock. */
+  private boolean lock(int opened, NativePath path) {
+    try {
+      return files.tryLock(opened, path) && files.size(path) >= 0;
+    } catch (FileException e) {
+      if (e.errno() != Errno.ENOLCK && e.errno() != Errno.EOPNOTSUPP) {
+        closeAfter(opened, path, e);
+        throw e;
+      }
+      // Nobody can take a lock here, so nobody will take our files for those of a dead writer.
+      LOG.warn("Posix leaves temporary files of dead writers alone: {}", e.getMessage());
+      return true;
+    }
+  }
+
+  private void closeAfter(int opened, NativePath path, FileException cause) {
+    try {
+      files.remove(path);
+    } catch (FileException e) {
+      cause.addSuppressed(e);
+    }
+    try {
+      files.close(opened, path);
+    } catch (FileException e) {
+      cause.addSuppressed(e);
+    }
+  }
+
+  private void note(String folder, byte[] current) {
+    byte[] line = (folder + "\n").getBytes(StandardCharsets.US_ASCII);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, line);
+      VectorIo.writeFully(files, fd, path(current), new IoVector().add(bytes), journalSize);
+    }
+    journalSize += line.length;
+  }
+
+  private NativePath path(byte[] of) {
+    return paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, text(of));
+  }
+
+  private static String text(byte[] token) {
+    return new String(token, StandardCharsets.US_ASCII);
+  }
+
+  /** Host and process are for people; the random number makes it unique. */
+  private static String newToken() {
+    String host = hostName().replaceAll("[^A-Za-z0-9]", "-");
+    return host.substring(0, Math.min(host.length(), MAX_HOST_LENGTH))
+        + "-"
+        + ProcessHandle.current().pid()
+        + "-"
+        + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
+  }
+
+  private static String hostName() {
+    try {
+      // Not by InetAddress, which may ask a name server.
+      return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+    } catch (IOException e) {
+      return "host";
+    }
+  }
+}

@@ -1,0 +1,218 @@
+package ucm.store.posix;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.ConfigKey;
+import ucm.api.ConfigProblem;
+import ucm.api.MemoryRegion;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.testkit.BlockBytes;
+
+final class PosixConfigTest {
+
+  private static final Map<String, Object> LEAST =
+      Map.of("storage_backends", "/cache", "block_size", 4096);
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 4096);
+
+  @Test
+  void hasTheDefaultsOfTheOriginal() {
+    StoreConfig config = StoreConfig.of(LEAST);
+    PosixConfig read = PosixConfig.from(config).orElseThrow();
+    assertThat(config.problems()).isEmpty();
+    assertThat(read)
+        .isEqualTo(
+            new PosixConfig(
+                List.of("/cache"),
+                LAYOUT,
+                -1,
+                30_000,
+                8192,
+                524_288,
+                128,
+                16,
+                32,
+                4,
+                3,
+                PosixConfig.Durability.NONE,
+                PosixConfig.Verify.FULL,
+                0,
+                new PosixConfig.Gc(true, 0.7, 0.1, 30, 16, 50_000, 0.1, true),
+                new PosixConfig.Health(true, 10, 3, 8, 2)));
+    assertThat(read.isScheduler()).isTrue();
+  }
+
+  @Test
+  void readsEveryKey() {
+    Map<String, Object> all = new HashMap<>();
+    all.put("storage_backends", List.of("/a", "/b"));
+    all.put("tensor_size", 100);
+    all.put("shard_size", 200);
+    all.put("block_size", 800);
+    all.put("device_id", 3);
+    all.put("io_direct", false);
+    all.put("timeout_ms", 1000);
+    all.put("waiting_queue_depth", 10);
+    all.put("running_queue_depth", 20);
+    all.put("posix_io_engine", "psync");
+    all.put("posix_data_trans_concurrency", 7);
+    all.put("posix_lookup_concurrency", 8);
+    all.put("posix_open_concurrency", 9);
+    all.put("posix_commit_concurrency", 10);
+    all.put("data_dir_shard_bytes", 0);
+    all.put("durability", "full");
+    all.put("verify", "off");
+    all.put("posix_capacity_gb", 1.5);
+    all.put("posix_gc_enable", false);
+    all.put("posix_gc_trigger_threshold_ratio", 0.9);
+    all.put("posix_gc_recycle_percent", 0.2);
+    all.put("posix_gc_check_interval_sec", 60);
+    all.put("posix_gc_concurrency", 2);
+    all.put("posix_gc_max_recycle_count_per_shard", 100);
+    all.put("posix_gc_shard_sample_ratio", 0.5);
+    all.put("posix_gc_precise_mode", false);
+    all.put("store_health.enabled", false);
+    all.put("store_health.health_check_interval_s", 20);
+    all.put("store_health.health_check_timeout_s", 6);
+    all.put("store_health.health_window_size", 16);
+    all.put("store_health.failure_threshold", 4);
+    StoreConfig config = StoreConfig.of(all);
+    assertThat(PosixConfig.from(config))
+        .contains(
+            new PosixConfig(
+                List.of("/a", "/b"),
+                BlockLayout.uniform(100, 200, 800),
+                3,
+                1000,
+                10,
+                20,
+                7,
+                8,
+                9,
+                10,
+                0,
+                PosixConfig.Durability.FULL,
+                PosixConfig.Verify.OFF,
+                1.5,
+                new PosixConfig.Gc(false, 0.9, 0.2, 60, 2, 100, 0.5, false),
+                new PosixConfig.Health(false, 20, 6, 16, 4)));
+    List<String> listed = PosixKeys.ALL.stream().map(ConfigKey::name).toList();
+    assertThat(listed)
+        .doesNotHaveDuplicates()
+        .containsAll(all.keySet())
+        .contains("tensor_size_list");
+    assertThat(config.problems()).noneMatch(ConfigProblem::isError);
+    assertThat(config.problems().stream().map(ConfigProblem::key))
+        .as("accepted and said to be without effect")
+        .containsExactlyInAnyOrderElementsOf(
+            listed.stream()
+                .filter(
+                    key ->
+                        key.startsWith("posix_gc")
+                            || key.startsWith("store_health")
+                            || key.matches(
+                                "posix_(lookup|open|commit)_concurrency|posix_capacity_gb"))
+                .toList());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "posix_io_engine, aio, set psync",
+    "posix_io_engine, uring, 'one of psync, aio'",
+    "io_direct, true, set false",
+    "data_dir_shard_bytes, 6, 0 to 5",
+    "durability, fsync, 'none, fdatasync, full'",
+    "verify, yes, 'full, sample, off'",
+    "posix_data_trans_concurrency, 0, 1 to 1024",
+    "posix_capacity_gb, -1, 0 or more",
+    "storage_backends, /a:/b:/a, twice",
+    "store_health.failure_threshold, 0, 1 to 1024"
+  })
+  void refusesWhatItCannotDoAndSaysWhatItCan(String key, String value, String hint) {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put(key, value.matches("-?\\d+") ? (Object) Long.valueOf(value) : value);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(PosixConfig.from(config)).isEmpty();
+    assertThat(config.problems().stream().filter(ConfigProblem::isError))
+        .singleElement()
+        .satisfies(problem -> assertThat(problem.key()).isEqualTo(key))
+        .satisfies(problem -> assertThat(problem.message()).contains(hint));
+  }
+
+  @Test
+  void reportsEveryBadKeyAtOnce() {
+    StoreConfig config =
+        StoreConfig.of(
+            Map.of("posix_io_engine", "aio", "verify", "maybe", "data_dir_shard_bytes", 9));
+    assertThat(PosixConfig.from(config)).isEmpty();
+    assertThat(config.problems().stream().map(ConfigProblem::key))
+        .contains(
+            "posix_io_engine", "verify", "data_dir_shard_bytes", "storage_backends", "block_size");
+  }
+
+  @Test
+  void isNotOpenedWithErrors() {
+    PosixStore store = new PosixStore();
+    store.configure(StoreConfig.of(Map.of()));
+    assertThatThrownBy(() -> store.open(StoreContext.of(null)))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("configuration has errors");
+  }
+
+  @Test
+  void takesNoStageBehindIt() {
+    PosixStore store = new PosixStore();
+    store.configure(StoreConfig.of(LEAST));
+    assertThatThrownBy(() -> store.open(StoreContext.of(new PosixStore())))
+        .hasMessage("Posix is a last stage and takes no stage behind it; found Posix");
+  }
+
+  @Test
+  void saysWhyADirectoryCannotBeUsed(@TempDir Path directory) throws Exception {
+    Path file = Files.createFile(directory.resolve("file"));
+    for (Path bad : List.of(file, file.resolve("below"))) {
+      PosixStore store = new PosixStore();
+      store.configure(
+          StoreConfig.of(Map.of("storage_backends", bad.toString(), "block_size", 4096)));
+      assertThatThrownBy(() -> store.open(StoreContext.of(null)))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining(bad.toString())
+          .hasMessageContaining("storage_backends");
+    }
+  }
+
+  @Test
+  void refusesMemoryOfADeviceAndNamesTasksAsTheOriginal(@TempDir Path directory) throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open();
+      BlockIds ids = BlockBytes.ids(1, 1);
+      MemoryRegion device = MemoryRegion.device(0, 0, 4096);
+      Transfer transfer = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(device, 0).build();
+      assertThatThrownBy(() -> store.load(transfer))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining("Cache|Posix");
+      MemoryRegion host = MemoryRegion.host(Arena.ofAuto().allocate(4096));
+      Transfer good = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(host, 0).build();
+      TransferJob job =
+          new TransferJob(new TransferTask(17, good), true, null, System::nanoTime, 1);
+      assertThat(PosixEngine.name(job)).isEqualTo("Posix task(17,Cache2Backend,1,4096)");
+    }
+  }
+}
