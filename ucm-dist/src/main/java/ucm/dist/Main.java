@@ -1,8 +1,10 @@
 package ucm.dist;
 
+import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.lang.module.ModuleDescriptor;
+import java.nio.charset.StandardCharsets;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -48,12 +50,16 @@ public final class Main implements Runnable {
 
   /** Runs the command and ends the process with its exit code. */
   public static void main(String[] args) {
-    int exitCode = run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), args);
+    int exitCode = run(writer(System.out), writer(System.err), args);
     // After Ctrl-C the clean-up ends the process; a second exit from here would wait for it
     // forever.
     if (!Cleanup.interrupted()) {
       System.exit(exitCode);
     }
+  }
+
+  private static PrintWriter writer(PrintStream stream) {
+    return new PrintWriter(stream, true, StandardCharsets.UTF_8);
   }
 
   /** Runs the command within this process. */

@@ -24,6 +24,8 @@ final class Progress implements AutoCloseable {
    *
    * @param total how many steps; 0 when not known
    */
+  // Null where standard input or output is no terminal and the image lacks jdk.internal.le.
+  @SuppressWarnings("SystemConsoleNull")
   Progress(String what, long total) {
     Console console = System.console();
     this.shown = console != null && console.isTerminal();

@@ -61,7 +61,7 @@ final class TraceInputOptions {
       return new TraceReader(
           TraceReaderOptions.DEFAULT.withMaxBadLines(maxBadLines).withBlockTokens(blockTokens));
     } catch (IllegalArgumentException e) {
-      throw new UsageException(e.getMessage());
+      throw new UsageException(String.valueOf(e.getMessage()));
     }
   }
 

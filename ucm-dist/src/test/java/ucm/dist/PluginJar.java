@@ -5,11 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
-import java.util.jar.JarEntry;
-import java.util.jar.JarOutputStream;
-import java.util.stream.Stream;
-import javax.tools.ToolProvider;
+import java.util.spi.ToolProvider;
 
 /** Compiles a store that knows nothing but {@code ucm.api}, as a third party would. */
 final class PluginJar {
@@ -32,7 +28,7 @@ final class PluginJar {
       import java.time.Duration;
       import java.util.BitSet;
       import java.util.List;
-      import java.util.Map;
+            import java.util.Map;
       import java.util.concurrent.ConcurrentHashMap;
       import java.util.concurrent.atomic.AtomicLong;
       import ucm.api.*;
@@ -113,27 +109,22 @@ final class PluginJar {
     Path classes = Files.createDirectories(work.resolve("classes"));
     Files.writeString(moduleInfo, MODULE_INFO);
     Files.writeString(store, STORE);
-    int exitCode =
-        ToolProvider.getSystemJavaCompiler()
-            .run(
-                null,
-                null,
-                null,
-                "-proc:none",
-                "-d",
-                classes.toString(),
-                "--module-path",
-                System.getProperty("ucm.api.jar"),
-                moduleInfo.toString(),
-                store.toString());
-    assertThat(exitCode).isZero();
+    run(
+        "javac",
+        "-proc:none",
+        "-d",
+        classes.toString(),
+        "--module-path",
+        System.getProperty("ucm.api.path"),
+        moduleInfo.toString(),
+        store.toString());
     Files.createDirectories(jar.getParent());
-    try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar));
-        Stream<Path> files = Files.walk(classes)) {
-      for (Path file : List.copyOf(files.filter(Files::isRegularFile).toList())) {
-        out.putNextEntry(new JarEntry(classes.relativize(file).toString()));
-        Files.copy(file, out);
-      }
-    }
+    run("jar", "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
+  }
+
+  private static void run(String tool, String... args) {
+    assertThat(ToolProvider.findFirst(tool).orElseThrow().run(System.out, System.err, args))
+        .as(tool)
+        .isZero();
   }
 }

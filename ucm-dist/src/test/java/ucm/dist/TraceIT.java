@@ -103,8 +103,11 @@ class TraceIT {
   private Path config(String... lines) throws IOException {
     StringBuilder yaml =
         new StringBuilder(
-            "ucm_connectors:\n  - ucm_connector_name: UcmPipelineStore\n"
-                + "    ucm_connector_config:\n");
+            """
+            ucm_connectors:
+              - ucm_connector_name: UcmPipelineStore
+                ucm_connector_config:
+            """);
     for (String line : lines) {
       yaml.append("      ").append(line).append('\n');
     }
