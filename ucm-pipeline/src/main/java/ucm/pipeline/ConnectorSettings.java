@@ -4,6 +4,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import ucm.api.ConfigKey;
 import ucm.api.StoreConfig;
 
 /**
@@ -42,15 +43,35 @@ public record ConnectorSettings(
       config.reject(
           ConnectorKeys.HIT_RATIO, "is 0; it must be more than 0, and unset means no cap");
     }
-    return new ConnectorSettings(
-        config.get(ConnectorKeys.USE_LAYERWISE),
-        eventSync && !nfs,
-        ratio.isPresent() ? OptionalDouble.of(ratio.get()) : OptionalDouble.empty(),
-        config.get(ConnectorKeys.PERSIST_TOKEN_THRESHOLD),
-        config.get(ConnectorKeys.LOAD_TOKENS_THRESHOLD),
-        config.get(ConnectorKeys.ENABLE_RECORD_TRACES),
-        config.get(ConnectorKeys.USE_LITE),
-        metricsPath(config));
+    ConnectorSettings settings =
+        new ConnectorSettings(
+            config.get(ConnectorKeys.USE_LAYERWISE),
+            eventSync && !nfs,
+            ratio.isPresent() ? OptionalDouble.of(ratio.get()) : OptionalDouble.empty(),
+            config.get(ConnectorKeys.PERSIST_TOKEN_THRESHOLD),
+            config.get(ConnectorKeys.LOAD_TOKENS_THRESHOLD),
+            config.get(ConnectorKeys.ENABLE_RECORD_TRACES),
+            config.get(ConnectorKeys.USE_LITE),
+            metricsPath(config));
+    settings.warnOfWhatNobodyActsOn(config);
+    return settings;
+  }
+
+  /** This version has no engine side yet; who asks for what only that can do must not wait for it. */
+  private void warnOfWhatNobodyActsOn(StoreConfig config) {
+    warnIf(hitRatio.orElse(0) > 0, config, ConnectorKeys.HIT_RATIO);
+    warnIf(persistTokenThreshold > 0, config, ConnectorKeys.PERSIST_TOKEN_THRESHOLD);
+    warnIf(loadTokensThreshold > 0, config, ConnectorKeys.LOAD_TOKENS_THRESHOLD);
+    warnIf(enableRecordTraces, config, ConnectorKeys.ENABLE_RECORD_TRACES);
+    warnIf(useLite, config, ConnectorKeys.USE_LITE);
+    warnIf(metricsConfigPath.isPresent(), config, ConnectorKeys.METRICS_CONFIG_PATH);
+  }
+
+  private static void warnIf(boolean set, StoreConfig config, ConfigKey<?> key) {
+    if (set) {
+      config.warn(
+          key, "is checked and not acted on: this version has no connector for engines yet");
+    }
   }
 
   private static Optional<Path> metricsPath(StoreConfig config) {

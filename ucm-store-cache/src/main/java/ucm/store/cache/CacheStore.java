@@ -65,6 +65,14 @@ public final class CacheStore implements Store {
             "cache_load_backend_only is true, and Cache is the last stage: there is no stage behind"
                 + " to load from; set it to false, or put a store behind, as in Cache|Posix");
       }
+      if (backend != null && !backend.keepsBytes()) {
+        throw new StoreException(
+            "Cache hands bytes on, and the stage behind it, "
+                + backend.name()
+                + ", keeps metadata only: put a store behind that keeps bytes, or use "
+                + backend.name()
+                + " alone");
+      }
       cache = checked.isScheduler() ? null : new OpenCache(checked, context);
     } catch (RuntimeException | Error e) {
       life.closed();

@@ -14,7 +14,7 @@ import ucm.api.ShardOutcome;
  */
 final class DumpCopy extends CopyBatch {
 
-  /** Stands for the slot of a shard that was not copied. */
+  /** Stands for a shard that was not copied, and for its slot. */
   static final int NOT_COPIED = -1;
 
   private static final long GROUP_BYTES = 4L << 20;
@@ -81,14 +81,12 @@ final class DumpCopy extends CopyBatch {
     }
     cache.metrics.dumpBytes.add(copied * dump.transfer.layout().shardSize());
     cache.pool.filled(slots, from, to, alone);
+    if (alone) {
+      dump.settle(copied);
+    }
+    dump.finishWell(shards, from, to);
     int first = from;
     for (int i = from; i < to; i++) {
-      if (slots[i] != NOT_COPIED) {
-        if (alone) {
-          dump.settle(1);
-        }
-        dump.finish(shards[i], ShardOutcome.OK, null);
-      }
       if (i + 1 == to || groupOf[i + 1] != groupOf[i]) {
         ended(groupOf[i], i + 1 - first);
         first = i + 1;
@@ -106,23 +104,25 @@ final class DumpCopy extends CopyBatch {
   }
 
   private boolean gather(int index) {
+    int shard = shards[index];
     try {
-      cache.device.toSlot(dump.transfer, shards[index], slots[index]);
+      cache.device.toSlot(dump.transfer, shard, slots[index]);
       return true;
     } catch (RuntimeException | Error e) {
       // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
       giveUp(index, e);
-      dump.finish(shards[index], ShardOutcome.FAILED, e);
+      dump.finish(shard, ShardOutcome.FAILED, e);
       return false;
     }
   }
 
   private void giveUp(int index, @Nullable Throwable cause) {
     int slot = slots[index];
-    slots[index] = NOT_COPIED;
     cache.pool.notFilled(slot, ShardOutcome.MISSING, null);
     cache.pool.release(slot);
     dump.failed(shards[index], cause);
+    slots[index] = NOT_COPIED;
+    shards[index] = NOT_COPIED;
     if (cache.backend == null) {
       dump.settle(1);
     }

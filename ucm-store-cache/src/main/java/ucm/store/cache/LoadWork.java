@@ -51,11 +51,7 @@ final class LoadWork extends Work implements SlotWaiter {
       }
       work.countLoaded(copied);
       work.cache.pool.release(slots, from, to);
-      for (int i = from; i < to; i++) {
-        if (shards[i] != ENDED) {
-          work.finish(shards[i], ShardOutcome.OK, null);
-        }
-      }
+      work.finishWell(shards, from, to);
     }
   }
 

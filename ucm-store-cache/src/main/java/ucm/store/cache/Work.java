@@ -3,6 +3,7 @@ package ucm.store.cache;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,6 +48,7 @@ abstract class Work {
   private volatile boolean wantsRoom;
   private volatile @Nullable StoreException expiry;
   private final byte[] states;
+  private final AtomicInteger open;
   private final long startNanos;
 
   Work(OpenCache cache, long id, Transfer transfer) {
@@ -54,6 +56,7 @@ abstract class Work {
     this.transfer = transfer;
     this.task = new TransferTask(id, transfer);
     this.states = new byte[transfer.shardCount()];
+    this.open = new AtomicInteger(states.length);
     this.todo = new int[states.length];
     this.todoCount = states.length;
     Arrays.setAll(todo, i -> i);
@@ -78,7 +81,10 @@ abstract class Work {
       LOG.debug("Cache {} dispatching.", describe());
     }
     cache.deadlines.add(this);
-    task.whenTerminal(this::ended);
+    if (states.length == 0) {
+      leave();
+    }
+    task.whenTerminal(this::logEnd);
     return task;
   }
 
@@ -94,11 +100,21 @@ abstract class Work {
 
   /** Ends a shard that was begun. */
   final void finish(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
-    try {
-      task.end(shard, outcome, fault);
-    } catch (RuntimeException e) {
-      // The engine's listener broke its contract; the shard has ended, and slots must not leak.
-      LOG.error("Cache {}: the listener of shard {} threw", describe(), shard, e);
+    leave(1);
+    tell(shard, outcome, fault);
+  }
+
+  /** Ends well those shards of a run that were begun; negative numbers are passed over. */
+  final void finishWell(int[] shards, int from, int to) {
+    int count = 0;
+    for (int i = from; i < to; i++) {
+      count += shards[i] >= 0 ? 1 : 0;
+    }
+    leave(count);
+    for (int i = from; i < to; i++) {
+      if (shards[i] >= 0) {
+        tell(shards[i], ShardOutcome.OK, null);
+      }
     }
   }
 
@@ -173,9 +189,29 @@ abstract class Work {
             + ": the stage behind or the copies were too slow; raise timeout_ms, or look there");
   }
 
-  private void ended() {
+  private void tell(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
+    try {
+      task.end(shard, outcome, fault);
+    } catch (RuntimeException e) {
+      // The engine's listener broke its contract; the shard has ended, and slots must not leak.
+      LOG.error("Cache {}: the listener of shard {} threw", describe(), shard, e);
+    }
+  }
+
+  /** Some shards are about to end. */
+  private void leave(int shards) {
+    if (shards > 0 && open.addAndGet(-shards) == 0) {
+      leave();
+    }
+  }
+
+  /** Makes place for the next task; before the last shard ends, as who waits for it may hand one in. */
+  private void leave() {
     cache.deadlines.remove(this);
     cache.admission.leave(states.length);
+  }
+
+  private void logEnd() {
     if (LOG.isDebugEnabled()) {
       double millis = (System.nanoTime() - startNanos) / 1e6;
       LOG.debug("Cache {} finished, cost {}ms.", describe(), Math.round(millis * 1e3) / 1e3);

@@ -70,7 +70,6 @@ final class FaultStormTest {
         assertThat(cache.opened().ledger.open()).isZero();
         assertThat(cache.opened().admission.tasks()).isZero();
         assertThat(cache.pool().referenced()).isZero();
-        assertThat(cache.pool().wanting()).isZero();
         for (Fault fault : new Fault[] {Fault.FAIL, Fault.THROW, Fault.QUEUE_FULL, Fault.DELAY}) {
           assertThat(backend.struck(Call.LOAD, fault) + backend.struck(Call.DUMP, fault))
               .as("%s; seed %d", fault, seed)

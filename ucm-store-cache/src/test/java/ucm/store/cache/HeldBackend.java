@@ -102,6 +102,22 @@ final class HeldBackend implements Store {
   private volatile @Nullable StoreException refusal;
   private volatile boolean over;
   private @Nullable MemorySegment offer;
+  private final boolean keepsBytes;
+
+  /** One that keeps bytes. */
+  HeldBackend() {
+    this(true);
+  }
+
+  /** One that says whether it keeps bytes. */
+  HeldBackend(boolean keepsBytes) {
+    this.keepsBytes = keepsBytes;
+  }
+
+  @Override
+  public boolean keepsBytes() {
+    return keepsBytes;
+  }
 
   /** The next load, which may be on its way still. */
   Held nextLoad() throws InterruptedException {

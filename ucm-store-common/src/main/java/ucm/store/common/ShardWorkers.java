@@ -151,11 +151,9 @@ public final class ShardWorkers implements AutoCloseable {
    *     interrupt flag is set again)
    */
   public boolean close(Duration timeout) {
-    List<Thread> toJoin;
     lock.lock();
     try {
       closed = true;
-      toJoin = List.copyOf(threads);
       wakeUps += idle.getAndSet(0);
       work.signalAll();
     } finally {
@@ -163,8 +161,9 @@ public final class ShardWorkers implements AutoCloseable {
     }
     long deadline = System.nanoTime() + timeout.toNanos();
     try {
-      for (Thread thread : toJoin) {
-        if (!thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
+      // What was accepted may still start threads, while others end.
+      for (int i = 0; i < threadCount; i++) {
+        if (!thread(i).join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
           return false;
         }
       }
@@ -172,6 +171,15 @@ public final class ShardWorkers implements AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
+    }
+  }
+
+  private Thread thread(int i) {
+    lock.lock();
+    try {
+      return threads.get(i);
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -237,7 +245,7 @@ public final class ShardWorkers implements AutoCloseable {
       idle.decrementAndGet();
       wakeUps++;
       work.signal();
-    } else if (threadCount < maxThreads && !closed) {
+    } else if (threadCount < maxThreads) {
       Thread thread =
           Thread.ofPlatform()
               .daemon()

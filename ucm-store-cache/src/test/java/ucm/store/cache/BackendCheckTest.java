@@ -1,0 +1,28 @@
+package ucm.store.cache;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import ucm.api.BlockLayout;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+
+class BackendCheckTest {
+
+  @Test
+  void refusesABackendThatKeepsMetadataOnly() {
+    HeldBackend backend = new HeldBackend(false);
+    CacheStore cache = new CacheStore();
+    StoreConfig config =
+        StoreConfig.of(new TreeMap<>(TestCache.keys(BlockLayout.uniform(4096, 4096, 4096))));
+    cache.configure(config);
+    assertThat(config.hasErrors()).isFalse();
+    assertThatThrownBy(() -> cache.open(StoreContext.of(backend)))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("Held")
+        .hasMessageContaining("metadata only");
+  }
+}
