@@ -48,8 +48,7 @@ final class ConfigCommand implements Runnable {
     if (json) {
       Json.print(out, report.data());
     } else {
-      out.print(report.text());
-      out.flush();
+      out.println(report.text());
     }
     return report.hasErrors() ? 2 : 0;
   }
@@ -66,8 +65,7 @@ final class ConfigCommand implements Runnable {
     if (json) {
       Json.print(out, effective.data());
     } else {
-      out.print(effective.text());
-      out.flush();
+      out.println(effective.text().stripTrailing());
     }
     return 0;
   }
