@@ -3,6 +3,7 @@ package ucm.dist;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -62,6 +63,20 @@ class BadInputIT {
     assertThat(check.exitCode()).as(check.all()).isZero();
     UcmProcess.Ended show = UcmProcess.run("config", "show", file);
     assertThat(show.out()).contains("storage_backends", "/mnt/test", "ucm.yaml:5");
+  }
+
+  @Test
+  void knowsEveryKeyOfTheOriginal() throws IOException {
+    Path file = folder.resolve("ucm.yaml");
+    try (InputStream keys = BadInputIT.class.getResourceAsStream("all-keys.yaml")) {
+      Files.copy(keys, file);
+    }
+    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    assertThat(check.exitCode()).as(check.all()).isZero();
+    assertThat(check.out())
+        .doesNotContain("no known key")
+        .contains("ior_entries: is ignored: it belongs to stage Ds3fs")
+        .contains("transferStreamNumber: is ignored: it belongs to stage Nfs");
   }
 
   @Test

@@ -32,6 +32,7 @@ record CacheConfig(
     int deviceId,
     String uniqueId,
     int localRanks,
+    List<Long> cores,
     @Nullable BlockLayout blockLayout) {
 
   static final ConfigKey<Double> CAPACITY_GB =
@@ -91,6 +92,7 @@ record CacheConfig(
           CommonKeys.DEVICE_ID,
           CommonKeys.UNIQUE_ID,
           CommonKeys.LOCAL_RANK_SIZE,
+          CommonKeys.CPU_AFFINITY_CORES,
           CommonKeys.TENSOR_SIZE,
           CommonKeys.TENSOR_SIZE_LIST,
           CommonKeys.SHARD_SIZE,
@@ -123,6 +125,7 @@ record CacheConfig(
             deviceId,
             config.get(CommonKeys.UNIQUE_ID),
             config.get(CommonKeys.LOCAL_RANK_SIZE),
+            config.get(CommonKeys.CPU_AFFINITY_CORES),
             layout.orElse(null));
     if (config.get(SHARE)) {
       config.reject(

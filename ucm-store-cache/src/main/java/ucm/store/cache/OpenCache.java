@@ -20,6 +20,7 @@ import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.store.common.CpuAffinity;
 import ucm.store.common.ShardWorkers;
 
 /**
@@ -94,7 +95,8 @@ final class OpenCache {
                 Integer.MAX_VALUE,
                 CacheConfig.WAITING_QUEUE_DEPTH.name(),
                 Integer.MAX_VALUE,
-                CacheConfig.RUNNING_QUEUE_DEPTH.name()));
+                CacheConfig.RUNNING_QUEUE_DEPTH.name()),
+            CpuAffinity.of(config.cores()));
     this.ledger = new DumpLedger(clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);

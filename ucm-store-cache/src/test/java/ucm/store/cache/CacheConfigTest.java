@@ -32,6 +32,7 @@ final class CacheConfigTest {
                 0,
                 "ucm",
                 1,
+                List.of(),
                 BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20)));
     assertThat(config.problems()).isEmpty();
     assertThat(CacheConfig.CAPACITY_GB.defaultText()).isEqualTo("256, or 32 when not shared");
@@ -54,6 +55,7 @@ final class CacheConfigTest {
     settings.put("device_id", 7);
     settings.put("unique_id", "engine-1");
     settings.put("local_rank_size", 8);
+    settings.put("cpu_affinity_cores", List.of(1));
     settings.put("tensor_size_list", List.of(1024, 3072));
     settings.put("shard_size", 4096);
     settings.put("block_size", 8192);
@@ -70,6 +72,7 @@ final class CacheConfigTest {
                 7,
                 "engine-1",
                 8,
+                List.of(1L),
                 BlockLayout.of(new long[] {1024, 3072}, 8192)));
     assertThat(config.problems()).isEmpty();
     Set<String> declared =

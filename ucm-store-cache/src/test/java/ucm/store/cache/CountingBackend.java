@@ -16,6 +16,7 @@ import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.store.common.CpuAffinity;
 import ucm.store.common.ShardWorkers;
 
 /** Copies every shard from or to one buffer with two threads, as fast as memory allows: for speed. */
@@ -24,7 +25,8 @@ final class CountingBackend implements Store {
 
   private final AtomicLong tasks = new AtomicLong();
   private final ShardWorkers workers =
-      new ShardWorkers("copying", 2, new ShardWorkers.Limits(1 << 20, "-", 1 << 30, "-"));
+      new ShardWorkers(
+          "copying", 2, new ShardWorkers.Limits(1 << 20, "-", 1 << 30, "-"), CpuAffinity.ANY);
   private final MemorySegment buffer = Arena.ofAuto().allocate(64 << 20, 4096);
 
   @Override

@@ -147,6 +147,15 @@ final class Libc {
     }
   }
 
+  /** Moves the calling thread to the cores whose bits are set. */
+  static int setAffinity(MemorySegment mask) {
+    try {
+      return sched_setaffinity(0, mask.byteSize(), mask.address());
+    } finally {
+      Reference.reachabilityFence(mask);
+    }
+  }
+
   static native int close(int fd);
 
   static native long lseek(int fd, long offset, int whence);
@@ -170,6 +179,8 @@ final class Libc {
   private static native int mkdir(long path, int mode);
 
   private static native int statx(int dirFd, long path, int flags, int mask, long buffer);
+
+  private static native int sched_setaffinity(int thread, long bytes, long mask);
 
   private static native String strerror(int errno);
 

@@ -74,6 +74,7 @@ public final class ShardWorkers implements AutoCloseable {
   private final String role;
   private final int maxThreads;
   private final Limits limits;
+  private final CpuAffinity affinity;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition work = lock.newCondition();
   private final AtomicInteger openShards = new AtomicInteger();
@@ -94,12 +95,14 @@ public final class ShardWorkers implements AutoCloseable {
    *
    * @param role names the threads: {@code ucm-<role>-<n>}
    * @param maxThreads how many threads at the most
+   * @param affinity where they run
    */
-  public ShardWorkers(String role, int maxThreads, Limits limits) {
+  public ShardWorkers(String role, int maxThreads, Limits limits, CpuAffinity affinity) {
     this.role = role;
     this.maxThreads =
         Math.min(maxThreads, THREADS_PER_PROCESSOR * Runtime.getRuntime().availableProcessors());
     this.limits = limits;
+    this.affinity = affinity;
   }
 
   /**
@@ -190,6 +193,7 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   private void work() {
+    affinity.applyToThisThread();
     while (true) {
       // Hot path: one atomic increment per shard, no lock while the batch at the head lasts.
       Claim claim = head;

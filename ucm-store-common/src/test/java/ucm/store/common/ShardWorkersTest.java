@@ -26,7 +26,10 @@ class ShardWorkersTest {
 
   private static ShardWorkers workers(int threads, int batches, int shards) {
     return new ShardWorkers(
-        "test", threads, new ShardWorkers.Limits(batches, "waiting_key", shards, "running_key"));
+        "test",
+        threads,
+        new ShardWorkers.Limits(batches, "waiting_key", shards, "running_key"),
+        CpuAffinity.ANY);
   }
 
   @Test

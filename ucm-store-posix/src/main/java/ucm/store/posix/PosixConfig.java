@@ -18,6 +18,7 @@ record PosixConfig(
     List<String> backends,
     BlockLayout layout,
     int deviceId,
+    List<Long> cores,
     int timeoutMs,
     int waitingQueueDepth,
     int runningQueueDepth,
@@ -121,6 +122,7 @@ record PosixConfig(
             config.get(PosixKeys.HEALTH_WINDOW_SIZE),
             config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD));
     int deviceId = config.get(CommonKeys.DEVICE_ID);
+    List<Long> cores = config.get(CommonKeys.CPU_AFFINITY_CORES);
     int timeoutMs = config.get(CommonKeys.TIMEOUT_MS);
     int waiting = config.get(CommonKeys.WAITING_QUEUE_DEPTH);
     int running = config.get(CommonKeys.RUNNING_QUEUE_DEPTH);
@@ -141,6 +143,7 @@ record PosixConfig(
                 backends,
                 known,
                 deviceId,
+                cores,
                 timeoutMs,
                 waiting,
                 running,

@@ -17,6 +17,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.CpuAffinity;
 import ucm.store.common.FileSeam;
 import ucm.store.common.ShardWorkers;
 
@@ -80,7 +81,8 @@ final class PosixEngine {
                 config.waitingQueueDepth(),
                 CommonKeys.WAITING_QUEUE_DEPTH.name(),
                 config.runningQueueDepth(),
-                CommonKeys.RUNNING_QUEUE_DEPTH.name()));
+                CommonKeys.RUNNING_QUEUE_DEPTH.name()),
+            CpuAffinity.of(config.cores()));
     watch = new Watch(this::endDue);
     deadWriters = new DeadWriters(seam, paths, claims, metrics);
     sweeper = Thread.ofPlatform().daemon().name("ucm-posix-sweep-0").unstarted(deadWriters);

@@ -188,6 +188,7 @@ final class PosixKeys {
           CommonKeys.SHARD_SIZE,
           CommonKeys.BLOCK_SIZE,
           CommonKeys.IO_DIRECT,
+          CommonKeys.CPU_AFFINITY_CORES,
           CommonKeys.TIMEOUT_MS,
           CommonKeys.WAITING_QUEUE_DEPTH,
           CommonKeys.RUNNING_QUEUE_DEPTH,

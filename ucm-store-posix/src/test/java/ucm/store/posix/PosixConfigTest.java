@@ -43,6 +43,7 @@ final class PosixConfigTest {
                 List.of("/cache"),
                 LAYOUT,
                 -1,
+                List.of(),
                 30_000,
                 8192,
                 524_288,
@@ -67,6 +68,7 @@ final class PosixConfigTest {
     all.put("shard_size", 200);
     all.put("block_size", 800);
     all.put("device_id", 3);
+    all.put("cpu_affinity_cores", List.of(0, 2));
     all.put("io_direct", false);
     all.put("timeout_ms", 1000);
     all.put("waiting_queue_depth", 10);
@@ -100,6 +102,7 @@ final class PosixConfigTest {
                 List.of("/a", "/b"),
                 BlockLayout.uniform(100, 200, 800),
                 3,
+                List.of(0L, 2L),
                 1000,
                 10,
                 20,
