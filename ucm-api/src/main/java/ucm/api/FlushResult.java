@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a {@link Store#flush} found.
  *
- * @param pendingBlocks blocks accepted but neither durable nor failed when the wait ended
+ * @param pendingBlocks blocks accepted but neither durable nor failed when the wait ended; one that was
+ *     on its way from a stage to the next at that moment may be counted by both
  * @param failedBlocks blocks that failed since the last flush; a store may name fewer than it counts
  * @param failedCount how many blocks failed since the last flush
  * @param cause the first fault among them, or null

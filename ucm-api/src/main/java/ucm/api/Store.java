@@ -143,7 +143,7 @@ public interface Store extends AutoCloseable {
    *
    * <p>The task is terminal when the bytes have <em>left the memory</em>, which the caller may then
    * reuse. Whether a block has become <em>durable</em> is another question, asked of {@link #flush}
-   * and {@link #durable}.
+   * and {@link #durable}; nor is it promised that a look-up finds the block before a flush.
    *
    * @param transfer what comes from where; the caller keeps its memory alive, and does not write to
    *     it, until the task is terminal

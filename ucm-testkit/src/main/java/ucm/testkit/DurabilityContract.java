@@ -71,7 +71,7 @@ abstract class DurabilityContract extends ConcurrencyContract {
     BlockIds ids = BlockBytes.ids(102, 1);
     dump(store, TransferMemory.ofShards(layout, Placement.SCATTERED, ids, 0, 1, 2));
     FlushResult flushed = store.flush(Duration.ZERO);
-    assertThat(flushed.pendingBlocks()).isEqualTo(1);
+    assertThat(flushed.pendingBlocks()).as("once per stage at the most").isPositive();
     assertThat(flushed.ok()).isFalse();
     assertThat(store.durable(ids).stream()).isEmpty();
     dump(store, TransferMemory.ofShards(layout, Placement.SCATTERED, ids, 0, 0));

@@ -1,12 +1,15 @@
 package ucm.store.posix;
 
 import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
@@ -191,18 +194,19 @@ final class PosixEngine {
     long deadline = System.nanoTime() + timeout.toNanos();
     long last = lastTask.get();
     endDue();
-    long pending = 0;
+    // A block may be open in several tasks, and as a file that lacks shards.
+    Set<BlockIds> pending = new HashSet<>();
     for (TransferJob job : board.dumps()) {
       if (job.task.id() <= last && !isTerminalBy(job, deadline)) {
-        pending += job.openBlocks();
+        job.collectOpenBlocks(pending);
       }
     }
     for (PartialBlock partial : partials.all()) {
       if (partial.firstTask <= last && !partial.awaitEnd(deadline)) {
-        pending++;
+        pending.add(BlockIds.of(partial.idHigh, partial.idLow));
       }
     }
-    return failures.take(pending);
+    return failures.take(pending.size());
   }
 
   private static boolean isTerminalBy(TransferJob job, long deadline) throws InterruptedException {

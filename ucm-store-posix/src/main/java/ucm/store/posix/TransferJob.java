@@ -1,8 +1,10 @@
 package ucm.store.posix;
 
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
@@ -117,14 +119,13 @@ final class TransferJob implements ShardWorkers.Batch {
     }
   }
 
-  /** Blocks of which no shard, or not all, have ended. */
-  int openBlocks() {
-    int open = 0;
+  /** Adds the blocks of which no shard, or not all, have ended. */
+  void collectOpenBlocks(Set<BlockIds> blocks) {
     for (int i = 0; i < transfer.shardCount(); i++) {
-      boolean first = i == 0 || !sameBlock(transfer, i - 1, i);
-      open += first && !task.hasEnded(i) ? 1 : 0;
+      if (!task.hasEnded(i)) {
+        blocks.add(BlockIds.of(transfer.ids().high(i), transfer.ids().low(i)));
+      }
     }
-    return open;
   }
 
   private boolean take(int group) {
