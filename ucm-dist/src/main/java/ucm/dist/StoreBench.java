@@ -177,11 +177,11 @@ final class StoreBench implements AutoCloseable {
   /** Moves all tasks, one after the other; returns how long that took, in nanoseconds. */
   private long move(Store store, Transfer[] tasks, boolean isDump, @Nullable BenchCalls calls)
       throws InterruptedException {
+    long[] nanos = new long[tasks.length];
     long shards = 0;
     long allocated = BenchCalls.allocatedNow();
     long first = System.nanoTime();
     long last = first;
-    long[] nanos = new long[tasks.length];
     for (int i = 0; i < tasks.length; i++) {
       (isDump ? store.dump(tasks[i]) : store.load(tasks[i])).await(timeout).requireOk();
       long now = System.nanoTime();
