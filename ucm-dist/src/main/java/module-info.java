@@ -8,6 +8,9 @@ module ucm.dist {
   requires ch.qos.logback.classic;
   requires ch.qos.logback.core;
   requires info.picocli;
+  requires java.management;
+  requires jdk.management;
+  requires jdk.unsupported;
   requires static org.jspecify;
   requires org.slf4j;
   requires tools.jackson.databind;

@@ -38,7 +38,13 @@ import ucm.pipeline.UnknownStageException;
       "  UCM_PLUGINS       folder of plugin stores (default: plugins/ of the image)",
       "  UCM_JAVA_OPTS     further options for the Java runtime"
     },
-    subcommands = {DemoCommand.class, StoresCommand.class, ConfigCommand.class, TraceCommand.class})
+    subcommands = {
+      DemoCommand.class,
+      StoresCommand.class,
+      ConfigCommand.class,
+      TraceCommand.class,
+      BenchCommand.class
+    })
 public final class Main implements Runnable {
 
   private static final int FAILED = 1;

@@ -59,7 +59,9 @@ class ImageIT {
             List.of("config", "docs"),
             List.of("trace"),
             List.of("trace", "analyze"),
-            List.of("trace", "replay"))) {
+            List.of("trace", "replay"),
+            List.of("bench"),
+            List.of("bench", "store"))) {
       UcmProcess.Ended help =
           UcmProcess.run(Stream.concat(command.stream(), Stream.of("--help")).toArray());
       assertThat(help.exitCode()).as(help.all()).isZero();

@@ -1,0 +1,46 @@
+package ucm.dist;
+
+import java.nio.file.Path;
+import ucm.api.BlockLayout;
+import ucm.pipeline.UcmConfig;
+
+/**
+ * What one benchmark of a pipeline is to do.
+ *
+ * @param config the pipeline, with the layout of its blocks
+ * @param layout that layout
+ * @param direct whether the pipeline's files pass by the page cache
+ * @param folder an empty folder for the files of the machine's limits, on the medium of the pipeline
+ * @param blocks how many blocks are dumped and loaded in a round
+ * @param taskBlocks how many of them in one task
+ * @param lookups how many ids are looked up, of each kind, in a round
+ * @param warmup rounds that do not count
+ * @param repeat rounds that count
+ * @param threads of the machine's limits
+ */
+record BenchPlan(
+    UcmConfig config,
+    BlockLayout layout,
+    boolean direct,
+    Path folder,
+    int blocks,
+    int taskBlocks,
+    int lookups,
+    int warmup,
+    int repeat,
+    int threads) {
+
+  int rounds() {
+    return warmup + repeat;
+  }
+
+  /** Bytes of all blocks of a round. */
+  long roundBytes() {
+    return blocks * layout.blockSize();
+  }
+
+  /** Bytes that the files of a round take at the most, with what stores put beside the blocks. */
+  long roundRoom() {
+    return roundBytes() + blocks * 8192L + roundBytes() / 64;
+  }
+}

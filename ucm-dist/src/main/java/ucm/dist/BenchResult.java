@@ -1,0 +1,28 @@
+package ucm.dist;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What a benchmark of one pipeline with one shape of blocks found. */
+record BenchResult(BenchPlan plan, List<BenchMeasure> measures, List<BenchCalls> calls) {
+
+  /** For JSON. */
+  Map<String, Object> data() {
+    Map<String, Object> data = new LinkedHashMap<>();
+    data.put("pipeline", plan.config().pipeline().toString());
+    data.put("io_direct", plan.direct());
+    data.put("block_bytes", plan.layout().blockSize());
+    data.put("shard_bytes", plan.layout().shardSize());
+    data.put("tensor_bytes", plan.layout().tensorSize(0));
+    data.put("blocks", plan.blocks());
+    data.put("task_blocks", plan.taskBlocks());
+    data.put("lookups", plan.lookups());
+    data.put("repeat", plan.repeat());
+    data.put("warmup", plan.warmup());
+    data.put("limit_threads", plan.threads());
+    data.put("measures", measures.stream().map(BenchMeasure::data).toList());
+    data.put("calls", calls.stream().map(BenchCalls::data).toList());
+    return data;
+  }
+}

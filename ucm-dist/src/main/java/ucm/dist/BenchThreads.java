@@ -1,0 +1,102 @@
+package ucm.dist;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The threads that measure the machine's limits. They live as long as the benchmark, so that no timed
+ * region starts a thread, and are joined at {@link #close}.
+ */
+final class BenchThreads implements AutoCloseable {
+
+  private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+
+  /** What one of the threads does. */
+  interface Part {
+    /**
+     * Does it.
+     *
+     * @param thread which of the threads, from 0
+     */
+    void run(int thread) throws IOException;
+  }
+
+  private final int count;
+  private final ExecutorService pool;
+
+  BenchThreads(int count) {
+    this.count = count;
+    AtomicInteger next = new AtomicInteger();
+    pool =
+        Executors.newFixedThreadPool(
+            count,
+            work ->
+                Thread.ofPlatform()
+                    .name("ucm-bench-limit-" + next.getAndIncrement())
+                    .unstarted(work));
+  }
+
+  /** How many. */
+  int count() {
+    return count;
+  }
+
+  /** Runs a part on every thread; returns how long all of them together took, in nanoseconds. */
+  long time(Part part) throws InterruptedException {
+    List<Callable<Void>> parts = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      int thread = i;
+      parts.add(
+          () -> {
+            part.run(thread);
+            return null;
+          });
+    }
+    long start = System.nanoTime();
+    List<Future<Void>> ended = pool.invokeAll(parts);
+    long elapsed = System.nanoTime() - start;
+    for (Future<Void> one : ended) {
+      requireOk(one);
+    }
+    return elapsed;
+  }
+
+  private static void requireOk(Future<Void> ended) throws InterruptedException {
+    try {
+      ended.get();
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof IOException io) {
+        throw new UncheckedIOException("the plain file calls failed: " + io, io);
+      }
+      throw new IllegalStateException("a thread of the benchmark failed", e.getCause());
+    }
+  }
+
+  /** Stops the threads; a file call under way is interrupted. */
+  @Override
+  public void close() {
+    pool.shutdownNow();
+    boolean ended = false;
+    try {
+      ended = pool.awaitTermination(CLOSE_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (!ended) {
+      throw new IllegalStateException(
+          "threads of the benchmark still wait for the file system after "
+              + CLOSE_TIMEOUT.toSeconds()
+              + " s");
+    }
+  }
+}

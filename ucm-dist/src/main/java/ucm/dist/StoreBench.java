@@ -1,0 +1,247 @@
+package ucm.dist;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.CommonKeys;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreClosedException;
+import ucm.api.StoreException;
+import ucm.api.Transfer;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.StoreCatalog;
+
+/**
+ * Measures one pipeline, and the machine's limits beside it.
+ *
+ * <p>Two instances of the pipeline are open on the same medium: one dumps, the other has never seen
+ * the blocks when it loads them, so that its buffers are cold while those of the first are hot. Each
+ * round has blocks of its own. Round by round the limit is measured before the store or after it, so
+ * that neither always comes first. Every loaded byte is compared, between the timed regions.
+ *
+ * <p>Run by one thread; {@link #close} may come from another and ends the run.
+ */
+final class StoreBench implements AutoCloseable {
+
+  private final BenchPlan plan;
+  private final StoreCatalog catalog;
+  private final Duration timeout;
+  private final BenchLimits limits;
+  private final BenchMeasure dumpReady;
+  private final BenchMeasure dumpFlushed;
+  private final BenchMeasure loadHot;
+  private final BenchMeasure loadCold;
+  private final LookupBench lookups;
+  // Closed in this order: first what uses the others. Guarded by this.
+  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+  private boolean closed;
+
+  StoreBench(BenchPlan plan, StoreCatalog catalog) {
+    this.plan = plan;
+    this.catalog = catalog;
+    timeout = EngineConfig.taskTimeout(plan.config());
+    List<String> stages = plan.config().pipeline().stages();
+    limits = new BenchLimits(stages.size() > 1 && stages.getFirst().equals("Cache"));
+    dumpReady =
+        new BenchMeasure("dump, until the engine may go on", "GB/s", limits.frontWriteName());
+    dumpFlushed = new BenchMeasure("dump, until flushed", "GB/s", limits.throughWriteName());
+    loadHot = new BenchMeasure("load, just dumped", "GB/s", limits.frontReadName());
+    loadCold = new BenchMeasure("load, by another instance", "GB/s", limits.throughReadName());
+    lookups = new LookupBench(plan.lookups(), limits);
+  }
+
+  /** Does all rounds. */
+  BenchResult run(Progress progress) throws InterruptedException {
+    BenchThreads threads = own(new BenchThreads(plan.threads()));
+    Pipeline writer = own(open("writer"));
+    Pipeline reader = own(open("reader"));
+    if (!writer.keepsBytes()) {
+      throw new UsageException(
+          "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
+    }
+    CopyLimit copy = own(new CopyLimit(plan.layout(), plan.blocks(), threads));
+    FileLimit files = own(files(threads));
+    PageCacheRoom room = own(room(threads));
+    EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
+    BenchCalls dumps = new BenchCalls("dump", "shard");
+    BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
+    BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
+    BenchIds ids = new BenchIds(System.nanoTime());
+    for (int round = 0; round < plan.rounds(); round++) {
+      progress.at(round);
+      boolean counts = round >= plan.warmup();
+      boolean limitFirst = round % 2 == 0;
+      BlockIds blocks = ids.next(plan.blocks());
+      Transfer[] tasks = tasks(memory, blocks);
+      files.round(round);
+      memory.fill(blocks, 0, plan.blocks());
+      if (limitFirst) {
+        limitOfDumps(copy, files, room);
+      }
+      room.touch(plan.roundRoom());
+      long ready = move(writer, tasks, true, counts ? dumps : null);
+      long flushed = ready + flush(writer);
+      if (!limitFirst) {
+        limitOfDumps(copy, files, room);
+      }
+      if (counts) {
+        dumpReady.add(gigabytesPerSecond(ready), limits.frontWrite());
+        dumpFlushed.add(gigabytesPerSecond(flushed), limits.throughWrite());
+      }
+      memory.poison();
+      if (limitFirst) {
+        limitOfLoads(copy, files);
+      }
+      long hot = move(writer, tasks, false, counts ? hotLoads : null);
+      memory.verify(blocks, 0, plan.blocks());
+      memory.poison();
+      long cold = move(reader, tasks, false, counts ? coldLoads : null);
+      memory.verify(blocks, 0, plan.blocks());
+      if (!limitFirst) {
+        limitOfLoads(copy, files);
+      }
+      if (counts) {
+        loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
+        loadCold.add(gigabytesPerSecond(cold), limits.throughRead());
+      }
+      limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
+      lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
+    }
+    return new BenchResult(
+        plan,
+        concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), lookups.measures()),
+        concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()));
+  }
+
+  private double gigabytesPerSecond(long nanos) {
+    return (double) plan.roundBytes() / nanos;
+  }
+
+  private static <T> List<T> concat(List<T> first, List<T> second) {
+    return Stream.concat(first.stream(), second.stream()).toList();
+  }
+
+  private Pipeline open(String role) {
+    Map<String, ?> id =
+        Map.of(
+            CommonKeys.UNIQUE_ID.name(), "ucm-bench-" + ProcessHandle.current().pid() + "-" + role);
+    return Pipeline.open(plan.config().with(id, "engine"), catalog);
+  }
+
+  private FileLimit files(BenchThreads threads) {
+    Path root = plan.folder().resolve("files");
+    return new FileLimit(root, plan.blocks(), plan.layout().blockSize(), plan.direct(), threads);
+  }
+
+  private PageCacheRoom room(BenchThreads threads) {
+    Path file = plan.folder().resolve("room");
+    try {
+      Files.createDirectories(plan.folder());
+      return new PageCacheRoom(file, threads);
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot make " + file + ": " + e, e);
+    }
+  }
+
+  private Transfer[] tasks(EngineMemory memory, BlockIds blocks) {
+    Transfer[] tasks = new Transfer[Math.ceilDiv(plan.blocks(), plan.taskBlocks())];
+    for (int i = 0; i < tasks.length; i++) {
+      int from = i * plan.taskBlocks();
+      tasks[i] = memory.transfer(blocks, from, Math.min(plan.blocks(), from + plan.taskBlocks()));
+    }
+    return tasks;
+  }
+
+  private void limitOfDumps(CopyLimit copy, FileLimit files, PageCacheRoom room)
+      throws InterruptedException {
+    room.touch(plan.roundRoom());
+    limits.wrote(files.write());
+    limits.copied(copy.gigabytesPerSecond());
+  }
+
+  private void limitOfLoads(CopyLimit copy, FileLimit files) throws InterruptedException {
+    limits.read(files.read());
+    limits.copied(copy.gigabytesPerSecond());
+  }
+
+  /** Moves all tasks, one after the other; returns how long that took, in nanoseconds. */
+  private long move(Store store, Transfer[] tasks, boolean isDump, @Nullable BenchCalls calls)
+      throws InterruptedException {
+    long[] nanos = new long[tasks.length];
+    long shards = 0;
+    long allocated = BenchCalls.allocatedNow();
+    long first = System.nanoTime();
+    long last = first;
+    for (int i = 0; i < tasks.length; i++) {
+      (isDump ? store.dump(tasks[i]) : store.load(tasks[i])).await(timeout).requireOk();
+      long now = System.nanoTime();
+      nanos[i] = now - last;
+      last = now;
+      shards += tasks[i].shardCount();
+    }
+    allocated = BenchCalls.allocatedNow() - allocated;
+    if (calls != null) {
+      for (long one : nanos) {
+        calls.took(one);
+      }
+      calls.used(shards, allocated);
+    }
+    return last - first;
+  }
+
+  private long flush(Store store) throws InterruptedException {
+    long start = System.nanoTime();
+    FlushResult flushed = store.flush(timeout);
+    long nanos = System.nanoTime() - start;
+    if (!flushed.ok()) {
+      throw new StoreException(
+          flushed.failedCount()
+              + " blocks could not be stored and "
+              + flushed.pendingBlocks()
+              + " are still on their way after "
+              + timeout.toMillis()
+              + " ms",
+          flushed.cause());
+    }
+    return nanos;
+  }
+
+  private synchronized <T extends AutoCloseable> T own(T thing) {
+    owned.addLast(thing);
+    if (closed || Cleanup.interrupted()) {
+      close();
+      throw new StoreClosedException("the benchmark was stopped");
+    }
+    return thing;
+  }
+
+  @Override
+  public synchronized void close() {
+    closed = true;
+    RuntimeException first = null;
+    while (!owned.isEmpty()) {
+      try {
+        owned.removeFirst().close();
+      } catch (Exception e) {
+        if (first == null) {
+          first = new IllegalStateException("could not clean up: " + e.getMessage(), e);
+        } else {
+          first.addSuppressed(e);
+        }
+      }
+    }
+    if (first != null) {
+      throw first;
+    }
+  }
+}
