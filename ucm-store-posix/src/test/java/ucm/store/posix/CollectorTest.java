@@ -25,6 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.Task;
+import ucm.store.common.Errno;
 import ucm.store.common.LibcFiles;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -319,6 +320,50 @@ final class CollectorTest {
         assertThat(stores.load(store, ids).ok()).as("what was dumped last").isTrue();
       }
       assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+    }
+  }
+
+  @Test
+  void makesRoomOnABackendThatIsAtItsFloorAndOnNoOther() throws Exception {
+    filled(13);
+    BlockIds one = BlockBytes.ids(14, 1);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      // More than any disk has.
+      PosixStore store = stores.open(settings(1000, Map.of("posix_min_free_gb", 1e9)));
+      store.keeper().makeRound();
+      assertThat(names()).hasSize(BLOCKS);
+      Map<Path, Integer> before = perBackend();
+      assertThat(stores.dumpShard(store, one, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+      store.keeper().makeRound();
+      Map<Path, Integer> after = perBackend();
+      before.forEach((backend, blocks) -> after.merge(backend, -blocks, Integer::sum));
+      assertThat(after.values().stream().filter(change -> change < 0)).hasSize(1);
+    }
+  }
+
+  private Map<Path, Integer> perBackend() throws Exception {
+    Map<Path, Integer> blocks = new HashMap<>();
+    for (Path block : SmallSpace.blocks(directory)) {
+      blocks.merge(directory.resolve(directory.relativize(block).getName(0)), 1, Integer::sum);
+    }
+    return blocks;
+  }
+
+  @Test
+  void countsNothingWonBackForABlockItCannotRemove() throws Exception {
+    filled(15);
+    files.before(
+        call -> {
+          if (call == FaultyFiles.Call.REMOVE) {
+            files.fail(FaultyFiles.Call.REMOVE, files.count(FaultyFiles.Call.REMOVE), Errno.EROFS);
+          }
+        });
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores.open(files, System::nanoTime, settings(64, Map.of())).keeper().makeRound();
+      assertThat(names()).hasSize(BLOCKS);
+      assertThat(stores.metrics.count("posix_gc_runs")).isPositive();
+      assertThat(stores.metrics.count("posix_gc_removed_blocks")).isZero();
+      assertThat(stores.metrics.gauge("posix_used_bytes")).isEqualTo(64.0 * FILE);
     }
   }
 
