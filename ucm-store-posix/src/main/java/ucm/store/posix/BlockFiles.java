@@ -128,18 +128,29 @@ final class BlockFiles {
    * @param path is overwritten
    */
   void publish(NativePath temp, NativePath path, long idHigh, long idLow) {
-    seam.rename(temp, paths.block(path, idHigh, idLow));
     int backend = paths.backendOf(idHigh, idLow);
-    if (durability == PosixConfig.Durability.FULL) {
-      try {
-        seam.syncFolder(paths.folder(path, backend, idHigh));
-      } catch (FileException e) {
-        // The dump fails, and a block whose dump failed is no hit.
-        discard(paths.block(path, idHigh, idLow));
-        throw e;
-      }
+    boolean published = false;
+    space.beginCommit(idHigh, idLow);
+    try {
+      rename(temp, path, idHigh, idLow, backend);
+      published = true;
+    } finally {
+      space.endCommit(backend, idHigh, idLow, format.fileSize(), published);
     }
-    space.committed(backend, idHigh, idLow, format.fileSize());
+  }
+
+  private void rename(NativePath temp, NativePath path, long idHigh, long idLow, int backend) {
+    seam.rename(temp, paths.block(path, idHigh, idLow));
+    if (durability != PosixConfig.Durability.FULL) {
+      return;
+    }
+    try {
+      seam.syncFolder(paths.folder(path, backend, idHigh));
+    } catch (FileException e) {
+      // The dump fails, and a block whose dump failed is no hit.
+      discard(paths.block(path, idHigh, idLow));
+      throw e;
+    }
   }
 
   /** Removes a temporary file that will not be published, and gives its room back. */

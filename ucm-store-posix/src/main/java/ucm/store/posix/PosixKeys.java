@@ -74,8 +74,9 @@ final class PosixKeys {
           .doc(
               "Most space the files of all storage_backends together may take, each counted in"
                   + " whole units of 4 KiB; 0 is without limit, and nothing is removed. A block"
-                  + " that would pass it is not written. What other processes wrote into the same"
-                  + " directories is known at the latest after posix_gc_check_interval_sec.");
+                  + " that would pass it is not written. What other processes write into the same"
+                  + " directories is counted every posix_gc_check_interval_sec, and whenever this"
+                  + " one has written a 32nd of the capacity.");
 
   static final ConfigKey<Double> MIN_FREE_GB =
       ConfigKey.number("posix_min_free_gb")

@@ -13,6 +13,10 @@ import ucm.api.StoreMetrics;
  * above {@code posix_min_free_gb} on the file system of its own. Room is reserved before the first
  * byte is written, so that writers side by side cannot pass the limit together. Thread-safe.
  *
+ * <p>Processes that share the directories count what the others wrote when they scan, which each does
+ * anew after it has written a 32nd of the capacity, at most once a second. All of them together pass
+ * the capacity by no more than they write in that time; the floor holds for all, at once.
+ *
  * <p>A file counts with its size in whole units of 4 KiB. That is known before it is written, which
  * the allocated blocks that {@code stat} tells are not: they lag behind delayed allocation, and some
  * file systems allocate ahead.
@@ -21,6 +25,9 @@ final class SpaceLimit {
 
   /** Bytes of what the keys call GB. */
   static final long GB = 1L << 30;
+
+  // A store that has written this part of the capacity looks at what others wrote meanwhile.
+  private static final int PARTS_BETWEEN_SCANS = 32;
 
   final UsedSpace used;
   final FolderTree tree;
@@ -77,7 +84,9 @@ final class SpaceLimit {
     long bytes = FolderTree.inUnits(fileSize);
     if (isLimited()) {
       boolean fits = used.reserve(bytes, capacityBytes);
-      if (!fits || used.used() > wakeBytes) {
+      if (!fits
+          || used.used() > wakeBytes
+          || used.addedSinceScan() > capacityBytes / PARTS_BETWEEN_SCANS) {
         onPressure.run();
       }
       if (!fits) {
@@ -130,14 +139,25 @@ final class SpaceLimit {
     }
   }
 
-  /** The file for which room was reserved is there. */
-  void committed(int backend, long idHigh, long idLow, long fileSize) {
+  /** The file for which room was reserved is about to get its name. */
+  void beginCommit(long idHigh, long idLow) {
+    if (isLimited()) {
+      used.beginCommit(tree.slot(idHigh, idLow));
+    }
+  }
+
+  /**
+   * Ends what {@link #beginCommit} began.
+   *
+   * @param isThere whether the file has its name; else its room stays reserved
+   */
+  void endCommit(int backend, long idHigh, long idLow, long fileSize, boolean isThere) {
     long bytes = FolderTree.inUnits(fileSize);
     if (isLimited()) {
-      used.committed(tree.slot(idHigh, idLow), bytes);
+      used.endCommit(tree.slot(idHigh, idLow), bytes, isThere);
     }
     FreeSpace space = free[backend];
-    if (space != null) {
+    if (space != null && isThere) {
       space.committed(bytes);
     }
   }

@@ -8,18 +8,24 @@ package ucm.store.posix;
  */
 final class UsedSpace {
 
+  // In place of a number of changes: a block is just getting its name.
+  private static final int BUSY = -1;
+
   // Guarded by this.
   private final long[] byFolder;
   private final int[] changes;
+  private final int[] committing;
   private long total;
   private long reserved;
   private long remembered;
   private long grown;
+  private long addedSinceScan;
   private boolean scanned;
 
   UsedSpace(int folders) {
     byFolder = new long[folders];
     changes = new int[folders];
+    committing = new int[folders];
   }
 
   /** Takes up what was used when it was last counted, by whomever. */
@@ -27,9 +33,10 @@ final class UsedSpace {
     remembered = bytes;
   }
 
-  /** All folders have been scanned once: what was remembered does not count any more. */
+  /** All folders have been scanned: what was remembered does not count any more. */
   synchronized void scanned() {
     scanned = true;
+    addedSinceScan = 0;
   }
 
   /** Bytes used, with those that are being written. */
@@ -56,10 +63,28 @@ final class UsedSpace {
     reserved -= bytes;
   }
 
-  /** What was reserved is now a file in a folder. */
-  synchronized void committed(int folder, long bytes) {
-    reserved -= bytes;
-    change(folder, bytes);
+  /** What was reserved is about to become a file in a folder, so that a scan may see it or not. */
+  synchronized void beginCommit(int folder) {
+    committing[folder]++;
+  }
+
+  /**
+   * Ends what {@link #beginCommit} began.
+   *
+   * @param isThere whether it is a file now; else it stays reserved
+   */
+  synchronized void endCommit(int folder, long bytes, boolean isThere) {
+    committing[folder]--;
+    if (isThere) {
+      reserved -= bytes;
+      addedSinceScan += bytes;
+      change(folder, bytes);
+    }
+  }
+
+  /** Bytes of the files that this store added since all folders were last scanned. */
+  synchronized long addedSinceScan() {
+    return addedSinceScan;
   }
 
   /** A file of a folder was removed. */
@@ -76,7 +101,7 @@ final class UsedSpace {
 
   /** How often this store changed a folder; to be asked before it is scanned. */
   synchronized int changes(int folder) {
-    return changes[folder];
+    return committing[folder] > 0 ? BUSY : changes[folder];
   }
 
   /** What a folder holds. */
@@ -92,7 +117,7 @@ final class UsedSpace {
    * @return false when this store changed it meanwhile, so that nobody knows what was seen
    */
   synchronized boolean scanned(int folder, long bytes, int changesBefore) {
-    if (changes[folder] != changesBefore) {
+    if (committing[folder] > 0 || changes[folder] != changesBefore) {
       return false;
     }
     total += bytes - byFolder[folder];

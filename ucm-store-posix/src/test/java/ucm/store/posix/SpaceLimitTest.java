@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -17,9 +18,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
+import ucm.api.StoreConfig;
 import ucm.api.TransferResult;
+import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -75,14 +79,42 @@ final class SpaceLimitTest {
     assertThat(used.used()).isEqualTo(1000);
     assertThat(used.reserve(100, 1100)).isTrue();
     assertThat(used.reserve(1, 1100)).isFalse();
-    used.committed(1, 100);
+    used.beginCommit(1);
+    assertThat(used.scanned(1, 900, used.changes(1))).as("getting its name").isFalse();
+    used.endCommit(1, 100, true);
     assertThat(used.used()).isEqualTo(1100);
     int before = used.changes(1);
     used.removed(1, 40);
     assertThat(used.scanned(1, 900, before)).as("changed meanwhile").isFalse();
     assertThat(used.scanned(1, 900, used.changes(1))).isTrue();
+    assertThat(used.addedSinceScan()).isEqualTo(100);
     used.scanned();
+    assertThat(used.addedSinceScan()).isZero();
     assertThat(used.used()).isEqualTo(1200);
+  }
+
+  @Test
+  void asksForAScanWhenAPartOfTheCapacityIsWritten() {
+    Map<String, Object> settings = room(320, NO_GC);
+    settings.put("storage_backends", directory.toString());
+    settings.put("block_size", LAYOUT.blockSize());
+    PosixConfig config = PosixConfig.from(StoreConfig.of(settings)).orElseThrow();
+    FolderTree tree = new FolderTree(new BlockPaths(config.backends(), 3), 3);
+    SpaceLimit space =
+        new SpaceLimit(config, tree, System::nanoTime, new RecordingMetrics().counter("c", "h"));
+    AtomicInteger asked = new AtomicInteger();
+    space.whenPressed(asked::incrementAndGet);
+    for (int i = 0; i < 11; i++) {
+      space.reserve(0, i, i, FILE);
+      space.beginCommit(i, i);
+      space.endCommit(0, i, i, FILE, true);
+    }
+    assertThat(asked.get()).as("10 of 320 may be written").isZero();
+    space.reserve(0, 11, 11, FILE);
+    assertThat(asked.get()).isEqualTo(1);
+    space.used.scanned();
+    space.reserve(0, 12, 12, FILE);
+    assertThat(asked.get()).isEqualTo(1);
   }
 
   @ParameterizedTest
