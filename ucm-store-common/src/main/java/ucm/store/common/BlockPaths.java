@@ -9,8 +9,8 @@ import java.util.Objects;
  *
  * <p>The tree is that of the original store, so that a directory written by it can be used, and the
  * other way round. A name is made of digits only: no block id can lead out of the tree. Beside the
- * folders of blocks, a backend holds two folders of this store whose names begin with a dot, which no
- * block folder does: {@code .writers} and {@code .quarantine}. Immutable and thread-safe.
+ * folders of blocks, a backend holds folders of this store whose names begin with a dot, which no
+ * block folder does: {@code .writers}, {@code .quarantine} and {@code .gc}. Immutable and thread-safe.
  */
 public final class BlockPaths {
 
@@ -19,6 +19,9 @@ public final class BlockPaths {
 
   /** Folder, within a backend, of files that were found damaged. */
   public static final String QUARANTINE = ".quarantine";
+
+  /** Folder, within a backend, of what the collectors of several processes share. */
+  public static final String GC = ".gc";
 
   /** The end of the name of a file that is being written. */
   public static final String TEMP_SUFFIX = ".tmp";

@@ -31,14 +31,17 @@ final class BlockFiles {
 
   private final PosixConfig.Durability durability;
   private final WriterClaim[] claims;
+  private final SpaceLimit space;
   private final AtomicLong sequence = new AtomicLong();
 
-  BlockFiles(FileSeam seam, BlockPaths paths, PosixConfig config, WriterClaim[] claims) {
+  BlockFiles(
+      FileSeam seam, BlockPaths paths, PosixConfig config, WriterClaim[] claims, SpaceLimit space) {
     this.seam = seam;
     this.paths = paths;
     this.format = new BlockFooter(config.layout());
     this.durability = config.durability();
     this.claims = claims;
+    this.space = space;
   }
 
   /**
@@ -73,14 +76,26 @@ final class BlockFiles {
   }
 
   /**
-   * Creates a temporary file, and the block's folder when it is missing.
+   * Reserves room for a block, and creates a temporary file, and the block's folder when it is
+   * missing. The caller ends it with {@link #publish} or {@link #abandon}.
    *
    * @param path the file's name, from {@link #nameTemp}
    * @param folder is overwritten
    * @return its descriptor
+   * @throws SpaceRefusedException when there is no room
    */
   int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
     int backend = paths.backendOf(idHigh, idLow);
+    space.reserve(backend, idHigh, idLow, format.fileSize());
+    try {
+      return create(path, folder, backend, idHigh);
+    } catch (RuntimeException e) {
+      space.release(backend, format.fileSize());
+      throw e;
+    }
+  }
+
+  private int create(NativePath path, NativePath folder, int backend, long idHigh) {
     int fd = seam.create(path);
     if (fd == FileSeam.ABSENT) {
       boolean made = seam.makeFolder(paths.folder(folder, backend, idHigh));
@@ -113,12 +128,24 @@ final class BlockFiles {
    * @param path is overwritten
    */
   void publish(NativePath temp, NativePath path, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    boolean published = false;
+    space.beginCommit(idHigh, idLow);
+    try {
+      rename(temp, path, idHigh, idLow, backend);
+      published = true;
+    } finally {
+      space.endCommit(backend, idHigh, idLow, format.fileSize(), published);
+    }
+  }
+
+  private void rename(NativePath temp, NativePath path, long idHigh, long idLow, int backend) {
     seam.rename(temp, paths.block(path, idHigh, idLow));
     if (durability != PosixConfig.Durability.FULL) {
       return;
     }
     try {
-      seam.syncFolder(paths.folder(path, paths.backendOf(idHigh, idLow), idHigh));
+      seam.syncFolder(paths.folder(path, backend, idHigh));
     } catch (FileException e) {
       // The dump fails, and a block whose dump failed is no hit.
       discard(paths.block(path, idHigh, idLow));
@@ -126,8 +153,14 @@ final class BlockFiles {
     }
   }
 
+  /** Removes a temporary file that will not be published, and gives its room back. */
+  void abandon(NativePath temp, long idHigh, long idLow) {
+    discard(temp);
+    space.release(paths.backendOf(idHigh, idLow), format.fileSize());
+  }
+
   /** Removes a file as far as that is possible; the next start removes a temporary file that stays. */
-  void discard(NativePath temp) {
+  private void discard(NativePath temp) {
     try {
       seam.remove(temp);
     } catch (FileException e) {

@@ -122,7 +122,7 @@ final class BlockWriter implements ShardMover {
       if (fd != FileSeam.ABSENT) {
         files.closeQuietly(fd, temp);
       }
-      files.discard(temp);
+      files.abandon(temp, idHigh, idLow);
       throw e;
     }
     metrics.wrote(to - from, files.format.layout());

@@ -1,8 +1,11 @@
 package ucm.store.posix;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 
 /**
  * The jobs under way, oldest first. As all have the same time, that is also the order of their
@@ -43,15 +46,31 @@ final class JobBoard {
     job.next = null;
   }
 
-  /** The jobs that write. */
-  synchronized List<TransferJob> dumps() {
-    List<TransferJob> dumps = new ArrayList<>();
-    for (TransferJob job = oldest; job != null; job = job.next) {
-      if (job.isDump) {
-        dumps.add(job);
+  /** The blocks that are being loaded. */
+  Set<BlockIds> loading() {
+    Set<BlockIds> ids = new HashSet<>();
+    for (TransferJob job : jobs(false)) {
+      BlockIds of = job.transfer.ids();
+      for (int i = 0; i < of.size(); i++) {
+        ids.add(BlockIds.of(of.high(i), of.low(i)));
       }
     }
-    return dumps;
+    return ids;
+  }
+
+  /** The jobs that write. */
+  List<TransferJob> dumps() {
+    return jobs(true);
+  }
+
+  private synchronized List<TransferJob> jobs(boolean dumps) {
+    List<TransferJob> found = new ArrayList<>();
+    for (TransferJob job = oldest; job != null; job = job.next) {
+      if (job.isDump == dumps) {
+        found.add(job);
+      }
+    }
+    return found;
   }
 
   /**

@@ -123,7 +123,7 @@ final class PartialWriter {
         if (fd != FileSeam.ABSENT) {
           files.closeQuietly(fd, scratch.temp);
         }
-        files.discard(scratch.temp);
+        files.abandon(scratch.temp, partial.idHigh, partial.idLow);
       }
       // Before the block is called ended, so that a flush that waits for it tells of this.
       if (failures.record(partial.idHigh, partial.idLow, e)) {

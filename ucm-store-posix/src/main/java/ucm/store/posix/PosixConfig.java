@@ -30,6 +30,7 @@ record PosixConfig(
     Durability durability,
     Verify verify,
     double capacityGb,
+    double minFreeGb,
     Gc gc,
     Health health) {
 
@@ -94,10 +95,12 @@ record PosixConfig(
           CommonKeys.IO_DIRECT,
           "direct I/O is not part of this version of Posix; set false, or leave the key out");
     }
-    if (config.get(PosixKeys.CAPACITY_GB) > 0) {
-      config.warn(
-          PosixKeys.CAPACITY_GB,
-          "nothing is collected by this version: watch the free space of storage_backends");
+    if (config.get(PosixKeys.CAPACITY_GB) == 0) {
+      for (ConfigKey<?> key : PosixKeys.GC) {
+        if (config.isSet(key)) {
+          config.warn(key, "has no effect while posix_capacity_gb is 0");
+        }
+      }
     }
     for (ConfigKey<?> key : PosixKeys.WITHOUT_EFFECT) {
       if (config.isSet(key)) {
@@ -134,6 +137,7 @@ record PosixConfig(
     Durability durability = Durability.valueOf(constant(config.get(PosixKeys.DURABILITY)));
     Verify verify = Verify.valueOf(constant(config.get(PosixKeys.VERIFY)));
     double capacityGb = config.get(PosixKeys.CAPACITY_GB);
+    double minFreeGb = config.get(PosixKeys.MIN_FREE_GB);
     if (config.hasErrors()) {
       return Optional.empty();
     }
@@ -155,6 +159,7 @@ record PosixConfig(
                 durability,
                 verify,
                 capacityGb,
+                minFreeGb,
                 gc,
                 health));
   }

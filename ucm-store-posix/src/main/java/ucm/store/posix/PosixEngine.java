@@ -1,12 +1,14 @@
 package ucm.store.posix;
 
 import java.time.Duration;
+import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -15,6 +17,7 @@ import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.Transfer;
@@ -50,6 +53,10 @@ final class PosixEngine {
   private final BlockReader reader;
   private final WriterClaim[] claims;
   private final DeadWriters deadWriters;
+  private final @Nullable LastUses uses;
+  private final @Nullable SpaceKeeper keeper;
+  // What is added to the clock to get the time since 1970.
+  private final long wallOffsetNanos;
   private final Thread sweeper;
   private final Watch watch;
   // The workers count groups of shards; the configured bound is one of shards.
@@ -59,6 +66,7 @@ final class PosixEngine {
   PosixEngine(PosixConfig config, FileSeam seam, StoreContext context) {
     this.config = config;
     clock = context.nanoClock();
+    wallOffsetNanos = TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - clock.getAsLong();
     timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     metrics = PosixMetrics.of(context.metrics());
     BlockPaths paths = new BlockPaths(config.backends(), config.folderDigits());
@@ -69,7 +77,9 @@ final class PosixEngine {
     for (int i = 0; i < claims.length; i++) {
       claims[i] = new WriterClaim(seam, paths, i);
     }
-    BlockFiles files = new BlockFiles(seam, paths, config, claims);
+    FolderTree tree = new FolderTree(paths, config.folderDigits());
+    SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks());
+    BlockFiles files = new BlockFiles(seam, paths, config, claims, space);
     scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format));
     partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
     writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
@@ -88,6 +98,9 @@ final class PosixEngine {
             CpuAffinity.of(config.cores()));
     watch = new Watch(this::endDue);
     deadWriters = new DeadWriters(seam, paths, claims, metrics);
+    boolean keepsSpace = space.isLimited() && !config.isScheduler();
+    uses = keepsSpace ? new LastUses() : null;
+    keeper = uses == null ? null : keeper(files, space, uses, context.metrics());
     sweeper = Thread.ofPlatform().daemon().name("ucm-posix-sweep-0").unstarted(deadWriters);
     context.metrics().gauge("posix_open_shards", "Shards accepted and not ended", openShards::get);
     context
@@ -95,10 +108,63 @@ final class PosixEngine {
         .gauge("posix_partial_blocks", "Blocks of which shards are still to come", partials::size);
   }
 
+  private SpaceKeeper keeper(
+      BlockFiles files, SpaceLimit space, LastUses recorded, StoreMetrics registry) {
+    FolderWalk walk = new FolderWalk(config.gc().concurrency());
+    Collector collector =
+        new Collector(
+            files,
+            space,
+            config.gc(),
+            walk,
+            recorded,
+            board::loading,
+            Collector.Metrics.of(registry));
+    registry.gauge("posix_used_bytes", "Bytes that all files take", space.used::used);
+    registry.gauge(
+        "posix_capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
+    return new SpaceKeeper(
+        config,
+        files,
+        space,
+        this::wallNanos,
+        recorded,
+        walk,
+        new SpaceScan(space.tree, space.used, walk, claims),
+        collector,
+        deadWriters);
+  }
+
+  private long wallNanos() {
+    return clock.getAsLong() + wallOffsetNanos;
+  }
+
+  /** Notes that blocks were looked up and found; they come root first. */
+  BitSet found(BlockIds ids, BitSet present) {
+    LastUses recorded = uses;
+    if (recorded != null) {
+      recorded.record(ids, present, wallNanos());
+    }
+    return present;
+  }
+
+  /** Notes that the blocks up to the last one were looked up and found; they come root first. */
+  int found(BlockIds ids, int last) {
+    LastUses recorded = uses;
+    if (recorded != null) {
+      recorded.record(ids, last + 1, wallNanos());
+    }
+    return last;
+  }
+
   /** Starts what runs in the background. */
   void start() {
     if (!config.isScheduler()) {
       sweeper.start();
+    }
+    SpaceKeeper known = keeper;
+    if (known != null) {
+      known.start();
     }
   }
 
@@ -129,6 +195,10 @@ final class PosixEngine {
     TransferJob job = new TransferJob(task, isDump, isDump ? writer : reader, clock, timeoutNanos);
     reserve(transfer.shardCount());
     board.add(job);
+    LastUses recorded = uses;
+    if (recorded != null) {
+      recorded.record(transfer, wallNanos());
+    }
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", name(job));
     }
@@ -224,6 +294,11 @@ final class PosixEngine {
     sweeper.join();
   }
 
+  /** What looks after the space, when there is a capacity; for tests. */
+  @Nullable SpaceKeeper keeper() {
+    return keeper;
+  }
+
   /** Ends everything, within the deadline of a task. */
   void close() {
     deadWriters.stop();
@@ -233,6 +308,10 @@ final class PosixEngine {
     int unfinished = partials.size();
     if (unfinished > 0) {
       partialWriter.giveUpAll(scratches.get());
+    }
+    SpaceKeeper known = keeper;
+    if (known != null) {
+      known.close();
     }
     scratches.remove();
     FlushResult dropped = failures.take(0);

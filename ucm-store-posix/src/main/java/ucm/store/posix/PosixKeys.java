@@ -70,13 +70,30 @@ final class PosixKeys {
       ConfigKey.number("posix_capacity_gb")
           .atLeast(0)
           .defaultTo(0.0)
-          .unit("GB")
-          .doc("Most space the blocks may take; 0 is without limit. Not enforced by this version.");
+          .unit("GiB")
+          .doc(
+              "Most space the files of all storage_backends together may take, each counted in"
+                  + " whole units of 4 KiB; 0 is without limit, and nothing is removed. A block"
+                  + " that would pass it is not written. What other processes write into the same"
+                  + " directories is counted every posix_gc_check_interval_sec, and whenever this"
+                  + " one has written a 32nd of the capacity.");
+
+  static final ConfigKey<Double> MIN_FREE_GB =
+      ConfigKey.number("posix_min_free_gb")
+          .atLeast(0)
+          .defaultTo(0.1)
+          .unit("GiB")
+          .doc(
+              "What must stay free on the file system of each of storage_backends, whoever fills"
+                  + " it, with posix_capacity_gb or without. A block that would leave less is not"
+                  + " written; 0 turns that off.");
 
   static final ConfigKey<Boolean> GC_ENABLE =
       ConfigKey.flag("posix_gc_enable")
           .defaultTo(true)
-          .doc("Remove the coldest blocks when posix_capacity_gb is nearly used.");
+          .doc(
+              "Remove the blocks used longest ago when posix_capacity_gb is nearly used. Of the"
+                  + " processes that share storage_backends, one at a time does it.");
 
   static final ConfigKey<Double> GC_TRIGGER_THRESHOLD_RATIO =
       ConfigKey.number("posix_gc_trigger_threshold_ratio")
@@ -89,22 +106,26 @@ final class PosixKeys {
       ConfigKey.number("posix_gc_recycle_percent")
           .range(0, 1)
           .defaultTo(0.1)
-          .unit("share of the blocks")
-          .doc("How much is removed at once.");
+          .unit("share of the used space")
+          .doc(
+              "How much is removed at once, if that leads below the threshold; else as much as is"
+                  + " needed for that.");
 
   static final ConfigKey<Integer> GC_CHECK_INTERVAL_SEC =
       ConfigKey.integer("posix_gc_check_interval_sec")
           .range(1, 86_400)
           .defaultTo(30)
           .unit("s")
-          .doc("How often the used space is looked at.");
+          .doc(
+              "How often the used space is counted anew, and the times of last use are written to"
+                  + " the files; a writer that passes the threshold does not wait for it.");
 
   static final ConfigKey<Integer> GC_CONCURRENCY =
       ConfigKey.integer("posix_gc_concurrency")
           .range(1, 1024)
           .defaultTo(16)
           .unit("threads")
-          .doc("Threads that look for cold blocks.");
+          .doc("Most threads that read folders; fewer are started when there are few folders.");
 
   static final ConfigKey<Integer> GC_MAX_RECYCLE_COUNT_PER_SHARD =
       ConfigKey.integer("posix_gc_max_recycle_count_per_shard")
@@ -118,12 +139,16 @@ final class PosixKeys {
           .range(0, 1)
           .defaultTo(0.1)
           .unit("share of the folders")
-          .doc("How many folders are looked at to estimate the used space.");
+          .doc(
+              "Without posix_gc_precise_mode: how many folders, chosen at random, are read at a"
+                  + " time until enough is removed.");
 
   static final ConfigKey<Boolean> GC_PRECISE_MODE =
       ConfigKey.flag("posix_gc_precise_mode")
           .defaultTo(true)
-          .doc("Remove the coldest blocks of all, rather than the coldest of each folder.");
+          .doc(
+              "Remove the coldest blocks of all, for which the times of all files are read, rather"
+                  + " than the coldest of some folders.");
 
   static final ConfigKey<Boolean> HEALTH_ENABLED =
       ConfigKey.flag("store_health.enabled")
@@ -164,6 +189,15 @@ final class PosixKeys {
           LOOKUP_CONCURRENCY,
           OPEN_CONCURRENCY,
           COMMIT_CONCURRENCY,
+          HEALTH_ENABLED,
+          HEALTH_CHECK_INTERVAL_S,
+          HEALTH_CHECK_TIMEOUT_S,
+          HEALTH_WINDOW_SIZE,
+          HEALTH_FAILURE_THRESHOLD);
+
+  /** What is collected, and how; acted on when there is a capacity. */
+  static final List<ConfigKey<?>> GC =
+      List.of(
           GC_ENABLE,
           GC_TRIGGER_THRESHOLD_RATIO,
           GC_RECYCLE_PERCENT,
@@ -171,12 +205,7 @@ final class PosixKeys {
           GC_CONCURRENCY,
           GC_MAX_RECYCLE_COUNT_PER_SHARD,
           GC_SHARD_SAMPLE_RATIO,
-          GC_PRECISE_MODE,
-          HEALTH_ENABLED,
-          HEALTH_CHECK_INTERVAL_S,
-          HEALTH_CHECK_TIMEOUT_S,
-          HEALTH_WINDOW_SIZE,
-          HEALTH_FAILURE_THRESHOLD);
+          GC_PRECISE_MODE);
 
   /** All keys the store reads. */
   static final List<ConfigKey<?>> ALL =
@@ -201,6 +230,7 @@ final class PosixKeys {
           DURABILITY,
           VERIFY,
           CAPACITY_GB,
+          MIN_FREE_GB,
           GC_ENABLE,
           GC_TRIGGER_THRESHOLD_RATIO,
           GC_RECYCLE_PERCENT,

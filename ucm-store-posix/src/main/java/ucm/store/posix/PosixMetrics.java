@@ -22,6 +22,7 @@ record PosixMetrics(
     StoreMetrics.Counter lookupHitBlocks,
     StoreMetrics.Counter lookupErrors,
     StoreMetrics.Counter orphanFiles,
+    StoreMetrics.Counter refusedBlocks,
     StoreMetrics.Histogram loadMillis,
     StoreMetrics.Histogram dumpMillis) {
 
@@ -45,6 +46,7 @@ record PosixMetrics(
         metrics.counter("posix_lookup_hit_blocks", "Blocks looked up and found"),
         metrics.counter("posix_lookup_errors", "Look-ups of a block that the file system failed"),
         metrics.counter("posix_orphan_files", "Temporary files of dead writers removed"),
+        metrics.counter("posix_refused_blocks", "Blocks not written, for want of space"),
         metrics.histogram("posix_load_task_ms", "Time from submission to the end of a load"),
         metrics.histogram("posix_dump_task_ms", "Time from submission to the end of a dump"));
   }

@@ -3,6 +3,7 @@ package ucm.store.posix;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -82,12 +83,14 @@ public final class PosixStore implements Store {
 
   @Override
   public BitSet lookup(BlockIds ids) {
-    return engine().lookup.all(ids);
+    PosixEngine open = engine();
+    return open.found(ids, open.lookup.all(ids));
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
-    return engine().lookup.prefix(ids);
+    PosixEngine open = engine();
+    return open.found(ids, open.lookup.prefix(ids));
   }
 
   /** Does nothing: the kernel reads ahead on its own. */
@@ -131,6 +134,11 @@ public final class PosixStore implements Store {
   /** Waits until what dead writers left behind is removed; for tests. */
   void awaitSweep() throws InterruptedException {
     engine().awaitSweep();
+  }
+
+  /** What looks after the space; for tests. */
+  SpaceKeeper keeper() {
+    return Objects.requireNonNull(engine().keeper());
   }
 
   private PosixEngine engine() {

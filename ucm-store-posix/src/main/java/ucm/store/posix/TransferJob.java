@@ -96,6 +96,8 @@ final class TransferJob implements ShardWorkers.Batch {
     }
     try {
       mover.move(this, from, to);
+    } catch (SpaceRefusedException e) {
+      end(from, to, ShardOutcome.REFUSED, e);
     } catch (RuntimeException e) {
       end(from, to, ShardOutcome.FAILED, e);
     }

@@ -55,6 +55,7 @@ final class PosixConfigTest {
                 PosixConfig.Durability.NONE,
                 PosixConfig.Verify.FULL,
                 0,
+                0.1,
                 new PosixConfig.Gc(true, 0.7, 0.1, 30, 16, 50_000, 0.1, true),
                 new PosixConfig.Health(true, 10, 3, 8, 2)));
     assertThat(read.isScheduler()).isTrue();
@@ -82,6 +83,7 @@ final class PosixConfigTest {
     all.put("durability", "full");
     all.put("verify", "off");
     all.put("posix_capacity_gb", 1.5);
+    all.put("posix_min_free_gb", 2.5);
     all.put("posix_gc_enable", false);
     all.put("posix_gc_trigger_threshold_ratio", 0.9);
     all.put("posix_gc_recycle_percent", 0.2);
@@ -114,6 +116,7 @@ final class PosixConfigTest {
                 PosixConfig.Durability.FULL,
                 PosixConfig.Verify.OFF,
                 1.5,
+                2.5,
                 new PosixConfig.Gc(false, 0.9, 0.2, 60, 2, 100, 0.5, false),
                 new PosixConfig.Health(false, 20, 6, 16, 4)));
     List<String> listed = PosixKeys.ALL.stream().map(ConfigKey::name).toList();
@@ -128,11 +131,22 @@ final class PosixConfigTest {
             listed.stream()
                 .filter(
                     key ->
-                        key.startsWith("posix_gc")
-                            || key.startsWith("store_health")
-                            || key.matches(
-                                "posix_(lookup|open|commit)_concurrency|posix_capacity_gb"))
+                        key.startsWith("store_health")
+                            || key.matches("posix_(lookup|open|commit)_concurrency"))
                 .toList());
+  }
+
+  @Test
+  void saysThatNothingIsCollectedWithoutACapacity() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("posix_gc_enable", true);
+    settings.put("posix_gc_precise_mode", false);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(PosixConfig.from(config)).isPresent();
+    assertThat(config.problems().stream().map(ConfigProblem::key))
+        .containsExactlyInAnyOrder("posix_gc_enable", "posix_gc_precise_mode");
+    assertThat(config.problems())
+        .allSatisfy(problem -> assertThat(problem.message()).contains("posix_capacity_gb is 0"));
   }
 
   @ParameterizedTest

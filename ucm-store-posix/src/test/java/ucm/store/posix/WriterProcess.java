@@ -35,12 +35,18 @@ final class WriterProcess {
    */
   static Process start(Path directory, String mode, String durability, long seed, int blocks)
       throws IOException {
+    return start(
+        WriterProcess.class, directory.toString(), mode, durability, "" + seed, "" + blocks);
+  }
+
+  /** Starts the main method of a class of these tests. */
+  static Process start(Class<?> main, String... arguments) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:+UseSerialGC"));
     command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-cp", classPath()));
-    command.add(WriterProcess.class.getName());
-    command.addAll(List.of(directory.toString(), mode, durability, "" + seed, "" + blocks));
+    command.add(main.getName());
+    command.addAll(List.of(arguments));
     return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
   }
 

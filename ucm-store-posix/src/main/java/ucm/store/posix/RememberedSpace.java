@@ -1,0 +1,87 @@
+package ucm.store.posix;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.IoVector;
+import ucm.store.common.NativePath;
+import ucm.store.common.VectorIo;
+
+/**
+ * The bytes used at the end of the collector's last round, in {@code .gc/used} of the first backend:
+ * a start takes them for true until its own scan has ended. Not thread-safe; only the holder of the
+ * lease writes.
+ */
+final class RememberedSpace {
+
+  private static final Logger LOG = LoggerFactory.getLogger(RememberedSpace.class);
+  private static final Pattern CONTENT = Pattern.compile("1 ([0-9]{1,18})\n");
+  private static final String NAME = "used";
+  private static final String NEXT = "used.next";
+  private static final int NOTHING = -1;
+
+  private final FileSeam files;
+  private final BlockPaths paths;
+  private long written = NOTHING;
+
+  RememberedSpace(FileSeam files, BlockPaths paths) {
+    this.files = files;
+    this.paths = paths;
+  }
+
+  /** The bytes remembered, 0 when there is nothing, or nothing that can be read. */
+  long read() {
+    try {
+      Matcher content = CONTENT.matcher(Files.readString(Path.of(path(NAME).toString())));
+      return content.matches() ? Long.parseLong(content.group(1)) : 0;
+    } catch (NoSuchFileException e) {
+      return 0;
+    } catch (IOException e) {
+      LOG.warn("Posix cannot read how much space was used: {}", e.toString());
+      return 0;
+    }
+  }
+
+  /** Writes them, unless they are there. */
+  void write(long used) {
+    if (used == written) {
+      return;
+    }
+    try {
+      NativePath next = path(NEXT);
+      // Left by a collector that died here.
+      files.remove(next);
+      int fd = files.create(next);
+      if (fd < 0) {
+        return;
+      }
+      try (Arena arena = Arena.ofConfined()) {
+        byte[] text = ("1 " + used + "\n").getBytes(StandardCharsets.US_ASCII);
+        MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, text);
+        VectorIo.writeFully(files, fd, next, new IoVector().add(bytes), 0);
+      } finally {
+        files.close(fd, next);
+      }
+      files.rename(next, path(NAME));
+      written = used;
+    } catch (FileException e) {
+      LOG.debug("Posix cannot note how much space is used: {}", e.getMessage());
+    }
+  }
+
+  private NativePath path(String name) {
+    return paths.inBackend(new NativePath(), 0, BlockPaths.GC, name);
+  }
+}

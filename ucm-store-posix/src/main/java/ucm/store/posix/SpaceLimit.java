@@ -1,0 +1,176 @@
+package ucm.store.posix;
+
+import java.io.File;
+import java.util.BitSet;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.StoreMetrics;
+
+/**
+ * Lets a block be written only when it fits: below {@code posix_capacity_gb} over all backends, and
+ * above {@code posix_min_free_gb} on the file system of its own. Room is reserved before the first
+ * byte is written, so that writers side by side cannot pass the limit together. Thread-safe.
+ *
+ * <p>Processes that share the directories count what the others wrote when they scan, which each does
+ * anew after it has written a 32nd of the capacity, at most once a second. All of them together pass
+ * the capacity by no more than they write in that time; the floor holds for all, at once.
+ *
+ * <p>A file counts with its size in whole units of 4 KiB. That is known before it is written, which
+ * the allocated blocks that {@code stat} tells are not: they lag behind delayed allocation, and some
+ * file systems allocate ahead.
+ */
+final class SpaceLimit {
+
+  /** Bytes of what the keys call GB. */
+  static final long GB = 1L << 30;
+
+  // A store that has written this part of the capacity looks at what others wrote meanwhile.
+  private static final int PARTS_BETWEEN_SCANS = 32;
+
+  final UsedSpace used;
+  final FolderTree tree;
+  final long capacityBytes;
+
+  private final List<String> backends;
+  private final double minFreeGb;
+  private final @Nullable FreeSpace[] free;
+  private final StoreMetrics.Counter refused;
+  private final long wakeBytes;
+  // Backends where a block was refused for the floor since the collector last asked; guarded by it.
+  private final BitSet pressed = new BitSet();
+  private volatile Runnable onPressure = () -> {};
+
+  SpaceLimit(
+      PosixConfig config, FolderTree tree, LongSupplier clock, StoreMetrics.Counter refused) {
+    this.tree = tree;
+    this.backends = config.backends();
+    this.minFreeGb = config.minFreeGb();
+    this.refused = refused;
+    capacityBytes = (long) (config.capacityGb() * GB);
+    wakeBytes =
+        config.gc().enable()
+            ? (long) (config.gc().triggerThresholdRatio() * capacityBytes)
+            : Long.MAX_VALUE;
+    used = new UsedSpace(isLimited() ? tree.slots() : 0);
+    free = new FreeSpace[backends.size()];
+    for (int i = 0; i < free.length; i++) {
+      File root = new File(backends.get(i));
+      // Some file systems in user space do not tell how large they are.
+      if (minFreeGb > 0 && root.getTotalSpace() > 0) {
+        free[i] = new FreeSpace(root::getUsableSpace, clock, (long) (minFreeGb * GB));
+      }
+    }
+  }
+
+  /** Whether there is a capacity, and so an account of what is used. */
+  boolean isLimited() {
+    return capacityBytes > 0;
+  }
+
+  /** Names who is to be told when space runs short. */
+  void whenPressed(Runnable action) {
+    onPressure = action;
+  }
+
+  /**
+   * Reserves room for a block's file.
+   *
+   * @param backend where it is to be written
+   * @throws SpaceRefusedException when there is none
+   */
+  void reserve(int backend, long idHigh, long idLow, long fileSize) {
+    long bytes = FolderTree.inUnits(fileSize);
+    if (isLimited()) {
+      boolean fits = used.reserve(bytes, capacityBytes);
+      if (!fits
+          || used.used() > wakeBytes
+          || used.addedSinceScan() > capacityBytes / PARTS_BETWEEN_SCANS) {
+        onPressure.run();
+      }
+      if (!fits) {
+        throw refuse(
+            idHigh,
+            idLow,
+            used.used() + " bytes of storage_backends are used, and its " + bytes,
+            "would pass the "
+                + capacityBytes
+                + " of posix_capacity_gb: raise it, or let more be collected with"
+                + " posix_gc_enable, posix_gc_trigger_threshold_ratio and"
+                + " posix_gc_recycle_percent");
+      }
+    }
+    FreeSpace space = free[backend];
+    if (space != null && !space.reserve(bytes)) {
+      if (isLimited()) {
+        used.release(bytes);
+        press(backend);
+      }
+      throw refuse(
+          idHigh,
+          idLow,
+          space.known() + " bytes are free in " + backends.get(backend) + ", and its " + bytes,
+          "would leave less than posix_min_free_gb, "
+              + (long) (minFreeGb * GB)
+              + " bytes: make room there, or lower it");
+    }
+  }
+
+  private SpaceRefusedException refuse(long idHigh, long idLow, String found, String why) {
+    refused.increment();
+    return new SpaceRefusedException(
+        "Posix does not write block " + BlockIds.hex(idHigh, idLow) + ": " + found + " " + why);
+  }
+
+  private void press(int backend) {
+    synchronized (pressed) {
+      pressed.set(backend);
+    }
+    onPressure.run();
+  }
+
+  /** The backends where the floor refused a block since this was last asked. */
+  BitSet takePressed() {
+    synchronized (pressed) {
+      BitSet taken = (BitSet) pressed.clone();
+      pressed.clear();
+      return taken;
+    }
+  }
+
+  /** The file for which room was reserved is about to get its name. */
+  void beginCommit(long idHigh, long idLow) {
+    if (isLimited()) {
+      used.beginCommit(tree.slot(idHigh, idLow));
+    }
+  }
+
+  /**
+   * Ends what {@link #beginCommit} began.
+   *
+   * @param isThere whether the file has its name; else its room stays reserved
+   */
+  void endCommit(int backend, long idHigh, long idLow, long fileSize, boolean isThere) {
+    long bytes = FolderTree.inUnits(fileSize);
+    if (isLimited()) {
+      used.endCommit(tree.slot(idHigh, idLow), bytes, isThere);
+    }
+    FreeSpace space = free[backend];
+    if (space != null && isThere) {
+      space.committed(bytes);
+    }
+  }
+
+  /** The file for which room was reserved will not be there. */
+  void release(int backend, long fileSize) {
+    long bytes = FolderTree.inUnits(fileSize);
+    if (isLimited()) {
+      used.release(bytes);
+    }
+    FreeSpace space = free[backend];
+    if (space != null) {
+      space.release(bytes);
+    }
+  }
+}

@@ -1,0 +1,85 @@
+package ucm.store.posix;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.store.common.BlockFooter;
+
+/** Stores with room for a few blocks, for tests of what happens when it runs short. */
+final class SmallSpace {
+
+  static final BlockLayout LAYOUT = BlockLayout.uniform(1024, 4096, 8192);
+
+  /** Bytes that the file of a block takes. */
+  static final long FILE = FolderTree.inUnits(new BlockFooter(LAYOUT).fileSize());
+
+  private SmallSpace() {}
+
+  /** Room for some blocks; rounds are made by the test, but for the first. */
+  static Map<String, Object> room(int blocks, Map<String, Object> more) {
+    Map<String, Object> settings = new TreeMap<>();
+    settings.put("posix_capacity_gb", (double) (blocks * FILE) / SpaceLimit.GB);
+    settings.put("posix_gc_check_interval_sec", 86_400);
+    settings.putAll(more);
+    return settings;
+  }
+
+  /** The files of blocks below a directory. */
+  static List<Path> blocks(Path directory) throws IOException {
+    try (Stream<Path> all = Files.walk(directory)) {
+      return all.filter(path -> path.getFileName().toString().matches("[0-9a-f]{32}")).toList();
+    }
+  }
+
+  /** What the files below a directory take, but for those that the collectors share. */
+  static long bytes(Path directory) throws IOException {
+    long sum = 0;
+    try (Stream<Path> all = Files.walk(directory)) {
+      for (Path path : all.toList()) {
+        boolean counts = !path.toString().contains("/.gc") && !path.toString().contains("/.wri");
+        if (counts && Files.isRegularFile(path)) {
+          sum += (Files.size(path) + 4095) / 4096 * 4096;
+        }
+      }
+    }
+    return sum;
+  }
+
+  /** The file of a block, wherever it is. */
+  static Path file(Path directory, BlockIds ids, int i) throws IOException {
+    return blocks(directory).stream()
+        .filter(path -> path.endsWith(ids.hex(i)))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** Says that a block was used some time after 2020 began. */
+  static void usedAt(Path file, long seconds) throws IOException {
+    Files.setAttribute(
+        file, "lastAccessTime", FileTime.from(1_577_836_800 + seconds, TimeUnit.SECONDS));
+  }
+
+  /** When a block was used, in seconds since 2020 began. */
+  static long usedAt(Path file) throws IOException {
+    return ((FileTime) Files.getAttribute(file, "lastAccessTime")).to(TimeUnit.SECONDS)
+        - 1_577_836_800;
+  }
+
+  /** Some of a list. */
+  static BlockIds some(BlockIds ids, int... which) {
+    long[] words = new long[2 * which.length];
+    for (int i = 0; i < which.length; i++) {
+      words[2 * i] = ids.high(which[i]);
+      words[2 * i + 1] = ids.low(which[i]);
+    }
+    return BlockIds.wrap(words);
+  }
+}
