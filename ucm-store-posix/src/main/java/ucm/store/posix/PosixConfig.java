@@ -18,6 +18,7 @@ record PosixConfig(
     List<String> backends,
     BlockLayout layout,
     int deviceId,
+    boolean ioDirect,
     int timeoutMs,
     int waitingQueueDepth,
     int runningQueueDepth,
@@ -88,11 +89,6 @@ record PosixConfig(
       config.reject(
           PosixKeys.IO_ENGINE, "aio is not part of this version; set psync, or leave the key out");
     }
-    if (config.get(CommonKeys.IO_DIRECT)) {
-      config.reject(
-          CommonKeys.IO_DIRECT,
-          "direct I/O is not part of this version of Posix; set false, or leave the key out");
-    }
     if (config.get(PosixKeys.CAPACITY_GB) > 0) {
       config.warn(
           PosixKeys.CAPACITY_GB,
@@ -121,6 +117,7 @@ record PosixConfig(
             config.get(PosixKeys.HEALTH_WINDOW_SIZE),
             config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD));
     int deviceId = config.get(CommonKeys.DEVICE_ID);
+    boolean ioDirect = config.get(CommonKeys.IO_DIRECT);
     int timeoutMs = config.get(CommonKeys.TIMEOUT_MS);
     int waiting = config.get(CommonKeys.WAITING_QUEUE_DEPTH);
     int running = config.get(CommonKeys.RUNNING_QUEUE_DEPTH);
@@ -141,6 +138,7 @@ record PosixConfig(
                 backends,
                 known,
                 deviceId,
+                ioDirect,
                 timeoutMs,
                 waiting,
                 running,

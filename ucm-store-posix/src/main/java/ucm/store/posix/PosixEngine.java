@@ -18,6 +18,7 @@ import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.store.common.BlockPaths;
 import ucm.store.common.FileSeam;
+import ucm.store.common.PsyncQueue;
 import ucm.store.common.ShardWorkers;
 
 /**
@@ -60,13 +61,18 @@ final class PosixEngine {
     BlockPaths paths = new BlockPaths(config.backends(), config.folderDigits());
     for (String backend : config.backends()) {
       Backends.prepare(seam, backend);
+      if (config.ioDirect() && !config.isScheduler()) {
+        DirectProbe.run(seam, backend);
+      }
     }
     claims = new WriterClaim[config.backends().size()];
     for (int i = 0; i < claims.length; i++) {
       claims[i] = new WriterClaim(seam, paths, i);
     }
     BlockFiles files = new BlockFiles(seam, paths, config, claims);
-    scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format));
+    scratches =
+        ThreadLocal.withInitial(
+            () -> new IoScratch(files.format, new PsyncQueue(seam, config.ioDirect())));
     partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
     writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
     Quarantine quarantine = new Quarantine(seam, paths, metrics);

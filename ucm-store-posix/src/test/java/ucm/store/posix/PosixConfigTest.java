@@ -43,6 +43,7 @@ final class PosixConfigTest {
                 List.of("/cache"),
                 LAYOUT,
                 -1,
+                false,
                 30_000,
                 8192,
                 524_288,
@@ -67,7 +68,7 @@ final class PosixConfigTest {
     all.put("shard_size", 200);
     all.put("block_size", 800);
     all.put("device_id", 3);
-    all.put("io_direct", false);
+    all.put("io_direct", true);
     all.put("timeout_ms", 1000);
     all.put("waiting_queue_depth", 10);
     all.put("running_queue_depth", 20);
@@ -100,6 +101,7 @@ final class PosixConfigTest {
                 List.of("/a", "/b"),
                 BlockLayout.uniform(100, 200, 800),
                 3,
+                true,
                 1000,
                 10,
                 20,
@@ -136,7 +138,7 @@ final class PosixConfigTest {
   @CsvSource({
     "posix_io_engine, aio, set psync",
     "posix_io_engine, uring, 'one of psync, aio'",
-    "io_direct, true, set false",
+    "io_direct, perhaps, true or false",
     "data_dir_shard_bytes, 6, 0 to 5",
     "durability, fsync, 'none, fdatasync, full'",
     "verify, yes, 'full, sample, off'",
