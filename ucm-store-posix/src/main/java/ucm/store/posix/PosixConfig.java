@@ -19,6 +19,7 @@ record PosixConfig(
     BlockLayout layout,
     int deviceId,
     boolean ioDirect,
+    Engine engine,
     int timeoutMs,
     int waitingQueueDepth,
     int runningQueueDepth,
@@ -32,6 +33,12 @@ record PosixConfig(
     double capacityGb,
     Gc gc,
     Health health) {
+
+  /** How files are read and written. */
+  enum Engine {
+    PSYNC,
+    AIO
+  }
 
   /** What is waited for before a block becomes visible. */
   enum Durability {
@@ -85,9 +92,12 @@ record PosixConfig(
         config.reject(CommonKeys.STORAGE_BACKENDS, "names " + backend + " twice; keep it once");
       }
     }
-    if (config.get(PosixKeys.IO_ENGINE).equals("aio")) {
+    Engine engine = Engine.valueOf(constant(config.get(PosixKeys.IO_ENGINE)));
+    if (engine == Engine.AIO && !config.get(CommonKeys.IO_DIRECT)) {
       config.reject(
-          PosixKeys.IO_ENGINE, "aio is not part of this version; set psync, or leave the key out");
+          PosixKeys.IO_ENGINE,
+          "aio needs io_direct: true, or the kernel does the work of each request before it goes"
+              + " on; set that, or posix_io_engine: psync");
     }
     if (config.get(PosixKeys.CAPACITY_GB) > 0) {
       config.warn(
@@ -139,6 +149,7 @@ record PosixConfig(
                 known,
                 deviceId,
                 ioDirect,
+                engine,
                 timeoutMs,
                 waiting,
                 running,

@@ -18,7 +18,6 @@ import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.store.common.BlockPaths;
 import ucm.store.common.FileSeam;
-import ucm.store.common.PsyncQueue;
 import ucm.store.common.ShardWorkers;
 
 /**
@@ -45,6 +44,7 @@ final class PosixEngine {
   private final PartialWriter partialWriter;
   private final BlockWriter writer;
   private final BlockReader reader;
+  private final IoEngine io;
   private final WriterClaim[] claims;
   private final DeadWriters deadWriters;
   private final Thread sweeper;
@@ -65,14 +65,16 @@ final class PosixEngine {
         DirectProbe.run(seam, backend);
       }
     }
+    io = new IoEngine(config, seam);
+    if (!config.isScheduler()) {
+      io.probe();
+    }
     claims = new WriterClaim[config.backends().size()];
     for (int i = 0; i < claims.length; i++) {
       claims[i] = new WriterClaim(seam, paths, i);
     }
     BlockFiles files = new BlockFiles(seam, paths, config, claims);
-    scratches =
-        ThreadLocal.withInitial(
-            () -> new IoScratch(files.format, new PsyncQueue(seam, config.ioDirect())));
+    scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
     partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
     writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
     Quarantine quarantine = new Quarantine(seam, paths, metrics);
@@ -253,6 +255,7 @@ final class PosixEngine {
           openShards.get());
       return;
     }
+    io.close();
     for (WriterClaim claim : claims) {
       claim.release();
     }

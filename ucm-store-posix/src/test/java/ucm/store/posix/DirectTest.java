@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
@@ -55,11 +56,29 @@ final class DirectTest {
     "32768, 2097152, 4194304"
   })
   void filesAreTheSameAsThroughThePageCache(long tensor, long shard, long block) throws Exception {
+    compare(tensor, shard, block, DIRECT);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "1, 5, 15",
+    "1000, 3000, 9000",
+    "4097, 8194, 24582",
+    "700001, 1400002, 2800004",
+    "32768, 2097152, 4194304",
+    "12000000, 12000000, 12000000"
+  })
+  void filesOfAioAreTheSameToo(long tensor, long shard, long block) throws Exception {
+    compare(tensor, shard, block, direct("aio"));
+  }
+
+  private void compare(long tensor, long shard, long block, Map<String, Object> settings)
+      throws Exception {
     BlockLayout layout = BlockLayout.uniform(tensor, shard, block);
     BlockIds ids = BlockBytes.ids(3, 4);
     try (TestStores direct = new TestStores(directory.resolve("direct"), layout);
         TestStores cached = new TestStores(directory.resolve("cached"), layout)) {
-      PosixStore store = direct.open(DIRECT);
+      PosixStore store = direct.open(settings);
       PosixStore reference = cached.open();
       direct.dump(store, ids.slice(0, 2));
       cached.dump(reference, ids.slice(0, 2));
@@ -72,16 +91,17 @@ final class DirectTest {
       }
       assertThat(direct.load(store, ids).ok()).isTrue();
       assertThat(direct.load(direct.open(), ids).ok()).as("read through the cache").isTrue();
-      assertThat(cached.load(cached.open(DIRECT), ids).ok()).as("read directly").isTrue();
+      assertThat(cached.load(cached.open(settings), ids).ok()).as("read directly").isTrue();
     }
   }
 
-  @Test
-  void writersOfShardsThatShareAPageDoNotHarmEachOther() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"psync", "aio"})
+  void writersOfShardsThatShareAPageDoNotHarmEachOther(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(1237, 1237, 1237 * 64);
     BlockIds ids = BlockBytes.ids(4, 8);
     try (TestStores stores = new TestStores(directory, layout)) {
-      PosixStore store = stores.open(DIRECT);
+      PosixStore store = stores.open(direct(engine));
       TransferMemory[] memories = new TransferMemory[64];
       Task[] tasks = new Task[64];
       for (int shard = 0; shard < 64; shard++) {
@@ -98,12 +118,13 @@ final class DirectTest {
     }
   }
 
-  @Test
-  void storesEveryBlockOfMemoryThatIsNotAligned() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"psync", "aio"})
+  void storesEveryBlockOfMemoryThatIsNotAligned(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(8192, 8192, 8192);
     BlockIds ids = BlockBytes.ids(5, 256);
     try (TestStores stores = new TestStores(directory, layout)) {
-      PosixStore store = stores.open(DIRECT);
+      PosixStore store = stores.open(direct(engine));
       MemorySegment all = Arena.global().allocate(256 * 8192 + 8, 4096).asSlice(8);
       for (long i = 0; i < all.byteSize(); i += Long.BYTES) {
         all.set(ValueLayout.JAVA_LONG, i, i * 0x9e3779b97f4a7c15L);
@@ -130,12 +151,13 @@ final class DirectTest {
     return builder.build();
   }
 
-  @Test
-  void readsFilesOfTheOriginal() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"psync", "aio"})
+  void readsFilesOfTheOriginal(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(1000, 3000, 9000);
     BlockIds ids = BlockBytes.ids(6, 3);
     try (TestStores stores = new TestStores(directory, layout)) {
-      PosixStore store = stores.open(DIRECT);
+      PosixStore store = stores.open(direct(engine));
       stores.dump(store, ids);
       for (int i = 0; i < ids.size(); i++) {
         byte[] bytes = Files.readAllBytes(stores.file(ids, i));
@@ -161,6 +183,10 @@ final class DirectTest {
       assertThat(stores.load(store, ids).ok()).isTrue();
       assertThat(stores.load(stores.open(), ids).ok()).isTrue();
     }
+  }
+
+  private static Map<String, Object> direct(String engine) {
+    return Map.of("io_direct", true, "posix_io_engine", engine);
   }
 
   @Test

@@ -44,6 +44,7 @@ final class PosixConfigTest {
                 LAYOUT,
                 -1,
                 false,
+                PosixConfig.Engine.PSYNC,
                 30_000,
                 8192,
                 524_288,
@@ -72,7 +73,7 @@ final class PosixConfigTest {
     all.put("timeout_ms", 1000);
     all.put("waiting_queue_depth", 10);
     all.put("running_queue_depth", 20);
-    all.put("posix_io_engine", "psync");
+    all.put("posix_io_engine", "aio");
     all.put("posix_data_trans_concurrency", 7);
     all.put("posix_lookup_concurrency", 8);
     all.put("posix_open_concurrency", 9);
@@ -102,6 +103,7 @@ final class PosixConfigTest {
                 BlockLayout.uniform(100, 200, 800),
                 3,
                 true,
+                PosixConfig.Engine.AIO,
                 1000,
                 10,
                 20,
@@ -136,7 +138,7 @@ final class PosixConfigTest {
 
   @ParameterizedTest
   @CsvSource({
-    "posix_io_engine, aio, set psync",
+    "posix_io_engine, aio, needs io_direct: true",
     "posix_io_engine, uring, 'one of psync, aio'",
     "io_direct, perhaps, true or false",
     "data_dir_shard_bytes, 6, 0 to 5",

@@ -1,0 +1,70 @@
+package ucm.store.common;
+
+import com.sun.jna.Native;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+
+/**
+ * System calls of Linux that the C library has no function for, by their numbers on x86-64 and ARM64.
+ * As in {@link Libc}, -1 means that {@link Native#getLastError()} says why.
+ */
+final class Syscalls {
+
+  private static final boolean IS_ARM = "aarch64".equals(System.getProperty("os.arch"));
+  private static final long IO_SETUP = IS_ARM ? 0 : 206;
+  private static final long IO_DESTROY = IS_ARM ? 1 : 207;
+  private static final long IO_GETEVENTS = IS_ARM ? 4 : 208;
+  private static final long IO_SUBMIT = IS_ARM ? 2 : 209;
+
+  static {
+    String processor = System.getProperty("os.arch");
+    if (!IS_ARM && !"amd64".equals(processor)) {
+      throw new ExceptionInInitializerError(
+          "asynchronous I/O is known for amd64 and aarch64; found "
+              + processor
+              + ": set posix_io_engine: psync");
+    }
+    Native.register(Syscalls.class, "c");
+  }
+
+  private Syscalls() {}
+
+  /** Sets a context up; {@code context} is 8 zero bytes and gets its handle. */
+  static long ioSetup(int depth, MemorySegment context) {
+    try {
+      return syscall(IO_SETUP, depth, context.address(), 0, 0, 0);
+    } finally {
+      Reference.reachabilityFence(context);
+    }
+  }
+
+  /**
+   * Hands requests to the kernel.
+   *
+   * @param pointers to each of them
+   * @param iocbs what is pointed to
+   */
+  static long ioSubmit(long context, int count, MemorySegment pointers, MemorySegment iocbs) {
+    try {
+      return syscall(IO_SUBMIT, context, count, pointers.address(), 0, 0);
+    } finally {
+      Reference.reachabilityFence(pointers);
+      Reference.reachabilityFence(iocbs);
+    }
+  }
+
+  /** Waits for requests to end, for as long as it takes. */
+  static long ioGetEvents(long context, int least, int most, MemorySegment events) {
+    try {
+      return syscall(IO_GETEVENTS, context, least, most, events.address(), 0);
+    } finally {
+      Reference.reachabilityFence(events);
+    }
+  }
+
+  static long ioDestroy(long context) {
+    return syscall(IO_DESTROY, context, 0, 0, 0, 0);
+  }
+
+  private static native long syscall(long number, long a, long b, long c, long d, long e);
+}
