@@ -15,6 +15,10 @@ final class Syscalls {
   private static final long IO_DESTROY = IS_ARM ? 1 : 207;
   private static final long IO_GETEVENTS = IS_ARM ? 4 : 208;
   private static final long IO_SUBMIT = IS_ARM ? 2 : 209;
+  private static final long IO_URING_SETUP = 425;
+  private static final long IO_URING_ENTER = 426;
+  private static final int PROT_READ_WRITE = 3;
+  private static final int MAP_SHARED_POPULATE = 0x8001;
 
   static {
     String processor = System.getProperty("os.arch");
@@ -66,5 +70,43 @@ final class Syscalls {
     return syscall(IO_DESTROY, context, 0, 0, 0, 0);
   }
 
+  /** Sets a ring up; {@code params} is zero bytes and tells of the ring. Returns a descriptor. */
+  static int uringSetup(int depth, MemorySegment params) {
+    try {
+      return (int) syscall(IO_URING_SETUP, depth, params.address(), 0, 0, 0);
+    } finally {
+      Reference.reachabilityFence(params);
+    }
+  }
+
+  /** Hands requests to the kernel and waits for results. */
+  static int uringEnter(int ring, int toSubmit, int least, int flags) {
+    return (int) syscall(IO_URING_ENTER, ring, toSubmit, least, flags, 0);
+  }
+
+  /**
+   * Maps memory that is shared with the kernel, to be given back by {@link #unmap}.
+   *
+   * @throws FileException when that fails
+   */
+  @SuppressWarnings("restricted")
+  static MemorySegment mapShared(int fd, long bytes, long offset) {
+    long address = mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED_POPULATE, fd, offset);
+    if (address == -1) {
+      throw new FileException("mmap", "a ring of io_uring", Native.getLastError());
+    }
+    return MemorySegment.ofAddress(address).reinterpret(bytes);
+  }
+
+  /** Gives back what was mapped; it must not be used any more. */
+  static void unmap(MemorySegment mapped) {
+    munmap(mapped.address(), mapped.byteSize());
+  }
+
   private static native long syscall(long number, long a, long b, long c, long d, long e);
+
+  private static native long mmap(
+      long address, long bytes, int protection, int flags, int fd, long offset);
+
+  private static native int munmap(long address, long bytes);
 }

@@ -51,9 +51,10 @@ final class AsyncQueueTest {
     files.close(fd, path);
   }
 
-  @Test
-  void endsRequestsInTheirOrderWithAllTheirBytes() throws IOException {
-    try (AsyncQueue queue = new AsyncQueue(files, AioQueue::new, DEPTH)) {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void endsRequestsInTheirOrderWithAllTheirBytes(boolean uring) throws IOException {
+    try (AsyncQueue queue = new AsyncQueue(files, opener(uring), DEPTH)) {
       for (int round = 0; round < 3; round++) {
         writeAll(queue);
         assertThat(Files.readAllBytes(Path.of(path.toString())))
@@ -70,6 +71,18 @@ final class AsyncQueueTest {
       writeAll(queue);
       readAll(queue);
     }
+  }
+
+  private static KernelQueue.Opener opener(boolean uring) {
+    if (!uring) {
+      return AioQueue::new;
+    }
+    try {
+      new UringQueue(1).close();
+    } catch (FileException e) {
+      abort("needs io_uring: " + e.getMessage());
+    }
+    return UringQueue::new;
   }
 
   /** Eight requests of eight pages, the second half through memory that is not aligned. */
@@ -109,9 +122,10 @@ final class AsyncQueueTest {
     }
   }
 
-  @Test
-  void writesAnyPlaceAndReadsOnlyWhatIsThere() throws IOException {
-    try (AsyncQueue queue = new AsyncQueue(files, AioQueue::new, DEPTH)) {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void writesAnyPlaceAndReadsOnlyWhatIsThere(boolean uring) throws IOException {
+    try (AsyncQueue queue = new AsyncQueue(files, opener(uring), DEPTH)) {
       queue.write(fd, path, new IoVector().add(memory.asSlice(0, 3 * PAGE + 17)), 100);
       queue.write(fd, path, new IoVector().add(memory.asSlice(9, 5)), 4L * PAGE);
       assertThat(queue.await()).isEqualTo(3 * PAGE + 17);
@@ -147,9 +161,10 @@ final class AsyncQueueTest {
     }
   }
 
-  @Test
-  void tellsOfARequestThatTheKernelDoesNotTake() {
-    try (AsyncQueue queue = new AsyncQueue(files, AioQueue::new, DEPTH)) {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void tellsOfARequestThatTheKernelDoesNotTake(boolean uring) {
+    try (AsyncQueue queue = new AsyncQueue(files, opener(uring), DEPTH)) {
       queue.write(fd, path, new IoVector().add(memory.asSlice(0, PAGE)), 0);
       queue.read(-1, path, new IoVector().add(back.asSlice(0, PAGE)), 0);
       queue.read(fd, path, new IoVector().add(back.asSlice(PAGE, PAGE)), 0);

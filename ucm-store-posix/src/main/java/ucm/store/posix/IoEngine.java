@@ -2,6 +2,7 @@ package ucm.store.posix;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import ucm.api.StoreException;
 import ucm.store.common.AioQueue;
 import ucm.store.common.AsyncQueue;
@@ -11,6 +12,7 @@ import ucm.store.common.FileSeam;
 import ucm.store.common.IoQueue;
 import ucm.store.common.KernelQueue;
 import ucm.store.common.PsyncQueue;
+import ucm.store.common.UringQueue;
 
 /** Makes the queues of the workers, as {@code posix_io_engine} says. Thread-safe. */
 final class IoEngine implements AutoCloseable {
@@ -27,7 +29,10 @@ final class IoEngine implements AutoCloseable {
   private final List<KernelQueue> opened = new ArrayList<>();
 
   IoEngine(PosixConfig config, FileSeam files) {
-    this(config, files, AioQueue::new);
+    this(
+        config,
+        files,
+        config.engine() == PosixConfig.Engine.IO_URING ? UringQueue::new : AioQueue::new);
   }
 
   /** An engine on another kernel's queues, for tests. */
@@ -44,7 +49,7 @@ final class IoEngine implements AutoCloseable {
    * @throws StoreException when it refuses
    */
   void probe() {
-    if (kind == PosixConfig.Engine.AIO) {
+    if (kind != PosixConfig.Engine.PSYNC) {
       openOne(DEPTH).close();
     }
   }
@@ -53,7 +58,7 @@ final class IoEngine implements AutoCloseable {
   IoQueue newQueue() {
     return switch (kind) {
       case PSYNC -> new PsyncQueue(files, isDirect);
-      case AIO -> new AsyncQueue(files, this::open, DEPTH);
+      case AIO, IO_URING -> new AsyncQueue(files, this::open, DEPTH);
     };
   }
 
@@ -70,9 +75,11 @@ final class IoEngine implements AutoCloseable {
       return opener.open(depth);
     } catch (FileException e) {
       throw new StoreException(
-          "Posix cannot use posix_io_engine: aio: "
+          "Posix cannot use posix_io_engine: "
+              + kind.name().toLowerCase(Locale.ROOT)
+              + ": "
               + e.getMessage()
-              + (e.errno() == Errno.EAGAIN
+              + (kind == PosixConfig.Engine.AIO && e.errno() == Errno.EAGAIN
                   ? "; the requests that all processes of this machine may have are used up: raise"
                       + " fs.aio-max-nr with sysctl, or set posix_io_engine: psync"
                   : "; the kernel, or the container this runs in, does not allow it: set"

@@ -37,7 +37,8 @@ record PosixConfig(
   /** How files are read and written. */
   enum Engine {
     PSYNC,
-    AIO
+    AIO,
+    IO_URING
   }
 
   /** What is waited for before a block becomes visible. */
@@ -93,11 +94,12 @@ record PosixConfig(
       }
     }
     Engine engine = Engine.valueOf(constant(config.get(PosixKeys.IO_ENGINE)));
-    if (engine == Engine.AIO && !config.get(CommonKeys.IO_DIRECT)) {
+    if (engine != Engine.PSYNC && !config.get(CommonKeys.IO_DIRECT)) {
       config.reject(
           PosixKeys.IO_ENGINE,
-          "aio needs io_direct: true, or the kernel does the work of each request before it goes"
-              + " on; set that, or posix_io_engine: psync");
+          config.get(PosixKeys.IO_ENGINE)
+              + " needs io_direct: true, since through the page cache it only costs more; set that,"
+              + " or posix_io_engine: psync");
     }
     if (config.get(PosixKeys.CAPACITY_GB) > 0) {
       config.warn(

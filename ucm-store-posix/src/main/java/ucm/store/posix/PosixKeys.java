@@ -8,12 +8,12 @@ import ucm.api.ConfigKey;
 final class PosixKeys {
 
   static final ConfigKey<String> IO_ENGINE =
-      ConfigKey.choice("posix_io_engine", "psync", "aio")
+      ConfigKey.choice("posix_io_engine", "psync", "aio", "io_uring")
           .defaultTo("psync")
           .doc(
               "How files are read and written: psync makes vectored calls on worker threads; aio"
-                  + " has the requests of a block under way side by side on each of them, and needs"
-                  + " io_direct: true.");
+                  + " and io_uring have the requests of a block under way side by side on each of"
+                  + " them, and need io_direct: true and a kernel that allows them.");
 
   static final ConfigKey<Integer> DATA_TRANS_CONCURRENCY =
       ConfigKey.integer("posix_data_trans_concurrency")

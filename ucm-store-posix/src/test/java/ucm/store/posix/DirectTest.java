@@ -72,6 +72,12 @@ final class DirectTest {
     compare(tensor, shard, block, direct("aio"));
   }
 
+  @ParameterizedTest
+  @CsvSource({"1000, 3000, 9000", "700001, 1400002, 2800004", "32768, 2097152, 4194304"})
+  void filesOfUringAreTheSameToo(long tensor, long shard, long block) throws Exception {
+    compare(tensor, shard, block, direct("io_uring"));
+  }
+
   private void compare(long tensor, long shard, long block, Map<String, Object> settings)
       throws Exception {
     BlockLayout layout = BlockLayout.uniform(tensor, shard, block);
@@ -96,7 +102,7 @@ final class DirectTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"psync", "aio"})
+  @ValueSource(strings = {"psync", "aio", "io_uring"})
   void writersOfShardsThatShareAPageDoNotHarmEachOther(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(1237, 1237, 1237 * 64);
     BlockIds ids = BlockBytes.ids(4, 8);
@@ -119,7 +125,7 @@ final class DirectTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"psync", "aio"})
+  @ValueSource(strings = {"psync", "aio", "io_uring"})
   void storesEveryBlockOfMemoryThatIsNotAligned(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(8192, 8192, 8192);
     BlockIds ids = BlockBytes.ids(5, 256);
@@ -152,7 +158,7 @@ final class DirectTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"psync", "aio"})
+  @ValueSource(strings = {"psync", "aio", "io_uring"})
   void readsFilesOfTheOriginal(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(1000, 3000, 9000);
     BlockIds ids = BlockBytes.ids(6, 3);
@@ -186,6 +192,9 @@ final class DirectTest {
   }
 
   private static Map<String, Object> direct(String engine) {
+    if (engine.equals("io_uring")) {
+      DirectSupport.requireUring();
+    }
     return Map.of("io_direct", true, "posix_io_engine", engine);
   }
 

@@ -16,11 +16,12 @@ final class IoEngineTest {
 
   @ParameterizedTest
   @CsvSource({
-    Errno.EAGAIN + ", EAGAIN, fs.aio-max-nr",
-    Errno.ENOSYS + ", ENOSYS, does not allow it",
-    Errno.EPERM + ", EPERM, does not allow it"
+    "aio, " + Errno.EAGAIN + ", EAGAIN, fs.aio-max-nr",
+    "aio, " + Errno.ENOSYS + ", ENOSYS, does not allow it",
+    "io_uring, " + Errno.ENOSYS + ", ENOSYS, does not allow it",
+    "io_uring, " + Errno.EPERM + ", EPERM, does not allow it"
   })
-  void saysWhichKeyToSetWhenTheKernelRefuses(int errno, String name, String hint) {
+  void saysWhichKeyToSetWhenTheKernelRefuses(String kind, int errno, String name, String hint) {
     StoreConfig config =
         StoreConfig.of(
             Map.of(
@@ -31,17 +32,18 @@ final class IoEngineTest {
                 "io_direct",
                 true,
                 "posix_io_engine",
-                "aio"));
+                kind));
     try (IoEngine engine =
         new IoEngine(
             PosixConfig.from(config).orElseThrow(),
             new LibcFiles(),
             depth -> {
-              throw new FileException("io_setup", "a queue of " + depth, errno);
+              throw new FileException("set-up", "a queue of " + depth, errno);
             })) {
       assertThat(config.problems()).isEmpty();
       assertThatThrownBy(engine::probe)
           .isInstanceOf(StoreException.class)
+          .hasMessageContaining("posix_io_engine: " + kind)
           .hasMessageContaining(name)
           .hasMessageContaining(hint)
           .hasMessageContaining("posix_io_engine: psync");

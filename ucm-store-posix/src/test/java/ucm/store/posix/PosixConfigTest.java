@@ -139,7 +139,8 @@ final class PosixConfigTest {
   @ParameterizedTest
   @CsvSource({
     "posix_io_engine, aio, needs io_direct: true",
-    "posix_io_engine, uring, 'one of psync, aio'",
+    "posix_io_engine, io_uring, needs io_direct: true",
+    "posix_io_engine, uring, 'one of psync, aio, io_uring'",
     "io_direct, perhaps, true or false",
     "data_dir_shard_bytes, 6, 0 to 5",
     "durability, fsync, 'none, fdatasync, full'",
