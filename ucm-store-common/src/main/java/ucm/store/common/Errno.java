@@ -48,6 +48,9 @@ public final class Errno {
   /** No locks available. */
   public static final int ENOLCK = 37;
 
+  /** Function not implemented: the kernel, or what it runs in, has no such call. */
+  public static final int ENOSYS = 38;
+
   /** Directory not empty. */
   public static final int ENOTEMPTY = 39;
 
@@ -98,7 +101,7 @@ public final class Errno {
       case 31 -> "EMLINK";
       case 36 -> "ENAMETOOLONG";
       case ENOLCK -> "ENOLCK";
-      case 38 -> "ENOSYS";
+      case ENOSYS -> "ENOSYS";
       case ENOTEMPTY -> "ENOTEMPTY";
       case ELOOP -> "ELOOP";
       case EOPNOTSUPP -> "EOPNOTSUPP";

@@ -45,6 +45,14 @@ public interface FileSeam {
   int create(NativePath path);
 
   /**
+   * Makes the reads and writes of an open file go past the page cache (O_DIRECT). From then on offset,
+   * length and memory of each must be multiples of {@link BlockFooter#ALIGNMENT}.
+   *
+   * @throws FileException with EINVAL where the file system does not do that
+   */
+  void setDirect(int fd, NativePath path);
+
+  /**
    * The size of a file in bytes.
    *
    * @return {@link #ABSENT} or {@link #OTHER_TYPE} instead

@@ -61,7 +61,8 @@ public final class IoVector {
     return add(segment.address(), segment.byteSize());
   }
 
-  private IoVector add(long address, long length) {
+  /** Adds memory by its address; for classes that have checked it. */
+  IoVector add(long address, long length) {
     byteSize += length;
     if (end > first) {
       long last = (end - 1L) * ENTRY_BYTES;
@@ -101,16 +102,30 @@ public final class IoVector {
 
   /** A copy of the first bytes, for who splits a call in two. */
   public IoVector head(long bytes) {
-    Objects.checkIndex(bytes, byteSize + 1);
-    IoVector head = new IoVector();
+    return new IoVector().setHead(this, bytes);
+  }
+
+  /** Replaces what is here by the first bytes of another vector. */
+  IoVector setHead(IoVector of, long bytes) {
+    Objects.checkIndex(bytes, of.byteSize + 1);
+    clear();
     long left = bytes;
-    for (int i = first; left > 0; i++) {
-      long at = (long) i * ENTRY_BYTES;
-      long length = Math.min(left, entries.get(ValueLayout.JAVA_LONG, at + LENGTH_AT));
-      head.add(entries.get(ValueLayout.JAVA_LONG, at), length);
+    for (int i = 0; left > 0; i++) {
+      long length = Math.min(left, of.length(i));
+      add(of.address(i), length);
       left -= length;
     }
-    return head;
+    return this;
+  }
+
+  /** Where the memory of an entry is, counted from the first one left. */
+  long address(int entry) {
+    return entries.get(ValueLayout.JAVA_LONG, (long) (first + entry) * ENTRY_BYTES);
+  }
+
+  /** Bytes of an entry, counted from the first one left. */
+  long length(int entry) {
+    return entries.get(ValueLayout.JAVA_LONG, (long) (first + entry) * ENTRY_BYTES + LENGTH_AT);
   }
 
   /** Where the entries are; for the class that makes the system call. */

@@ -39,6 +39,12 @@ final class Libc {
   /** Fail with ELOOP when it is a symbolic link. */
   static final int O_NOFOLLOW = isArm() ? 0x8000 : 0x20000;
 
+  /** Read and write past the page cache. */
+  static final int O_DIRECT = isArm() ? 0x10000 : 0x4000;
+
+  /** {@code fcntl}: set the flags of an open file. */
+  static final int F_SETFL = 4;
+
   /** Names are relative to the working directory of the process. */
   private static final int AT_FDCWD = -100;
 
@@ -159,6 +165,8 @@ final class Libc {
   static native int close(int fd);
 
   static native long lseek(int fd, long offset, int whence);
+
+  static native int fcntl(int fd, int command, int argument);
 
   static native int fdatasync(int fd);
 

@@ -66,6 +66,15 @@ public final class LibcFiles implements FileSeam {
   }
 
   @Override
+  public void setDirect(int fd, NativePath path) {
+    // After the open and not in it, so that it is known by then that this is a file; what is set
+    // replaces O_NONBLOCK, which has done its service.
+    while (Libc.fcntl(fd, Libc.F_SETFL, Libc.O_DIRECT) < 0) {
+      retryOrThrow("fcntl O_DIRECT", path, Native.getLastError());
+    }
+  }
+
+  @Override
   public long size(NativePath path) {
     MemorySegment statx = STATX.get();
     while (true) {

@@ -9,9 +9,7 @@ import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
-import ucm.store.common.IoVector;
 import ucm.store.common.NativePath;
-import ucm.store.common.VectorIo;
 
 /**
  * The files of blocks: whether one is there, and how it comes to be there. A block is written to a
@@ -30,6 +28,7 @@ final class BlockFiles {
   final BlockFooter format;
 
   private final PosixConfig.Durability durability;
+  private final boolean isDirect;
   private final WriterClaim[] claims;
   private final SpaceLimit space;
   private final AtomicLong sequence = new AtomicLong();
@@ -40,6 +39,7 @@ final class BlockFiles {
     this.paths = paths;
     this.format = new BlockFooter(config.layout());
     this.durability = config.durability();
+    this.isDirect = config.ioDirect();
     this.claims = claims;
     this.space = space;
   }
@@ -107,12 +107,39 @@ final class BlockFiles {
     if (fd == FileSeam.ABSENT) {
       throw new FileException("open", path, Errno.ENOENT);
     }
+    try {
+      setDirect(fd, path);
+    } catch (FileException e) {
+      closeQuietly(fd, path);
+      discard(path);
+      throw e;
+    }
     return fd;
   }
 
-  /** Writes all of a vector to a temporary file. */
-  void write(int fd, NativePath temp, IoVector from, long offset) {
-    VectorIo.writeFully(seam, fd, temp, from, offset);
+  /**
+   * Opens a temporary file that was closed for a while.
+   *
+   * @return its descriptor, or a negative number when it is not there
+   */
+  int reopenTemp(NativePath path) {
+    int fd = seam.openWrite(path);
+    if (fd >= 0) {
+      try {
+        setDirect(fd, path);
+      } catch (FileException e) {
+        closeQuietly(fd, path);
+        throw e;
+      }
+    }
+    return fd;
+  }
+
+  /** Prepares an open file for the engine. */
+  void setDirect(int fd, NativePath path) {
+    if (isDirect) {
+      seam.setDirect(fd, path);
+    }
   }
 
   /** Waits for the bytes of a temporary file as far as the configured durability asks. */

@@ -6,8 +6,8 @@ import ucm.api.Transfer;
 import ucm.store.common.BlockFooter;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
-import ucm.store.common.NativePath;
-import ucm.store.common.VectorIo;
+import ucm.store.common.IoVector;
+import ucm.store.posix.StepReads.Footer;
 
 /**
  * Reads shards from files, and checks them: the size of the file and its footer before a shard is
@@ -56,6 +56,7 @@ final class BlockReader implements ShardMover {
         try {
           fault = read(fd, job, from, to, scratch);
         } finally {
+          scratch.queue.drain();
           files.closeQuietly(fd, scratch.block);
         }
       }
@@ -65,7 +66,7 @@ final class BlockReader implements ShardMover {
       }
       // The file server has forgotten the file: somebody removed it after we opened it.
     } finally {
-      scratch.cursor.clear();
+      scratch.clear();
     }
     if (fault != null) {
       quarantine.take(idHigh, idLow, fault);
@@ -82,6 +83,7 @@ final class BlockReader implements ShardMover {
   private @Nullable String read(int fd, TransferJob job, int from, int to, IoScratch scratch) {
     long size = files.seam.size(fd, scratch.block);
     if (size == format.fileSize()) {
+      files.setDirect(fd, scratch.block);
       return readChecked(fd, job, from, to, scratch);
     }
     if (files.seam.size(scratch.block) < 0) {
@@ -89,6 +91,7 @@ final class BlockReader implements ShardMover {
       return null;
     }
     if (size == format.layout().blockSize()) {
+      files.setDirect(fd, scratch.block);
       return readUnchecked(fd, job, from, to, scratch);
     }
     return "its size is "
@@ -102,31 +105,27 @@ final class BlockReader implements ShardMover {
 
   private @Nullable String readChecked(
       int fd, TransferJob job, int from, int to, IoScratch scratch) {
+    scratch.cursor.begin(job.transfer, from, to);
+    scratch.reads.begin();
     if (!isFooterNext(job.transfer, from, to)) {
-      scratch.vector.clear().add(scratch.footer.segment());
-      String fault = readFooter(fd, scratch, format.offset());
-      return fault != null ? fault : readShards(fd, job, from, to, scratch, true);
+      String fault = readFooter(fd, scratch);
+      return fault != null ? fault : readShards(fd, job, from, scratch, Footer.FIRST);
     }
     boolean digest = isToBeChecked(scratch);
-    ShardCursor cursor = scratch.cursor;
-    cursor.begin(job.transfer, from, to);
-    while (cursor.hasNext()) {
-      cursor.next(scratch.vector);
-      long offset = cursor.fileOffset();
-      String fault;
-      if (cursor.hasNext()) {
-        fault = readStep(fd, scratch, offset);
-      } else {
-        scratch.addFooterPlace(format);
-        fault = readFooter(fd, scratch, offset);
+    IoStep step;
+    do {
+      step = scratch.reads.next(fd, scratch, format, Footer.LAST);
+      String fault = fault(step);
+      if (fault == null && !scratch.reads.hasNext(scratch, Footer.LAST)) {
+        fault = format.fault(scratch.footer, scratch.idHigh, scratch.idLow);
       }
       if (fault != null) {
         return fault;
       }
       if (digest) {
-        cursor.digest(scratch.crc, scratch.crcs, from);
+        step.cursor.digest(scratch.crc, scratch.crcs, from);
       }
-    }
+    } while (scratch.reads.hasNext(scratch, Footer.LAST));
     return endGood(job, from, to, from, scratch, digest);
   }
 
@@ -150,28 +149,30 @@ final class BlockReader implements ShardMover {
       int fd, TransferJob job, int from, int to, IoScratch scratch) {
     long tail = format.layout().blockSize() - format.byteSize();
     if (tail >= 0) {
-      scratch.vector.clear().add(scratch.footer.segment());
-      VectorIo.readFully(files.seam, fd, scratch.block, scratch.vector, tail);
+      IoVector vector = scratch.vector().clear().add(scratch.footer.segment());
+      scratch.queue.read(fd, scratch.block, vector, tail);
+      scratch.queue.await();
       if (BlockFooter.isFooterEnd(scratch.footer)) {
         return "it is a whole file of a smaller block";
       }
     }
     metrics.unverifiedShards().add(to - from);
-    return readShards(fd, job, from, to, scratch, false);
+    scratch.cursor.begin(job.transfer, from, to);
+    scratch.reads.begin();
+    return readShards(fd, job, from, scratch, Footer.NOT);
   }
 
   private @Nullable String readShards(
-      int fd, TransferJob job, int from, int to, IoScratch scratch, boolean hasFooter) {
-    boolean digest = hasFooter && isToBeChecked(scratch);
+      int fd, TransferJob job, int from, IoScratch scratch, Footer footer) {
+    boolean digest = footer != Footer.NOT && isToBeChecked(scratch);
     String firstFault = null;
-    ShardCursor cursor = scratch.cursor;
-    cursor.begin(job.transfer, from, to);
-    while (cursor.hasNext()) {
-      cursor.next(scratch.vector);
-      String fault = readStep(fd, scratch, cursor.fileOffset());
+    while (scratch.reads.hasNext(scratch, footer)) {
+      IoStep step = scratch.reads.next(fd, scratch, format, footer);
+      String fault = fault(step);
       if (fault != null) {
         return fault;
       }
+      ShardCursor cursor = step.cursor;
       if (digest) {
         cursor.digest(scratch.crc, scratch.crcs, from);
       }
@@ -200,16 +201,15 @@ final class BlockReader implements ShardMover {
     return firstFault;
   }
 
-  private @Nullable String readFooter(int fd, IoScratch scratch, long offset) {
-    String fault = readStep(fd, scratch, offset);
+  private @Nullable String readFooter(int fd, IoScratch scratch) {
+    String fault = fault(scratch.reads.next(fd, scratch, format, Footer.FIRST));
     return fault != null ? fault : format.fault(scratch.footer, scratch.idHigh, scratch.idLow);
   }
 
-  private @Nullable String readStep(int fd, IoScratch scratch, long offset) {
-    NativePath path = scratch.block;
-    long wanted = scratch.vector.byteSize();
-    long got = VectorIo.readFully(files.seam, fd, path, scratch.vector, offset);
-    return got == wanted ? null : "it ended after " + (offset + got) + " bytes while it was read";
+  private static @Nullable String fault(IoStep step) {
+    return step.moved == step.wanted
+        ? null
+        : "it ended after " + (step.offset + step.moved) + " bytes while it was read";
   }
 
   private boolean isToBeChecked(IoScratch scratch) {

@@ -51,7 +51,7 @@ final class BlockWriter implements ShardMover {
         done = tryMove(job, from, to, scratch);
       } while (!done);
     } finally {
-      scratch.cursor.clear();
+      scratch.clear();
     }
   }
 
@@ -103,16 +103,8 @@ final class BlockWriter implements ShardMover {
     files.nameTemp(temp, idHigh, idLow, files.nextTemp());
     int fd = files.createTemp(temp, scratch.folder, idHigh, idLow);
     try {
-      ShardCursor cursor = scratch.cursor;
-      cursor.begin(job.transfer, from, to);
-      while (cursor.hasNext()) {
-        cursor.next(scratch.vector);
-        cursor.digest(scratch.crc, scratch.crcs, from);
-        if (!cursor.hasNext()) {
-          scratch.addFooter(files.format, idHigh, idLow, scratch.crcs);
-        }
-        files.write(fd, temp, scratch.vector, cursor.fileOffset());
-      }
+      scratch.cursor.begin(job.transfer, from, to);
+      scratch.writes.writeBlock(fd, temp, scratch, files.format, idHigh, idLow);
       files.sync(fd, temp);
       int toClose = fd;
       fd = FileSeam.ABSENT;

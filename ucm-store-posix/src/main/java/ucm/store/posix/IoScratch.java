@@ -2,7 +2,9 @@ package ucm.store.posix;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import ucm.store.common.BlockFooter;
+import ucm.store.common.IoQueue;
 import ucm.store.common.IoVector;
 import ucm.store.common.MemoryCrc;
 import ucm.store.common.NativePath;
@@ -13,11 +15,18 @@ final class IoScratch {
   final NativePath block = new NativePath();
   final NativePath temp = new NativePath();
   final NativePath folder = new NativePath();
-  final IoVector vector = new IoVector();
   final ShardCursor cursor = new ShardCursor();
   final MemoryCrc crc = new MemoryCrc();
   final int[] crcs;
   final BlockFooter.Buffer footer;
+
+  /** The engine of the worker. */
+  final IoQueue queue;
+
+  final StepReads reads;
+  final StepWrites writes;
+
+  private final IoStep[] steps;
 
   /** What is read from, or written to, the bytes between a block and its footer. */
   final MemorySegment gap;
@@ -31,21 +40,39 @@ final class IoScratch {
   /** Groups of shards seen so far, for checking a sample of them. */
   int groups;
 
-  IoScratch(BlockFooter format) {
+  IoScratch(BlockFooter format, IoQueue queue) {
+    this.queue = queue;
+    steps = new IoStep[queue.depth()];
+    Arrays.setAll(steps, i -> new IoStep());
+    reads = new StepReads(queue, steps);
+    writes = new StepWrites(queue, steps);
     crcs = new int[format.layout().shardCount()];
     footer = format.newBuffer();
     gap = Arena.ofAuto().allocate(Math.max(1, format.gap()));
   }
 
-  /** Adds to the vector what stands behind a block: zeros up to the footer, and the footer. */
-  void addFooter(BlockFooter format, long idHigh, long idLow, int[] shardCrcs) {
-    format.write(footer, idHigh, idLow, shardCrcs);
-    gap.fill((byte) 0);
-    addFooterPlace(format);
+  /** A vector for a single request; only while no step is under way. */
+  IoVector vector() {
+    return steps[0].vector;
   }
 
-  /** Adds to the vector the place of what stands behind a block, to be read. */
-  void addFooterPlace(BlockFooter format) {
+  /** Lets go of the transfer. */
+  void clear() {
+    cursor.clear();
+    for (IoStep step : steps) {
+      step.cursor.clear();
+    }
+  }
+
+  /** Adds to a vector what stands behind a block: zeros up to the footer, and the footer. */
+  void addFooter(BlockFooter format, long idHigh, long idLow, int[] shardCrcs, IoVector vector) {
+    format.write(footer, idHigh, idLow, shardCrcs);
+    gap.fill((byte) 0);
+    addFooterPlace(format, vector);
+  }
+
+  /** Adds to a vector the place of what stands behind a block, to be read. */
+  void addFooterPlace(BlockFooter format, IoVector vector) {
     if (format.gap() > 0) {
       vector.add(gap);
     }

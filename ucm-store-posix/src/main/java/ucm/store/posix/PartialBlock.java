@@ -78,7 +78,7 @@ final class PartialBlock {
     if (fd == FileSeam.ABSENT) {
       fd =
           created
-              ? files.seam.openWrite(scratch.temp)
+              ? files.reopenTemp(scratch.temp)
               : files.createTemp(scratch.temp, scratch.folder, idHigh, idLow);
       if (fd < 0) {
         fd = FileSeam.ABSENT;

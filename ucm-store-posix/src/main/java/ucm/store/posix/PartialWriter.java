@@ -70,13 +70,8 @@ final class PartialWriter {
       if (fd == FileSeam.ABSENT) {
         return false;
       }
-      ShardCursor cursor = scratch.cursor;
-      cursor.begin(job.transfer, from, to);
-      while (cursor.hasNext()) {
-        cursor.next(scratch.vector);
-        cursor.digest(scratch.crc, scratch.crcs, from);
-        files.write(fd, scratch.temp, scratch.vector, cursor.fileOffset());
-      }
+      scratch.cursor.begin(job.transfer, from, to);
+      scratch.writes.writeShards(fd, scratch.temp, scratch);
       for (int i = from; i < to; i++) {
         partial.wrote(job.transfer.shardIndex(i), scratch.crcs[i - from]);
       }
@@ -108,9 +103,8 @@ final class PartialWriter {
         throw failure;
       }
       partial.nameTemp(files, scratch);
-      scratch.vector.clear();
-      scratch.addFooter(files.format, partial.idHigh, partial.idLow, partial.crcs());
-      files.write(fd, scratch.temp, scratch.vector, files.format.layout().blockSize());
+      scratch.writes.writeFooter(
+          fd, scratch.temp, scratch, files.format, partial.idHigh, partial.idLow, partial.crcs());
       files.sync(fd, scratch.temp);
       int toClose = fd;
       fd = FileSeam.ABSENT;

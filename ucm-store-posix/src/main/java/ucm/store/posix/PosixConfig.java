@@ -19,6 +19,8 @@ record PosixConfig(
     BlockLayout layout,
     int deviceId,
     List<Long> cores,
+    boolean ioDirect,
+    Engine engine,
     int timeoutMs,
     int waitingQueueDepth,
     int runningQueueDepth,
@@ -33,6 +35,13 @@ record PosixConfig(
     double minFreeGb,
     Gc gc,
     Health health) {
+
+  /** How files are read and written. */
+  enum Engine {
+    PSYNC,
+    AIO,
+    IO_URING
+  }
 
   /** What is waited for before a block becomes visible. */
   enum Durability {
@@ -86,14 +95,13 @@ record PosixConfig(
         config.reject(CommonKeys.STORAGE_BACKENDS, "names " + backend + " twice; keep it once");
       }
     }
-    if (config.get(PosixKeys.IO_ENGINE).equals("aio")) {
+    Engine engine = Engine.valueOf(constant(config.get(PosixKeys.IO_ENGINE)));
+    if (engine != Engine.PSYNC && !config.get(CommonKeys.IO_DIRECT)) {
       config.reject(
-          PosixKeys.IO_ENGINE, "aio is not part of this version; set psync, or leave the key out");
-    }
-    if (config.get(CommonKeys.IO_DIRECT)) {
-      config.reject(
-          CommonKeys.IO_DIRECT,
-          "direct I/O is not part of this version of Posix; set false, or leave the key out");
+          PosixKeys.IO_ENGINE,
+          config.get(PosixKeys.IO_ENGINE)
+              + " needs io_direct: true, since through the page cache it only costs more; set that,"
+              + " or posix_io_engine: psync");
     }
     if (config.get(PosixKeys.CAPACITY_GB) == 0) {
       for (ConfigKey<?> key : PosixKeys.GC) {
@@ -126,6 +134,7 @@ record PosixConfig(
             config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD));
     int deviceId = config.get(CommonKeys.DEVICE_ID);
     List<Long> cores = config.get(CommonKeys.CPU_AFFINITY_CORES);
+    boolean ioDirect = config.get(CommonKeys.IO_DIRECT);
     int timeoutMs = config.get(CommonKeys.TIMEOUT_MS);
     int waiting = config.get(CommonKeys.WAITING_QUEUE_DEPTH);
     int running = config.get(CommonKeys.RUNNING_QUEUE_DEPTH);
@@ -148,6 +157,8 @@ record PosixConfig(
                 known,
                 deviceId,
                 cores,
+                ioDirect,
+                engine,
                 timeoutMs,
                 waiting,
                 running,

@@ -51,6 +51,7 @@ final class PosixEngine {
   private final PartialWriter partialWriter;
   private final BlockWriter writer;
   private final BlockReader reader;
+  private final IoEngine io;
   private final WriterClaim[] claims;
   private final DeadWriters deadWriters;
   private final @Nullable LastUses uses;
@@ -72,6 +73,13 @@ final class PosixEngine {
     BlockPaths paths = new BlockPaths(config.backends(), config.folderDigits());
     for (String backend : config.backends()) {
       Backends.prepare(seam, backend);
+      if (config.ioDirect() && !config.isScheduler()) {
+        DirectProbe.run(seam, backend);
+      }
+    }
+    io = new IoEngine(config, seam);
+    if (!config.isScheduler()) {
+      io.probe();
     }
     claims = new WriterClaim[config.backends().size()];
     for (int i = 0; i < claims.length; i++) {
@@ -80,7 +88,7 @@ final class PosixEngine {
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks());
     BlockFiles files = new BlockFiles(seam, paths, config, claims, space);
-    scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format));
+    scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
     partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
     writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
     Quarantine quarantine = new Quarantine(seam, paths, metrics);
@@ -332,6 +340,7 @@ final class PosixEngine {
           openShards.get());
       return;
     }
+    io.close();
     for (WriterClaim claim : claims) {
       claim.release();
     }

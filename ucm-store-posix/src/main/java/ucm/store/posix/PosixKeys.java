@@ -8,18 +8,21 @@ import ucm.api.ConfigKey;
 final class PosixKeys {
 
   static final ConfigKey<String> IO_ENGINE =
-      ConfigKey.choice("posix_io_engine", "psync", "aio")
+      ConfigKey.choice("posix_io_engine", "psync", "aio", "io_uring")
           .defaultTo("psync")
           .doc(
-              "How files are read and written: psync makes vectored calls on worker threads; aio is"
-                  + " not part of this version.");
+              "How files are read and written: psync makes vectored calls on worker threads; aio"
+                  + " and io_uring have the requests of a block under way side by side on each of"
+                  + " them, and need io_direct: true and a kernel that allows them.");
 
   static final ConfigKey<Integer> DATA_TRANS_CONCURRENCY =
       ConfigKey.integer("posix_data_trans_concurrency")
           .range(1, 1024)
           .defaultTo(128)
           .unit("threads")
-          .doc("Most threads of psync; fewer are started when the machine has few processors.");
+          .doc(
+              "Most threads that move data; fewer are started when the machine has few"
+                  + " processors.");
 
   static final ConfigKey<Integer> LOOKUP_CONCURRENCY =
       ConfigKey.integer("posix_lookup_concurrency")
@@ -33,14 +36,14 @@ final class PosixKeys {
           .range(1, 1024)
           .defaultTo(32)
           .unit("threads")
-          .doc("Threads that open files for aio.");
+          .doc("Threads that open files for aio; here the threads that move data do.");
 
   static final ConfigKey<Integer> COMMIT_CONCURRENCY =
       ConfigKey.integer("posix_commit_concurrency")
           .range(1, 1024)
           .defaultTo(4)
           .unit("threads")
-          .doc("Threads that commit files for aio.");
+          .doc("Threads that commit files for aio; here the threads that move data do.");
 
   static final ConfigKey<Integer> DATA_DIR_SHARD_BYTES =
       ConfigKey.integer("data_dir_shard_bytes")

@@ -25,6 +25,7 @@ final class ShardCursor {
   static final int STEP_ENTRIES = IoVector.MAX_ENTRIES - 2;
 
   private @Nullable Transfer transfer;
+  private int first;
   private int end;
   private int shard;
   private int piece;
@@ -43,11 +44,27 @@ final class ShardCursor {
    */
   void begin(Transfer transfer, int from, int to) {
     this.transfer = transfer;
+    first = from;
     end = to;
     shard = from;
     piece = 0;
     inPiece = 0;
     inShard = 0;
+  }
+
+  /** Becomes a copy of another, at the same step. */
+  void copy(ShardCursor of) {
+    transfer = of.transfer;
+    first = of.first;
+    end = of.end;
+    shard = of.shard;
+    piece = of.piece;
+    inPiece = of.inPiece;
+    inShard = of.inShard;
+    stepShard = of.stepShard;
+    stepPiece = of.stepPiece;
+    stepInPiece = of.stepInPiece;
+    stepInShard = of.stepInShard;
   }
 
   /** Lets go of the transfer. */
@@ -98,6 +115,11 @@ final class ShardCursor {
   long fileOffset() {
     Transfer of = Objects.requireNonNull(transfer);
     return of.shardIndex(stepShard) * of.layout().shardSize() + stepInShard;
+  }
+
+  /** The shard it began with. */
+  int firstOfAll() {
+    return first;
   }
 
   /** The first shard that has bytes in the step. */

@@ -35,6 +35,8 @@ final class FaultTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(1000, 3000, 9000);
   private static final Map<String, Object> FULL =
       Map.of("durability", "full", "posix_data_trans_concurrency", 1);
+  private static final Map<String, Object> DIRECT =
+      Map.of("durability", "full", "posix_data_trans_concurrency", 1, "io_direct", true);
   private static final Map<String, Object> ONE_THREAD = Map.of("posix_data_trans_concurrency", 1);
 
   @TempDir private Path parent;
@@ -46,26 +48,36 @@ final class FaultTest {
   @ValueSource(
       ints = {Errno.EIO, Errno.ENOSPC, Errno.EDQUOT, Errno.ESTALE, Errno.EROFS, Errno.EMFILE})
   void survivesEachCallFailingOnce(int errno) throws Exception {
+    failEachCall(errno, FULL);
+  }
+
+  @Test
+  void survivesEachCallFailingOnceWithDirectIo() throws Exception {
+    DirectSupport.require(parent);
+    failEachCall(Errno.EINVAL, DIRECT);
+  }
+
+  private void failEachCall(int errno, Map<String, Object> settings) throws Exception {
     FaultyFiles counting = new FaultyFiles();
-    live(counting, "counted");
+    live(counting, settings, "counted");
     for (Call call : Call.values()) {
       for (int nth = 0; nth < counting.count(call); nth++) {
         FaultyFiles files = new FaultyFiles();
         files.fail(call, nth, errno);
-        live(files, errno + "-" + call + "-" + nth);
+        live(files, settings, errno + "-" + call + "-" + nth);
       }
     }
     assertThat(counting.count(Call.WRITE)).as("calls were counted").isGreaterThan(5);
   }
 
   /** Opens, dumps, looks up, loads and closes; then looks at what is left. */
-  private void live(FaultyFiles files, String name) throws Exception {
+  private void live(FaultyFiles files, Map<String, Object> settings, String name) throws Exception {
     Path directory = Files.createDirectory(parent.resolve(name));
     Set<String> failed = new HashSet<>();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       PosixStore store;
       try {
-        store = stores.open(files, System::nanoTime, FULL);
+        store = stores.open(files, System::nanoTime, settings);
       } catch (StoreException e) {
         assertThat(stores.openFiles()).isEmpty();
         return;

@@ -22,6 +22,7 @@ final class FaultyFiles implements FileSeam {
     OPEN_READ,
     OPEN_WRITE,
     CREATE,
+    SET_DIRECT,
     SIZE,
     SIZE_OF_OPEN,
     READ,
@@ -42,6 +43,7 @@ final class FaultyFiles implements FileSeam {
   private final Map<Call, AtomicInteger> counts = new EnumMap<>(Call.class);
   private volatile @Nullable Fault fault;
   private volatile boolean shortIo;
+  private volatile boolean inPages;
   private volatile Consumer<Call> before = call -> {};
 
   FaultyFiles() {
@@ -58,6 +60,12 @@ final class FaultyFiles implements FileSeam {
   /** Makes every read and write of more than one byte move a part only. */
   void fallShort() {
     shortIo = true;
+  }
+
+  /** The same for direct I/O, which a file system cuts off only between pages. */
+  void fallShortInPages() {
+    shortIo = true;
+    inPages = true;
   }
 
   /** Is told of each call before it is made. */
@@ -97,6 +105,12 @@ final class FaultyFiles implements FileSeam {
   }
 
   @Override
+  public void setDirect(int fd, NativePath path) {
+    enter(Call.SET_DIRECT, path);
+    real.setDirect(fd, path);
+  }
+
+  @Override
   public long size(NativePath path) {
     enter(Call.SIZE, path);
     return real.size(path);
@@ -121,6 +135,10 @@ final class FaultyFiles implements FileSeam {
   }
 
   private IoVector shortened(IoVector vector) {
+    if (inPages) {
+      long pages = vector.byteSize() / 4096;
+      return pages > 1 ? vector.head((pages / 3 + 1) * 4096) : vector;
+    }
     return shortIo && vector.byteSize() > 1 ? vector.head(vector.byteSize() / 3 + 1) : vector;
   }
 

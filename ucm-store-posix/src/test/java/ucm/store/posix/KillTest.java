@@ -30,10 +30,12 @@ final class KillTest {
   void losesNothingDurableAndServesNothingWrongWhenKilled() throws Exception {
     long seed = Long.getLong("ucm.seed", System.nanoTime());
     Random random = new Random(seed);
+    List<String> engines =
+        DirectSupport.isThere(parent) ? List.of("", " aio", " psync") : List.of("");
     int kills = 0;
     int durable = 0;
     for (int round = 0; kills < KILLS; round++) {
-      String mode = round % 2 == 0 ? "layers" : "whole";
+      String mode = (round % 2 == 0 ? "layers" : "whole") + engines.get(round / 2 % engines.size());
       int writers = round % 3 == 2 ? 2 : 1;
       Path directory = Files.createDirectory(parent.resolve("round-" + round));
       String name = "round %d of seed %d, %s".formatted(round, seed, mode);

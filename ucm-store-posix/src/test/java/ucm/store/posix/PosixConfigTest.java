@@ -44,6 +44,8 @@ final class PosixConfigTest {
                 LAYOUT,
                 -1,
                 List.of(),
+                false,
+                PosixConfig.Engine.PSYNC,
                 30_000,
                 8192,
                 524_288,
@@ -70,11 +72,11 @@ final class PosixConfigTest {
     all.put("block_size", 800);
     all.put("device_id", 3);
     all.put("cpu_affinity_cores", List.of(0, 2));
-    all.put("io_direct", false);
+    all.put("io_direct", true);
     all.put("timeout_ms", 1000);
     all.put("waiting_queue_depth", 10);
     all.put("running_queue_depth", 20);
-    all.put("posix_io_engine", "psync");
+    all.put("posix_io_engine", "aio");
     all.put("posix_data_trans_concurrency", 7);
     all.put("posix_lookup_concurrency", 8);
     all.put("posix_open_concurrency", 9);
@@ -105,6 +107,8 @@ final class PosixConfigTest {
                 BlockLayout.uniform(100, 200, 800),
                 3,
                 List.of(0L, 2L),
+                true,
+                PosixConfig.Engine.AIO,
                 1000,
                 10,
                 20,
@@ -151,9 +155,10 @@ final class PosixConfigTest {
 
   @ParameterizedTest
   @CsvSource({
-    "posix_io_engine, aio, set psync",
-    "posix_io_engine, uring, 'one of psync, aio'",
-    "io_direct, true, set false",
+    "posix_io_engine, aio, needs io_direct: true",
+    "posix_io_engine, io_uring, needs io_direct: true",
+    "posix_io_engine, uring, 'one of psync, aio, io_uring'",
+    "io_direct, perhaps, true or false",
     "data_dir_shard_bytes, 6, 0 to 5",
     "durability, fsync, 'none, fdatasync, full'",
     "verify, yes, 'full, sample, off'",

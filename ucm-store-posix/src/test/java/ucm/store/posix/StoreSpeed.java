@@ -32,12 +32,14 @@ import ucm.testkit.BlockBytes;
  * Compares the store with bare system calls on files of the same sizes and places, in one run: {@code
  * StoreSpeed DIRECTORY [BLOCK_KIB MIB_PER_RUN RUNS]}. Prints medians, and the ratio of each pair of
  * runs (median, lowest, highest), and that of the best runs of either side, which means more on a
- * machine that others use too. Page cache warm, two threads on either side.
+ * machine that others use too. Page cache warm, two threads on either side; or past the page cache on
+ * either side with {@code -Ddirect=true}, and {@code -Dengine=aio}.
  */
 final class StoreSpeed {
 
   private static final int THREADS = 2;
   private static final int FOLDERS = 4096;
+  private static final boolean DIRECT = Boolean.getBoolean("direct");
 
   private final LibcFiles files = new LibcFiles();
   private final Path directory;
@@ -196,6 +198,8 @@ final class StoreSpeed {
                 "block_size", layout.blockSize(),
                 "device_id", 0,
                 "posix_data_trans_concurrency", Integer.getInteger("threads", THREADS),
+                "io_direct", DIRECT,
+                "posix_io_engine", System.getProperty("engine", "psync"),
                 "verify", System.getProperty("verify", "full"))));
     store.open(StoreContext.of(null));
     return store;
@@ -240,6 +244,9 @@ final class StoreSpeed {
   private void raw(NativePath path, IoVector vector, long offset, boolean write) {
     vector.clear().add(memory, offset, layout.blockSize());
     int fd = write ? files.create(path) : files.openRead(path);
+    if (DIRECT) {
+      files.setDirect(fd, path);
+    }
     long moved = write ? files.writeAt(fd, path, vector, 0) : files.readAt(fd, path, vector, 0);
     if (moved != layout.blockSize()) {
       throw new IllegalStateException("short: " + moved);

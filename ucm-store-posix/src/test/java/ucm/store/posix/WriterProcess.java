@@ -31,7 +31,8 @@ final class WriterProcess {
   /**
    * Starts one.
    *
-   * @param mode {@code whole} dumps all shards of a block together, {@code layers} shard by shard
+   * @param mode {@code whole} dumps all shards of a block together, {@code layers} shard by shard; behind
+   *     it may stand a blank and an engine, which then runs with direct I/O
    */
   static Process start(Path directory, String mode, String durability, long seed, int blocks)
       throws IOException {
@@ -91,13 +92,26 @@ final class WriterProcess {
     return BlockBytes.ids(seed * 1_000_003 + block, 1);
   }
 
+  private static Map<String, Object> settings(String mode, String durability) {
+    int blank = mode.indexOf(' ');
+    return blank < 0
+        ? Map.of("durability", durability)
+        : Map.of(
+            "durability",
+            durability,
+            "io_direct",
+            true,
+            "posix_io_engine",
+            mode.substring(blank + 1));
+  }
+
   public static void main(String[] args) throws Exception {
     Path directory = Path.of(args[0]);
-    boolean layers = args[1].equals("layers");
+    boolean layers = args[1].startsWith("layers");
     long seed = Long.parseLong(args[3]);
     int blocks = Integer.parseInt(args[4]);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      PosixStore store = stores.open(Map.of("durability", args[2]));
+      PosixStore store = stores.open(settings(args[1], args[2]));
       for (int first = 0; first < blocks; first += AT_ONCE) {
         long[] words = new long[2 * Math.min(AT_ONCE, blocks - first)];
         for (int i = 0; i < words.length / 2; i++) {

@@ -1,0 +1,97 @@
+package ucm.store.posix;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import ucm.api.StoreException;
+import ucm.store.common.AioQueue;
+import ucm.store.common.AsyncQueue;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.IoQueue;
+import ucm.store.common.KernelQueue;
+import ucm.store.common.PsyncQueue;
+import ucm.store.common.UringQueue;
+
+/** Makes the queues of the workers, as {@code posix_io_engine} says. Thread-safe. */
+final class IoEngine implements AutoCloseable {
+
+  // A group of shards has 4 MiB at the most, in steps of 512 KiB; and the footer is one more.
+  private static final int DEPTH = 16;
+
+  private final PosixConfig.Engine kind;
+  private final boolean isDirect;
+  private final FileSeam files;
+  private final KernelQueue.Opener opener;
+
+  // Guarded by this.
+  private final List<KernelQueue> opened = new ArrayList<>();
+
+  IoEngine(PosixConfig config, FileSeam files) {
+    this(
+        config,
+        files,
+        config.engine() == PosixConfig.Engine.IO_URING ? UringQueue::new : AioQueue::new);
+  }
+
+  /** An engine on another kernel's queues, for tests. */
+  IoEngine(PosixConfig config, FileSeam files, KernelQueue.Opener opener) {
+    this.kind = config.engine();
+    this.isDirect = config.ioDirect();
+    this.files = files;
+    this.opener = opener;
+  }
+
+  /**
+   * Finds out whether the kernel has what the engine needs.
+   *
+   * @throws StoreException when it refuses
+   */
+  void probe() {
+    if (kind != PosixConfig.Engine.PSYNC) {
+      openOne(DEPTH).close();
+    }
+  }
+
+  /** A queue for one worker. */
+  IoQueue newQueue() {
+    return switch (kind) {
+      case PSYNC -> new PsyncQueue(files, isDirect);
+      case AIO, IO_URING -> new AsyncQueue(files, this::open, DEPTH);
+    };
+  }
+
+  private KernelQueue open(int depth) {
+    KernelQueue queue = openOne(depth);
+    synchronized (this) {
+      opened.add(queue);
+    }
+    return queue;
+  }
+
+  private KernelQueue openOne(int depth) {
+    try {
+      return opener.open(depth);
+    } catch (FileException e) {
+      throw new StoreException(
+          "Posix cannot use posix_io_engine: "
+              + kind.name().toLowerCase(Locale.ROOT)
+              + ": "
+              + e.getMessage()
+              + (kind == PosixConfig.Engine.AIO && e.errno() == Errno.EAGAIN
+                  ? "; the requests that all processes of this machine may have are used up: raise"
+                      + " fs.aio-max-nr with sysctl, or set posix_io_engine: psync"
+                  : "; the kernel, or the container this runs in, does not allow it: set"
+                      + " posix_io_engine: psync"),
+          e);
+    }
+  }
+
+  /** Gives back what the kernel holds; the workers have ended. */
+  @Override
+  public synchronized void close() {
+    opened.forEach(KernelQueue::close);
+    opened.clear();
+  }
+}

@@ -1,0 +1,81 @@
+package ucm.store.posix;
+
+import ucm.store.common.BlockFooter;
+import ucm.store.common.IoQueue;
+import ucm.store.common.NativePath;
+
+/**
+ * Reads shards of one file step by step, and keeps as many steps under way as the engine takes. Hot
+ * path: allocates nothing. Not thread-safe.
+ */
+final class StepReads {
+
+  /** Where the footer is read. */
+  enum Footer {
+    /** In a step of its own before all others. */
+    FIRST,
+    /** Along with the last bytes of the shards. */
+    LAST,
+    NOT
+  }
+
+  private final IoQueue queue;
+  private final IoStep[] steps;
+  private int started;
+  private int awaited;
+
+  StepReads(IoQueue queue, IoStep[] steps) {
+    this.queue = queue;
+    this.steps = steps;
+  }
+
+  /** Starts anew, for the shards that the cursor of {@code scratch} begins with. */
+  void begin() {
+    started = 0;
+    awaited = 0;
+  }
+
+  /** Whether there is another step to wait for. */
+  boolean hasNext(IoScratch scratch, Footer footer) {
+    return awaited < started || hasMore(scratch, footer);
+  }
+
+  /**
+   * Waits for the next step, after it has started those that fit in behind it.
+   *
+   * @return the step; its place is used again by the next call
+   */
+  IoStep next(int fd, IoScratch scratch, BlockFooter format, Footer footer) {
+    NativePath path = scratch.block;
+    while (started - awaited < steps.length && hasMore(scratch, footer)) {
+      IoStep step = steps[started % steps.length];
+      prepare(step, scratch, format, footer);
+      step.wanted = step.vector.byteSize();
+      queue.read(fd, path, step.vector, step.offset);
+      started++;
+    }
+    IoStep oldest = steps[awaited % steps.length];
+    oldest.moved = queue.await();
+    awaited++;
+    return oldest;
+  }
+
+  private boolean hasMore(IoScratch scratch, Footer footer) {
+    return (started == 0 && footer == Footer.FIRST) || scratch.cursor.hasNext();
+  }
+
+  private void prepare(IoStep step, IoScratch scratch, BlockFooter format, Footer footer) {
+    if (started == 0 && footer == Footer.FIRST) {
+      step.vector.clear().add(scratch.footer.segment());
+      step.offset = format.offset();
+      return;
+    }
+    ShardCursor cursor = scratch.cursor;
+    cursor.next(step.vector);
+    step.cursor.copy(cursor);
+    step.offset = cursor.fileOffset();
+    if (!cursor.hasNext() && footer == Footer.LAST) {
+      scratch.addFooterPlace(format, step.vector);
+    }
+  }
+}
