@@ -69,8 +69,12 @@ final class BlockReader implements ShardMover {
     }
     if (fault != null) {
       quarantine.take(idHigh, idLow, fault);
+      files.lost(scratch.block, idHigh, idLow);
       endRest(job, from, to, ShardOutcome.CORRUPT);
+    } else if (job.task.hasEnded(to - 1)) {
+      files.found(idHigh, idLow);
     } else {
+      files.lost(scratch.block, idHigh, idLow);
       endRest(job, from, to, ShardOutcome.MISSING);
     }
   }

@@ -124,13 +124,18 @@ public final class PosixStore implements Store {
 
   @Override
   public BitSet durable(BlockIds ids) {
-    // A file has its name only after what durability asks for.
-    return engine().lookup.all(ids);
+    // A file has its name only after what durability asks for; the index may know removed ones.
+    return engine().lookup.onDisk(ids);
   }
 
   /** Waits until what dead writers left behind is removed; for tests. */
   void awaitSweep() throws InterruptedException {
     engine().awaitSweep();
+  }
+
+  /** Waits until the files that were there at the start are in the index; for tests. */
+  void awaitScan() throws InterruptedException {
+    engine().awaitScan();
   }
 
   private PosixEngine engine() {
