@@ -15,14 +15,16 @@ import java.util.concurrent.atomic.AtomicLong;
 final class LookupPace {
 
   /** From here on, handing a look-up to other threads costs less than it saves. */
-  static final long SLOW_NANOS = TimeUnit.MICROSECONDS.toNanos(30);
+  static final long SLOW_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   /** A caller that has not come back for so long probably hangs. */
   static final long HANGING_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private static final long NOBODY = Long.MIN_VALUE;
-  // The average follows the last accesses: each counts for one part in this many.
-  private static final int WEIGHT = 8;
+  // The average follows the last samples: each counts for one or two parts in this many.
+  private static final int PARTS = 8;
+  // More than this is taken for this, as a thread that had to wait for a processor is no slow disk.
+  private static final long MOST_NANOS = 4 * SLOW_NANOS;
 
   // Races lose a sample, which does not matter.
   private volatile long averageNanos = 2 * SLOW_NANOS;
@@ -32,8 +34,8 @@ final class LookupPace {
   /** Notes accesses that were made one after the other. */
   void took(long nanos, int accesses) {
     long average = averageNanos;
-    int weight = Math.min(accesses, WEIGHT);
-    averageNanos = average + (nanos / accesses - average) * weight / WEIGHT;
+    long sample = Math.min(nanos / accesses, MOST_NANOS);
+    averageNanos = average + (sample - average) * Math.min(accesses, 2) / PARTS;
   }
 
   /** Whether accesses should go through the threads. */

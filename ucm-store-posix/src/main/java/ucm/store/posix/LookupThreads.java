@@ -79,6 +79,7 @@ final class LookupThreads implements AutoCloseable {
     }
     for (int i = threads.size(); i < most && open > 0; i++, open--) {
       String name = "ucm-posix-lookup-" + i;
+      movedNanos = System.nanoTime();
       threads.add(Thread.ofPlatform().daemon().name(name).start(this::work));
     }
     notifyAll();
@@ -122,6 +123,7 @@ final class LookupThreads implements AutoCloseable {
         interrupted = true;
       } finally {
         idle--;
+        movedNanos = System.nanoTime();
       }
     }
     if (interrupted) {

@@ -27,8 +27,8 @@ final class PosixKeys {
           .defaultTo(16)
           .unit("threads")
           .doc(
-              "Most threads that ask a slow file system for blocks; one that answers within 30"
-                  + " microseconds is asked by the caller alone. What is not answered within"
+              "Most threads that ask a slow file system for blocks; one that answers within 0.1 ms"
+                  + " is asked by the caller alone. What is not answered within"
                   + " timeout_ms counts as absent.");
 
   static final ConfigKey<String> LOOKUP_MODE =
