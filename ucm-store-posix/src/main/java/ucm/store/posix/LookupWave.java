@@ -5,8 +5,8 @@ import java.util.concurrent.TimeUnit;
 import ucm.api.BlockIds;
 
 /**
- * Blocks of one look-up that several threads look up on disk. They are taken in order, so that one
- * which stops at its first miss looks at no more blocks behind it than there are threads.
+ * Blocks of one look-up that several threads look up on disk. They are taken in order, and a look-up
+ * that stops at its first miss begins with no more of them once it has found one.
  */
 final class LookupWave {
 
