@@ -1,6 +1,7 @@
 package ucm.store.common;
 
 import java.util.List;
+import java.util.function.Predicate;
 
 /**
  * The file system calls of the stores, all in one place, so that tests can make any of them fail, fall
@@ -9,7 +10,7 @@ import java.util.List;
  * <p>Paths are {@link NativePath}s that the caller owns and the call does not keep; those handed in
  * beside a descriptor only name it in messages. Files are opened without following a symbolic link at
  * the end of the path, are closed on exec, and get mode 0600; folders get 0700. Thread-safe. Nothing
- * is allocated where a call succeeds, except by {@link #list}.
+ * is allocated where a call succeeds, except by {@link #list} and {@link #forEachName}.
  *
  * <p>Every method throws {@link FileException} for what its description does not name as a result.
  * All of them block for as long as the file system does.
@@ -116,4 +117,17 @@ public interface FileSeam {
 
   /** The names in a folder, in any order; none when the folder is missing. */
   List<String> list(NativePath folder);
+
+  /**
+   * Hands out the names in a folder one after the other, so that a large one takes no memory.
+   *
+   * @param visitor returns whether it wants another name
+   */
+  default void forEachName(NativePath folder, Predicate<? super String> visitor) {
+    for (String name : list(folder)) {
+      if (!visitor.test(name)) {
+        return;
+      }
+    }
+  }
 }

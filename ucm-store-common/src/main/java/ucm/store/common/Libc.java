@@ -78,6 +78,21 @@ final class Libc {
   /** Do not wait for the lock. */
   static final int LOCK_NB = 4;
 
+  /** Memory may be read. */
+  private static final int PROT_READ = 1;
+
+  /** Memory may be written. */
+  private static final int PROT_WRITE = 2;
+
+  /** Memory of this process alone. */
+  private static final int MAP_PRIVATE = 0x2;
+
+  /** Memory without a file behind it. */
+  private static final int MAP_ANONYMOUS = 0x20;
+
+  /** Memory that counts when it is touched, not before. */
+  private static final int MAP_NORESERVE = 0x4000;
+
   /** Seek from the end. */
   static final int SEEK_END = 2;
 
@@ -162,6 +177,14 @@ final class Libc {
     }
   }
 
+  /** Maps zeros that take memory when they are written; -1 when that is refused. */
+  static long mapZeros(long bytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    return mmap(0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  }
+
+  static native int munmap(long address, long bytes);
+
   static native int close(int fd);
 
   static native long lseek(int fd, long offset, int whence);
@@ -173,6 +196,9 @@ final class Libc {
   static native int fsync(int fd);
 
   static native int flock(int fd, int operation);
+
+  private static native long mmap(
+      long address, long bytes, int protection, int flags, int fd, long offset);
 
   private static native int open(long path, int flags, int mode);
 

@@ -14,6 +14,7 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 
 /** The file system calls of the C library. A call that a signal interrupts is made again. */
 public final class LibcFiles implements FileSeam {
@@ -207,12 +208,20 @@ public final class LibcFiles implements FileSeam {
   @Override
   public List<String> list(NativePath folder) {
     List<String> names = new ArrayList<>();
+    forEachName(folder, names::add);
+    return names;
+  }
+
+  @Override
+  public void forEachName(NativePath folder, Predicate<? super String> visitor) {
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(Path.of(folder.toString()))) {
       for (Path entry : entries) {
-        names.add(entry.getFileName().toString());
+        if (!visitor.test(entry.getFileName().toString())) {
+          return;
+        }
       }
     } catch (NoSuchFileException e) {
-      return List.of();
+      // As if it were empty.
     } catch (NotDirectoryException e) {
       throw new FileException("opendir", folder, Errno.ENOTDIR);
     } catch (AccessDeniedException e) {
@@ -220,7 +229,6 @@ public final class LibcFiles implements FileSeam {
     } catch (IOException | DirectoryIteratorException e) {
       throw new FileException("readdir", folder, Errno.EIO);
     }
-    return names;
   }
 
   private static void retryOrThrow(String call, NativePath path, int errno) {

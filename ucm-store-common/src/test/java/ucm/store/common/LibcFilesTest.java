@@ -79,6 +79,12 @@ final class LibcFilesTest {
     assertThat(files.list(at("none"))).isEmpty();
     assertThat(files.list(NativePath.of(directory.toString())))
         .containsExactlyInAnyOrder("file", "folder", "link");
+    List<String> names = new ArrayList<>();
+    files.forEachName(
+        NativePath.of(directory.toString()), name -> names.add(name) && names.size() < 2);
+    assertThat(names).as("until no more is wanted").hasSize(2).isSubsetOf("file", "folder", "link");
+    assertThatThrownBy(() -> files.forEachName(at("file"), names::add))
+        .hasMessageContaining("ENOTDIR");
   }
 
   @Test

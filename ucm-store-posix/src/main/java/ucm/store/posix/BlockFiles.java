@@ -27,6 +27,7 @@ final class BlockFiles {
   final BlockPaths paths;
   final BlockFooter format;
 
+  private final BlockIndex index;
   private final PosixConfig.Durability durability;
   private final boolean isDirect;
   private final WriterClaim[] claims;
@@ -34,9 +35,15 @@ final class BlockFiles {
   private final AtomicLong sequence = new AtomicLong();
 
   BlockFiles(
-      FileSeam seam, BlockPaths paths, PosixConfig config, WriterClaim[] claims, SpaceLimit space) {
+      FileSeam seam,
+      BlockPaths paths,
+      PosixConfig config,
+      WriterClaim[] claims,
+      SpaceLimit space,
+      BlockIndex index) {
     this.seam = seam;
     this.paths = paths;
+    this.index = index;
     this.format = new BlockFooter(config.layout());
     this.durability = config.durability();
     this.isDirect = config.ioDirect();
@@ -45,13 +52,47 @@ final class BlockFiles {
   }
 
   /**
-   * Whether a block has a file of a size that a whole block has. The bytes are checked when they are
-   * loaded.
+   * Asks the file system whether a block has a file of a size that a whole block has, and tells the
+   * index. The bytes are checked when they are loaded.
    *
    * @param path is overwritten
    */
   boolean isPresent(NativePath path, long idHigh, long idLow) {
-    return hasBlockSize(seam.size(paths.block(path, idHigh, idLow)));
+    if (hasBlockSize(seam.size(paths.block(path, idHigh, idLow)))) {
+      index.add(idHigh, idLow);
+      return true;
+    }
+    return index.contains(idHigh, idLow) && isPresentAfterAll(path, idHigh, idLow);
+  }
+
+  /** Tells the index of a block that was loaded. */
+  void found(long idHigh, long idLow) {
+    index.add(idHigh, idLow);
+  }
+
+  /**
+   * Drops a block from the index whose file is gone, or was taken away. Does not throw.
+   *
+   * @param path is overwritten
+   */
+  void lost(NativePath path, long idHigh, long idLow) {
+    try {
+      if (index.contains(idHigh, idLow)) {
+        isPresentAfterAll(path, idHigh, idLow);
+      }
+    } catch (FileException e) {
+      LOG.debug("Posix: {}", e.getMessage());
+    }
+  }
+
+  private boolean isPresentAfterAll(NativePath path, long idHigh, long idLow) {
+    index.remove(idHigh, idLow);
+    // Again: a commit since the last look added it, and that must not be forgotten.
+    boolean present = hasBlockSize(seam.size(paths.block(path, idHigh, idLow)));
+    if (present) {
+      index.add(idHigh, idLow);
+    }
+    return present;
   }
 
   /** Whether a file of this size may be that of a whole block, ours or the original's. */
@@ -168,16 +209,17 @@ final class BlockFiles {
 
   private void rename(NativePath temp, NativePath path, long idHigh, long idLow, int backend) {
     seam.rename(temp, paths.block(path, idHigh, idLow));
-    if (durability != PosixConfig.Durability.FULL) {
-      return;
+    if (durability == PosixConfig.Durability.FULL) {
+      try {
+        seam.syncFolder(paths.folder(path, backend, idHigh));
+      } catch (FileException e) {
+        // The dump fails, and a block whose dump failed is no hit.
+        discard(paths.block(path, idHigh, idLow));
+        index.remove(idHigh, idLow);
+        throw e;
+      }
     }
-    try {
-      seam.syncFolder(paths.folder(path, backend, idHigh));
-    } catch (FileException e) {
-      // The dump fails, and a block whose dump failed is no hit.
-      discard(paths.block(path, idHigh, idLow));
-      throw e;
-    }
+    index.add(idHigh, idLow);
   }
 
   /** Removes a temporary file that will not be published, and gives its room back. */

@@ -1,92 +1,90 @@
 package ucm.store.posix;
 
 import java.util.BitSet;
-import java.util.function.LongSupplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.store.common.FileException;
-import ucm.store.common.NativePath;
 
 /**
- * Answers look-ups on the caller's thread, one system call per block. What the file system fails, or
- * does not answer in time, is absent. Thread-safe.
+ * Answers look-ups: from the index what it knows, from the disk the rest. A block of the index may
+ * have been removed by somebody else; that shows when it is loaded. Thread-safe.
  */
-final class BlockLookup {
+final class BlockLookup implements AutoCloseable {
 
-  private static final Logger LOG = LoggerFactory.getLogger(BlockLookup.class);
-  // The clock is looked at once in this many blocks.
-  private static final int CLOCK_MASK = 63;
-
-  private final BlockFiles files;
+  private final BlockIndex index;
+  private final DiskLookup disk;
   private final PosixMetrics metrics;
-  private final LongSupplier clock;
-  private final long timeoutNanos;
-  private final ThreadLocal<NativePath> paths = ThreadLocal.withInitial(NativePath::new);
-  // The first error of each number is a warning, the others are counted.
-  private final BitSet seenErrors = new BitSet();
+  private final boolean exclusive;
 
-  BlockLookup(BlockFiles files, PosixMetrics metrics, LongSupplier clock, long timeoutNanos) {
-    this.files = files;
+  /**
+   * Answers by an index and a disk.
+   *
+   * @param exclusive whether nobody else writes, so that a complete index knows what is absent
+   */
+  BlockLookup(BlockIndex index, DiskLookup disk, PosixMetrics metrics, boolean exclusive) {
+    this.index = index;
+    this.disk = disk;
     this.metrics = metrics;
-    this.clock = clock;
-    this.timeoutNanos = timeoutNanos;
+    this.exclusive = exclusive;
   }
 
   /** Which blocks are present. */
   BitSet all(BlockIds ids) {
     BitSet present = new BitSet(ids.size());
-    NativePath path = paths.get();
-    long start = clock.getAsLong();
-    int hits = 0;
-    for (int i = 0; i < ids.size() && isInTime(start, i); i++) {
-      if (isPresent(path, ids, i)) {
+    int known = 0;
+    for (int i = 0; i < ids.size(); i++) {
+      if (index.contains(ids.high(i), ids.low(i))) {
         present.set(i);
-        hits++;
+        known++;
       }
     }
-    count(ids.size(), hits);
+    if (known < ids.size()) {
+      if (exclusive && index.isComplete()) {
+        addNotExcluded(ids, present);
+      } else {
+        disk.addPresent(ids, present);
+      }
+    }
+    count(ids.size(), present.cardinality(), known);
     return present;
+  }
+
+  private void addNotExcluded(BlockIds ids, BitSet present) {
+    for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
+      if (!index.excludes(ids.high(i), ids.low(i))
+          && disk.firstAbsent(ids.slice(i, i + 1), 0) > 0) {
+        present.set(i);
+      }
+    }
   }
 
   /** The last block of the unbroken run of present blocks from the first, or -1. */
   int prefix(BlockIds ids) {
-    NativePath path = paths.get();
-    long start = clock.getAsLong();
-    int i = 0;
-    while (i < ids.size() && isInTime(start, i) && isPresent(path, ids, i)) {
-      i++;
+    int known = 0;
+    while (known < ids.size() && index.contains(ids.high(known), ids.low(known))) {
+      known++;
     }
-    count(Math.min(ids.size(), i + 1), i);
-    return i - 1;
-  }
-
-  private boolean isInTime(long start, int i) {
-    return (i & CLOCK_MASK) != CLOCK_MASK || clock.getAsLong() - start < timeoutNanos;
-  }
-
-  private boolean isPresent(NativePath path, BlockIds ids, int i) {
-    try {
-      return files.isPresent(path, ids.high(i), ids.low(i));
-    } catch (FileException e) {
-      metrics.lookupErrors().increment();
-      if (isFirst(e.errno())) {
-        LOG.warn("Posix takes blocks for absent that it cannot look up: {}", e.getMessage());
-      }
-      return false;
+    int absent = known;
+    if (known < ids.size() && !(exclusive && index.excludes(ids.high(known), ids.low(known)))) {
+      absent = disk.firstAbsent(ids, known);
     }
+    count(Math.min(ids.size(), absent + 1), absent, known);
+    return absent - 1;
   }
 
-  private boolean isFirst(int errno) {
-    synchronized (seenErrors) {
-      boolean first = !seenErrors.get(errno);
-      seenErrors.set(errno);
-      return first;
-    }
+  /** Which blocks have a file now, whatever the index says. */
+  BitSet onDisk(BlockIds ids) {
+    BitSet present = new BitSet(ids.size());
+    disk.addPresent(ids, present);
+    return present;
   }
 
-  private void count(int asked, int hits) {
+  private void count(int asked, int hits, int known) {
     metrics.lookupBlocks().add(asked);
     metrics.lookupHitBlocks().add(hits);
+    metrics.lookupKnownBlocks().add(known);
+  }
+
+  @Override
+  public void close() {
+    disk.close();
   }
 }

@@ -70,8 +70,10 @@ final class BlockReader implements ShardMover {
     }
     if (fault != null) {
       quarantine.take(idHigh, idLow, fault);
+      files.lost(scratch.block, idHigh, idLow);
       endRest(job, from, to, ShardOutcome.CORRUPT);
-    } else {
+    } else if (!job.task.hasEnded(to - 1)) {
+      files.lost(scratch.block, idHigh, idLow);
       endRest(job, from, to, ShardOutcome.MISSING);
     }
   }
@@ -192,6 +194,10 @@ final class BlockReader implements ShardMover {
       int stored = digested ? format.shardCrc(scratch.footer, shard) : 0;
       if (!digested || computed == stored) {
         metrics.loaded(format.layout());
+        if (i == from) {
+          // Before the task ends, so that whoever waited for it finds the block known.
+          files.found(scratch.idHigh, scratch.idLow);
+        }
         job.task.ok(i);
       } else if (firstFault == null) {
         firstFault =

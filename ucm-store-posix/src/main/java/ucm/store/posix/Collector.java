@@ -185,10 +185,12 @@ final class Collector {
     if (!ours || uses.isNew(high, low) || loads.contains(BlockIds.of(high, low))) {
       return false;
     }
+    NativePath path = new NativePath();
     try {
-      if (!files.seam.remove(files.paths.block(new NativePath(), high, low))) {
+      if (!files.seam.remove(files.paths.block(path, high, low))) {
         return false;
       }
+      files.lost(path, high, low);
     } catch (FileException e) {
       LOG.warn("Posix cannot remove a block to win back space: {}", e.getMessage());
       return false;

@@ -28,6 +28,8 @@ record PosixConfig(
     int lookupConcurrency,
     int openConcurrency,
     int commitConcurrency,
+    LookupMode lookupMode,
+    int indexMaxBlocks,
     int folderDigits,
     Durability durability,
     Verify verify,
@@ -41,6 +43,12 @@ record PosixConfig(
     PSYNC,
     AIO,
     IO_URING
+  }
+
+  /** Whom the index of known blocks is trusted against. */
+  enum LookupMode {
+    SHARED,
+    EXCLUSIVE
   }
 
   /** What is waited for before a block becomes visible. */
@@ -79,6 +87,11 @@ record PosixConfig(
   /** Whether the store only answers look-ups. */
   boolean isScheduler() {
     return deviceId < 0;
+  }
+
+  /** Whether nobody else writes to the directories. */
+  boolean isExclusive() {
+    return lookupMode == LookupMode.EXCLUSIVE;
   }
 
   /**
@@ -142,6 +155,14 @@ record PosixConfig(
     int lookup = config.get(PosixKeys.LOOKUP_CONCURRENCY);
     int open = config.get(PosixKeys.OPEN_CONCURRENCY);
     int commit = config.get(PosixKeys.COMMIT_CONCURRENCY);
+    LookupMode lookupMode = LookupMode.valueOf(constant(config.get(PosixKeys.LOOKUP_MODE)));
+    int indexMaxBlocks = config.get(PosixKeys.INDEX_MAX_BLOCKS);
+    if (lookupMode == LookupMode.EXCLUSIVE && indexMaxBlocks == 0) {
+      config.reject(
+          PosixKeys.INDEX_MAX_BLOCKS,
+          "is 0, which lookup_mode exclusive cannot do without: leave it out, or set lookup_mode to"
+              + " shared");
+    }
     int folderDigits = config.get(PosixKeys.DATA_DIR_SHARD_BYTES);
     Durability durability = Durability.valueOf(constant(config.get(PosixKeys.DURABILITY)));
     Verify verify = Verify.valueOf(constant(config.get(PosixKeys.VERIFY)));
@@ -166,6 +187,8 @@ record PosixConfig(
                 lookup,
                 open,
                 commit,
+                lookupMode,
+                indexMaxBlocks,
                 folderDigits,
                 durability,
                 verify,

@@ -59,6 +59,9 @@ final class PosixEngine {
   // What is added to the clock to get the time since 1970.
   private final long wallOffsetNanos;
   private final Thread sweeper;
+  private final BlockIndex index;
+  private final IndexScan scan;
+  private final Thread scanner;
   private final Watch watch;
   // The workers count groups of shards; the configured bound is one of shards.
   private final AtomicInteger openShards = new AtomicInteger();
@@ -87,13 +90,17 @@ final class PosixEngine {
     }
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks());
-    BlockFiles files = new BlockFiles(seam, paths, config, claims, space);
+    index = new BlockIndex(config.indexMaxBlocks());
+    BlockFiles files = new BlockFiles(seam, paths, config, claims, space, index);
     scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
     partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
     writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
     Quarantine quarantine = new Quarantine(seam, paths, metrics);
     reader = new BlockReader(files, config.verify(), quarantine, metrics, scratches);
-    lookup = new BlockLookup(files, metrics, clock, timeoutNanos);
+    DiskLookup disk = new DiskLookup(files, index, metrics, clock, config);
+    lookup = new BlockLookup(index, disk, metrics, config.isExclusive());
+    scan = new IndexScan(files, index, metrics);
+    scanner = Thread.ofPlatform().daemon().name("ucm-posix-scan-0").unstarted(scan);
     workers =
         new ShardWorkers(
             "posix-io",
@@ -114,6 +121,19 @@ final class PosixEngine {
     context
         .metrics()
         .gauge("posix_partial_blocks", "Blocks of which shards are still to come", partials::size);
+    context.metrics().gauge("posix_index_blocks", "Blocks known to have a file", index::size);
+    context
+        .metrics()
+        .gauge(
+            "posix_index_forgotten_blocks",
+            "Blocks forgotten as the index was full",
+            index::forgottenCount);
+    context
+        .metrics()
+        .gauge(
+            "posix_index_complete",
+            "1 when all files there are known to the index, else 0",
+            () -> index.isComplete() ? 1 : 0);
   }
 
   private SpaceKeeper keeper(
@@ -167,6 +187,9 @@ final class PosixEngine {
 
   /** Starts what runs in the background. */
   void start() {
+    if (index.isOn()) {
+      scanner.start();
+    }
     if (!config.isScheduler()) {
       sweeper.start();
     }
@@ -307,9 +330,16 @@ final class PosixEngine {
     return keeper;
   }
 
+  /** Waits until the files that were there at the start are in the index. */
+  void awaitScan() throws InterruptedException {
+    scanner.join();
+  }
+
   /** Ends everything, within the deadline of a task. */
   void close() {
     deadWriters.stop();
+    scan.stop();
+    lookup.close();
     boolean drained = workers.close(Duration.ofNanos(timeoutNanos));
     watch.close();
     board.expireAll();
@@ -330,9 +360,8 @@ final class PosixEngine {
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
-    if (!config.isScheduler()) {
-      joinSweeper();
-    }
+    join(sweeper, "the sweep for dead writers");
+    join(scanner, "the scan for blocks");
     if (!drained) {
       LOG.warn(
           "Posix closes while the file system still holds {} shards; their temporary files are"
@@ -346,10 +375,11 @@ final class PosixEngine {
     }
   }
 
-  private void joinSweeper() {
+  private void join(Thread thread, String what) {
     try {
-      if (!sweeper.join(Duration.ofNanos(timeoutNanos))) {
-        LOG.warn("Posix: the sweep for dead writers still waits for the file system");
+      // Not every store starts every thread.
+      if (thread.getState() != Thread.State.NEW && !thread.join(Duration.ofNanos(timeoutNanos))) {
+        LOG.warn("Posix: {} still waits for the file system", what);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -29,7 +29,31 @@ final class PosixKeys {
           .range(1, 1024)
           .defaultTo(16)
           .unit("threads")
-          .doc("Most threads of one look-up; this version looks up on the caller's thread.");
+          .doc(
+              "Most threads that ask a slow file system for blocks; one that answers within 0.1 ms"
+                  + " is asked by the caller alone. What is not answered within"
+                  + " timeout_ms counts as absent.");
+
+  static final ConfigKey<String> LOOKUP_MODE =
+      ConfigKey.choice("lookup_mode", "shared", "exclusive")
+          .defaultTo("shared")
+          .doc(
+              "Who else writes to storage_backends. shared: other processes may, so a block that"
+                  + " this one does not know is looked for on disk. exclusive: nobody does, so once"
+                  + " the scan at the start is done it is absent without a look. In both, a block"
+                  + " that somebody removed may be reported until it is loaded, which then is a"
+                  + " miss.");
+
+  static final ConfigKey<Integer> INDEX_MAX_BLOCKS =
+      ConfigKey.integer("posix_index_max_blocks")
+          .range(0, 1 << 30)
+          .defaultTo(1 << 22)
+          .unit("blocks")
+          .doc(
+              "How many blocks are kept in mind as present, 24 bytes each, outside the heap; memory"
+                  + " is taken as it is used. A full index forgets one block for each that comes,"
+                  + " and looks it up on disk again; lookup_mode exclusive then acts as shared. 0"
+                  + " looks up everything on disk.");
 
   static final ConfigKey<Integer> OPEN_CONCURRENCY =
       ConfigKey.integer("posix_open_concurrency")
@@ -189,7 +213,6 @@ final class PosixKeys {
   /** Accepted, so that a file of the original stays good, but without effect yet. */
   static final List<ConfigKey<?>> WITHOUT_EFFECT =
       List.of(
-          LOOKUP_CONCURRENCY,
           OPEN_CONCURRENCY,
           COMMIT_CONCURRENCY,
           HEALTH_ENABLED,
@@ -227,6 +250,8 @@ final class PosixKeys {
           IO_ENGINE,
           DATA_TRANS_CONCURRENCY,
           LOOKUP_CONCURRENCY,
+          LOOKUP_MODE,
+          INDEX_MAX_BLOCKS,
           OPEN_CONCURRENCY,
           COMMIT_CONCURRENCY,
           DATA_DIR_SHARD_BYTES,

@@ -20,7 +20,10 @@ record PosixMetrics(
     StoreMetrics.Counter expiredShards,
     StoreMetrics.Counter lookupBlocks,
     StoreMetrics.Counter lookupHitBlocks,
+    StoreMetrics.Counter lookupKnownBlocks,
     StoreMetrics.Counter lookupErrors,
+    StoreMetrics.Counter lookupExpiries,
+    StoreMetrics.Counter scannedFiles,
     StoreMetrics.Counter orphanFiles,
     StoreMetrics.Counter refusedBlocks,
     StoreMetrics.Histogram loadMillis,
@@ -44,7 +47,12 @@ record PosixMetrics(
         metrics.counter("posix_expired_shards", "Shards whose deadline passed first"),
         metrics.counter("posix_lookup_blocks", "Blocks looked up"),
         metrics.counter("posix_lookup_hit_blocks", "Blocks looked up and found"),
+        metrics.counter(
+            "posix_lookup_index_hit_blocks", "Blocks looked up and found without asking the disk"),
         metrics.counter("posix_lookup_errors", "Look-ups of a block that the file system failed"),
+        metrics.counter(
+            "posix_lookup_expiries", "Look-ups that the file system did not answer in time"),
+        metrics.counter("posix_index_scanned_files", "Files seen by the scan when a store opens"),
         metrics.counter("posix_orphan_files", "Temporary files of dead writers removed"),
         metrics.counter("posix_refused_blocks", "Blocks not written, for want of space"),
         metrics.histogram("posix_load_task_ms", "Time from submission to the end of a load"),

@@ -127,8 +127,8 @@ public final class PosixStore implements Store {
 
   @Override
   public BitSet durable(BlockIds ids) {
-    // A file has its name only after what durability asks for.
-    return engine().lookup.all(ids);
+    // A file has its name only after what durability asks for; the index may know removed ones.
+    return engine().lookup.onDisk(ids);
   }
 
   /** Waits until what dead writers left behind is removed; for tests. */
@@ -139,6 +139,11 @@ public final class PosixStore implements Store {
   /** What looks after the space; for tests. */
   SpaceKeeper keeper() {
     return Objects.requireNonNull(engine().keeper());
+  }
+
+  /** Waits until the files that were there at the start are in the index; for tests. */
+  void awaitScan() throws InterruptedException {
+    engine().awaitScan();
   }
 
   private PosixEngine engine() {

@@ -178,7 +178,9 @@ final class FaultTest {
   void takesWhatItCannotLookUpForAbsent() throws Exception {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      PosixStore store = stores.open(files, System::nanoTime, FULL);
+      Map<String, Object> inOrder =
+          Map.of("posix_index_max_blocks", 0, "posix_lookup_concurrency", 1);
+      PosixStore store = stores.open(files, System::nanoTime, inOrder);
       stores.dump(store, whole);
       files.fail(Call.SIZE, files.count(Call.SIZE) + 1, Errno.EIO);
       BitSet found = store.lookup(whole);

@@ -53,6 +53,8 @@ final class PosixConfigTest {
                 16,
                 32,
                 4,
+                PosixConfig.LookupMode.SHARED,
+                1 << 22,
                 3,
                 PosixConfig.Durability.NONE,
                 PosixConfig.Verify.FULL,
@@ -81,6 +83,8 @@ final class PosixConfigTest {
     all.put("posix_lookup_concurrency", 8);
     all.put("posix_open_concurrency", 9);
     all.put("posix_commit_concurrency", 10);
+    all.put("lookup_mode", "exclusive");
+    all.put("posix_index_max_blocks", 1000);
     all.put("data_dir_shard_bytes", 0);
     all.put("durability", "full");
     all.put("verify", "off");
@@ -116,6 +120,8 @@ final class PosixConfigTest {
                 8,
                 9,
                 10,
+                PosixConfig.LookupMode.EXCLUSIVE,
+                1000,
                 0,
                 PosixConfig.Durability.FULL,
                 PosixConfig.Verify.OFF,
@@ -136,7 +142,7 @@ final class PosixConfigTest {
                 .filter(
                     key ->
                         key.startsWith("store_health")
-                            || key.matches("posix_(lookup|open|commit)_concurrency"))
+                            || key.matches("posix_(open|commit)_concurrency"))
                 .toList());
   }
 
@@ -160,6 +166,8 @@ final class PosixConfigTest {
     "posix_io_engine, uring, 'one of psync, aio, io_uring'",
     "io_direct, perhaps, true or false",
     "data_dir_shard_bytes, 6, 0 to 5",
+    "lookup_mode, private, 'shared, exclusive'",
+    "posix_index_max_blocks, -1, 0 to 1073741824",
     "durability, fsync, 'none, fdatasync, full'",
     "verify, yes, 'full, sample, off'",
     "posix_data_trans_concurrency, 0, 1 to 1024",
@@ -176,6 +184,18 @@ final class PosixConfigTest {
         .singleElement()
         .satisfies(problem -> assertThat(problem.key()).isEqualTo(key))
         .satisfies(problem -> assertThat(problem.message()).contains(hint));
+  }
+
+  @Test
+  void isExclusiveOnlyWithAnIndex() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("lookup_mode", "exclusive");
+    settings.put("posix_index_max_blocks", 0);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(PosixConfig.from(config)).isEmpty();
+    assertThat(config.problems())
+        .singleElement()
+        .satisfies(problem -> assertThat(problem.message()).contains("set lookup_mode to shared"));
   }
 
   @Test

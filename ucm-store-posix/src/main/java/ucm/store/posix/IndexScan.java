@@ -1,0 +1,132 @@
+package ucm.store.posix;
+
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileException;
+import ucm.store.common.NativePath;
+
+/**
+ * Fills the {@link BlockIndex} with the files that are there when the store opens. Runs on a thread of
+ * its own, which rests as long as it works, so that it takes half a processor at the most. It ends
+ * early when the index is full or the store closes; what it did not see, or could not, is looked up on
+ * disk when it is asked for.
+ *
+ * <p>Only a file in its right place and of the size of a block is taken up.
+ */
+final class IndexScan implements Runnable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(IndexScan.class);
+  private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
+  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
+  private static final long WORK_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+  private static final int CLOCK_MASK = 15;
+
+  private final BlockFiles files;
+  private final BlockPaths paths;
+  private final BlockIndex index;
+  private final PosixMetrics metrics;
+  private final NativePath path = new NativePath();
+  private volatile boolean stopped;
+  private boolean failed;
+  private long workingSince;
+  private int looks;
+
+  IndexScan(BlockFiles files, BlockIndex index, PosixMetrics metrics) {
+    this.files = files;
+    this.paths = files.paths;
+    this.index = index;
+    this.metrics = metrics;
+  }
+
+  /** Ends the run soon. */
+  void stop() {
+    stopped = true;
+  }
+
+  @Override
+  public void run() {
+    workingSince = System.nanoTime();
+    for (int backend = 0; backend < paths.backends().size(); backend++) {
+      for (String folder : folders(backend)) {
+        scan(backend, folder);
+      }
+    }
+    if (!stopped && !failed && !index.hasForgotten()) {
+      index.scanned();
+      LOG.info("Posix knows {} blocks in {}", index.size(), paths.backends());
+    }
+  }
+
+  private List<String> folders(int backend) {
+    try {
+      return files.seam.list(paths.inBackend(new NativePath(), backend, ".")).stream()
+          .filter(name -> FOLDER_NAME.matcher(name).matches())
+          .toList();
+    } catch (RuntimeException e) {
+      failed(e);
+      return List.of();
+    }
+  }
+
+  private void scan(int backend, String folder) {
+    if (!goesOn()) {
+      return;
+    }
+    try {
+      files.seam.forEachName(
+          paths.inBackend(new NativePath(), backend, folder), name -> look(backend, folder, name));
+    } catch (RuntimeException e) {
+      failed(e);
+    }
+  }
+
+  private boolean look(int backend, String folder, String name) {
+    if (BLOCK_NAME.matcher(name).matches()) {
+      BlockIds id = BlockIds.ofHex(name);
+      long high = id.high(0);
+      long low = id.low(0);
+      if (paths.backendOf(high, low) == backend && paths.folderName(high).equals(folder)) {
+        look(high, low);
+      }
+    }
+    rest();
+    return goesOn();
+  }
+
+  private void look(long high, long low) {
+    metrics.scannedFiles().increment();
+    try {
+      files.isPresent(path, high, low);
+    } catch (FileException e) {
+      failed(e);
+    }
+  }
+
+  private boolean goesOn() {
+    return !stopped && !index.hasForgotten();
+  }
+
+  private void rest() {
+    if ((++looks & CLOCK_MASK) != 0) {
+      return;
+    }
+    long worked = System.nanoTime() - workingSince;
+    if (worked >= WORK_NANOS) {
+      LockSupport.parkNanos(Math.min(worked, 10 * WORK_NANOS));
+      workingSince = System.nanoTime();
+    }
+  }
+
+  private void failed(RuntimeException e) {
+    if (!failed) {
+      LOG.warn("Posix cannot see all blocks that are there: {}", e.getMessage());
+    }
+    failed = true;
+  }
+}

@@ -1,0 +1,237 @@
+package ucm.store.posix;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.store.posix.FaultyFiles.Call;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
+
+/** Look-ups on a file system that is fast, slow, or does not answer. */
+@Timeout(60)
+final class DiskLookupTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 512, 512);
+  private static final String LOOKUP = "ucm-posix-lookup-";
+
+  @TempDir private Path directory;
+
+  private final BlockIds ids = BlockBytes.ids(80, 48);
+  private final BlockIds absent = BlockBytes.ids(81, 1000);
+  private final FaultyFiles files = new FaultyFiles();
+  private final ManualClock clock = new ManualClock();
+  private final ConcurrentLinkedQueue<String> askers = new ConcurrentLinkedQueue<>();
+  private TestStores stores;
+
+  @BeforeEach
+  void dumpsBlocks() throws Exception {
+    stores = new TestStores(directory, LAYOUT);
+    stores.dump(stores.open(), ids);
+  }
+
+  @AfterEach
+  void closes() {
+    stores.close();
+  }
+
+  /** Without an index, so that everything is asked of the disk. */
+  private PosixStore open(int threads, int timeoutMs) {
+    Map<String, Object> settings =
+        Map.of(
+            "posix_index_max_blocks", 0,
+            "posix_lookup_concurrency", threads,
+            "timeout_ms", timeoutMs);
+    return stores.open(files, clock, settings);
+  }
+
+  /** A store that has found the disk fast. */
+  private PosixStore openFast(int threads, int timeoutMs) {
+    PosixStore store = open(threads, timeoutMs);
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    return store;
+  }
+
+  private void beforeEachLookup(Runnable action) {
+    files.before(
+        call -> {
+          if (call == Call.SIZE) {
+            askers.add(Thread.currentThread().getName());
+            action.run();
+          }
+        });
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void asksWithAsManyThreadsAsAllowedWhileTheDiskIsNotKnownToBeFast() {
+    PosixStore store = open(4, 30_000);
+    CyclicBarrier four = new CyclicBarrier(4);
+    beforeEachLookup(
+        () -> {
+          try {
+            // Passed only when four look-ups are under way at once.
+            four.await(30, TimeUnit.SECONDS);
+          } catch (Exception e) {
+            throw new AssertionError(e);
+          }
+        });
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    assertThat(askers).hasSize(48);
+    assertThat(askers.stream().distinct())
+        .containsExactlyInAnyOrder(LOOKUP + 0, LOOKUP + 1, LOOKUP + 2, LOOKUP + 3);
+  }
+
+  @Test
+  void asksOnTheCallersThreadWhenTheDiskIsFast() {
+    PosixStore store = openFast(4, 30_000);
+    beforeEachLookup(() -> {});
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
+    assertThat(store.lookupPrefix(absent)).isEqualTo(-1);
+    assertThat(askers).hasSize(97);
+    assertThat(askers.stream().distinct()).containsExactly(Thread.currentThread().getName());
+  }
+
+  @Test
+  void goesOverToThreadsWhenTheDiskTurnsOutSlowAndBack() {
+    PosixStore store = openFast(4, 30_000);
+    String self = Thread.currentThread().getName();
+    beforeEachLookup(() -> clock.advance(Duration.ofMillis(1)));
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    assertThat(askers.stream().filter(self::equals)).as("until it was noticed").hasSize(16);
+    assertThat(askers).hasSize(48);
+    askers.clear();
+    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
+    assertThat(askers).hasSize(48).noneMatch(self::equals);
+    beforeEachLookup(() -> {});
+    assertThat(store.lookup(absent).isEmpty()).isTrue();
+    askers.clear();
+    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
+    assertThat(askers).as("fast again").hasSize(48).allMatch(self::equals);
+  }
+
+  @Test
+  void stopsAtTheFirstMiss() {
+    BlockIds some = BlockIds.ofHex(List.of(ids.hex(0), ids.hex(1), ids.hex(2)));
+    PosixStore store = open(4, 30_000);
+    beforeEachLookup(() -> clock.advance(Duration.ofMillis(1)));
+    assertThat(store.lookupPrefix(some)).isEqualTo(2);
+    String[] mixed = new String[absent.size()];
+    for (int i = 0; i < mixed.length; i++) {
+      mixed[i] = i == 20 ? absent.hex(i) : ids.hex(i % 48);
+    }
+    askers.clear();
+    // The four go in step, so that none is far ahead when one of them finds the miss.
+    CyclicBarrier four = new CyclicBarrier(4);
+    beforeEachLookup(
+        () -> {
+          try {
+            four.await();
+          } catch (InterruptedException | BrokenBarrierException e) {
+            // The look-up is over.
+          }
+        });
+    assertThat(store.lookupPrefix(BlockIds.ofHex(mixed))).isEqualTo(19);
+    four.reset();
+    assertThat(askers).as("with those begun meanwhile").hasSizeBetween(21, 27);
+  }
+
+  @Test
+  void holdsNobodyWhenTheDiskHangsAndRecovers() {
+    PosixStore store = open(2, 200);
+    CountDownLatch released = new CountDownLatch(1);
+    beforeEachLookup(() -> await(released));
+    assertThat(store.lookup(ids)).isEqualTo(new BitSet());
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(1);
+    assertThat(store.lookupPrefix(ids)).isEqualTo(-1);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(2);
+    assertThat(askers).as("both threads hang").hasSizeLessThanOrEqualTo(2);
+    released.countDown();
+    long deadline = System.nanoTime() + TestStores.PATIENCE.toNanos();
+    while (store.lookupPrefix(ids) != 47 && System.nanoTime() < deadline) {
+      Thread.onSpinWait();
+    }
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+  }
+
+  @Test
+  void goesRoundACallerThatHangs() throws Exception {
+    PosixStore store = openFast(2, 30_000);
+    CountDownLatch hanging = new CountDownLatch(1);
+    CountDownLatch released = new CountDownLatch(1);
+    beforeEachLookup(
+        () -> {
+          if (Thread.currentThread().getName().equals("hanging")) {
+            hanging.countDown();
+            await(released);
+          }
+        });
+    AtomicReference<BitSet> late = new AtomicReference<>();
+    Thread caller = Thread.ofPlatform().name("hanging").start(() -> late.set(store.lookup(ids)));
+    hanging.await();
+    clock.advance(Duration.ofMillis(100));
+    askers.clear();
+    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
+    assertThat(askers)
+        .as("not on this thread")
+        .hasSize(48)
+        .allMatch(name -> name.startsWith(LOOKUP));
+    released.countDown();
+    caller.join();
+    assertThat(late.get().cardinality()).isEqualTo(48);
+  }
+
+  @Test
+  void keepsTheInterruptOfACallerThatWaits() {
+    PosixStore store = open(2, 30_000);
+    CountDownLatch released = new CountDownLatch(1);
+    beforeEachLookup(() -> await(released));
+    Thread.currentThread().interrupt();
+    assertThat(store.lookup(ids)).isEqualTo(new BitSet());
+    assertThat(Thread.interrupted()).isTrue();
+    released.countDown();
+  }
+
+  @Test
+  void closesWhileSomebodyWaitsForADiskThatHangs() throws Exception {
+    PosixStore store = open(2, 30_000);
+    CountDownLatch hanging = new CountDownLatch(2);
+    CountDownLatch released = new CountDownLatch(1);
+    beforeEachLookup(
+        () -> {
+          hanging.countDown();
+          await(released);
+        });
+    AtomicReference<BitSet> answer = new AtomicReference<>();
+    Thread caller = Thread.ofPlatform().start(() -> answer.set(store.lookup(ids)));
+    hanging.await();
+    store.close();
+    caller.join();
+    assertThat(answer.get()).isEqualTo(new BitSet());
+    released.countDown();
+  }
+}
