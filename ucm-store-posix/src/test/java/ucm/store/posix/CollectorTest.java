@@ -302,8 +302,9 @@ final class CollectorTest {
       goOn.countDown();
       TestStores.ended(load).requireOk();
       memory.check();
-      assertThat(store.lookup(ids).get(3)).isFalse();
+      // The index learns of the removal by the load.
       assertThat(stores.load(store, ids.slice(3, 4)).outcome(0)).isEqualTo(ShardOutcome.MISSING);
+      assertThat(store.lookup(ids).get(3)).isFalse();
     }
   }
 
