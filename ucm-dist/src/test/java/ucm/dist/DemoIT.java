@@ -99,7 +99,7 @@ class DemoIT {
       assertThat(line).isNotNull();
       assertThat(entries(folder)).isPositive();
       new ProcessBuilder("kill", "-INT", Long.toString(demo.pid())).start().waitFor();
-      assertThat(err.lines().filter(rest -> rest.contains("Exception") || rest.contains("at ")))
+      assertThat(err.lines().filter(rest -> rest.contains("Exception") || rest.startsWith("\tat ")))
           .isEmpty();
     }
     assertThat(demo.waitFor(60, TimeUnit.SECONDS)).isTrue();
