@@ -19,6 +19,7 @@ final class BlockLookup {
   private static final int CLOCK_MASK = 63;
 
   private final BlockFiles files;
+  private final BackendHealth health;
   private final PosixMetrics metrics;
   private final LongSupplier clock;
   private final long timeoutNanos;
@@ -26,8 +27,14 @@ final class BlockLookup {
   // The first error of each number is a warning, the others are counted.
   private final BitSet seenErrors = new BitSet();
 
-  BlockLookup(BlockFiles files, PosixMetrics metrics, LongSupplier clock, long timeoutNanos) {
+  BlockLookup(
+      BlockFiles files,
+      BackendHealth health,
+      PosixMetrics metrics,
+      LongSupplier clock,
+      long timeoutNanos) {
     this.files = files;
+    this.health = health;
     this.metrics = metrics;
     this.clock = clock;
     this.timeoutNanos = timeoutNanos;
@@ -45,6 +52,7 @@ final class BlockLookup {
         hits++;
       }
     }
+    health.endLookup();
     count(ids.size(), hits);
     return present;
   }
@@ -57,6 +65,7 @@ final class BlockLookup {
     while (i < ids.size() && isInTime(start, i) && isPresent(path, ids, i)) {
       i++;
     }
+    health.endLookup();
     count(Math.min(ids.size(), i + 1), i);
     return i - 1;
   }
@@ -67,8 +76,10 @@ final class BlockLookup {
 
   private boolean isPresent(NativePath path, BlockIds ids, int i) {
     try {
-      return files.isPresent(path, ids.high(i), ids.low(i));
+      return health.beginLookup(ids.high(i), ids.low(i))
+          && files.isPresent(path, ids.high(i), ids.low(i));
     } catch (FileException e) {
+      health.lookupFailed(ids.high(i), ids.low(i), e);
       metrics.lookupErrors().increment();
       if (isFirst(e.errno())) {
         LOG.warn("Posix takes blocks for absent that it cannot look up: {}", e.getMessage());

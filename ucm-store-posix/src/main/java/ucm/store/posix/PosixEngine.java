@@ -42,8 +42,9 @@ final class PosixEngine {
   private final PartialBlocks partials = new PartialBlocks();
   private final DumpFailures failures = new DumpFailures();
   private final PartialWriter partialWriter;
-  private final BlockWriter writer;
-  private final BlockReader reader;
+  private final BackendHealth health;
+  private final ShardMover writer;
+  private final ShardMover reader;
   private final WriterClaim[] claims;
   private final DeadWriters deadWriters;
   private final Thread sweeper;
@@ -67,11 +68,17 @@ final class PosixEngine {
     }
     BlockFiles files = new BlockFiles(seam, paths, config, claims);
     scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format));
-    partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
-    writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
+    health = new BackendHealth(config, seam, paths, context.metrics(), clock, this::backendIsDown);
+    partialWriter = new PartialWriter(files, partials, failures, metrics, clock, health);
+    writer =
+        new GuardedMover(
+            new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock),
+            health);
     Quarantine quarantine = new Quarantine(seam, paths, metrics);
-    reader = new BlockReader(files, config.verify(), quarantine, metrics, scratches);
-    lookup = new BlockLookup(files, metrics, clock, timeoutNanos);
+    reader =
+        new GuardedMover(
+            new BlockReader(files, config.verify(), quarantine, metrics, scratches), health);
+    lookup = new BlockLookup(files, health, metrics, clock, timeoutNanos);
     workers =
         new ShardWorkers(
             "posix-io",
@@ -95,6 +102,14 @@ final class PosixEngine {
     if (!config.isScheduler()) {
       sweeper.start();
     }
+    health.start();
+  }
+
+  /** Ends what waits for a backend that is down, and keeps workers for the others. */
+  private void backendIsDown(int backend) {
+    board.refuse(health);
+    int most = workers.maxThreads() * config.backends().size();
+    workers.standIn(Math.min(health.heldWorkers(), most));
   }
 
   /** Refuses a transfer that this store cannot move. */
@@ -127,8 +142,14 @@ final class PosixEngine {
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", name(job));
     }
+    if (health.isAnyDown()) {
+      // After the job is on the board: a backend that goes down from now on finds it there.
+      job.refuse(health);
+    }
     try {
-      workers.submit(job);
+      if (!task.check()) {
+        workers.submit(job);
+      }
     } catch (RuntimeException e) {
       board.remove(job);
       openShards.addAndGet(-transfer.shardCount());
@@ -218,9 +239,15 @@ final class PosixEngine {
     sweeper.join();
   }
 
+  /** The health of the backends, for tests. */
+  BackendHealth health() {
+    return health;
+  }
+
   /** Ends everything, within the deadline of a task. */
   void close() {
     deadWriters.stop();
+    health.stop();
     boolean drained = workers.close(Duration.ofNanos(timeoutNanos));
     watch.close();
     board.expireAll();
@@ -240,6 +267,7 @@ final class PosixEngine {
     if (!config.isScheduler()) {
       joinSweeper();
     }
+    health.close();
     if (!drained) {
       LOG.warn(
           "Posix closes while the file system still holds {} shards; their temporary files are"
@@ -247,8 +275,13 @@ final class PosixEngine {
           openShards.get());
       return;
     }
-    for (WriterClaim claim : claims) {
-      claim.release();
+    for (int i = 0; i < claims.length; i++) {
+      StoreException refusal = health.refusal(i);
+      if (refusal == null) {
+        claims[i].release();
+      } else {
+        LOG.warn("Posix leaves its temporary files to the next start: {}", refusal.getMessage());
+      }
     }
   }
 

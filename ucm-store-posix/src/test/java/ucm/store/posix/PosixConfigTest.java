@@ -126,7 +126,6 @@ final class PosixConfigTest {
                 .filter(
                     key ->
                         key.startsWith("posix_gc")
-                            || key.startsWith("store_health")
                             || key.matches(
                                 "posix_(lookup|open|commit)_concurrency|posix_capacity_gb"))
                 .toList());
@@ -154,6 +153,19 @@ final class PosixConfigTest {
         .singleElement()
         .satisfies(problem -> assertThat(problem.key()).isEqualTo(key))
         .satisfies(problem -> assertThat(problem.message()).contains(hint));
+  }
+
+  @Test
+  void warnsOfABreakerThatNeedsMoreFailuresThanItLooksAt() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("store_health.health_window_size", 2);
+    settings.put("store_health.failure_threshold", 3);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(PosixConfig.from(config)).isPresent();
+    assertThat(config.problems())
+        .singleElement()
+        .satisfies(problem -> assertThat(problem.isError()).isFalse())
+        .satisfies(problem -> assertThat(problem.message()).contains("health_window_size"));
   }
 
   @Test
