@@ -304,20 +304,15 @@ public final class HealthMonitor {
     return TimeUnit.NANOSECONDS.toMillis(nanos) / 1000.0;
   }
 
-  /** Begins no further probe, and looks for late operations no more. Does not wait. */
-  public void stop() {
-    media.forEach(watched -> watched.prober.stop());
-    late.stop();
-  }
-
   /**
-   * Stops, and waits for the threads. A thread whose probe hangs is left to end by itself.
+   * Begins no further probe, looks for late operations no more, and waits for the threads. A thread whose probe hangs is left to end by itself.
    *
    * @param timeout how long to wait at the most
    * @return false when a thread still runs, or the caller was interrupted (its flag is set again)
    */
   public boolean close(Duration timeout) {
-    stop();
+    media.forEach(watched -> watched.prober.stop());
+    late.stop();
     long deadline = System.nanoTime() + timeout.toNanos();
     try {
       boolean ended = late.join(left(deadline));

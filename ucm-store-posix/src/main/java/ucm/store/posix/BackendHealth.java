@@ -243,13 +243,6 @@ final class BackendHealth {
     return monitor != null && monitor.probe(backend);
   }
 
-  /** Begins no further probe. Does not wait. */
-  void stop() {
-    if (monitor != null) {
-      monitor.stop();
-    }
-  }
-
   /** Ends the threads; one that the file system holds is left to end by itself. */
   void close() {
     if (monitor != null && !monitor.close(LONGEST_CLOSE)) {

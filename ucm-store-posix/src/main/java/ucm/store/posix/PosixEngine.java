@@ -247,7 +247,6 @@ final class PosixEngine {
   /** Ends everything, within the deadline of a task. */
   void close() {
     deadWriters.stop();
-    health.stop();
     boolean drained = workers.close(Duration.ofNanos(timeoutNanos));
     watch.close();
     board.expireAll();

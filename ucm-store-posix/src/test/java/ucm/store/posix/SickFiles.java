@@ -80,9 +80,13 @@ final class SickFiles {
     }
 
     /** Lets all of them go on. */
+    void end() {
+      released.countDown();
+    }
+
     @Override
     public void close() {
-      released.countDown();
+      end();
     }
   }
 
