@@ -89,6 +89,7 @@ public final class ShardWorkers implements AutoCloseable {
   // without it as a hint.
   private final AtomicInteger idle = new AtomicInteger();
   private volatile int threadCount;
+  private volatile int standIns;
 
   /**
    * Starts no thread yet.
@@ -135,6 +136,29 @@ public final class ShardWorkers implements AutoCloseable {
         head = waiting.peek();
       }
       wakeOne();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many threads may exist, stand-ins aside. */
+  public int maxThreads() {
+    return maxThreads;
+  }
+
+  /**
+   * Lets more threads exist for as long as some are held by a medium that hangs, so that shards of
+   * others are not held up with them. Threads that were started stay when fewer are asked for.
+   *
+   * @param count how many more than the usual number
+   */
+  public void standIn(int count) {
+    lock.lock();
+    try {
+      standIns = count;
+      if (head != null) {
+        wakeOne();
+      }
     } finally {
       lock.unlock();
     }
@@ -210,7 +234,8 @@ public final class ShardWorkers implements AutoCloseable {
           continue;
         }
       }
-      if ((claim.hasMore() || head != null) && (idle.get() > 0 || threadCount < maxThreads)) {
+      if ((claim.hasMore() || head != null)
+          && (idle.get() > 0 || threadCount < maxThreads + standIns)) {
         wakeAnother();
       }
       try {
@@ -249,7 +274,7 @@ public final class ShardWorkers implements AutoCloseable {
       idle.decrementAndGet();
       wakeUps++;
       work.signal();
-    } else if (threadCount < maxThreads) {
+    } else if (threadCount < maxThreads + standIns) {
       Thread thread =
           Thread.ofPlatform()
               .daemon()

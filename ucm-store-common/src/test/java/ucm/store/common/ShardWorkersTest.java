@@ -67,6 +67,30 @@ class ShardWorkersTest {
   }
 
   @Test
+  void letsStandInsWorkWhileItsThreadsAreHeld() throws InterruptedException {
+    CountDownLatch held = new CountDownLatch(2);
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch done = new CountDownLatch(5);
+    try (ShardWorkers workers = workers(2, 8, 64)) {
+      workers.submit(
+          new Shards(
+              2,
+              i -> {
+                held.countDown();
+                awaits(release);
+              }));
+      assertThat(held.await(20, TimeUnit.SECONDS)).isTrue();
+      workers.submit(new Shards(5, i -> done.countDown()));
+      assertThat(workers.maxThreads()).isEqualTo(2);
+      workers.standIn(1);
+      assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
+      release.countDown();
+    } finally {
+      release.countDown();
+    }
+  }
+
+  @Test
   void refusesAtOnceWhenFullAndNamesTheKey() throws InterruptedException {
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);

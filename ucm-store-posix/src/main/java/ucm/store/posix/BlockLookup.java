@@ -11,6 +11,7 @@ final class BlockLookup implements AutoCloseable {
 
   private final BlockIndex index;
   private final DiskLookup disk;
+  private final BackendHealth health;
   private final PosixMetrics metrics;
   private final boolean exclusive;
 
@@ -19,9 +20,15 @@ final class BlockLookup implements AutoCloseable {
    *
    * @param exclusive whether nobody else writes, so that a complete index knows what is absent
    */
-  BlockLookup(BlockIndex index, DiskLookup disk, PosixMetrics metrics, boolean exclusive) {
+  BlockLookup(
+      BlockIndex index,
+      DiskLookup disk,
+      BackendHealth health,
+      PosixMetrics metrics,
+      boolean exclusive) {
     this.index = index;
     this.disk = disk;
+    this.health = health;
     this.metrics = metrics;
     this.exclusive = exclusive;
   }
@@ -43,8 +50,21 @@ final class BlockLookup implements AutoCloseable {
         disk.addPresent(ids, present);
       }
     }
+    hideWhatIsDown(ids, present);
     count(ids.size(), present.cardinality(), known);
     return present;
+  }
+
+  /** The index knows blocks that nobody can load while their backend is down. */
+  private void hideWhatIsDown(BlockIds ids, BitSet present) {
+    if (!health.isAnyDown()) {
+      return;
+    }
+    for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
+      if (health.hides(ids.high(i), ids.low(i))) {
+        present.clear(i);
+      }
+    }
   }
 
   private void addNotExcluded(BlockIds ids, BitSet present) {
@@ -65,6 +85,13 @@ final class BlockLookup implements AutoCloseable {
     int absent = known;
     if (known < ids.size() && !(exclusive && index.excludes(ids.high(known), ids.low(known)))) {
       absent = disk.firstAbsent(ids, known);
+    }
+    if (health.isAnyDown()) {
+      int down = 0;
+      while (down < absent && !health.hides(ids.high(down), ids.low(down))) {
+        down++;
+      }
+      absent = down;
     }
     count(Math.min(ids.size(), absent + 1), absent, known);
     return absent - 1;

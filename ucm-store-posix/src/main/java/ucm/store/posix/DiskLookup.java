@@ -21,6 +21,7 @@ final class DiskLookup implements AutoCloseable {
 
   private final BlockFiles files;
   private final BlockIndex index;
+  private final BackendHealth health;
   private final PosixMetrics metrics;
   private final LongSupplier clock;
   private final long timeoutNanos;
@@ -33,11 +34,13 @@ final class DiskLookup implements AutoCloseable {
   DiskLookup(
       BlockFiles files,
       BlockIndex index,
+      BackendHealth health,
       PosixMetrics metrics,
       LongSupplier clock,
       PosixConfig config) {
     this.files = files;
     this.index = index;
+    this.health = health;
     this.metrics = metrics;
     this.clock = clock;
     this.timeoutNanos = config.timeoutMs() * 1_000_000L;
@@ -176,13 +179,17 @@ final class DiskLookup implements AutoCloseable {
 
   private boolean isPresent(NativePath path, BlockIds ids, int i) {
     try {
-      return files.isPresent(path, ids.high(i), ids.low(i));
+      return health.beginLookup(ids.high(i), ids.low(i))
+          && files.isPresent(path, ids.high(i), ids.low(i));
     } catch (FileException e) {
+      health.lookupFailed(ids.high(i), ids.low(i), e);
       metrics.lookupErrors().increment();
       if (isFirst(e.errno())) {
         LOG.warn("Posix takes blocks for absent that it cannot look up: {}", e.getMessage());
       }
       return false;
+    } finally {
+      health.endLookup();
     }
   }
 

@@ -97,12 +97,19 @@ final class JobBoard {
 
   /** Ends what was not begun of all jobs. */
   void expireAll() {
+    all().forEach(TransferJob::expire);
+  }
+
+  /** Ends what was not begun of blocks whose backend is down. */
+  void refuse(BackendHealth health) {
+    all().forEach(job -> job.refuse(health));
+  }
+
+  private synchronized List<TransferJob> all() {
     List<TransferJob> all = new ArrayList<>();
-    synchronized (this) {
-      for (TransferJob job = oldest; job != null; job = job.next) {
-        all.add(job);
-      }
+    for (TransferJob job = oldest; job != null; job = job.next) {
+      all.add(job);
     }
-    all.forEach(TransferJob::expire);
+    return all;
   }
 }

@@ -18,18 +18,21 @@ final class PartialWriter {
   private final DumpFailures failures;
   private final PosixMetrics metrics;
   private final LongSupplier clock;
+  private final BackendHealth health;
 
   PartialWriter(
       BlockFiles files,
       PartialBlocks partials,
       DumpFailures failures,
       PosixMetrics metrics,
-      LongSupplier clock) {
+      LongSupplier clock,
+      BackendHealth health) {
     this.files = files;
     this.partials = partials;
     this.failures = failures;
     this.metrics = metrics;
     this.clock = clock;
+    this.health = health;
   }
 
   /**
@@ -157,6 +160,10 @@ final class PartialWriter {
   }
 
   private boolean giveUp(PartialBlock partial, long now, long timeoutNanos, IoScratch scratch) {
+    if (health.isDown(partial.idHigh, partial.idLow)) {
+      // Removing its file might hang whoever does it; so it waits until the backend works again.
+      return false;
+    }
     StoreException why =
         new StoreException(
             "block "

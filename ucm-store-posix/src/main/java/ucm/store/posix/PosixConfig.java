@@ -138,6 +138,13 @@ record PosixConfig(
             config.get(PosixKeys.GC_MAX_RECYCLE_COUNT_PER_SHARD),
             config.get(PosixKeys.GC_SHARD_SAMPLE_RATIO),
             config.get(PosixKeys.GC_PRECISE_MODE));
+    if (config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD) > config.get(PosixKeys.HEALTH_WINDOW_SIZE)) {
+      config.warn(
+          PosixKeys.HEALTH_FAILURE_THRESHOLD,
+          "is more than "
+              + PosixKeys.HEALTH_WINDOW_SIZE.name()
+              + ", which is used in its place: no more results than that are looked at");
+    }
     Health health =
         new Health(
             config.get(PosixKeys.HEALTH_ENABLED),

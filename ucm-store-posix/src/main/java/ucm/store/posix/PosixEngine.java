@@ -49,8 +49,9 @@ final class PosixEngine {
   private final PartialBlocks partials = new PartialBlocks();
   private final DumpFailures failures = new DumpFailures();
   private final PartialWriter partialWriter;
-  private final BlockWriter writer;
-  private final BlockReader reader;
+  private final BackendHealth health;
+  private final ShardMover writer;
+  private final ShardMover reader;
   private final IoEngine io;
   private final WriterClaim[] claims;
   private final DeadWriters deadWriters;
@@ -93,12 +94,18 @@ final class PosixEngine {
     index = new BlockIndex(config.indexMaxBlocks());
     BlockFiles files = new BlockFiles(seam, paths, config, claims, space, index);
     scratches = ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
-    partialWriter = new PartialWriter(files, partials, failures, metrics, clock);
-    writer = new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
+    health = new BackendHealth(config, seam, paths, context.metrics(), clock, this::backendIsDown);
+    partialWriter = new PartialWriter(files, partials, failures, metrics, clock, health);
+    writer =
+        new GuardedMover(
+            new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock),
+            health);
     Quarantine quarantine = new Quarantine(seam, paths, metrics);
-    reader = new BlockReader(files, config.verify(), quarantine, metrics, scratches);
-    DiskLookup disk = new DiskLookup(files, index, metrics, clock, config);
-    lookup = new BlockLookup(index, disk, metrics, config.isExclusive());
+    reader =
+        new GuardedMover(
+            new BlockReader(files, config.verify(), quarantine, metrics, scratches), health);
+    DiskLookup disk = new DiskLookup(files, index, health, metrics, clock, config);
+    lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
     scan = new IndexScan(files, index, metrics);
     scanner = Thread.ofPlatform().daemon().name("ucm-posix-scan-0").unstarted(scan);
     workers =
@@ -197,6 +204,14 @@ final class PosixEngine {
     if (known != null) {
       known.start();
     }
+    health.start();
+  }
+
+  /** Ends what waits for a backend that is down, and keeps workers for the others. */
+  private void backendIsDown(int backend) {
+    board.refuse(health);
+    int most = workers.maxThreads() * config.backends().size();
+    workers.standIn(Math.min(health.heldWorkers(), most));
   }
 
   /** Refuses a transfer that this store cannot move. */
@@ -233,8 +248,14 @@ final class PosixEngine {
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", name(job));
     }
+    if (health.isAnyDown()) {
+      // After the job is on the board: a backend that goes down from now on finds it there.
+      job.refuse(health);
+    }
     try {
-      workers.submit(job);
+      if (!task.check()) {
+        workers.submit(job);
+      }
     } catch (RuntimeException e) {
       board.remove(job);
       openShards.addAndGet(-transfer.shardCount());
@@ -335,6 +356,11 @@ final class PosixEngine {
     scanner.join();
   }
 
+  /** The health of the backends, for tests. */
+  BackendHealth health() {
+    return health;
+  }
+
   /** Ends everything, within the deadline of a task. */
   void close() {
     deadWriters.stop();
@@ -362,6 +388,7 @@ final class PosixEngine {
     }
     join(sweeper, "the sweep for dead writers");
     join(scanner, "the scan for blocks");
+    health.close();
     if (!drained) {
       LOG.warn(
           "Posix closes while the file system still holds {} shards; their temporary files are"
@@ -370,8 +397,13 @@ final class PosixEngine {
       return;
     }
     io.close();
-    for (WriterClaim claim : claims) {
-      claim.release();
+    for (int i = 0; i < claims.length; i++) {
+      StoreException refusal = health.refusal(i);
+      if (refusal == null) {
+        claims[i].release();
+      } else {
+        LOG.warn("Posix leaves its temporary files to the next start: {}", refusal.getMessage());
+      }
     }
   }
 

@@ -180,46 +180,48 @@ final class PosixKeys {
   static final ConfigKey<Boolean> HEALTH_ENABLED =
       ConfigKey.flag("store_health.enabled")
           .defaultTo(true)
-          .doc("Stop using a medium that fails, until it works again.");
+          .doc(
+              "Stop using a directory of storage_backends that fails or hangs, until it works"
+                  + " again: its blocks are absent meanwhile, loads and dumps of them are refused,"
+                  + " and the other directories go on. A full or read-only directory is still"
+                  + " read.");
 
   static final ConfigKey<Integer> HEALTH_CHECK_INTERVAL_S =
       ConfigKey.integer("store_health.health_check_interval_s")
           .range(1, 86_400)
           .defaultTo(10)
           .unit("s")
-          .doc("How often the medium is probed.");
+          .doc(
+              "How often each directory is probed: a file of 4 KiB is written, synced, read back"
+                  + " and removed; with the scheduler role, the directory is only looked at.");
 
   static final ConfigKey<Integer> HEALTH_CHECK_TIMEOUT_S =
       ConfigKey.integer("store_health.health_check_timeout_s")
           .range(1, 86_400)
           .defaultTo(3)
           .unit("s")
-          .doc("How long a probe may take before it counts as failed.");
+          .doc(
+              "How long a probe, a look-up of one block, or the move of a block or of 4 MiB of it"
+                  + " may take before it counts as failed.");
 
   static final ConfigKey<Integer> HEALTH_WINDOW_SIZE =
       ConfigKey.integer("store_health.health_window_size")
           .range(1, 1024)
           .defaultTo(8)
-          .unit("probes")
-          .doc("How many of the last probes are looked at.");
+          .unit("results")
+          .doc("How many of the last results, of probes and of work, are looked at.");
 
   static final ConfigKey<Integer> HEALTH_FAILURE_THRESHOLD =
       ConfigKey.integer("store_health.failure_threshold")
           .range(1, 1024)
           .defaultTo(2)
-          .unit("probes")
-          .doc("How many of them must have failed for the medium to be given up for now.");
+          .unit("results")
+          .doc(
+              "How many of them must have failed for the directory to be given up for now; at most"
+                  + " health_window_size.");
 
   /** Accepted, so that a file of the original stays good, but without effect yet. */
-  static final List<ConfigKey<?>> WITHOUT_EFFECT =
-      List.of(
-          OPEN_CONCURRENCY,
-          COMMIT_CONCURRENCY,
-          HEALTH_ENABLED,
-          HEALTH_CHECK_INTERVAL_S,
-          HEALTH_CHECK_TIMEOUT_S,
-          HEALTH_WINDOW_SIZE,
-          HEALTH_FAILURE_THRESHOLD);
+  static final List<ConfigKey<?>> WITHOUT_EFFECT = List.of(OPEN_CONCURRENCY, COMMIT_CONCURRENCY);
 
   /** What is collected, and how; acted on when there is a capacity. */
   static final List<ConfigKey<?>> GC =

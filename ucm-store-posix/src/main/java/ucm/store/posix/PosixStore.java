@@ -146,6 +146,11 @@ public final class PosixStore implements Store {
     engine().awaitScan();
   }
 
+  /** The health of the directories; for tests. */
+  BackendHealth health() {
+    return engine().health();
+  }
+
   private PosixEngine engine() {
     life.requireOpen();
     PosixEngine open = engine;

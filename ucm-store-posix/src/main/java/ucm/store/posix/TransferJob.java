@@ -121,6 +121,19 @@ final class TransferJob implements ShardWorkers.Batch {
     }
   }
 
+  /** Ends what no worker has begun with of the blocks whose backend is down. */
+  void refuse(BackendHealth health) {
+    for (int group = 0; group < groups; group++) {
+      int from = groupStarts[group];
+      StoreException why =
+          health.refusal(health.backendOf(transfer.ids().high(from), transfer.ids().low(from)));
+      if (why != null && take(group)) {
+        health.refused(isDump, groupStarts[group + 1] - from);
+        end(from, groupStarts[group + 1], ShardOutcome.REFUSED, why);
+      }
+    }
+  }
+
   /** Adds the blocks of which no shard, or not all, have ended. */
   void collectOpenBlocks(Set<BlockIds> blocks) {
     for (int i = 0; i < transfer.shardCount(); i++) {

@@ -179,7 +179,10 @@ final class FaultTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       Map<String, Object> inOrder =
-          Map.of("posix_index_max_blocks", 0, "posix_lookup_concurrency", 1);
+          Map.of(
+              "posix_index_max_blocks", 0,
+              "posix_lookup_concurrency", 1,
+              "store_health.enabled", false);
       PosixStore store = stores.open(files, System::nanoTime, inOrder);
       stores.dump(store, whole);
       files.fail(Call.SIZE, files.count(Call.SIZE) + 1, Errno.EIO);

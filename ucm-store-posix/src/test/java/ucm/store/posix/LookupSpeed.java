@@ -62,8 +62,11 @@ final class LookupSpeed {
     SpaceLimit space = new SpaceLimit(config, tree, System::nanoTime, metrics.refusedBlocks());
     BlockFiles files =
         new BlockFiles(new LibcFiles(), paths, config, new WriterClaim[0], space, index);
-    DiskLookup disk = new DiskLookup(files, index, metrics, System::nanoTime, config);
-    lookup = new BlockLookup(index, disk, metrics, false);
+    BackendHealth health =
+        new BackendHealth(
+            config, new LibcFiles(), paths, StoreMetrics.NONE, System::nanoTime, backend -> {});
+    DiskLookup disk = new DiskLookup(files, index, health, metrics, System::nanoTime, config);
+    lookup = new BlockLookup(index, disk, health, metrics, false);
     known = BlockBytes.ids(1, knownBlocks);
     for (int i = 0; i < knownBlocks; i++) {
       index.add(known.high(i), known.low(i));

@@ -138,12 +138,7 @@ final class PosixConfigTest {
     assertThat(config.problems().stream().map(ConfigProblem::key))
         .as("accepted and said to be without effect")
         .containsExactlyInAnyOrderElementsOf(
-            listed.stream()
-                .filter(
-                    key ->
-                        key.startsWith("store_health")
-                            || key.matches("posix_(open|commit)_concurrency"))
-                .toList());
+            listed.stream().filter(key -> key.matches("posix_(open|commit)_concurrency")).toList());
   }
 
   @Test
@@ -196,6 +191,19 @@ final class PosixConfigTest {
     assertThat(config.problems())
         .singleElement()
         .satisfies(problem -> assertThat(problem.message()).contains("set lookup_mode to shared"));
+  }
+
+  @Test
+  void warnsOfABreakerThatNeedsMoreFailuresThanItLooksAt() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("store_health.health_window_size", 2);
+    settings.put("store_health.failure_threshold", 3);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(PosixConfig.from(config)).isPresent();
+    assertThat(config.problems())
+        .singleElement()
+        .satisfies(problem -> assertThat(problem.isError()).isFalse())
+        .satisfies(problem -> assertThat(problem.message()).contains("health_window_size"));
   }
 
   @Test

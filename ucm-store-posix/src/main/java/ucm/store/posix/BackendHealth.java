@@ -1,0 +1,261 @@
+package ucm.store.posix;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.IntConsumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileException;
+import ucm.store.common.FileProbe;
+import ucm.store.common.FileSeam;
+import ucm.store.common.HealthMonitor;
+import ucm.store.common.MediumFaults;
+import ucm.store.common.MediumOperation;
+import ucm.store.common.NativePath;
+
+/**
+ * Which directories of {@code storage_backends} may be used, each by a breaker of its own.
+ *
+ * <p>While one is down, its blocks are absent to look-ups, and loads and dumps of them are refused; the
+ * others go on. No block moves to another directory meanwhile: where a block is follows from its id,
+ * for every process that uses the directories.
+ *
+ * <p>With {@code store_health.enabled: false} nothing is ever down. Thread-safe.
+ */
+final class BackendHealth {
+
+  private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+
+  private final BlockPaths paths;
+  private final @Nullable HealthMonitor monitor;
+  // Workers that are busy in each backend.
+  private final AtomicIntegerArray inside;
+  private final StoreMetrics.Counter refusedLoadShards;
+  private final StoreMetrics.Counter droppedDumpShards;
+  private final StoreMetrics.Counter lookupMisses;
+  private final ThreadLocal<MediumOperation> operations;
+
+  /**
+   * Starts no thread yet.
+   *
+   * @param onDown is told of a backend that is not to be used any more
+   */
+  BackendHealth(
+      PosixConfig config,
+      FileSeam seam,
+      BlockPaths paths,
+      StoreMetrics metrics,
+      LongSupplier clock,
+      IntConsumer onDown) {
+    this.paths = paths;
+    inside = new AtomicIntegerArray(paths.backends().size());
+    HealthMonitor watching =
+        config.health().enabled()
+            ? new HealthMonitor(
+                "Posix", media(config, seam, paths), rules(config.health()), metrics, clock, onDown)
+            : null;
+    monitor = watching;
+    refusedLoadShards =
+        metrics.counter(
+            "posix_health_refused_load_shards", "Shards not loaded from a sick backend");
+    droppedDumpShards =
+        metrics.counter("posix_health_dropped_dump_shards", "Shards not written to a sick backend");
+    lookupMisses =
+        metrics.counter(
+            "posix_health_lookup_misses", "Blocks called absent, their backend is sick");
+    operations = ThreadLocal.withInitial(() -> Objects.requireNonNull(watching).newOperation());
+  }
+
+  private static HealthMonitor.Rules rules(PosixConfig.Health health) {
+    return new HealthMonitor.Rules(
+        TimeUnit.SECONDS.toNanos(health.checkIntervalS()),
+        TimeUnit.SECONDS.toNanos(health.checkTimeoutS()),
+        health.windowSize(),
+        health.failureThreshold());
+  }
+
+  private static List<HealthMonitor.Medium> media(
+      PosixConfig config, FileSeam seam, BlockPaths paths) {
+    List<HealthMonitor.Medium> media = new ArrayList<>();
+    for (int i = 0; i < paths.backends().size(); i++) {
+      String directory = paths.backends().get(i);
+      Runnable probe = config.isScheduler() ? looking(seam, directory) : writing(seam, directory);
+      media.add(new HealthMonitor.Medium(directory, probe));
+    }
+    return media;
+  }
+
+  /** A store that only looks up writes nothing, and is content with a directory that answers. */
+  private static Runnable looking(FileSeam seam, String directory) {
+    NativePath path = NativePath.of(directory + "/.");
+    return () -> {
+      if (seam.size(path) == FileSeam.ABSENT) {
+        throw new StoreException("the directory " + directory + " is gone");
+      }
+    };
+  }
+
+  /**
+   * The probe's file is in the folder of the writers' claims: one left behind by a process that died
+   * is removed from there by the next start, like the claim of a dead writer.
+   */
+  private static Runnable writing(FileSeam seam, String directory) {
+    String name =
+        "probe-"
+            + ProcessHandle.current().pid()
+            + "-"
+            + Long.toHexString(ThreadLocalRandom.current().nextLong());
+    return new FileProbe(seam, "Posix", directory + "/" + BlockPaths.WRITERS, name);
+  }
+
+  /** Starts to probe. */
+  void start() {
+    if (monitor != null) {
+      monitor.start();
+    }
+  }
+
+  /** Which backend a block is in. */
+  int backendOf(long idHigh, long idLow) {
+    return paths.backendOf(idHigh, idLow);
+  }
+
+  /** Why a backend must not be used now, or null when it may be. */
+  @Nullable StoreException refusal(int backend) {
+    return monitor == null ? null : monitor.refusal(backend);
+  }
+
+  /** Whether a block's backend must not be used now. */
+  boolean isDown(long idHigh, long idLow) {
+    return monitor != null && refusal(backendOf(idHigh, idLow)) != null;
+  }
+
+  /** Whether any backend must not be used now. */
+  boolean isAnyDown() {
+    for (int i = 0; i < inside.length(); i++) {
+      if (refusal(i) != null) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** A worker begins with shards of a backend. */
+  void enter(int backend) {
+    // Before it is asked whether the backend is down: one that goes down counts who is inside.
+    inside.incrementAndGet(backend);
+    if (monitor != null) {
+      monitor.begin(operations.get(), backend);
+    }
+  }
+
+  /**
+   * A worker is done.
+   *
+   * @param tried whether the file system was used
+   * @param fault what it failed with, or null
+   */
+  void leave(int backend, boolean tried, @Nullable RuntimeException fault) {
+    inside.decrementAndGet(backend);
+    if (monitor == null || !monitor.end(operations.get()) || !tried) {
+      return;
+    }
+    if (fault == null) {
+      monitor.succeeded(backend);
+    } else {
+      failed(backend, fault);
+    }
+  }
+
+  /**
+   * The calling thread begins to look up a block, and is done with the one before.
+   *
+   * @return false when its backend is down, and the block counts as absent
+   */
+  boolean beginLookup(long idHigh, long idLow) {
+    if (monitor == null) {
+      return true;
+    }
+    int backend = backendOf(idHigh, idLow);
+    if (monitor.refusal(backend) != null) {
+      lookupMisses.increment();
+      return false;
+    }
+    monitor.begin(operations.get(), backend);
+    return true;
+  }
+
+  /** Whether a block that is known must be called absent, as its backend is down. */
+  boolean hides(long idHigh, long idLow) {
+    boolean hidden = isDown(idHigh, idLow);
+    if (hidden) {
+      lookupMisses.increment();
+    }
+    return hidden;
+  }
+
+  /** The calling thread is done with its look-ups. */
+  void endLookup() {
+    if (monitor != null) {
+      monitor.end(operations.get());
+    }
+  }
+
+  /**
+   * The file system failed a look-up. One that went well is not counted: the kernel answers from memory
+   * about files that nobody can read any more.
+   */
+  void lookupFailed(long idHigh, long idLow, FileException fault) {
+    failed(backendOf(idHigh, idLow), fault);
+  }
+
+  private void failed(int backend, RuntimeException fault) {
+    if (monitor != null && MediumFaults.isFault(fault)) {
+      monitor.failed(backend, fault);
+    }
+  }
+
+  /** Counts shards that were refused. */
+  void refused(boolean isDump, int shards) {
+    (isDump ? droppedDumpShards : refusedLoadShards).add(shards);
+  }
+
+  /** Workers that a backend holds which is down. */
+  int heldWorkers() {
+    int held = 0;
+    for (int i = 0; i < inside.length(); i++) {
+      held += refusal(i) == null ? 0 : inside.get(i);
+    }
+    return held;
+  }
+
+  /** Looks for what takes too long, now and on this thread; for tests. */
+  void lookForLateOperations() {
+    if (monitor != null) {
+      monitor.lookForLateOperations();
+    }
+  }
+
+  /** Probes now and on this thread; for tests. False when a probe was under way. */
+  boolean probe(int backend) {
+    return monitor != null && monitor.probe(backend);
+  }
+
+  /** Ends the threads; one that the file system holds is left to end by itself. */
+  void close() {
+    if (monitor != null && !monitor.close(LONGEST_CLOSE)) {
+      LOG.warn("Posix: a probe still waits for the file system");
+    }
+  }
+}
