@@ -33,7 +33,8 @@ final class UcmProcess {
 
   /** Starts the command of an image; the caller waits for it. */
   static Process start(Path image, Map<String, String> environment, Object... args) {
-    List<String> command = new ArrayList<>();
+    // A build in the background has its children ignore Ctrl-C; a user's shell does not.
+    List<String> command = new ArrayList<>(List.of("/usr/bin/env", "--default-signal=INT"));
     command.add(image.resolve("bin/ucm").toString());
     for (Object arg : args) {
       command.add(arg.toString());
