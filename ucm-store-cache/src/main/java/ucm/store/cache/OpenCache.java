@@ -82,7 +82,11 @@ final class OpenCache {
     this.dispatcher = new Dispatcher(this);
     this.pool =
         new SlotPool(
-            memory.slots(), config.layout().shardCount(), metrics.evictions, dispatcher::wake);
+            memory.slots(),
+            config.layout().shardCount(),
+            config.policy(),
+            metrics.evictions,
+            dispatcher::wake);
     metrics.show(context.metrics(), pool, memory.slots());
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
