@@ -106,6 +106,7 @@ final class OpenCache {
     this.writes = new WriteBehind(this);
     this.prefetcher = new Prefetcher(this);
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
+    deadlines.start();
     dispatcher.start();
     LOG.info("Cache of instance {}: {}", config.uniqueId(), memory);
   }
