@@ -1,6 +1,7 @@
 package ucm.dist;
 
 import java.io.PrintWriter;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -116,7 +117,7 @@ final class BenchPoliciesCommand implements Runnable {
           100 * trial.bound());
       Table table =
           new Table(
-              Stream.concat(Stream.of("POLICY"), percents.stream().map(p -> "HITS AT " + p + "%"))
+              Stream.concat(Stream.of("POLICY"), percents.stream().map(BenchPoliciesCommand::head))
                   .toArray(String[]::new));
       for (Row row : rows) {
         if (row.trial() == trial) {
@@ -130,6 +131,11 @@ final class BenchPoliciesCommand implements Runnable {
       table.print(out);
       out.println();
     }
+  }
+
+  private static String head(double percent) {
+    String number = BigDecimal.valueOf(percent).stripTrailingZeros().toPlainString();
+    return "HITS AT " + number + "%";
   }
 
   private Map<String, Object> data(Row row) {

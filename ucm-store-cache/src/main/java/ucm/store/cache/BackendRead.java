@@ -40,8 +40,10 @@ final class BackendRead implements ShardListener, Runnable {
 
   /** Starts to read shards of a load into the slots it claimed, both from an index on. */
   static void start(OpenCache cache, LoadWork work, int[] shards, int[] slots, int from, int to) {
-    int[] ownShards = Arrays.copyOfRange(shards, from, to);
-    int[] ownSlots = Arrays.copyOfRange(slots, from, to);
+    // The load is done with the arrays when there was no hit.
+    boolean whole = from == 0 && to == shards.length;
+    int[] ownShards = whole ? shards : Arrays.copyOfRange(shards, from, to);
+    int[] ownSlots = whole ? slots : Arrays.copyOfRange(slots, from, to);
     Transfer.Builder builder = Transfer.packed(cache.config.layout());
     BlockIds ids = work.transfer.ids();
     // They were put in from the back: turn them, so that the backend reads in order.

@@ -87,7 +87,7 @@ final class OpenCache {
             config.policy(),
             metrics.evictions,
             dispatcher::wake);
-    metrics.show(context.metrics(), pool, memory.slots());
+    metrics.show(context.metrics(), pool, memory);
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
     this.copyThreads = Math.min(config.streams(), Runtime.getRuntime().availableProcessors());
@@ -112,23 +112,33 @@ final class OpenCache {
   }
 
   BitSet lookup(BlockIds ids) {
-    BitSet found = new BitSet(ids.size());
+    int size = ids.size();
+    BitSet found = new BitSet(size);
     int absent = 0;
-    long[] words = new long[2 * ids.size()];
-    int[] positions = new int[ids.size()];
-    for (int i = 0; i < ids.size(); i++) {
+    for (int i = 0; i < size; i++) {
       if (inPool(ids, i)) {
         found.set(i);
       } else {
-        words[2 * absent] = ids.high(i);
-        words[2 * absent + 1] = ids.low(i);
-        positions[absent++] = i;
+        absent++;
       }
     }
-    if (absent > 0 && backend != null) {
-      BitSet behind = backend.lookup(BlockIds.wrap(words).slice(0, absent));
-      for (int i = behind.nextSetBit(0); i >= 0; i = behind.nextSetBit(i + 1)) {
-        found.set(positions[i]);
+    if (absent == 0 || backend == null) {
+      return found;
+    }
+    if (absent == size) {
+      return backend.lookup(ids);
+    }
+    long[] words = new long[2 * absent];
+    int next = 0;
+    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
+      words[next++] = ids.high(i);
+      words[next++] = ids.low(i);
+    }
+    BitSet behind = backend.lookup(BlockIds.wrap(words));
+    int asked = 0;
+    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
+      if (behind.get(asked++)) {
+        found.set(i);
       }
     }
     return found;
@@ -144,7 +154,7 @@ final class OpenCache {
       if (next == size || backend == null) {
         break;
       }
-      int run = backend.lookupPrefix(ids.slice(next, size)) + 1;
+      int run = backend.lookupPrefix(next == 0 ? ids : ids.slice(next, size)) + 1;
       next += run;
       if (run == 0 || next == size || !inPool(ids, next)) {
         break;

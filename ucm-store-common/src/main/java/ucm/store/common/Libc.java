@@ -93,6 +93,15 @@ final class Libc {
   /** Memory that counts when it is touched, not before. */
   private static final int MAP_NORESERVE = 0x4000;
 
+  /** Memory on pages that the administrator reserved. */
+  private static final int MAP_HUGETLB = 0x40000;
+
+  /** With {@link #MAP_HUGETLB}: pages of 2 MiB, whatever the default size is. */
+  private static final int MAP_HUGE_2MB = 21 << 26;
+
+  /** {@code madvise}: use transparent huge pages. */
+  private static final int MADV_HUGEPAGE = 14;
+
   /** Seek from the end. */
   static final int SEEK_END = 2;
 
@@ -183,6 +192,22 @@ final class Libc {
     return mmap(0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   }
 
+  /** Maps zeros; -1 when that is refused. */
+  static long mapMemory(long bytes) {
+    return mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+
+  /** Maps zeros on reserved huge pages of 2 MiB; -1 when there are not enough. */
+  static long mapHugePages(long bytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB;
+    return mmap(0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  }
+
+  /** Asks for transparent huge pages; -1 when the kernel has none. */
+  static int adviseHugePages(long address, long bytes) {
+    return madvise(address, bytes, MADV_HUGEPAGE);
+  }
+
   static native int munmap(long address, long bytes);
 
   static native int close(int fd);
@@ -199,6 +224,8 @@ final class Libc {
 
   private static native long mmap(
       long address, long bytes, int protection, int flags, int fd, long offset);
+
+  private static native int madvise(long address, long bytes, int advice);
 
   private static native int open(long path, int flags, int mode);
 
