@@ -71,6 +71,7 @@ final class BenchPoliciesCommand implements Runnable {
         throw new UsageException("--percent is above 0 and at most 100; found " + percent);
       }
     }
+    LogSetup.onlyWarnings();
     StoreCatalog catalog = plugins.catalog();
     List<PolicyTrial> trials =
         files.isEmpty()

@@ -148,6 +148,7 @@ final class LayerwiseBench implements AutoCloseable {
       throws InterruptedException {
     Task[] tasks = new Task[layers.length];
     long[] waits = new long[layers.length];
+    long[] computes = new long[layers.length];
     long start = System.nanoTime();
     for (int layer = 0; layer < layers.length; layer++) {
       tasks[layer] = from.load(layers[layer]);
@@ -156,18 +157,19 @@ final class LayerwiseBench implements AutoCloseable {
       long asked = System.nanoTime();
       tasks[layer].await(timeout).requireOk();
       waits[layer] = System.nanoTime() - asked;
-      compute(measure.computeMillis());
+      computes[layer] = compute(measure.computeMillis());
     }
-    add(measure, start, waits, limit, counts);
+    add(measure, start, waits, computes, limit, counts);
   }
 
   private void dump(LayerwiseMeasure measure, Transfer[] layers, double limit, boolean counts)
       throws InterruptedException {
     Task[] tasks = new Task[layers.length];
     long[] waits = new long[layers.length];
+    long[] computes = new long[layers.length];
     long start = System.nanoTime();
     for (int layer = 0; layer < layers.length; layer++) {
-      compute(measure.computeMillis());
+      computes[layer] = compute(measure.computeMillis());
       tasks[layer] = store.dump(layers[layer]);
     }
     for (int layer = 0; layer < layers.length; layer++) {
@@ -175,15 +177,20 @@ final class LayerwiseBench implements AutoCloseable {
       tasks[layer].await(timeout).requireOk();
       waits[layer] = System.nanoTime() - asked;
     }
-    add(measure, start, waits, limit, counts);
+    add(measure, start, waits, computes, limit, counts);
   }
 
   private void add(
-      LayerwiseMeasure measure, long start, long[] waits, double limit, boolean counts) {
+      LayerwiseMeasure measure,
+      long start,
+      long[] waits,
+      long[] computes,
+      double limit,
+      boolean counts) {
     double millis = (System.nanoTime() - start) / 1e6;
     if (counts) {
       double bytesOfALayer = (double) blocks * layout.shardSize();
-      measure.add(millis, waits, bytesOfALayer / limit / 1e6);
+      measure.add(millis, waits, computes, bytesOfALayer / limit / 1e6);
     }
   }
 
@@ -194,14 +201,19 @@ final class LayerwiseBench implements AutoCloseable {
     }
   }
 
-  private static void compute(double millis) throws InterruptedException {
-    long end = System.nanoTime() + (long) (millis * 1e6);
-    for (long left = end - System.nanoTime(); left > 0; left = end - System.nanoTime()) {
-      LockSupport.parkNanos(left);
+  /** Pauses; says for how many nanoseconds, which is a little more than was asked for. */
+  private static long compute(double millis) throws InterruptedException {
+    long start = System.nanoTime();
+    long asked = (long) (millis * 1e6);
+    long spent = 0;
+    while (spent < asked) {
+      LockSupport.parkNanos(asked - spent);
       if (Thread.interrupted()) {
         throw new InterruptedException("interrupted in a simulated compute");
       }
+      spent = System.nanoTime() - start;
     }
+    return spent;
   }
 
   private <T extends AutoCloseable> T own(T thing) {

@@ -36,15 +36,19 @@ final class LayerwiseMeasure {
    * Adds a step.
    *
    * @param waitNanos for each layer
+   * @param computeNanos of each layer, as long as the pauses really were
    * @param transferMillis what the machine needs to move a layer
    */
-  void add(double stepMillis, long[] waitNanos, double transferMillis) {
+  void add(double stepMillis, long[] waitNanos, long[] computeNanos, double transferMillis) {
     int layers = waitNanos.length;
     steps.add(stepMillis);
     transfers.add(transferMillis);
     // The first transfer, or the last, has nothing to hide behind.
-    double slower = Math.max(computeMillis, transferMillis);
-    ideals.add(transferMillis + computeMillis + (layers - 1) * slower);
+    double ideal = transferMillis + computeNanos[layers - 1] / 1e6;
+    for (int i = 0; i < layers - 1; i++) {
+      ideal += Math.max(computeNanos[i] / 1e6, transferMillis);
+    }
+    ideals.add(ideal);
     int before = waits.length;
     waits = Arrays.copyOf(waits, before + layers);
     for (int i = 0; i < layers; i++) {

@@ -44,6 +44,7 @@ class BenchCacheIT {
     assertThat(bench.out())
         .contains("40 requests, 160 blocks, 20 different; without a bound 87.50% hit")
         .contains("POLICY  HITS AT 1%");
+    assertThat(bench.err()).isEmpty();
   }
 
   @Test

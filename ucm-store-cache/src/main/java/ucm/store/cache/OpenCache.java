@@ -8,6 +8,7 @@ import java.util.Objects;
 import java.util.SequencedSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -63,6 +64,9 @@ final class OpenCache {
   final Dispatcher dispatcher;
   final Deadlines deadlines;
 
+  /** The builder of a read that was made; the next one need not let its arrays grow anew. */
+  final AtomicReference<Transfer.@Nullable Builder> spareBuilder = new AtomicReference<>();
+
   private final LongSupplier clock;
   private final Prefetcher prefetcher;
   private final AtomicLong lastTask = new AtomicLong();
@@ -108,7 +112,8 @@ final class OpenCache {
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
     deadlines.start();
     dispatcher.start();
-    LOG.info("Cache of instance {}: {}", config.uniqueId(), memory);
+    String policy = config.policy().word();
+    LOG.info("Cache of instance {}: {}; cache_policy {}", config.uniqueId(), memory, policy);
   }
 
   BitSet lookup(BlockIds ids) {

@@ -37,7 +37,8 @@ public final class HugeMemory {
   @SuppressWarnings("restricted") // The address and the size are those of the mapping.
   public static MemorySegment map(long byteSize, Arena arena) {
     long reserved = Math.ceilDiv(byteSize, PAGE_BYTES) * PAGE_BYTES;
-    long address = Libc.mapHugePages(reserved);
+    // Less than a huge page would take one for itself.
+    long address = byteSize < PAGE_BYTES ? -1 : Libc.mapHugePages(reserved);
     if (address != -1) {
       return MemorySegment.ofAddress(address)
           .reinterpret(byteSize, arena, mapped -> Libc.munmap(mapped.address(), reserved));
@@ -49,8 +50,11 @@ public final class HugeMemory {
       throw new FileException("mmap", byteSize + " bytes", Native.getLastError());
     }
     address = Math.ceilDiv(start, PAGE_BYTES) * PAGE_BYTES;
-    // Refused by kernels built without them; then the pages are small ones.
-    int _ = Libc.adviseHugePages(address, reserved);
+    long whole = byteSize / PAGE_BYTES * PAGE_BYTES;
+    if (whole > 0) {
+      // Refused by kernels built without them; then the pages are small ones.
+      int _ = Libc.adviseHugePages(address, whole);
+    }
     return MemorySegment.ofAddress(address)
         .reinterpret(byteSize, arena, _ -> Libc.munmap(start, mapped));
   }
@@ -60,6 +64,9 @@ public final class HugeMemory {
    * /proc/self/smaps}; 0 where that cannot be read.
    */
   public static long hugeBytes(MemorySegment segment) {
+    if (segment.byteSize() < PAGE_BYTES) {
+      return 0;
+    }
     long from = segment.address();
     long to = from + segment.byteSize();
     long huge = 0;
