@@ -74,9 +74,7 @@ final class BenchPoliciesCommand implements Runnable {
     LogSetup.onlyWarnings();
     StoreCatalog catalog = plugins.catalog();
     List<PolicyTrial> trials =
-        files.isEmpty()
-            ? SyntheticPrompts.all()
-            : files.stream().map(BenchPoliciesCommand::read).toList();
+        files.isEmpty() ? SyntheticPrompts.all() : files.stream().map(this::read).toList();
     List<Row> rows = new ArrayList<>();
     int total = trials.size() * policies.size() * percents.size();
     int done = 0;
@@ -100,9 +98,13 @@ final class BenchPoliciesCommand implements Runnable {
     }
   }
 
-  private static PolicyTrial read(String file) {
+  private PolicyTrial read(String file) {
     List<TraceRequest> requests = new ArrayList<>();
-    new TraceReader(TraceReaderOptions.DEFAULT).read(List.of(file), requests::add);
+    TraceReader reader = new TraceReader(TraceReaderOptions.DEFAULT);
+    long bad = reader.read(List.of(file), requests::add).badLines();
+    if (bad > 0) {
+      spec.commandLine().getErr().println("ucm: " + file + ": skipped " + bad + " bad line(s)");
+    }
     return new PolicyTrial(file, requests);
   }
 

@@ -45,6 +45,11 @@ class BenchCacheIT {
         .contains("40 requests, 160 blocks, 20 different; without a bound 87.50% hit")
         .contains("POLICY  HITS AT 1%");
     assertThat(bench.err()).isEmpty();
+    Files.writeString(
+        folder.resolve("bad.jsonl"), Files.readString(trace()) + "{\"hash_ids\": 7\n");
+    bench = UcmProcess.run("bench", "policies", folder.resolve("bad.jsonl"), "--policies", "lru");
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    assertThat(bench.err()).contains("skipped 1 bad line(s)");
   }
 
   @Test
