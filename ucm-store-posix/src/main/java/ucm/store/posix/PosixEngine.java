@@ -1,6 +1,7 @@
 package ucm.store.posix;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
@@ -59,10 +60,11 @@ final class PosixEngine {
   private final @Nullable SpaceKeeper keeper;
   // What is added to the clock to get the time since 1970.
   private final long wallOffsetNanos;
-  private final Thread sweeper;
+  private final BackendErrands sweeps;
   private final BlockIndex index;
-  private final IndexScan scan;
-  private final Thread scanner;
+  private final IndexScan[] scans;
+  private final BackendErrands scanning;
+  private final AtomicInteger scansLeft;
   private final Watch watch;
   // The workers count groups of shards; the configured bound is one of shards.
   private final AtomicInteger openShards = new AtomicInteger();
@@ -106,8 +108,11 @@ final class PosixEngine {
             new BlockReader(files, config.verify(), quarantine, metrics, scratches), health);
     DiskLookup disk = new DiskLookup(files, index, health, metrics, clock, config);
     lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
-    scan = new IndexScan(files, index, metrics);
-    scanner = Thread.ofPlatform().daemon().name("ucm-posix-scan-0").unstarted(scan);
+    int backends = config.backends().size();
+    scans = new IndexScan[backends];
+    Arrays.setAll(scans, i -> new IndexScan(files, index, metrics, health, i));
+    scansLeft = new AtomicInteger(backends);
+    scanning = new BackendErrands("scan", "the scan for blocks", backends, health, this::scan);
     workers =
         new ShardWorkers(
             "posix-io",
@@ -123,7 +128,9 @@ final class PosixEngine {
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     uses = keepsSpace ? new LastUses() : null;
     keeper = uses == null ? null : keeper(files, space, uses, context.metrics());
-    sweeper = Thread.ofPlatform().daemon().name("ucm-posix-sweep-0").unstarted(deadWriters);
+    sweeps =
+        new BackendErrands(
+            "sweep", "the sweep for dead writers", backends, health, deadWriters::sweep);
     context.metrics().gauge("posix_open_shards", "Shards accepted and not ended", openShards::get);
     context
         .metrics()
@@ -145,13 +152,17 @@ final class PosixEngine {
 
   private SpaceKeeper keeper(
       BlockFiles files, SpaceLimit space, LastUses recorded, StoreMetrics registry) {
-    FolderWalk walk = new FolderWalk(config.gc().concurrency());
+    int backends = config.backends().size();
+    FolderWalk walk = new FolderWalk(Math.max(1, config.gc().concurrency() / backends));
+    BackendLanes lanes =
+        new BackendLanes(backends, health, clock, Math.min(health.patienceNanos(), timeoutNanos));
     Collector collector =
         new Collector(
             files,
             space,
             config.gc(),
             walk,
+            lanes,
             recorded,
             board::loading,
             Collector.Metrics.of(registry));
@@ -165,7 +176,8 @@ final class PosixEngine {
         this::wallNanos,
         recorded,
         walk,
-        new SpaceScan(space.tree, space.used, walk, claims),
+        lanes,
+        new SpaceScan(files.seam, space.tree, space.used, walk, lanes, claims),
         collector,
         deadWriters);
   }
@@ -195,16 +207,36 @@ final class PosixEngine {
   /** Starts what runs in the background. */
   void start() {
     if (index.isOn()) {
-      scanner.start();
+      scanning.start();
     }
     if (!config.isScheduler()) {
-      sweeper.start();
+      sweeps.start();
     }
     SpaceKeeper known = keeper;
     if (known != null) {
       known.start();
     }
+    health.whenUp(this::backendIsUp);
     health.start();
+  }
+
+  private boolean scan(int backend) {
+    boolean whole = scans[backend].run();
+    if (whole && scansLeft.decrementAndGet() == 0) {
+      index.scanned();
+      LOG.info("Posix knows {} blocks in {}", index.size(), config.backends());
+    }
+    return whole;
+  }
+
+  /** Makes up for what could not be done while a backend was down. */
+  private void backendIsUp(int backend) {
+    sweeps.recovered(backend);
+    scanning.recovered(backend);
+    SpaceKeeper known = keeper;
+    if (known != null) {
+      known.wake();
+    }
   }
 
   /** Ends what waits for a backend that is down, and keeps workers for the others. */
@@ -343,7 +375,7 @@ final class PosixEngine {
 
   /** Waits until what dead writers left behind is removed. */
   void awaitSweep() throws InterruptedException {
-    sweeper.join();
+    sweeps.await();
   }
 
   /** What looks after the space, when there is a capacity; for tests. */
@@ -353,7 +385,7 @@ final class PosixEngine {
 
   /** Waits until the files that were there at the start are in the index. */
   void awaitScan() throws InterruptedException {
-    scanner.join();
+    scanning.await();
   }
 
   /** The health of the backends, for tests. */
@@ -364,7 +396,11 @@ final class PosixEngine {
   /** Ends everything, within the deadline of a task. */
   void close() {
     deadWriters.stop();
-    scan.stop();
+    sweeps.stop();
+    for (IndexScan scan : scans) {
+      scan.stop();
+    }
+    scanning.stop();
     lookup.close();
     boolean drained = workers.close(Duration.ofNanos(timeoutNanos));
     watch.close();
@@ -386,8 +422,8 @@ final class PosixEngine {
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
-    join(sweeper, "the sweep for dead writers");
-    join(scanner, "the scan for blocks");
+    sweeps.join(timeoutNanos);
+    scanning.join(timeoutNanos);
     health.close();
     if (!drained) {
       LOG.warn(
@@ -404,17 +440,6 @@ final class PosixEngine {
       } else {
         LOG.warn("Posix leaves its temporary files to the next start: {}", refusal.getMessage());
       }
-    }
-  }
-
-  private void join(Thread thread, String what) {
-    try {
-      // Not every store starts every thread.
-      if (thread.getState() != Thread.State.NEW && !thread.join(Duration.ofNanos(timeoutNanos))) {
-        LOG.warn("Posix: {} still waits for the file system", what);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 }
