@@ -86,7 +86,8 @@ public interface StoreDirectories {
   /**
    * What was removed, or would have been.
    *
-   * @param usedBytesBefore what was used at the start, leftovers of dead writers not counted
+   * @param usedBytesBefore what was used once the leftovers of dead writers were gone; they are still
+   *     counted in a dry run
    * @param targetBytes how much may stay
    * @param removedBlocks blocks removed
    * @param removedBytes what they took
