@@ -67,17 +67,23 @@ final class DeadWriters implements Runnable {
    * @throws FileException when it cannot be read
    */
   boolean sweep(int backend) {
+    return sweep(backend, () -> {});
+  }
+
+  /** The same for somebody who wants to know that it goes on: before each claim and file. */
+  boolean sweep(int backend, Runnable step) {
     boolean all = true;
     NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
     for (String token : files.list(claims)) {
       if (!stopped && !own[backend].owns(token)) {
-        all &= bury(backend, token);
+        step.run();
+        all &= bury(backend, token, step);
       }
     }
     return all;
   }
 
-  private boolean bury(int backend, String token) {
+  private boolean bury(int backend, String token, Runnable step) {
     NativePath claim = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, token);
     int fd = files.openWrite(claim);
     if (fd < 0) {
@@ -89,7 +95,7 @@ final class DeadWriters implements Runnable {
       }
       int removed = 0;
       for (String folder : journal(fd, claim)) {
-        removed += removeOrphans(backend, folder, token);
+        removed += removeOrphans(backend, folder, token, step);
       }
       if (!stopped) {
         files.remove(claim);
@@ -119,13 +125,14 @@ final class DeadWriters implements Runnable {
     }
   }
 
-  private int removeOrphans(int backend, String folder, String token) {
+  private int removeOrphans(int backend, String folder, String token, Runnable step) {
     String mark = "." + token + "-";
     int removed = 0;
     for (String name : files.list(paths.inBackend(new NativePath(), backend, folder))) {
       if (stopped) {
         break;
       }
+      step.run();
       if (name.contains(mark) && name.endsWith(BlockPaths.TEMP_SUFFIX)) {
         removed += files.remove(paths.inBackend(new NativePath(), backend, folder, name)) ? 1 : 0;
       }

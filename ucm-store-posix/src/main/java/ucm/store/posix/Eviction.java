@@ -156,6 +156,7 @@ final class Eviction {
   }
 
   private void show(Folder folder, ColdBlocks cold) {
+    lanes.step(folder.backend());
     FolderTree.visit(
         files,
         folder,

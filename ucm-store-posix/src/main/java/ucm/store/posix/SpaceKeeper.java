@@ -130,7 +130,7 @@ final class SpaceKeeper implements AutoCloseable {
       }
       BitSet held = lease.tryHold(lanes);
       holdsLease = !held.isEmpty();
-      lanes.forEach(held, deadWriters::sweep);
+      lanes.forEach(held, backend -> deadWriters.sweep(backend, () -> lanes.step(backend)));
       if (collects && holdsLease) {
         collector.run(held);
       }

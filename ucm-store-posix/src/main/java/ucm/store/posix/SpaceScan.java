@@ -72,6 +72,7 @@ final class SpaceScan {
   }
 
   private void scan(Folder folder) {
+    lanes.step(folder.backend());
     long changed = FolderTree.changedMillis(files, folder);
     Long before = settled.get(folder.slot());
     if (before != null && before == changed) {
