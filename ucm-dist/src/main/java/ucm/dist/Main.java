@@ -41,6 +41,7 @@ import ucm.pipeline.UnknownStageException;
     subcommands = {
       DemoCommand.class,
       StoresCommand.class,
+      StoreCommand.class,
       ConfigCommand.class,
       TraceCommand.class,
       BenchCommand.class

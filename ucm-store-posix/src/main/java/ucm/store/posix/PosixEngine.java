@@ -27,25 +27,21 @@ final class PosixEngine {
 
   private final PosixConfig config;
   private final PosixParts parts;
-  private final Thread sweeper;
-  private final Thread scanner;
 
   PosixEngine(PosixConfig config, FileSeam seam, StoreContext context) {
     this.config = config;
     parts = new PosixParts(config, seam, context);
     lookup = parts.lookup;
     uses = parts.uses;
-    scanner = Thread.ofPlatform().daemon().name("ucm-posix-scan-0").unstarted(parts.scan);
-    sweeper = Thread.ofPlatform().daemon().name("ucm-posix-sweep-0").unstarted(parts.deadWriters);
   }
 
   /** Starts what runs in the background. */
   void start() {
     if (parts.index.isOn()) {
-      scanner.start();
+      parts.scanning.start();
     }
     if (!config.isScheduler()) {
-      sweeper.start();
+      parts.sweeps.start();
     }
     SpaceKeeper keeper = parts.keeper;
     if (keeper != null) {
@@ -71,7 +67,7 @@ final class PosixEngine {
 
   /** Waits until what dead writers left behind is removed. */
   void awaitSweep() throws InterruptedException {
-    sweeper.join();
+    parts.sweeps.await();
   }
 
   /** What looks after the space, when there is a capacity; for tests. */
@@ -81,7 +77,7 @@ final class PosixEngine {
 
   /** Waits until the files that were there at the start are in the index. */
   void awaitScan() throws InterruptedException {
-    scanner.join();
+    parts.scanning.await();
   }
 
   /** The health of the backends, for tests. */
@@ -92,7 +88,9 @@ final class PosixEngine {
   /** Ends everything, within the deadline of a task. */
   void close() {
     parts.deadWriters.stop();
-    parts.scan.stop();
+    parts.sweeps.stop();
+    parts.fill.stop();
+    parts.scanning.stop();
     lookup.close();
     boolean drained = parts.workers.close(Duration.ofNanos(parts.timeoutNanos()));
     parts.watch.close();
@@ -109,8 +107,8 @@ final class PosixEngine {
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
-    join(sweeper, "the sweep for dead writers");
-    join(scanner, "the scan for blocks");
+    parts.sweeps.join(parts.timeoutNanos());
+    parts.scanning.join(parts.timeoutNanos());
     parts.health.close();
     if (!drained) {
       LOG.warn(
@@ -131,18 +129,6 @@ final class PosixEngine {
       } else {
         LOG.warn("Posix leaves its temporary files to the next start: {}", refusal.getMessage());
       }
-    }
-  }
-
-  private void join(Thread thread, String what) {
-    try {
-      // Not every store starts every thread.
-      if (thread.getState() != Thread.State.NEW
-          && !thread.join(Duration.ofNanos(parts.timeoutNanos()))) {
-        LOG.warn("Posix: {} still waits for the file system", what);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 }

@@ -24,8 +24,10 @@ final class PosixParts {
   final ShardWorkers workers;
   final DumpFailures failures = new DumpFailures();
   final BlockIndex index;
-  final IndexScan scan;
+  final IndexFill fill;
+  final BackendErrands scanning;
   final DeadWriters deadWriters;
+  final BackendErrands sweeps;
   final BlockUses uses;
   final @Nullable SpaceKeeper keeper;
   final UnfinishedWork unfinished;
@@ -65,16 +67,21 @@ final class PosixParts {
     BlockReader reader = new BlockReader(files, config.verify(), quarantine, metrics, scratches);
     DiskLookup disk = new DiskLookup(files, index, health, metrics, clock, config);
     lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
-    scan = new IndexScan(files, index, metrics);
+    int backends = config.backends().size();
+    fill = new IndexFill(files, index, metrics, health);
+    scanning = new BackendErrands("scan", "the scan for blocks", backends, health, fill::run);
     workers = workers();
     unfinished =
         new UnfinishedWork(
             board, partials, partialWriter, failures, scratches, clock, config.timeoutMs());
     watch = new Watch(unfinished::endDue);
     deadWriters = new DeadWriters(seam, paths, claims, metrics);
+    sweeps =
+        new BackendErrands(
+            "sweep", "the sweep for dead writers", backends, health, deadWriters::sweep);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     uses = new BlockUses(keepsSpace ? new LastUses() : null, clock);
-    keeper = uses.recorded == null ? null : keeper(files, space, uses.recorded, context.metrics());
+    keeper = uses.recorded == null ? null : keeper(files, space, uses.recorded, context);
     intake =
         new TaskIntake(
             config,
@@ -88,6 +95,7 @@ final class PosixParts {
             new GuardedMover(writer, health),
             new GuardedMover(reader, health));
     registerGauges(context.metrics(), partials);
+    health.whenUp(this::backendIsUp);
   }
 
   private void prepareBackends(FileSeam seam) {
@@ -112,14 +120,19 @@ final class PosixParts {
   }
 
   private SpaceKeeper keeper(
-      BlockFiles files, SpaceLimit space, LastUses recorded, StoreMetrics registry) {
-    FolderWalk walk = new FolderWalk(config.gc().concurrency());
+      BlockFiles files, SpaceLimit space, LastUses recorded, StoreContext context) {
+    StoreMetrics registry = context.metrics();
+    int backends = config.backends().size();
+    FolderWalk walk = new FolderWalk(Math.max(1, config.gc().concurrency() / backends));
+    long patience = Math.min(health.patienceNanos(), timeoutNanos());
+    BackendLanes lanes = new BackendLanes(backends, health, context.nanoClock(), patience);
     Collector collector =
         new Collector(
             files,
             space,
             config.gc(),
             walk,
+            lanes,
             recorded,
             board::loading,
             Collector.Metrics.of(registry));
@@ -133,7 +146,8 @@ final class PosixParts {
         uses::wallNanos,
         recorded,
         walk,
-        new SpaceScan(space.tree, space.used, walk, claims),
+        lanes,
+        new SpaceScan(files.seam, space.tree, space.used, walk, lanes, claims),
         collector,
         deadWriters);
   }
@@ -158,6 +172,16 @@ final class PosixParts {
     board.refuse(health);
     int most = workers.maxThreads() * config.backends().size();
     workers.standIn(Math.min(health.heldWorkers(), most));
+  }
+
+  /** Makes up for what could not be done while a backend was down. */
+  private void backendIsUp(int backend) {
+    sweeps.recovered(backend);
+    scanning.recovered(backend);
+    SpaceKeeper known = keeper;
+    if (known != null) {
+      known.wake();
+    }
   }
 
   /** How long a task may take, and a close. */
