@@ -8,8 +8,10 @@
  */
 @org.jspecify.annotations.NullMarked
 module ucm.lite {
+  requires com.carrotsearch.hppc;
   requires static org.jspecify;
   requires tools.jackson.core;
+  requires tools.jackson.databind;
 
   exports ucm.lite;
 }

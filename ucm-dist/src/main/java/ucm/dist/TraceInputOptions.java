@@ -51,11 +51,6 @@ final class TraceInputOptions {
     return report;
   }
 
-  /** Whether the same inputs can be read once more. */
-  boolean repeatable() {
-    return !inputs.contains("-");
-  }
-
   private TraceReader reader() {
     try {
       return new TraceReader(
