@@ -43,6 +43,7 @@ import ucm.pipeline.UnknownStageException;
       StoresCommand.class,
       ConfigCommand.class,
       TraceCommand.class,
+      CalcCommand.class,
       BenchCommand.class
     })
 public final class Main implements Runnable {

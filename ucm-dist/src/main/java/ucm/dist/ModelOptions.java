@@ -70,6 +70,11 @@ final class ModelOptions {
                     "name a model with --model (" + KvShape.names() + ") or --model-config FILE"));
   }
 
+  /** The data type asked for; empty for the model's own. */
+  String kvType() {
+    return kvType;
+  }
+
   int tensorParallel() {
     return tensorParallel;
   }

@@ -9,13 +9,13 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "trace",
     description = "Analyses and replays traces of requests.",
-    subcommands = {AnalyzeCommand.class, ReplayCommand.class})
+    subcommands = {AnalyzeCommand.class, TiersCommand.class, ReplayCommand.class})
 final class TraceCommand implements Runnable {
 
   @Spec private CommandSpec spec;
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "name a command: analyze or replay");
+    throw new ParameterException(spec.commandLine(), "name a command: analyze, tiers or replay");
   }
 }

@@ -47,8 +47,9 @@ final class DistanceHistogram {
     return ((mantissa + 1) << shift) - 1;
   }
 
-  private static int bucket(long distance) {
-    int shift = Math.max(0, 63 - Long.numberOfLeadingZeros(distance) - MANTISSA_BITS);
+  /** The bucket of a distance, 0 or more. */
+  static int bucket(long distance) {
+    int shift = Math.max(0, 63 - MANTISSA_BITS - Long.numberOfLeadingZeros(distance));
     return (shift << MANTISSA_BITS) + (int) (distance >>> shift);
   }
 }

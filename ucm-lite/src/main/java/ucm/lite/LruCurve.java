@@ -164,6 +164,28 @@ public final class LruCurve {
     return capacities[step];
   }
 
+  /**
+   * Returns the knee of the curve: the capacity from which on more of it brings less than its share.
+   * It is where the curve is farthest above the straight line from nothing to its end (Satopää et
+   * al.: Finding a "Kneedle" in a Haystack, 2011).
+   *
+   * @return blocks; 0 when nothing hits at any capacity
+   */
+  public long kneeCapacity() {
+    long knee = 0;
+    double most = 0;
+    int last = capacities.length - 1;
+    for (int step = 0; step <= last; step++) {
+      double above =
+          (double) tokens[step] / tokens[last] - (double) capacities[step] / capacities[last];
+      if (above > most) {
+        most = above;
+        knee = capacities[step];
+      }
+    }
+    return knee;
+  }
+
   /** Returns the last step at or below the capacity, or -1. */
   private int stepFor(long capacityBlocks) {
     if (capacityBlocks < 0) {

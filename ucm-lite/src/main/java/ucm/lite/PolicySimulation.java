@@ -18,8 +18,6 @@ import org.jspecify.annotations.Nullable;
  * CachePolicy#OPTIMAL} is among the policies. Immutable.
  */
 public final class PolicySimulation {
-  private static final int REQUESTS_BETWEEN_CHECKS = 1024;
-
   private final RecordedTrace trace;
   private final TouchOrder order;
   private final int threads;
@@ -81,22 +79,11 @@ public final class PolicySimulation {
       throws InterruptedException {
     if (nextUses != null && policy == CachePolicy.OPTIMAL) {
       OptimalBound bound = new OptimalBound(nextUses, capacity, trace.uniqueBlocks());
-      feed(bound);
+      trace.feed(bound);
       return bound.hits();
     }
     PolicyRun run = new PolicyRun(policy.cache(capacity, trace.uniqueBlocks()), order);
-    feed(run);
+    trace.feed(run);
     return run.hits(capacity);
-  }
-
-  private void feed(PrefixModel model) throws InterruptedException {
-    NumberedRequest cursor = new NumberedRequest();
-    for (int request = 0; request < trace.requests(); request++) {
-      if (request % REQUESTS_BETWEEN_CHECKS == 0 && Thread.interrupted()) {
-        throw new InterruptedException();
-      }
-      trace.read(request, cursor);
-      model.accept(cursor);
-    }
   }
 }

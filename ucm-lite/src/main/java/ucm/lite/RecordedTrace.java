@@ -14,6 +14,8 @@ public final class RecordedTrace implements AutoCloseable {
   /** References kept on the heap: 256 MiB. */
   static final long HEAP_REFERENCES = 1L << 26;
 
+  private static final int REQUESTS_BETWEEN_CHECKS = 1024;
+
   private final IntTape references;
   private final BlockIndex index;
   private long[] starts = new long[1025];
@@ -109,6 +111,18 @@ public final class RecordedTrace implements AutoCloseable {
     cursor.inputTokens = inputTokens[request];
     cursor.outputTokens = outputTokens[request];
     cursor.blockTokens = blockTokens;
+  }
+
+  /** Shows every request to a model, in order. */
+  void feed(PrefixModel model) throws InterruptedException {
+    NumberedRequest cursor = new NumberedRequest();
+    for (int request = 0; request < requests; request++) {
+      if (request % REQUESTS_BETWEEN_CHECKS == 0 && Thread.interrupted()) {
+        throw new InterruptedException();
+      }
+      read(request, cursor);
+      model.accept(cursor);
+    }
   }
 
   /** The number of blocks of a request. */
