@@ -6,8 +6,8 @@ import java.util.Arrays;
  * Finds out which requests belong to one conversation, from the blocks alone: a request continues
  * the session whose latest prompt ends where the known part of its own prompt ends. The last block
  * of a prompt may be partial and then has another id once it is full, so the end is the last block
- * or the one before. A prompt that branches off in the middle of another one shares its beginning (a
- * system prompt, a document) and starts a session.
+ * or the one before. A prompt that branches off in the middle of another one, or where a session has
+ * gone on already, shares its beginning (a system prompt, a document) and starts a session.
  *
  * <p>8 bytes a distinct block.
  */
@@ -36,7 +36,12 @@ final class SessionTracker {
   /** Returns the session of the next request, numbered from 0. */
   int sessionOf(NumberedRequest request) {
     int[] blocks = request.blocks;
-    int session = request.known > 0 ? endOf[blocks[request.known - 1]] : NONE;
+    int session = NONE;
+    if (request.known > 0) {
+      session = endOf[blocks[request.known - 1]];
+      // The session goes on from here; who else begins like this is another one.
+      endOf[blocks[request.known - 1]] = NONE;
+    }
     if (session == NONE) {
       session = sessions++;
     }
