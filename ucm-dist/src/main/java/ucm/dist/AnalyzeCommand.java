@@ -19,6 +19,7 @@ import ucm.lite.Sampling;
 import ucm.lite.TouchOrder;
 import ucm.lite.TraceAnalysis;
 import ucm.lite.TraceAnalyzer;
+import ucm.lite.TraceException;
 import ucm.lite.TraceReadReport;
 
 /** {@code ucm trace analyze}: the hit rate of caches of every size on a trace. */
@@ -183,7 +184,7 @@ final class AnalyzeCommand implements Runnable {
       return new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new UsageException("the simulation was interrupted");
+      throw new TraceException("the simulation was interrupted", e);
     }
   }
 }

@@ -14,6 +14,7 @@ import ucm.lite.Quantiles;
 import ucm.lite.RecordedTrace;
 import ucm.lite.TraceAnalysis;
 import ucm.lite.TraceAnalyzer;
+import ucm.lite.TraceException;
 import ucm.lite.TraceInsights;
 import ucm.lite.TraceReadReport;
 
@@ -56,7 +57,7 @@ final class StatCommand implements Runnable {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new UsageException("the work was interrupted");
+      throw new TraceException("the work was interrupted", e);
     }
   }
 

@@ -19,6 +19,7 @@ import ucm.lite.TierSimulation;
 import ucm.lite.TouchOrder;
 import ucm.lite.TraceAnalysis;
 import ucm.lite.TraceAnalyzer;
+import ucm.lite.TraceException;
 
 /** {@code ucm trace tiers}: what HBM, DRAM and storage of a cluster would hit, and what it saves. */
 @Command(
@@ -66,7 +67,7 @@ final class TiersCommand implements Runnable {
       report(model, plan, analysis, trace);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new UsageException("the simulation was interrupted");
+      throw new TraceException("the simulation was interrupted", e);
     }
   }
 

@@ -3,7 +3,6 @@ package ucm.lite;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /** Collects {@link TraceInsights} in one walk over the trace. */
 final class InsightsCollector implements PrefixModel {
@@ -114,13 +113,31 @@ final class InsightsCollector implements PrefixModel {
         goesOn[parent] = true;
       }
     }
-    return IntStream.range(0, blocks)
-        .filter(block -> uses[block] > 1 && !goesOn[block])
-        .boxed()
-        .sorted((a, b) -> Long.compare(saved(b), saved(a)))
-        .limit(HOT_PREFIXES)
-        .map(block -> new HotPrefix(id(block), depth[block], uses[block]))
+    int[] best = new int[HOT_PREFIXES];
+    int found = 0;
+    for (int block = 0; block < blocks; block++) {
+      if (uses[block] > 1 && !goesOn[block]) {
+        found = insert(best, found, block);
+      }
+    }
+    return Arrays.stream(best, 0, found)
+        .mapToObj(block -> new HotPrefix(id(block), depth[block], uses[block]))
         .toList();
+  }
+
+  /** Puts a block among the best, most saved first, if it belongs there; returns how many are. */
+  private int insert(int[] best, int found, int block) {
+    int at = found;
+    while (at > 0 && saved(best[at - 1]) < saved(block)) {
+      at--;
+    }
+    if (at == best.length) {
+      return found;
+    }
+    int now = Math.min(found + 1, best.length);
+    System.arraycopy(best, at, best, at + 1, now - 1 - at);
+    best[at] = block;
+    return now;
   }
 
   /** Block references that the prefix up to a block saves. */
