@@ -44,6 +44,7 @@ import ucm.pipeline.UnknownStageException;
       StoreCommand.class,
       ConfigCommand.class,
       TraceCommand.class,
+      CalcCommand.class,
       BenchCommand.class
     })
 public final class Main implements Runnable {
