@@ -308,7 +308,7 @@ final class PosixEngine {
     if (partials.size() == 0) {
       return jobs;
     }
-    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos, scratches.get()));
+    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos));
   }
 
   /** See {@link ucm.api.Store#flush}. */
@@ -341,6 +341,11 @@ final class PosixEngine {
     }
   }
 
+  /** The deadline of a task. */
+  long timeoutNanos() {
+    return timeoutNanos;
+  }
+
   /** Waits until what dead writers left behind is removed. */
   void awaitSweep() throws InterruptedException {
     sweeper.join();
@@ -361,18 +366,25 @@ final class PosixEngine {
     return health;
   }
 
-  /** Ends everything, within the deadline of a task. */
+  /**
+   * Ends everything: what is accepted within the deadline of a task, and what the file system holds
+   * when it lets go, however long that takes. See {@link BoundedClose}.
+   */
   void close() {
     deadWriters.stop();
     scan.stop();
     lookup.close();
     boolean drained = workers.close(Duration.ofNanos(timeoutNanos));
-    watch.close();
     board.expireAll();
-    int unfinished = partials.size();
-    if (unfinished > 0) {
-      partialWriter.giveUpAll(scratches.get());
+    if (!drained) {
+      LOG.warn(
+          "Posix closes while the file system still holds {} shards; it ends when they do",
+          openShards.get());
+      workers.close();
     }
+    watch.close();
+    int unfinished = partials.size();
+    partialWriter.giveUpAll();
     SpaceKeeper known = keeper;
     if (known != null) {
       known.close();
@@ -386,32 +398,20 @@ final class PosixEngine {
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
-    join(sweeper, "the sweep for dead writers");
-    join(scanner, "the scan for blocks");
+    join(sweeper);
+    join(scanner);
     health.close();
-    if (!drained) {
-      LOG.warn(
-          "Posix closes while the file system still holds {} shards; their temporary files are"
-              + " removed by the next start",
-          openShards.get());
-      return;
-    }
     io.close();
-    for (int i = 0; i < claims.length; i++) {
-      StoreException refusal = health.refusal(i);
-      if (refusal == null) {
-        claims[i].release();
-      } else {
-        LOG.warn("Posix leaves its temporary files to the next start: {}", refusal.getMessage());
-      }
+    for (WriterClaim claim : claims) {
+      claim.release();
     }
   }
 
-  private void join(Thread thread, String what) {
+  private static void join(Thread thread) {
     try {
       // Not every store starts every thread.
-      if (thread.getState() != Thread.State.NEW && !thread.join(Duration.ofNanos(timeoutNanos))) {
-        LOG.warn("Posix: {} still waits for the file system", what);
+      if (thread.getState() != Thread.State.NEW) {
+        thread.join();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

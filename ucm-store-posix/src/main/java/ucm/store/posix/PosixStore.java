@@ -169,7 +169,7 @@ public final class PosixStore implements Store {
       PosixEngine open = engine;
       if (first && open != null) {
         engine = null;
-        open.close();
+        BoundedClose.run(open::close, open.timeoutNanos());
       }
     } finally {
       closing.unlock();

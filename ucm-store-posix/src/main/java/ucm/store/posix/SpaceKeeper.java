@@ -7,7 +7,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributeView;
 import java.nio.file.attribute.FileTime;
-import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
@@ -162,7 +161,7 @@ final class SpaceKeeper implements AutoCloseable {
     return holdsLease;
   }
 
-  /** Ends the thread, then gives the lease back. */
+  /** Ends the thread, for as long as that takes, then gives the lease back. */
   @Override
   public void close() {
     walk.stop();
@@ -171,10 +170,7 @@ final class SpaceKeeper implements AutoCloseable {
       notifyAll();
     }
     try {
-      if (!thread.join(Duration.ofNanos(closeNanos))) {
-        LOG.warn("Posix: the collector still waits for the file system, and keeps its lease");
-        return;
-      }
+      thread.join();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return;

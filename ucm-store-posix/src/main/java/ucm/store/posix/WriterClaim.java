@@ -47,6 +47,7 @@ final class WriterClaim {
   private int fd = FileSeam.ABSENT;
   private long journalSize;
   private volatile byte @Nullable [] token;
+  private volatile boolean isStillNeeded;
 
   WriterClaim(FileSeam files, BlockPaths paths, int backend) {
     this.files = files;
@@ -82,7 +83,15 @@ final class WriterClaim {
     return current != null && name.equals(text(current));
   }
 
-  /** Gives the claim up, once no temporary file is left. */
+  /** A temporary file stays: then the claim stays as well, and leads the next start to it. */
+  void leaveBehind() {
+    isStillNeeded = true;
+  }
+
+  /**
+   * Gives the claim up, once nothing is written any more. Its file goes when no temporary file is left;
+   * else it stays, unlocked, as that of a dead writer.
+   */
   synchronized void release() {
     byte[] current = token;
     if (current == null) {
@@ -90,7 +99,9 @@ final class WriterClaim {
     }
     NativePath path = path(current);
     try {
-      files.remove(path);
+      if (!isStillNeeded) {
+        files.remove(path);
+      }
     } catch (FileException e) {
       LOG.warn("Posix cannot remove its claim; the next start will: {}", e.getMessage());
     }

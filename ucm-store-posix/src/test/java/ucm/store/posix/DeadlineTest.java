@@ -101,7 +101,7 @@ final class DeadlineTest {
       assertThat(first.cause()).hasMessageContaining("given up");
       assertThat(stores.metrics.count("posix_given_up_blocks")).isEqualTo(2);
       assertThat(stores.metrics.gauge("posix_partial_blocks")).isZero();
-      assertThat(stores.temps()).isEmpty();
+      Waiting.until("files are removed", () -> stores.temps().isEmpty());
       stores.dump(store, ids);
       assertThat(stores.load(store, ids).ok()).as("begun anew").isTrue();
     }
@@ -116,7 +116,7 @@ final class DeadlineTest {
       // Nobody but the watch ends this wait early.
       FlushResult flushed = store.flush(TestStores.PATIENCE);
       assertThat(flushed.failedBlocks()).isEqualTo(ids);
-      assertThat(stores.temps()).isEmpty();
+      Waiting.until("the file is removed", () -> stores.temps().isEmpty());
     }
   }
 
