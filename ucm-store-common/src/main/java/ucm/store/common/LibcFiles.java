@@ -130,6 +130,13 @@ public final class LibcFiles implements FileSeam {
   }
 
   @Override
+  public void setSize(int fd, NativePath path, long size) {
+    while (Libc.ftruncate(fd, size) < 0) {
+      retryOrThrow("ftruncate", path, Native.getLastError());
+    }
+  }
+
+  @Override
   public void syncData(int fd, NativePath path) {
     while (Libc.fdatasync(fd) < 0) {
       retryOrThrow("fdatasync", path, Native.getLastError());

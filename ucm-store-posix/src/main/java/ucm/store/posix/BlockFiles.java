@@ -149,6 +149,12 @@ final class BlockFiles {
       throw new FileException("open", path, Errno.ENOENT);
     }
     try {
+      if (durability == PosixConfig.Durability.NONE) {
+        // The kernel may write out the bytes in parts, also after the file has its name. After a
+        // loss
+        // of power it must not have the size of a file of the original's, which has no footer.
+        seam.setSize(fd, path, format.fileSize());
+      }
       setDirect(fd, path);
     } catch (FileException e) {
       closeQuietly(fd, path);

@@ -4,11 +4,13 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.IoVector;
@@ -73,7 +75,7 @@ final class DeadWriters implements Runnable {
         return;
       }
       int removed = 0;
-      for (String folder : journal(fd, claim)) {
+      for (String folder : folders(backend, token, fd, claim)) {
         removed += removeOrphans(backend, folder, token);
       }
       if (!stopped) {
@@ -86,6 +88,16 @@ final class DeadWriters implements Runnable {
     } finally {
       files.close(fd, claim);
     }
+  }
+
+  /** Where its temporary files may be: what its claim says, or all folders. */
+  private List<String> folders(int backend, String token, int fd, NativePath claim) {
+    if (WriterClaim.isOfThisBoot(token) || token.startsWith(BackendHealth.PROBE)) {
+      return journal(fd, claim);
+    }
+    List<String> all = new ArrayList<>(files.list(paths.inBackend(new NativePath(), backend)));
+    all.removeIf(name -> !FOLDER_NAME.matcher(name).matches());
+    return all;
   }
 
   private List<String> journal(int fd, NativePath claim) {
@@ -104,7 +116,7 @@ final class DeadWriters implements Runnable {
   private int removeOrphans(int backend, String folder, String token) {
     String mark = "." + token + "-";
     int removed = 0;
-    for (String name : files.list(paths.inBackend(new NativePath(), backend, folder))) {
+    for (String name : names(backend, folder)) {
       if (stopped) {
         break;
       }
@@ -113,5 +125,17 @@ final class DeadWriters implements Runnable {
       }
     }
     return removed;
+  }
+
+  private List<String> names(int backend, String folder) {
+    try {
+      return files.list(paths.inBackend(new NativePath(), backend, folder));
+    } catch (FileException e) {
+      if (e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      // A file that has the name of a folder is none of ours.
+      return List.of();
+    }
   }
 }
