@@ -221,7 +221,12 @@ public final class LibcFiles implements FileSeam {
 
   @Override
   public void forEachName(NativePath folder, Predicate<? super String> visitor) {
-    try (DirectoryStream<Path> entries = Files.newDirectoryStream(Path.of(folder.toString()))) {
+    Path path = Path.of(folder.toString());
+    if (Files.exists(path) && !Files.isDirectory(path)) {
+      // A pipe would hold whoever opens it, which is how the JDK finds out what it is.
+      throw new FileException("opendir", folder, Errno.ENOTDIR);
+    }
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
       for (Path entry : entries) {
         if (!visitor.test(entry.getFileName().toString())) {
           return;

@@ -150,9 +150,8 @@ final class BlockFiles {
     }
     try {
       if (durability == PosixConfig.Durability.NONE) {
-        // The kernel may write out the bytes in parts, also after the file has its name. After a
-        // loss
-        // of power it must not have the size of a file of the original's, which has no footer.
+        // The kernel writes the bytes out in parts, also after the file has its name. A loss of
+        // power must not leave it with the size of one of the original's, which has no footer.
         seam.setSize(fd, path, format.fileSize());
       }
       setDirect(fd, path);

@@ -12,8 +12,7 @@ import org.slf4j.LoggerFactory;
 final class BoundedClose {
 
   private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
-  // What is under way may take until its deadline; closing files and joining threads takes some
-  // more.
+  // What is under way may take until its deadline; closing files and joining threads comes then.
   private static final Duration MARGIN = Duration.ofSeconds(1);
 
   private BoundedClose() {}
@@ -25,7 +24,8 @@ final class BoundedClose {
    * @param timeoutNanos the deadline of a task
    */
   static void run(Runnable close, long timeoutNanos) {
-    Thread closer = Thread.ofPlatform().daemon().name("ucm-posix-close-0").start(close);
+    Thread closer =
+        Thread.ofPlatform().daemon().name("ucm-posix-close-0").start(() -> runOrLog(close));
     try {
       if (!closer.join(MARGIN.plusNanos(timeoutNanos))) {
         LOG.warn(
@@ -34,6 +34,14 @@ final class BoundedClose {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void runOrLog(Runnable close) {
+    try {
+      close.run();
+    } catch (RuntimeException e) {
+      LOG.error("Posix failed to close", e);
     }
   }
 }

@@ -24,6 +24,8 @@ import ucm.store.common.VectorIo;
 final class DeadWriters implements Runnable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeadWriters.class);
+  // Host, process and number. What has another name is not ours to remove.
+  private static final Pattern CLAIM = Pattern.compile("[A-Za-z0-9-]+-[0-9]+-[0-9a-f]{1,16}");
   private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
 
   private final FileSeam files;
@@ -58,7 +60,7 @@ final class DeadWriters implements Runnable {
   private void sweep(int backend) {
     NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
     for (String token : files.list(claims)) {
-      if (!stopped && !own[backend].owns(token)) {
+      if (!stopped && CLAIM.matcher(token).matches() && !own[backend].owns(token)) {
         bury(backend, token);
       }
     }

@@ -125,6 +125,10 @@ final class FolderTree {
    * @throws UncheckedIOException when the folder cannot be read
    */
   static void visit(Folder folder, FileVisitor visitor) {
+    if (!Files.isDirectory(folder.path())) {
+      // Something else has its name, or it has gone since; a pipe would hold whoever opens it.
+      return;
+    }
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder.path())) {
       for (Path entry : entries) {
         visitFile(entry, visitor);

@@ -140,7 +140,7 @@ final class PartialWriter {
       } else if (health.isDown(partial.idHigh, partial.idLow)) {
         // Its file could not be removed now; it waits until the backend works again.
         next = Math.min(next, timeoutNanos);
-      } else if (giveUp(partial, now, timeoutNanos)) {
+      } else if (!remover.isFull() && giveUp(partial, now, timeoutNanos)) {
         remover.add(partial);
       } else {
         next = Math.min(next, timeoutNanos);

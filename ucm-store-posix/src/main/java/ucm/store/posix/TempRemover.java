@@ -9,9 +9,11 @@ import org.jspecify.annotations.Nullable;
  * Removes the temporary files of blocks that were given up, on a thread of its own: those who find out
  * that a block is due look after deadlines or wait for a flush, and must not wait for a file system
  * that hangs. The thread is started when there is something to remove, and sleeps when there is
- * nothing. There is never more to remove than there were unfinished blocks. Thread-safe.
+ * nothing. Bounded: whoever finds it full gives the block up later. Thread-safe.
  */
 final class TempRemover implements AutoCloseable {
+
+  private static final int MOST_WAITING = PartialBlocks.MAX_BLOCKS;
 
   private final Consumer<PartialBlock> remove;
 
@@ -27,6 +29,11 @@ final class TempRemover implements AutoCloseable {
    */
   TempRemover(Consumer<PartialBlock> remove) {
     this.remove = remove;
+  }
+
+  /** Whether it takes up no more for now. */
+  synchronized boolean isFull() {
+    return waiting.size() >= MOST_WAITING;
   }
 
   /** Takes up a block whose file is to be removed; returns at once. */

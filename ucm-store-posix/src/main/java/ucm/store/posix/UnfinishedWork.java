@@ -46,7 +46,8 @@ final class UnfinishedWork {
     long now = clock.getAsLong();
     long jobs = board.expireDue(now);
     if (partials.size() == 0) {
-      return jobs;
+      // A dump that is late may still begin a block, and nobody else would come back to that.
+      return board.isEmpty() ? jobs : Math.min(jobs, timeoutNanos);
     }
     return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos));
   }

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -67,6 +68,51 @@ final class DeadlineTest {
       first.check();
       store.close();
       second.checkScribbled();
+    }
+  }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void flushIsNotHeldByAFileThatIsBeingOpened() throws Exception {
+    flushWhile(Call.CREATE);
+  }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void flushIsNotHeldByAFileThatIsBeingRemoved() throws Exception {
+    flushWhile(Call.REMOVE);
+  }
+
+  /** Flushes while the file of an unfinished block is being made, or, as it is given up, removed. */
+  private void flushWhile(Call hanging) throws Exception {
+    BlockIds ids = BlockBytes.ids(57, 2);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open(files, clock, ONE_THREAD);
+      stores.dumpShard(store, ids.slice(0, 1), 0).requireOk();
+      CountDownLatch inside = new CountDownLatch(1);
+      CountDownLatch released = new CountDownLatch(1);
+      files.before(call -> hangOnRead(call == hanging ? Call.OPEN_READ : call, inside, released));
+      TransferMemory memory = TransferMemory.ofShards(LAYOUT, Placement.PACKED, ids, 1, 0).fill();
+      Task dump = null;
+      if (hanging == Call.CREATE) {
+        dump = store.dump(memory.transfer());
+        inside.await();
+        assertThat(store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
+      } else {
+        clock.advance(TIMEOUT);
+        assertThat(store.flush(Duration.ZERO).failedBlocks()).isEqualTo(ids.slice(0, 1));
+        inside.await();
+        assertThat(store.flush(Duration.ZERO).ok()).isTrue();
+        assertThat(stores.temps()).hasSize(1);
+      }
+      released.countDown();
+      if (dump != null) {
+        TestStores.ended(dump).requireOk();
+      }
+      store.close();
+      assertThat(stores.temps()).isEmpty();
+      assertThat(stores.in(".writers")).isEmpty();
     }
   }
 

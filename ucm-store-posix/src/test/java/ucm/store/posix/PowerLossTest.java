@@ -129,13 +129,19 @@ final class PowerLossTest {
           boolean durable = store.durable(ids).cardinality() == AT_ONCE;
           assertThat(store.flush(Duration.ofSeconds(30)).ok() && durable).isTrue();
           disk.mark((round + 1L) * AT_ONCE);
-          if (random.nextInt(6) == 0) {
-            // Another program makes the kernel write out what it has, whatever the store asks for.
-            new ProcessBuilder("sync", "-f", mount.directory.toString()).start();
+          // Another program makes the kernel write out what it has, whatever the store asks for.
+          if (round % 16 == 8) {
+            sync(mount.directory).waitFor();
+          } else if (random.nextInt(6) == 0) {
+            sync(mount.directory);
           }
         }
       }
     }
+  }
+
+  private static Process sync(Path directory) throws IOException {
+    return new ProcessBuilder("sync", "-f", directory.toString()).start();
   }
 
   private static void dump(TestStores stores, PosixStore store, BlockIds ids, boolean whole)

@@ -9,6 +9,7 @@ import java.util.List;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
+import ucm.api.StoreClosedException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.testkit.TransferMemory;
@@ -100,7 +101,15 @@ final class SickWork {
   }
 
   private void ask(String name, Runnable question) {
-    callers.add(Thread.ofPlatform().daemon().name("test-" + name).start(question));
+    Runnable whileOpen =
+        () -> {
+          try {
+            question.run();
+          } catch (StoreClosedException e) {
+            // Some tests close the store before all have asked.
+          }
+        };
+    callers.add(Thread.ofPlatform().daemon().name("test-" + name).start(whileOpen));
   }
 
   /** Waits until all callers have their answer. */

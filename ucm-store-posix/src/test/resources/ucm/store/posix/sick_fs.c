@@ -252,6 +252,17 @@ static int fs_statfs(const char *path, struct statvfs *found) {
   return result_of(fstatvfs(root, found));
 }
 
+static int fs_truncate(const char *path, off_t size, struct fuse_file_info *file) {
+  AIL(WRITE);
+  if (file != NULL) {
+    return result_of(ftruncate((int)file->fh, size));
+  }
+  int fd = openat(root, in_root(path), O_WRONLY | O_NOFOLLOW);
+  int result = result_of(fd < 0 ? fd : ftruncate(fd, size));
+  close(fd);
+  return result;
+}
+
 static int fs_utimens(const char *path, const struct timespec times[2],
                       struct fuse_file_info *file) {
   AIL(LOOKUP);
@@ -266,6 +277,7 @@ static const struct fuse_operations OPERATIONS = {
     .create = fs_create,     .open = fs_open,       .read = fs_read,       .write = fs_write,
     .fsync = fs_fsync,       .fsyncdir = fs_fsyncdir, .flush = fs_flush,   .release = fs_release,
     .releasedir = fs_release, .statfs = fs_statfs,    .utimens = fs_utimens,
+    .truncate = fs_truncate,
 };
 
 static unsigned calls_of(char *names) {
