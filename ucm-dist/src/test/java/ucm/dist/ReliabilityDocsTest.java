@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
@@ -27,8 +28,8 @@ class ReliabilityDocsTest {
     int named = 0;
     for (MatchResult proof : NAMED.matcher(page).results().toList()) {
       named++;
-      Path source = sources.get(proof.group(1));
-      assertThat(source).as("the class of %s", proof.group()).isNotNull();
+      Path source =
+          Objects.requireNonNull(sources.get(proof.group(1)), "no class of " + proof.group());
       if (proof.group(2) != null) {
         assertThat(Files.readString(source))
             .as("the method of %s", proof.group())
