@@ -105,6 +105,9 @@ public interface FileSeam {
    */
   long writeAt(int fd, NativePath path, IoVector from, long offset);
 
+  /** Gives an open file a size; what it gains reads as zeros and takes no room. */
+  void setSize(int fd, NativePath path, long size);
+
   /** Waits until the bytes of a file, and its size, are on the medium. */
   void syncData(int fd, NativePath path);
 

@@ -253,6 +253,8 @@ final class Libc {
 
   static native int fcntl(int fd, int command, int argument);
 
+  static native int ftruncate(int fd, long size);
+
   static native int fdatasync(int fd);
 
   static native int fsync(int fd);

@@ -188,6 +188,13 @@ public final class LibcFiles implements FileSeam {
   }
 
   @Override
+  public void setSize(int fd, NativePath path, long size) {
+    while (Libc.ftruncate(fd, size) < 0) {
+      retryOrThrow("ftruncate", path, Native.getLastError());
+    }
+  }
+
+  @Override
   public void syncData(int fd, NativePath path) {
     while (Libc.fdatasync(fd) < 0) {
       retryOrThrow("fdatasync", path, Native.getLastError());
@@ -272,7 +279,12 @@ public final class LibcFiles implements FileSeam {
 
   @Override
   public void forEachName(NativePath folder, Predicate<? super String> visitor) {
-    try (DirectoryStream<Path> entries = Files.newDirectoryStream(Path.of(folder.toString()))) {
+    Path path = Path.of(folder.toString());
+    if (Files.exists(path) && !Files.isDirectory(path)) {
+      // A pipe would hold whoever opens it, which is how the JDK finds out what it is.
+      throw new FileException("opendir", folder, Errno.ENOTDIR);
+    }
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
       for (Path entry : entries) {
         if (!visitor.test(entry.getFileName().toString())) {
           return;

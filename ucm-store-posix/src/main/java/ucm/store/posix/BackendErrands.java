@@ -1,10 +1,8 @@
 package ucm.store.posix;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -149,15 +147,13 @@ final class BackendErrands {
     notifyAll();
   }
 
-  /** Waits for the threads, after {@link #stop}. */
-  void join(long timeoutNanos) {
-    long deadline = System.nanoTime() + timeoutNanos;
+  /** Waits for the threads, after {@link #stop}, for as long as that takes. */
+  void join() {
     try {
       for (Thread thread : threads) {
-        long left = Math.max(TimeUnit.MILLISECONDS.toNanos(1), deadline - System.nanoTime());
         // Not every store starts its threads.
-        if (thread.getState() != Thread.State.NEW && !thread.join(Duration.ofNanos(left))) {
-          LOG.warn("Posix: {} still waits for the file system", what);
+        if (thread.getState() != Thread.State.NEW) {
+          thread.join();
         }
       }
     } catch (InterruptedException e) {

@@ -34,6 +34,9 @@ import ucm.store.common.NativePath;
  */
 final class BackendHealth {
 
+  /** How the names of the probes' files begin. */
+  static final String PROBE = "probe-";
+
   private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
@@ -122,7 +125,7 @@ final class BackendHealth {
    */
   private static Runnable writing(FileSeam seam, String directory) {
     String name =
-        "probe-"
+        PROBE
             + ProcessHandle.current().pid()
             + "-"
             + Long.toHexString(ThreadLocalRandom.current().nextLong());

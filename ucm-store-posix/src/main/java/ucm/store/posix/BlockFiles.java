@@ -149,10 +149,17 @@ final class BlockFiles {
       throw new FileException("open", path, Errno.ENOENT);
     }
     try {
+      if (durability == PosixConfig.Durability.NONE) {
+        // The kernel writes the bytes out in parts, also after the file has its name. A loss of
+        // power must not leave it with the size of one of the original's, which has no footer.
+        seam.setSize(fd, path, format.fileSize());
+      }
       setDirect(fd, path);
     } catch (FileException e) {
       closeQuietly(fd, path);
-      discard(path);
+      if (!discard(path)) {
+        claims[backend].leaveBehind();
+      }
       throw e;
     }
     return fd;
@@ -224,16 +231,35 @@ final class BlockFiles {
 
   /** Removes a temporary file that will not be published, and gives its room back. */
   void abandon(NativePath temp, long idHigh, long idLow) {
-    discard(temp);
-    space.release(paths.backendOf(idHigh, idLow), format.fileSize());
+    int backend = paths.backendOf(idHigh, idLow);
+    if (!discard(temp)) {
+      claims[backend].leaveBehind();
+    }
+    space.release(backend, format.fileSize());
   }
 
-  /** Removes a file as far as that is possible; the next start removes a temporary file that stays. */
-  private void discard(NativePath temp) {
+  /**
+   * Leaves a block's temporary file to the next start, as its backend is down.
+   *
+   * @param fd its descriptor, or {@link FileSeam#ABSENT}
+   */
+  void leave(int fd, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    claims[backend].leaveBehind();
+    if (fd != FileSeam.ABSENT) {
+      closeQuietly(fd, paths.block(new NativePath(), idHigh, idLow));
+    }
+    space.release(backend, format.fileSize());
+  }
+
+  /** Removes a file; false when that is not possible. */
+  private boolean discard(NativePath temp) {
     try {
       seam.remove(temp);
+      return true;
     } catch (FileException e) {
       LOG.warn("Posix cannot remove what is left of a failed dump: {}", e.getMessage());
+      return false;
     }
   }
 

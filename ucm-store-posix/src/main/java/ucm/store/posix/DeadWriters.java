@@ -4,12 +4,14 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.IoVector;
@@ -23,6 +25,8 @@ import ucm.store.common.VectorIo;
 final class DeadWriters implements Runnable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeadWriters.class);
+  // Host, process and number. What has another name is not ours to remove.
+  private static final Pattern CLAIM = Pattern.compile("[A-Za-z0-9-]+-[0-9]+-[0-9a-f]{1,16}");
   private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
 
   private final FileSeam files;
@@ -75,7 +79,7 @@ final class DeadWriters implements Runnable {
     boolean all = true;
     NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
     for (String token : files.list(claims)) {
-      if (!stopped && !own[backend].owns(token)) {
+      if (!stopped && CLAIM.matcher(token).matches() && !own[backend].owns(token)) {
         step.run();
         all &= bury(backend, token, step);
       }
@@ -94,7 +98,7 @@ final class DeadWriters implements Runnable {
         return true;
       }
       int removed = 0;
-      for (String folder : journal(fd, claim)) {
+      for (String folder : folders(backend, token, fd, claim)) {
         removed += removeOrphans(backend, folder, token, step);
       }
       if (!stopped) {
@@ -110,6 +114,16 @@ final class DeadWriters implements Runnable {
     } finally {
       files.close(fd, claim);
     }
+  }
+
+  /** Where its temporary files may be: what its claim says, or all folders. */
+  private List<String> folders(int backend, String token, int fd, NativePath claim) {
+    if (WriterClaim.isOfThisBoot(token) || token.startsWith(BackendHealth.PROBE)) {
+      return journal(fd, claim);
+    }
+    List<String> all = new ArrayList<>(files.list(paths.inBackend(new NativePath(), backend)));
+    all.removeIf(name -> !FOLDER_NAME.matcher(name).matches());
+    return all;
   }
 
   private List<String> journal(int fd, NativePath claim) {
@@ -128,7 +142,7 @@ final class DeadWriters implements Runnable {
   private int removeOrphans(int backend, String folder, String token, Runnable step) {
     String mark = "." + token + "-";
     int removed = 0;
-    for (String name : files.list(paths.inBackend(new NativePath(), backend, folder))) {
+    for (String name : names(backend, folder)) {
       if (stopped) {
         break;
       }
@@ -138,5 +152,17 @@ final class DeadWriters implements Runnable {
       }
     }
     return removed;
+  }
+
+  private List<String> names(int backend, String folder) {
+    try {
+      return files.list(paths.inBackend(new NativePath(), backend, folder));
+    } catch (FileException e) {
+      if (e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      // A file that has the name of a folder is none of ours.
+      return List.of();
+    }
   }
 }

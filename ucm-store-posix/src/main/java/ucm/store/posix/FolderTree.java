@@ -125,14 +125,21 @@ final class FolderTree {
   static void visit(FileSeam files, Folder folder, FileVisitor visitor) {
     NativePath path = new NativePath();
     FileStat stat = new FileStat();
-    files.forEachName(
-        NativePath.of(folder.path()),
-        name -> {
-          path.set(folder.path()).append('/').append(name);
-          if (files.stat(path, stat) && stat.isFile()) {
-            visitor.file(name, inUnits(stat.size()), stat.lastUseNanos());
-          }
-          return true;
-        });
+    try {
+      files.forEachName(
+          NativePath.of(folder.path()),
+          name -> {
+            path.set(folder.path()).append('/').append(name);
+            if (files.stat(path, stat) && stat.isFile()) {
+              visitor.file(name, inUnits(stat.size()), stat.lastUseNanos());
+            }
+            return true;
+          });
+    } catch (FileException e) {
+      // Something that is no folder may have the name of one; it holds no blocks.
+      if (e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+    }
   }
 }

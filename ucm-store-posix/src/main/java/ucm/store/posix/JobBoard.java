@@ -46,6 +46,11 @@ final class JobBoard {
     job.next = null;
   }
 
+  /** Whether there are none. */
+  synchronized boolean isEmpty() {
+    return oldest == null;
+  }
+
   /** The blocks that are being loaded. */
   Set<BlockIds> loading() {
     Set<BlockIds> ids = new HashSet<>();

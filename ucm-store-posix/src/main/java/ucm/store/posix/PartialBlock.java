@@ -1,17 +1,20 @@
 package ucm.store.posix;
 
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
+import ucm.store.common.NativePath;
 
 /**
  * A block of which some shards are written to a temporary file and others are still to come.
  *
  * <p>Writers {@link #enter}, write their shards side by side, and {@link #leave}. The one who leaves
  * last, when all shards are there or one has failed, is told so; the file is then its alone, to commit
- * or to remove. What counts is how many shards are written, not which came last.
+ * or to remove. What counts is how many shards are written, not which came last. No system call is
+ * made under the lock of this, so that whoever asks about the block never waits for the file system.
  *
  * <pre>
  *   OPEN --- all written, or a failure, or given up; and nobody inside --- ENDING --- ended --- ENDED
@@ -35,6 +38,9 @@ final class PartialBlock {
   @Nullable PartialBlock next;
 
   private final long tempNumber;
+
+  // Held while the file is opened, by one writer for all.
+  private final ReentrantLock opening = new ReentrantLock();
 
   // Guarded by this.
   private final int[] crcs;
@@ -69,25 +75,43 @@ final class PartialBlock {
    * @return its descriptor, or {@link FileSeam#ABSENT} when the block is ending
    * @throws FileException when it cannot be opened; the writer is inside all the same, and leaves
    */
-  synchronized int enter(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
-    if (state != State.OPEN || failure != null) {
-      return FileSeam.ABSENT;
-    }
-    inside++;
-    files.nameTemp(scratch.temp, idHigh, idLow, tempNumber);
-    if (fd == FileSeam.ABSENT) {
-      fd =
-          created
-              ? files.reopenTemp(scratch.temp)
-              : files.createTemp(scratch.temp, scratch.folder, idHigh, idLow);
-      if (fd < 0) {
-        fd = FileSeam.ABSENT;
-        throw new FileException("open", scratch.temp, Errno.ENOENT);
+  int enter(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
+    synchronized (this) {
+      if (state != State.OPEN || failure != null) {
+        return FileSeam.ABSENT;
       }
-      created = true;
-      openTemps.opened();
+      inside++;
     }
-    return fd;
+    nameTemp(files, scratch.temp);
+    opening.lock();
+    try {
+      return opened(files, scratch, openTemps);
+    } finally {
+      opening.unlock();
+    }
+  }
+
+  private int opened(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
+    boolean again;
+    synchronized (this) {
+      if (fd != FileSeam.ABSENT) {
+        return fd;
+      }
+      again = created;
+    }
+    int opened =
+        again
+            ? files.reopenTemp(scratch.temp)
+            : files.createTemp(scratch.temp, scratch.folder, idHigh, idLow);
+    if (opened < 0) {
+      throw new FileException("open", scratch.temp, Errno.ENOENT);
+    }
+    synchronized (this) {
+      fd = opened;
+      created = true;
+    }
+    openTemps.opened();
+    return opened;
   }
 
   /** Marks shards as written; called inside. */
@@ -106,35 +130,41 @@ final class PartialBlock {
    * @param why what went wrong, or null
    * @return whether the file is now the caller's alone, to be ended
    */
-  synchronized boolean leave(
+  boolean leave(
       BlockFiles files,
       IoScratch scratch,
       OpenTemps openTemps,
       @Nullable RuntimeException why,
       long now) {
-    inside--;
-    lastNanos = now;
-    if (failure == null) {
-      failure = why;
-    }
-    if (inside > 0) {
-      return false;
-    }
-    if (failure == null && writtenCount < written.length) {
-      if (openTemps.tooMany()) {
-        close(files, scratch, openTemps);
+    int toClose = FileSeam.ABSENT;
+    synchronized (this) {
+      lastNanos = now;
+      if (failure == null) {
+        failure = why;
       }
-      return endIf(failure != null);
+      boolean rests = inside == 1 && failure == null && writtenCount < written.length;
+      if (rests && openTemps.tooMany()) {
+        toClose = takeFd(openTemps);
+      }
     }
-    return endIf(true);
+    // Who enters meanwhile opens the file once more.
+    RuntimeException fault =
+        toClose == FileSeam.ABSENT ? null : fault(files, toClose, scratch.temp);
+    synchronized (this) {
+      if (failure == null) {
+        failure = fault;
+      }
+      inside--;
+      return endIf(inside == 0 && (failure != null || writtenCount == written.length));
+    }
   }
 
-  private void close(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
-    int toClose = takeFd(openTemps);
+  private static @Nullable RuntimeException fault(BlockFiles files, int toClose, NativePath temp) {
     try {
-      files.seam.close(toClose, scratch.temp);
+      files.seam.close(toClose, temp);
+      return null;
     } catch (FileException e) {
-      failure = e;
+      return e;
     }
   }
 
@@ -175,8 +205,8 @@ final class PartialBlock {
   }
 
   /** Names the temporary file. */
-  void nameTemp(BlockFiles files, IoScratch scratch) {
-    files.nameTemp(scratch.temp, idHigh, idLow, tempNumber);
+  void nameTemp(BlockFiles files, NativePath path) {
+    files.nameTemp(path, idHigh, idLow, tempNumber);
   }
 
   /** Hands the descriptor over to the one who ends the block. */

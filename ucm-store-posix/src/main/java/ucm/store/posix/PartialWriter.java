@@ -1,16 +1,13 @@
 package ucm.store.posix;
 
 import java.util.function.LongSupplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.store.common.FileSeam;
+import ucm.store.common.NativePath;
 
 /** Writes blocks whose shards come apart: in several tasks, in any order, by several threads. */
 final class PartialWriter {
-
-  private static final Logger LOG = LoggerFactory.getLogger(PartialWriter.class);
 
   private final BlockFiles files;
   private final PartialBlocks partials;
@@ -19,6 +16,7 @@ final class PartialWriter {
   private final PosixMetrics metrics;
   private final LongSupplier clock;
   private final BackendHealth health;
+  private final TempRemover remover = new TempRemover(this::removeFile);
 
   PartialWriter(
       BlockFiles files,
@@ -105,7 +103,7 @@ final class PartialWriter {
       if (failure != null) {
         throw failure;
       }
-      partial.nameTemp(files, scratch);
+      partial.nameTemp(files, scratch.temp);
       scratch.writes.writeFooter(
           fd, scratch.temp, scratch, files.format, partial.idHigh, partial.idLow, partial.crcs());
       files.sync(fd, scratch.temp);
@@ -115,13 +113,7 @@ final class PartialWriter {
       files.publish(scratch.temp, scratch.block, partial.idHigh, partial.idLow);
       metrics.committedBlocks().increment();
     } catch (RuntimeException e) {
-      if (partial.isCreated()) {
-        partial.nameTemp(files, scratch);
-        if (fd != FileSeam.ABSENT) {
-          files.closeQuietly(fd, scratch.temp);
-        }
-        files.abandon(scratch.temp, partial.idHigh, partial.idLow);
-      }
+      abandon(partial, fd, scratch.temp);
       // Before the block is called ended, so that a flush that waits for it tells of this.
       if (failures.record(partial.idHigh, partial.idLow, e)) {
         metrics.failedBlocks().increment();
@@ -134,36 +126,40 @@ final class PartialWriter {
   }
 
   /**
-   * Gives up the blocks for which nothing came for a time.
+   * Gives up the blocks for which nothing came for a time. Makes no system call: a thread of its own
+   * removes their files.
    *
-   * @param scratch of the calling thread
    * @return nanoseconds until the next one may be due, {@link Long#MAX_VALUE} when there is none
    */
-  long giveUpDue(long now, long timeoutNanos, IoScratch scratch) {
+  long giveUpDue(long now, long timeoutNanos) {
     long next = Long.MAX_VALUE;
     for (PartialBlock partial : partials.all()) {
       long left = timeoutNanos - (now - partial.lastNanos());
       if (left > 0) {
         next = Math.min(next, left);
-      } else if (!giveUp(partial, now, timeoutNanos, scratch)) {
+      } else if (health.isDown(partial.idHigh, partial.idLow)) {
+        // Its file could not be removed now; it waits until the backend works again.
+        next = Math.min(next, timeoutNanos);
+      } else if (!remover.isFull() && giveUp(partial, now, timeoutNanos)) {
+        remover.add(partial);
+      } else {
         next = Math.min(next, timeoutNanos);
       }
     }
     return next;
   }
 
-  /** Gives up all blocks, at close. */
-  void giveUpAll(IoScratch scratch) {
+  /** Gives up all blocks and removes their files, at close. */
+  void giveUpAll() {
     for (PartialBlock partial : partials.all()) {
-      giveUp(partial, partial.lastNanos(), 0, scratch);
+      if (giveUp(partial, partial.lastNanos(), 0)) {
+        removeFile(partial);
+      }
     }
+    remover.close();
   }
 
-  private boolean giveUp(PartialBlock partial, long now, long timeoutNanos, IoScratch scratch) {
-    if (health.isDown(partial.idHigh, partial.idLow)) {
-      // Removing its file might hang whoever does it; so it waits until the backend works again.
-      return false;
-    }
+  private boolean giveUp(PartialBlock partial, long now, long timeoutNanos) {
     StoreException why =
         new StoreException(
             "block "
@@ -174,11 +170,31 @@ final class PartialWriter {
       return false;
     }
     metrics.givenUpBlocks().increment();
-    try {
-      end(partial, scratch);
-    } catch (RuntimeException e) {
-      LOG.debug("Posix: {}", e.getMessage());
+    if (failures.record(partial.idHigh, partial.idLow, why)) {
+      metrics.failedBlocks().increment();
     }
+    partials.remove(partial);
+    partial.ended();
     return true;
+  }
+
+  /** Removes the file of a block that was given up, unless its backend is down; does not throw. */
+  private void removeFile(PartialBlock partial) {
+    int fd = partial.takeFd(openTemps);
+    if (health.isDown(partial.idHigh, partial.idLow) && partial.isCreated()) {
+      files.leave(fd, partial.idHigh, partial.idLow);
+    } else {
+      abandon(partial, fd, new NativePath());
+    }
+  }
+
+  private void abandon(PartialBlock partial, int fd, NativePath temp) {
+    if (partial.isCreated()) {
+      partial.nameTemp(files, temp);
+      if (fd != FileSeam.ABSENT) {
+        files.closeQuietly(fd, temp);
+      }
+      files.abandon(temp, partial.idHigh, partial.idLow);
+    }
   }
 }

@@ -6,7 +6,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.FlushResult;
 import ucm.api.StoreContext;
-import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.store.common.FileSeam;
@@ -85,14 +84,28 @@ final class PosixEngine {
     return parts.health;
   }
 
-  /** Ends everything, within the deadline of a task. */
+  /** The deadline of a task. */
+  long timeoutNanos() {
+    return parts.timeoutNanos();
+  }
+
+  /**
+   * Ends everything: what is accepted within the deadline of a task, and what the file system holds
+   * when it lets go, however long that takes. See {@link BoundedClose}.
+   */
   void close() {
     parts.deadWriters.stop();
     parts.sweeps.stop();
     parts.fill.stop();
     parts.scanning.stop();
     lookup.close();
-    boolean drained = parts.workers.close(Duration.ofNanos(parts.timeoutNanos()));
+    if (!parts.workers.close(Duration.ofNanos(parts.timeoutNanos()))) {
+      parts.unfinished.endWaiting();
+      LOG.warn(
+          "Posix closes while the file system still holds {} shards; they end when it lets go",
+          parts.intake.openShards());
+      parts.workers.close();
+    }
     parts.watch.close();
     int unfinished = parts.unfinished.endAll();
     SpaceKeeper keeper = parts.keeper;
@@ -107,28 +120,12 @@ final class PosixEngine {
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
-    parts.sweeps.join(parts.timeoutNanos());
-    parts.scanning.join(parts.timeoutNanos());
+    parts.sweeps.join();
+    parts.scanning.join();
     parts.health.close();
-    if (!drained) {
-      LOG.warn(
-          "Posix closes while the file system still holds {} shards; their temporary files are"
-              + " removed by the next start",
-          parts.intake.openShards());
-      return;
-    }
     parts.io.close();
-    releaseClaims();
-  }
-
-  private void releaseClaims() {
-    for (int i = 0; i < parts.claims.length; i++) {
-      StoreException refusal = parts.health.refusal(i);
-      if (refusal == null) {
-        parts.claims[i].release();
-      } else {
-        LOG.warn("Posix leaves its temporary files to the next start: {}", refusal.getMessage());
-      }
+    for (WriterClaim claim : parts.claims) {
+      claim.release();
     }
   }
 }

@@ -72,8 +72,7 @@ final class PosixParts {
     scanning = new BackendErrands("scan", "the scan for blocks", backends, health, fill::run);
     workers = workers();
     unfinished =
-        new UnfinishedWork(
-            board, partials, partialWriter, failures, scratches, clock, config.timeoutMs());
+        new UnfinishedWork(board, partials, partialWriter, failures, clock, config.timeoutMs());
     watch = new Watch(unfinished::endDue);
     deadWriters = new DeadWriters(seam, paths, claims, metrics);
     sweeps =

@@ -176,7 +176,7 @@ public final class PosixStore implements Store, DirectoryStore {
       PosixEngine open = engine;
       if (first && open != null) {
         engine = null;
-        open.close();
+        BoundedClose.run(open::close, open.timeoutNanos());
       }
     } finally {
       closing.unlock();

@@ -1,6 +1,5 @@
 package ucm.store.posix;
 
-import java.time.Duration;
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -175,7 +174,7 @@ final class SpaceKeeper implements AutoCloseable {
     return holdsLease;
   }
 
-  /** Ends the thread, then gives the lease back. */
+  /** Ends the thread, for as long as that takes, then gives the lease back. */
   @Override
   public void close() {
     walk.stop();
@@ -184,10 +183,7 @@ final class SpaceKeeper implements AutoCloseable {
       notifyAll();
     }
     try {
-      if (!thread.join(Duration.ofNanos(closeNanos))) {
-        LOG.warn("Posix: the collector still waits for the file system, and keeps its lease");
-        return;
-      }
+      thread.join();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return;

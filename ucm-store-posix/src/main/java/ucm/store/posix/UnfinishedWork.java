@@ -19,7 +19,6 @@ final class UnfinishedWork {
   private final PartialBlocks partials;
   private final PartialWriter partialWriter;
   private final DumpFailures failures;
-  private final ThreadLocal<IoScratch> scratches;
   private final LongSupplier clock;
   private final long timeoutNanos;
 
@@ -28,14 +27,12 @@ final class UnfinishedWork {
       PartialBlocks partials,
       PartialWriter partialWriter,
       DumpFailures failures,
-      ThreadLocal<IoScratch> scratches,
       LongSupplier clock,
       int timeoutMs) {
     this.board = board;
     this.partials = partials;
     this.partialWriter = partialWriter;
     this.failures = failures;
-    this.scratches = scratches;
     this.clock = clock;
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMs);
   }
@@ -49,9 +46,10 @@ final class UnfinishedWork {
     long now = clock.getAsLong();
     long jobs = board.expireDue(now);
     if (partials.size() == 0) {
-      return jobs;
+      // A dump that is late may still begin a block, and nobody else would come back to that.
+      return board.isEmpty() ? jobs : Math.min(jobs, timeoutNanos);
     }
-    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos, scratches.get()));
+    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos));
   }
 
   /**
@@ -87,18 +85,20 @@ final class UnfinishedWork {
     }
   }
 
+  /** Ends what no worker has begun with. */
+  void endWaiting() {
+    board.expireAll();
+  }
+
   /**
-   * Ends everything at close, after the workers have ended or were given up.
+   * Ends everything at close, after the workers have ended.
    *
    * @return how many blocks lacked shards
    */
   int endAll() {
-    board.expireAll();
+    endWaiting();
     int unfinished = partials.size();
-    if (unfinished > 0) {
-      partialWriter.giveUpAll(scratches.get());
-    }
-    scratches.remove();
+    partialWriter.giveUpAll();
     return unfinished;
   }
 }

@@ -28,7 +28,9 @@ import ucm.store.common.VectorIo;
  * file server) drops the lock when its process dies, however it dies. The token is part of the names
  * of the store's temporary files, so that one lock tells of all of them whether somebody still writes
  * them: see {@link DeadWriters}. The file lists the folders in which the store has written, one name a
- * line, so that the orphans of a dead writer are found without a walk through the whole tree.
+ * line, so that the orphans of a dead writer are found without a walk through the whole tree. The list
+ * is not synced; the token tells of which boot of the machine it is, so that nobody relies on a list
+ * that a loss of power may have cut off.
  *
  * <p>Made when the first block is written: a store that only reads leaves no trace. Thread-safe.
  */
@@ -37,6 +39,9 @@ final class WriterClaim {
   private static final Logger LOG = LoggerFactory.getLogger(WriterClaim.class);
   private static final int ATTEMPTS = 16;
   private static final int MAX_HOST_LENGTH = 32;
+  private static final int HEX_DIGITS_OF_INT = 8;
+  // Empty where the kernel does not tell.
+  private static final String BOOT = boot();
 
   private final FileSeam files;
   private final BlockPaths paths;
@@ -47,6 +52,7 @@ final class WriterClaim {
   private int fd = FileSeam.ABSENT;
   private long journalSize;
   private volatile byte @Nullable [] token;
+  private volatile boolean isStillNeeded;
 
   WriterClaim(FileSeam files, BlockPaths paths, int backend) {
     this.files = files;
@@ -82,7 +88,15 @@ final class WriterClaim {
     return current != null && name.equals(text(current));
   }
 
-  /** Gives the claim up, once no temporary file is left. */
+  /** A temporary file stays: then the claim stays as well, and leads the next start to it. */
+  void leaveBehind() {
+    isStillNeeded = true;
+  }
+
+  /**
+   * Gives the claim up, once nothing is written any more. Its file goes when no temporary file is left;
+   * else it stays, unlocked, as that of a dead writer.
+   */
   synchronized void release() {
     byte[] current = token;
     if (current == null) {
@@ -90,7 +104,9 @@ final class WriterClaim {
     }
     NativePath path = path(current);
     try {
-      files.remove(path);
+      if (!isStillNeeded) {
+        files.remove(path);
+      }
     } catch (FileException e) {
       LOG.warn("Posix cannot remove its claim; the next start will: {}", e.getMessage());
     }
@@ -167,13 +183,31 @@ final class WriterClaim {
     return new String(token, StandardCharsets.US_ASCII);
   }
 
-  /** Host and process are for people; the random number makes it unique. */
+  /** Host and process are for people; the random number makes it unique among those of one boot. */
   private static String newToken() {
     return host()
         + "-"
         + ProcessHandle.current().pid()
         + "-"
-        + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
+        + BOOT
+        + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextInt());
+  }
+
+  /**
+   * Whether a token is of a writer that this boot of this machine has seen. Else the power may have
+   * failed since, and what its claim says about folders may be lost.
+   */
+  static boolean isOfThisBoot(String token) {
+    return !BOOT.isEmpty() && token.startsWith(BOOT, token.length() - 2 * HEX_DIGITS_OF_INT);
+  }
+
+  private static String boot() {
+    try {
+      String id = Files.readString(Path.of("/proc/sys/kernel/random/boot_id"));
+      return id.substring(0, HEX_DIGITS_OF_INT);
+    } catch (IOException e) {
+      return "";
+    }
   }
 
   /** The name of this machine, in letters, digits and dashes; for people. */

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -70,6 +71,51 @@ final class DeadlineTest {
     }
   }
 
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void flushIsNotHeldByAFileThatIsBeingOpened() throws Exception {
+    flushWhile(Call.CREATE);
+  }
+
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void flushIsNotHeldByAFileThatIsBeingRemoved() throws Exception {
+    flushWhile(Call.REMOVE);
+  }
+
+  /** Flushes while the file of an unfinished block is being made, or, as it is given up, removed. */
+  private void flushWhile(Call hanging) throws Exception {
+    BlockIds ids = BlockBytes.ids(57, 2);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open(files, clock, ONE_THREAD);
+      stores.dumpShard(store, ids.slice(0, 1), 0).requireOk();
+      CountDownLatch inside = new CountDownLatch(1);
+      CountDownLatch released = new CountDownLatch(1);
+      files.before(call -> hangOnRead(call == hanging ? Call.OPEN_READ : call, inside, released));
+      TransferMemory memory = TransferMemory.ofShards(LAYOUT, Placement.PACKED, ids, 1, 0).fill();
+      Task dump = null;
+      if (hanging == Call.CREATE) {
+        dump = store.dump(memory.transfer());
+        inside.await();
+        assertThat(store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
+      } else {
+        clock.advance(TIMEOUT);
+        assertThat(store.flush(Duration.ZERO).failedBlocks()).isEqualTo(ids.slice(0, 1));
+        inside.await();
+        assertThat(store.flush(Duration.ZERO).ok()).isTrue();
+        assertThat(stores.temps()).hasSize(1);
+      }
+      released.countDown();
+      if (dump != null) {
+        TestStores.ended(dump).requireOk();
+      }
+      store.close();
+      assertThat(stores.temps()).isEmpty();
+      assertThat(stores.in(".writers")).isEmpty();
+    }
+  }
+
   private static void hangOnRead(Call call, CountDownLatch hanging, CountDownLatch released) {
     if (call == Call.OPEN_READ) {
       hanging.countDown();
@@ -101,7 +147,7 @@ final class DeadlineTest {
       assertThat(first.cause()).hasMessageContaining("given up");
       assertThat(stores.metrics.count("posix_given_up_blocks")).isEqualTo(2);
       assertThat(stores.metrics.gauge("posix_partial_blocks")).isZero();
-      assertThat(stores.temps()).isEmpty();
+      Waiting.until("files are removed", () -> stores.temps().isEmpty());
       stores.dump(store, ids);
       assertThat(stores.load(store, ids).ok()).as("begun anew").isTrue();
     }
@@ -116,7 +162,7 @@ final class DeadlineTest {
       // Nobody but the watch ends this wait early.
       FlushResult flushed = store.flush(TestStores.PATIENCE);
       assertThat(flushed.failedBlocks()).isEqualTo(ids);
-      assertThat(stores.temps()).isEmpty();
+      Waiting.until("the file is removed", () -> stores.temps().isEmpty());
     }
   }
 

@@ -22,6 +22,16 @@ final class DirectSupport {
     }
   }
 
+  /** Whether the kernel allows io_uring. */
+  static boolean hasUring() {
+    try {
+      new UringQueue(1).close();
+      return true;
+    } catch (FileException e) {
+      return false;
+    }
+  }
+
   static boolean isThere(Path directory) {
     try {
       DirectProbe.run(new LibcFiles(), directory.toString());

@@ -30,6 +30,7 @@ final class FaultyFiles implements FileSeam {
     TOUCH,
     READ,
     WRITE,
+    SET_SIZE,
     SYNC_DATA,
     SYNC_FOLDER,
     CLOSE,
@@ -161,6 +162,12 @@ final class FaultyFiles implements FileSeam {
       return pages > 1 ? vector.head((pages / 3 + 1) * 4096) : vector;
     }
     return shortIo && vector.byteSize() > 1 ? vector.head(vector.byteSize() / 3 + 1) : vector;
+  }
+
+  @Override
+  public void setSize(int fd, NativePath path, long size) {
+    enter(Call.SET_SIZE, path);
+    real.setSize(fd, path, size);
   }
 
   @Override

@@ -233,7 +233,7 @@ final class HealthTest {
       files.heal(sick);
       assertThat(store.health().probe(SICK)).isTrue();
       assertThat(store.flush(Duration.ZERO).pendingBlocks()).isZero();
-      assertThat(stores.temps()).isEmpty();
+      Waiting.until("the file is removed", () -> stores.temps().isEmpty());
     }
   }
 

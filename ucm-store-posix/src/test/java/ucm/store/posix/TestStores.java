@@ -85,6 +85,11 @@ final class TestStores implements AutoCloseable {
     return store;
   }
 
+  /** The store that was opened last. */
+  PosixStore store() {
+    return stores.getLast();
+  }
+
   static TransferResult ended(Task task) throws InterruptedException {
     return task.await(PATIENCE);
   }

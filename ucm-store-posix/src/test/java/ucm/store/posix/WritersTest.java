@@ -21,6 +21,8 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
 import ucm.store.posix.FaultyFiles.Call;
 import ucm.testkit.BlockBytes;
 
@@ -172,6 +174,8 @@ final class WritersTest {
         assertThat(files.count(Call.SYNC_DATA)).isEqualTo(syncs ? 4 : 0);
         // Once for each block's folder, and once for the backend when a folder was made.
         assertThat(files.count(Call.SYNC_FOLDER)).isEqualTo(durability.equals("full") ? 8 : 0);
+        // Unsynced, a file must never have the size of one of the original's, which is not checked.
+        assertThat(files.count(Call.SET_SIZE)).isEqualTo(syncs ? 0 : 4);
         assertThat(calls.lastIndexOf(Call.RENAME)).isGreaterThan(calls.lastIndexOf(Call.SYNC_DATA));
       }
     }
@@ -216,7 +220,8 @@ final class WritersTest {
       stores.dumpShard(living, alive, 0).requireOk();
       claim = stores.in(".writers").getFirst();
       // A dead writer: its claim is not locked, its temporary files carry its token.
-      String token = "dead-1-0123456789abcdef";
+      String boot = Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).substring(0, 8);
+      String token = "dead-1-" + boot + "89abcdef";
       List<Path> orphans = new ArrayList<>();
       StringBuilder journal = new StringBuilder("../../etc\n");
       for (int i = 0; i < dead.size(); i++) {
@@ -238,6 +243,54 @@ final class WritersTest {
       assertThat(stores.load(second, alive).ok()).isTrue();
     }
     assertThat(claim).doesNotExist();
+  }
+
+  @Test
+  void findsTheFilesOfAWriterOfAnotherBootWithoutItsList() throws Exception {
+    BlockIds ids = BlockBytes.ids(40, 4);
+    String token = "dead-1-0000000089abcdef";
+    for (int i = 0; i < ids.size(); i++) {
+      Path file = file(ids, i);
+      Files.createDirectories(file.getParent());
+      Files.createFile(Path.of(file + "." + token + "-0000000000.tmp"));
+    }
+    Files.createFile(Files.createDirectory(directory.resolve(".writers")).resolve(token));
+    // What is no folder has the name of one.
+    Files.createFile(directory.resolve("fff"));
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open();
+      store.awaitSweep();
+      assertThat(stores.temps()).isEmpty();
+      assertThat(stores.in(".writers")).isEmpty();
+      assertThat(stores.metrics.count("posix_orphan_files")).isEqualTo(ids.size());
+    }
+  }
+
+  private Path file(BlockIds ids, int i) {
+    return directory.resolve(ids.hex(i).substring(0, 3)).resolve(ids.hex(i));
+  }
+
+  @Test
+  void leavesItsClaimToTheNextStartWhenAFileCannotBeRemoved() throws Exception {
+    BlockIds ids = BlockBytes.ids(41, 3);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open(files, System::nanoTime, Map.of());
+      stores.dumpShard(store, ids, 0).requireOk();
+      files.before(
+          call -> {
+            if (call == Call.REMOVE) {
+              throw new FileException("unlink", "a file", Errno.EIO);
+            }
+          });
+      store.close();
+      assertThat(stores.temps()).hasSize(ids.size());
+      assertThat(stores.in(".writers")).hasSize(1);
+      assertThat(stores.openFiles()).as("the claim is not locked any more").isEmpty();
+      stores.open().awaitSweep();
+      assertThat(stores.temps()).isEmpty();
+      assertThat(stores.in(".writers")).isEmpty();
+    }
   }
 
   @Test

@@ -1,0 +1,47 @@
+package ucm.store.posix;
+
+import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Closes a store on a thread of its own, so that a file system that hangs holds that thread and not the
+ * one who closes. What is held then is released when the file system lets go, in the order in which it
+ * always is: no descriptor, lock or temporary file stays for the life of the process.
+ */
+final class BoundedClose {
+
+  private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
+  // What is under way may take until its deadline; closing files and joining threads comes then.
+  private static final Duration MARGIN = Duration.ofSeconds(1);
+
+  private BoundedClose() {}
+
+  /**
+   * Closes, and waits for that as long as a task may take.
+   *
+   * @param close may take as long as the file system wants
+   * @param timeoutNanos the deadline of a task
+   */
+  static void run(Runnable close, long timeoutNanos) {
+    Thread closer =
+        Thread.ofPlatform().daemon().name("ucm-posix-close-0").start(() -> runOrLog(close));
+    try {
+      if (!closer.join(MARGIN.plusNanos(timeoutNanos))) {
+        LOG.warn(
+            "Posix is closed, but the file system holds some of it: what that is ends when the file"
+                + " system lets go, and temporary files are removed then or by the next start");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void runOrLog(Runnable close) {
+    try {
+      close.run();
+    } catch (RuntimeException e) {
+      LOG.error("Posix failed to close", e);
+    }
+  }
+}
