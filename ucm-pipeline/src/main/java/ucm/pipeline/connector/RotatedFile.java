@@ -5,16 +5,19 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file of lines that is rotated away when it is full: {@code name.log} is written, {@code
- * name.1.log} is the one before, and so on; the oldest is removed.
+ * Files of lines, begun anew when one is full: {@code name.000001.log}, {@code name.000002.log} and so
+ * on, so that their names are in the order of time; the oldest are removed.
  *
  * <p>A line is one write, handed to the kernel at once. What a crash or a full disk leaves is at most
- * one torn line at the end; whoever opens the file next ends that line first, so that no other is
+ * one torn line at the end; whoever opens it next ends that line first, so that no other is
  * lost with it. Used by one thread.
  */
 final class RotatedFile implements AutoCloseable {
@@ -22,8 +25,10 @@ final class RotatedFile implements AutoCloseable {
   private final TraceOptions options;
   private final String name;
   private final byte[] head;
+  private final Pattern pattern;
   private @Nullable FileChannel channel;
   private long size;
+  private int number;
 
   /**
    * A file that is made when the first line comes.
@@ -34,6 +39,7 @@ final class RotatedFile implements AutoCloseable {
     this.options = options;
     this.name = name;
     this.head = head;
+    this.pattern = Pattern.compile(Pattern.quote(name) + "\\.(\\d{6})\\.log");
   }
 
   /**
@@ -46,8 +52,10 @@ final class RotatedFile implements AutoCloseable {
     try {
       FileChannel to = channel == null ? open() : channel;
       if (size > head.length && size + line.length > options.maxFileBytes()) {
-        rotate();
+        close();
+        number++;
         to = open();
+        removeOldest();
       }
       write(to, line);
     } catch (IOException e) {
@@ -58,9 +66,16 @@ final class RotatedFile implements AutoCloseable {
 
   private FileChannel open() throws IOException {
     Files.createDirectories(options.folder());
+    if (number == 0) {
+      // A process of this number may have been here before, as in containers.
+      number = Math.max(1, IntStream.of(numbers()).max().orElse(1));
+    }
     FileChannel opened =
         FileChannel.open(
-            path(0), StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
+            path(number),
+            StandardOpenOption.CREATE,
+            StandardOpenOption.READ,
+            StandardOpenOption.WRITE);
     channel = opened;
     size = opened.size();
     opened.position(size);
@@ -84,18 +99,26 @@ final class RotatedFile implements AutoCloseable {
     }
   }
 
-  private void rotate() throws IOException {
-    close();
-    for (int i = options.maxFiles() - 1; i > 0; i--) {
-      if (Files.exists(path(i - 1))) {
-        Files.move(path(i - 1), path(i), StandardCopyOption.REPLACE_EXISTING);
+  private void removeOldest() throws IOException {
+    for (int old : numbers()) {
+      if (old <= number - options.maxFiles()) {
+        Files.deleteIfExists(path(old));
       }
     }
-    Files.deleteIfExists(path(0));
   }
 
-  private Path path(int age) {
-    return options.folder().resolve(name + (age == 0 ? "" : "." + age) + ".log");
+  private int[] numbers() throws IOException {
+    try (Stream<Path> files = Files.list(options.folder())) {
+      return files
+          .map(file -> pattern.matcher(file.getFileName().toString()))
+          .filter(Matcher::matches)
+          .mapToInt(match -> Integer.parseInt(match.group(1)))
+          .toArray();
+    }
+  }
+
+  private Path path(int of) {
+    return options.folder().resolve("%s.%06d.log".formatted(name, of));
   }
 
   @Override
@@ -109,6 +132,6 @@ final class RotatedFile implements AutoCloseable {
 
   @Override
   public String toString() {
-    return path(0).toString();
+    return options.folder().resolve(name).toString();
   }
 }

@@ -279,7 +279,8 @@ public final class SchedulerConnector implements AutoCloseable {
     }
     BlockIds ids = state.ids();
     int loadFrom = state.loadFrom;
-    int loadTo = state.loadTo;
+    // An offer that was never answered is not taken.
+    int loadTo = state.offeredTokens > 0 ? loadFrom : state.loadTo;
     state.forgetLoad();
     int saveTo =
         Math.min(ids.size(), (request.computedTokens() + request.newTokens()) / blockTokens);

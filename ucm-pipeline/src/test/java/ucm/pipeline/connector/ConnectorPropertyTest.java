@@ -31,7 +31,7 @@ import ucm.testkit.MemoryStore;
  */
 class ConnectorPropertyTest {
 
-  private static final int STEPS = 250;
+  private static final int STEPS = 150;
 
   private static Stream<Arguments> modes() {
     List<Arguments> modes = new ArrayList<>();

@@ -159,6 +159,11 @@ class SchedulerConnectorTest {
       scheduler.matchedTokens(PromptRequest.of("b", prompt, 9), 0);
       scheduler.allocated("b", blocks(4, 5, 6, 7), 0);
       assertThat(scheduler.plan(List.of(ScheduledRequest.of("b", 0, 16))).loadBlocks()).isZero();
+      scheduler.matchedTokens(PromptRequest.of("c", prompt, 9), 0);
+      StepPlan unanswered =
+          scheduler.plan(List.of(new ScheduledRequest("c", 0, 16, blocks(4, 5, 6, 7), false)));
+      assertThat(unanswered.loadBlocks()).isZero();
+      assertThat(unanswered.saveBlocks()).isEqualTo(4);
     }
   }
 

@@ -40,7 +40,7 @@ class TraceRecorderTest {
   }
 
   private Path file() {
-    return folder.resolve("log/ucm-trace-test-" + ProcessHandle.current().pid() + ".log");
+    return folder.resolve("log/ucm-trace-test-" + ProcessHandle.current().pid() + ".000001.log");
   }
 
   @Test
@@ -65,18 +65,19 @@ class TraceRecorderTest {
 
   @Test
   void rotatesBySizeAndKeepsTheNewest() throws IOException {
-    try (TraceRecorder recorder = recorder(options(400, 3))) {
+    try (TraceRecorder recorder = recorder(options(600, 3))) {
       for (int i = 0; i < 20; i++) {
         recorder.record("r" + i, 8, 1, IDS);
       }
     }
     assertThat(files()).hasSize(3);
     for (Path file : files()) {
-      assertThat(Files.size(file)).isLessThanOrEqualTo(400);
+      assertThat(Files.size(file)).isLessThanOrEqualTo(600);
       assertThat(Files.readAllLines(file).getFirst()).startsWith("UCMTraceMeta: ");
       assertThat(Files.readAllLines(file)).hasSizeGreaterThan(1);
     }
-    assertThat(Files.readString(file())).contains("request_id: r19,").endsWith("]\n");
+    assertThat(files()).doesNotContain(file());
+    assertThat(Files.readString(files().getLast())).contains("request_id: r19,").endsWith("]\n");
   }
 
   @Test

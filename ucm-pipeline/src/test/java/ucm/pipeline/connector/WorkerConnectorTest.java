@@ -137,8 +137,9 @@ class WorkerConnectorTest {
     RequestPlan failing =
         new RequestPlan(
             "a", IDS.slice(0, 2), blocks(0, 1), fresh.slice(0, 1), blocks(2), blocks(0, 1));
+    // It has pages of its own for the beginning, and goes on with what the first one computes.
     RequestPlan sharing =
-        new RequestPlan("b", NONE, blocks(), fresh.slice(1, 2), blocks(3), blocks(0, 1, 2));
+        new RequestPlan("b", NONE, blocks(), fresh.slice(1, 2), blocks(3), blocks(5, 6, 2));
     RequestPlan unconcerned =
         new RequestPlan("c", NONE, blocks(), fresh.slice(2, 3), blocks(4), blocks(0));
     try (MemoryStore store = store();
