@@ -113,7 +113,7 @@ class EngineTest {
               .findFirst()
               .orElseThrow();
       byte[] bytes = Files.readAllBytes(block);
-      bytes[1000] ^= 1;
+      bytes[1000] = (byte) (bytes[1000] ^ 1);
       Files.write(block, bytes);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
