@@ -72,10 +72,19 @@ final class StepLoads {
     return blocks.size() == 0 || awaited == layers;
   }
 
-  /** Waits for what was begun; begins nothing more. */
+  /** Waits for what was begun and begins nothing more; blocks that lack a layer have failed. */
   void settle() throws InterruptedException {
     while (awaited < started) {
       awaitNext();
+    }
+    if (!done()) {
+      failAll();
+    }
+  }
+
+  private void failAll() {
+    for (int i = 0; i < blocks.size(); i++) {
+      failed.set(blocks.block(i));
     }
   }
 
@@ -108,9 +117,7 @@ final class StepLoads {
       }
       tasks[started] = calls.load(transfer.build());
       if (tasks[started] == null) {
-        for (int i = 0; i < blocks.size(); i++) {
-          failed.set(blocks.block(i));
-        }
+        failAll();
       }
     }
   }

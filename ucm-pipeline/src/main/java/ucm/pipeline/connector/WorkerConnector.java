@@ -113,9 +113,9 @@ public final class WorkerConnector implements AutoCloseable {
       blocks.addAll(hasher.ofRank(part, request.loadIds()), request.loadBlocks());
     }
     loadedBlocks.add(blocks.size());
-    boolean saves = !spec.mla() || rank == 0;
-    this.saves.begin(saves ? plan : StepPlan.EMPTY, hasher, part);
-    savedBlocks.add(saves ? plan.saveBlocks() : 0);
+    StepPlan toSave = spec.mla() && rank != 0 ? StepPlan.EMPTY : plan;
+    saves.begin(toSave, hasher, part);
+    savedBlocks.add(toSave.saveBlocks());
     inStep = true;
     loads.start();
     if (!layerwise) {
@@ -207,7 +207,8 @@ public final class WorkerConnector implements AutoCloseable {
 
   /**
    * Ends a step that was not computed to its end: begins nothing more, and waits until no store uses
-   * the engine's memory. May be called at any time.
+   * the engine's memory. Blocks of which not every layer was loaded count as load errors. May be
+   * called at any time.
    */
   public void abandonStep() throws InterruptedException {
     if (inStep) {

@@ -207,6 +207,11 @@ class WorkerConnectorTest {
       worker.saveLayer(0);
       worker.abandonStep();
       assertThat(store.lookup(IDS).isEmpty()).isTrue();
+      fill();
+      worker.startLoad(load(IDS, 4, 5, 6, 7));
+      worker.waitForLayerLoad(0);
+      worker.abandonStep();
+      assertThat(worker.takeLoadErrors()).as("not all layers are there").hasSize(4);
       TestEngines.step(worker, StepPlan.EMPTY, TestEngines.LayerComputation.NONE);
     }
   }
