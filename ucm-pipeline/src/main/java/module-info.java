@@ -5,6 +5,7 @@
  * the stores, {@link ucm.pipeline.Pipeline} makes one store of several.
  *
  * @uses ucm.api.Store the stages of pipelines, in the boot layer and in one layer per plugin
+ * @uses ucm.pipeline.BlockHashing other ways of naming blocks than the original's
  */
 @org.jspecify.annotations.NullMarked
 module ucm.pipeline {
@@ -16,6 +17,8 @@ module ucm.pipeline {
   requires transitive ucm.api;
 
   exports ucm.pipeline;
+  exports ucm.pipeline.connector;
 
   uses ucm.api.Store;
+  uses ucm.pipeline.BlockHashing;
 }

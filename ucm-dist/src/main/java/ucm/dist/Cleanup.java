@@ -60,6 +60,7 @@ final class Cleanup implements AutoCloseable {
   private void interrupt() {
     interrupted = true;
     undo();
+    LogSetup.finish();
   }
 
   private synchronized void undo() {

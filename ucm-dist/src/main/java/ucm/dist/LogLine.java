@@ -27,7 +27,7 @@ final class LogLine extends LayoutBase<ILoggingEvent> {
     TIME.formatTo(event.getInstant(), line);
     line.append("][UC][").append(letter(event.getLevel())).append("] ");
     line.append(event.getFormattedMessage());
-    line.append(" [").append(pid).append(',').append(Thread.currentThread().threadId());
+    line.append(" [").append(pid).append(',').append(ThreadNotingAppender.threadId(event));
     line.append("]\n");
     IThrowableProxy thrown = event.getThrowableProxy();
     if (thrown != null) {

@@ -1,29 +1,60 @@
 package ucm.dist;
 
+import ch.qos.logback.classic.AsyncAppender;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.spi.Configurator;
 import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.Appender;
 import ch.qos.logback.core.ConsoleAppender;
 import ch.qos.logback.core.encoder.LayoutWrappingEncoder;
 import ch.qos.logback.core.spi.ContextAwareBase;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Logs to the standard error in the line format of the original, at the level that {@code
- * UC_LOGGER_LEVEL} (or {@code UCM_LOG_LEVEL}) names, else at info. Found by logback through {@link
- * java.util.ServiceLoader} when the first line is logged.
+ * Logs in the line format of the original, to the standard error and, where {@code UCM_LOG_PATH} names
+ * a folder, into files there, at the level that {@code UC_LOGGER_LEVEL} (or {@code UCM_LOG_LEVEL})
+ * names, else at info. Found by logback through {@link java.util.ServiceLoader} when the first line is
+ * logged.
+ *
+ * <p>Lines are written by a thread of their own. When they come faster than they can be written, the
+ * less important ones are dropped rather than the caller be kept waiting.
  */
 public final class LogSetup extends ContextAwareBase implements Configurator {
+
+  private static final int QUEUE_DEPTH = 16_384;
+  private static final int MAX_FLUSH_MILLIS = 10_000;
+
+  private static volatile @Nullable LoggerContext logging;
 
   /** For the {@link java.util.ServiceLoader}. */
   public LogSetup() {}
 
   @Override
   public ExecutionStatus configure(LoggerContext context) {
+    configure(context, System.getenv());
+    logging = context;
+    return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
+  }
+
+  static void configure(LoggerContext context, Map<String, String> environment) {
+    ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
+    root.setLevel(level(environment));
+    ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
+    console.setContext(context);
+    console.setTarget("System.err");
+    console.setEncoder(encoder(context));
+    console.start();
+    root.addAppender(inBackground(context, "console", console));
+    LogFile.of(context, environment, encoder(context))
+        .ifPresent(file -> root.addAppender(inBackground(context, "file", file)));
+  }
+
+  static LayoutWrappingEncoder<ILoggingEvent> encoder(LoggerContext context) {
     LogLine line = new LogLine();
     line.setContext(context);
     line.start();
@@ -31,15 +62,28 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     encoder.setContext(context);
     encoder.setLayout(line);
     encoder.start();
-    ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
-    console.setContext(context);
-    console.setTarget("System.err");
-    console.setEncoder(encoder);
-    console.start();
-    ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
-    root.setLevel(level(System.getenv()));
-    root.addAppender(console);
-    return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
+    return encoder;
+  }
+
+  private static AsyncAppender inBackground(
+      LoggerContext context, String name, Appender<ILoggingEvent> to) {
+    AsyncAppender queue = new ThreadNotingAppender();
+    queue.setContext(context);
+    queue.setName("ucm-log-" + name);
+    queue.setQueueSize(QUEUE_DEPTH);
+    queue.setNeverBlock(true);
+    queue.setMaxFlushTime(MAX_FLUSH_MILLIS);
+    queue.addAppender(to);
+    queue.start();
+    return queue;
+  }
+
+  /** Writes the lines that wait, before the process ends; nothing is logged afterwards. */
+  static void finish() {
+    LoggerContext context = logging;
+    if (context != null) {
+      context.stop();
+    }
   }
 
   /** Logs warnings and errors only, unless the environment names a level: stores are opened often. */

@@ -35,6 +35,8 @@ import ucm.pipeline.UnknownStageException;
     footerHeading = "%nEnvironment:%n",
     footer = {
       "  UC_LOGGER_LEVEL   debug, info (default), warning or error",
+      "  UCM_LOG_PATH      folder for log files, beside the standard error; UCM_LOG_MAX_SIZE",
+      "                    (MiB, default 5) and UCM_LOG_MAX_FILES (default 10) bound them",
       "  UCM_PLUGINS       folder of plugin stores (default: plugins/ of the image)",
       "  UCM_JAVA_OPTS     further options for the Java runtime"
     },
@@ -62,6 +64,7 @@ public final class Main implements Runnable {
     // After Ctrl-C the clean-up ends the process; a second exit from here would wait for it
     // forever.
     if (!Cleanup.interrupted()) {
+      LogSetup.finish();
       System.exit(exitCode);
     }
   }

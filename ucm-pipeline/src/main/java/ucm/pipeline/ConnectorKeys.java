@@ -63,6 +63,14 @@ public final class ConnectorKeys {
           .defaultTo(false)
           .doc("Keep metadata only and collect hit statistics; no KV data is moved.");
 
+  /** How blocks are named. */
+  public static final ConfigKey<String> BLOCK_HASHER =
+      ConfigKey.text("block_hasher")
+          .defaultTo(PickleMd5Hashing.NAME)
+          .doc(
+              "How blocks are named; md5-pickle is the original's way. Others are services found"
+                  + " with the engine; all who share blocks must use the same.");
+
   /** Which metrics. */
   public static final ConfigKey<String> METRICS_CONFIG_PATH =
       ConfigKey.text("metrics_config_path")
@@ -77,6 +85,7 @@ public final class ConnectorKeys {
           LOAD_TOKENS_THRESHOLD,
           ENABLE_RECORD_TRACES,
           USE_LITE,
+          BLOCK_HASHER,
           METRICS_CONFIG_PATH);
 
   private ConnectorKeys() {}

@@ -4,7 +4,6 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalDouble;
-import ucm.api.ConfigKey;
 import ucm.api.StoreConfig;
 
 /**
@@ -17,6 +16,7 @@ import ucm.api.StoreConfig;
  * @param loadTokensThreshold load only when more tokens than this are found
  * @param enableRecordTraces one trace record per request
  * @param useLite metadata only
+ * @param blockHasher name of the {@link BlockHashing}
  * @param metricsConfigPath says which metrics are exported
  */
 public record ConnectorSettings(
@@ -27,6 +27,7 @@ public record ConnectorSettings(
     int loadTokensThreshold,
     boolean enableRecordTraces,
     boolean useLite,
+    String blockHasher,
     Optional<Path> metricsConfigPath) {
 
   /** Reads and checks; faults are recorded in {@code config}. */
@@ -52,26 +53,19 @@ public record ConnectorSettings(
             config.get(ConnectorKeys.LOAD_TOKENS_THRESHOLD),
             config.get(ConnectorKeys.ENABLE_RECORD_TRACES),
             config.get(ConnectorKeys.USE_LITE),
+            config.get(ConnectorKeys.BLOCK_HASHER),
             metricsPath(config));
-    settings.warnOfWhatNobodyActsOn(config);
-    return settings;
-  }
-
-  /** This version has no engine side yet; who asks for what only that can do must not wait for it. */
-  private void warnOfWhatNobodyActsOn(StoreConfig config) {
-    warnIf(hitRatio.orElse(0) > 0, config, ConnectorKeys.HIT_RATIO);
-    warnIf(persistTokenThreshold > 0, config, ConnectorKeys.PERSIST_TOKEN_THRESHOLD);
-    warnIf(loadTokensThreshold > 0, config, ConnectorKeys.LOAD_TOKENS_THRESHOLD);
-    warnIf(enableRecordTraces, config, ConnectorKeys.ENABLE_RECORD_TRACES);
-    warnIf(useLite, config, ConnectorKeys.USE_LITE);
-    warnIf(metricsConfigPath.isPresent(), config, ConnectorKeys.METRICS_CONFIG_PATH);
-  }
-
-  private static void warnIf(boolean set, StoreConfig config, ConfigKey<?> key) {
-    if (set) {
-      config.warn(
-          key, "is checked and not acted on: this version has no connector for engines yet");
+    if (BlockHashing.find(settings.blockHasher).isEmpty()) {
+      config.reject(
+          ConnectorKeys.BLOCK_HASHER,
+          "is " + settings.blockHasher + "; found are " + String.join(", ", BlockHashing.names()));
     }
+    if (settings.metricsConfigPath.isPresent()) {
+      config.warn(
+          ConnectorKeys.METRICS_CONFIG_PATH,
+          "is checked and not acted on: this version has no metrics endpoint yet");
+    }
+    return settings;
   }
 
   private static Optional<Path> metricsPath(StoreConfig config) {

@@ -3,6 +3,10 @@ package ucm.pipeline;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
@@ -127,5 +131,42 @@ class BlockHasherTest {
     assertThatThrownBy(() -> BlockHasher.of("m", 0, "torch.bfloat16"))
         .hasMessageContaining("size 0");
     assertThatThrownBy(() -> QWEN.ofRank(-1, BlockIds.empty())).hasMessageContaining("found -1");
+  }
+
+  @Test
+  void variantsOfAPromptHaveIdsOfTheirOwnAndPlainPromptsThoseOfTheOriginal() {
+    List<PromptVariant> variants =
+        List.of(
+            PromptVariant.lora("a"),
+            new PromptVariant("", List.of("a"), ""),
+            new PromptVariant("", List.of(), "a"),
+            new PromptVariant("a", List.of("b"), ""),
+            new PromptVariant("", List.of("a", "b"), ""),
+            new PromptVariant("", List.of("b", "a"), ""),
+            new PromptVariant("", List.of("a;mm:1:b"), ""));
+    Set<BlockIds> ids = new HashSet<>();
+    ids.add(QWEN.hash(twoBlocks(), 16));
+    for (PromptVariant variant : variants) {
+      ids.add(QWEN.forVariant(variant).hash(twoBlocks(), 16));
+    }
+    assertThat(ids).hasSize(variants.size() + 1);
+    assertThat(QWEN.forVariant(PromptVariant.NONE)).isSameAs(QWEN);
+    assertThat(QWEN.forVariant(variants.get(0)).forVariant(PromptVariant.NONE).seed())
+        .isEqualTo(QWEN.seed());
+  }
+
+  @Test
+  void theOriginalsWayOfHashingIsTheServiceOfThatName() {
+    assertThat(BlockHashing.names()).contains("md5-pickle");
+    BlockHasher found =
+        BlockHashing.find("md5-pickle")
+            .orElseThrow()
+            .hasher("Qwen/Qwen2.5-0.5B-Instruct", 2, "torch.bfloat16");
+    assertThat(found.hash(twoBlocks(), 16)).isEqualTo(QWEN.hash(twoBlocks(), 16));
+    assertThat(BlockHashing.find("sha256")).isEmpty();
+    UcmConfig config =
+        UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("block_hasher", "sha256"), "test");
+    assertThatThrownBy(config::settings)
+        .hasMessageContaining("block_hasher: is sha256; found are md5-pickle");
   }
 }

@@ -1,0 +1,101 @@
+package ucm.pipeline.connector;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.pipeline.BlockHasher;
+import ucm.pipeline.PromptVariant;
+
+/** What the scheduler side remembers of a request until it is finished. */
+final class RequestState {
+
+  private static final int[] NO_BLOCKS = {};
+
+  final String id;
+
+  private int @Nullable [] tokens;
+  private @Nullable PromptVariant variant;
+  private BlockIds ids = BlockIds.empty();
+  private int[] table = NO_BLOCKS;
+  private int tableSize;
+
+  /** Whether it has been looked up before. */
+  boolean known;
+
+  /** Whether it is too short to be moved at all. */
+  boolean skipped;
+
+  /** What the log said of it last. */
+  int loggedHbm = -1;
+
+  int loggedFound = -1;
+
+  /** Blocks that were on the device at the last look-up. */
+  int hbmBlocks;
+
+  /** Tokens beyond those that the engine was offered and has not answered yet; 0 when it has. */
+  int offeredTokens;
+
+  /** Blocks that the next step of the request loads: from the first, inclusive, to exclusive. */
+  int loadFrom;
+
+  int loadTo;
+
+  RequestState(String id) {
+    this.id = id;
+  }
+
+  /** The ids of its full blocks; hashed anew when it comes with another array of tokens. */
+  // The same array is the same tokens: comparing them would cost what hashing them costs.
+  @SuppressWarnings("ReferenceEquality")
+  BlockIds ids(PromptRequest request, BlockHasher hasher, int blockTokens) {
+    if (tokens != request.tokens() || !request.variant().equals(variant)) {
+      tokens = request.tokens();
+      variant = request.variant();
+      ids = hasher.forVariant(request.variant()).hash(request.tokens(), blockTokens);
+    }
+    return ids;
+  }
+
+  /** The ids of the last look-up. */
+  BlockIds ids() {
+    return ids;
+  }
+
+  /** Replaces the block table. */
+  void table(int[] blocks) {
+    table = blocks.clone();
+    tableSize = blocks.length;
+  }
+
+  /** Adds to the block table. */
+  void append(int[] blocks) {
+    if (tableSize + blocks.length > table.length) {
+      table = Arrays.copyOf(table, Math.max(2 * table.length, tableSize + blocks.length));
+    }
+    System.arraycopy(blocks, 0, table, tableSize, blocks.length);
+    tableSize += blocks.length;
+  }
+
+  /** The engine's blocks of a part of the table. */
+  int[] blocks(int from, int to) {
+    if (to > tableSize) {
+      throw new IllegalStateException(
+          "request "
+              + id
+              + ": a step needs "
+              + to
+              + " blocks and the request's table has "
+              + tableSize
+              + ": hand in all of its blocks with allocated() or plan()");
+    }
+    return from == to ? NO_BLOCKS : Arrays.copyOfRange(table, from, to);
+  }
+
+  /** Forgets what was to be loaded, for a new look-up. */
+  void forgetLoad() {
+    offeredTokens = 0;
+    loadFrom = 0;
+    loadTo = 0;
+  }
+}

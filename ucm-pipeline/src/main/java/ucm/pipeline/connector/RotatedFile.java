@@ -1,0 +1,137 @@
+package ucm.pipeline.connector;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Files of lines, begun anew when one is full: {@code name.000001.log}, {@code name.000002.log} and so
+ * on, so that their names are in the order of time; the oldest are removed.
+ *
+ * <p>A line is one write, handed to the kernel at once. What a crash or a full disk leaves is at most
+ * one torn line at the end; whoever opens it next ends that line first, so that no other is
+ * lost with it. Used by one thread.
+ */
+final class RotatedFile implements AutoCloseable {
+
+  private final TraceOptions options;
+  private final String name;
+  private final byte[] head;
+  private final Pattern pattern;
+  private @Nullable FileChannel channel;
+  private long size;
+  private int number;
+
+  /**
+   * A file that is made when the first line comes.
+   *
+   * @param head lines that every file begins with
+   */
+  RotatedFile(TraceOptions options, String name, byte[] head) {
+    this.options = options;
+    this.name = name;
+    this.head = head;
+    this.pattern = Pattern.compile(Pattern.quote(name) + "\\.(\\d{6})\\.log");
+  }
+
+  /**
+   * Appends a line.
+   *
+   * @param line ends with a newline
+   * @throws IOException when it could not be written; the next line tries anew
+   */
+  void append(byte[] line) throws IOException {
+    try {
+      FileChannel to = channel == null ? open() : channel;
+      if (size > head.length && size + line.length > options.maxFileBytes()) {
+        close();
+        number++;
+        to = open();
+        removeOldest();
+      }
+      write(to, line);
+    } catch (IOException e) {
+      close();
+      throw e;
+    }
+  }
+
+  private FileChannel open() throws IOException {
+    Files.createDirectories(options.folder());
+    if (number == 0) {
+      // A process of this number may have been here before, as in containers.
+      number = Math.max(1, IntStream.of(numbers()).max().orElse(1));
+    }
+    FileChannel opened =
+        FileChannel.open(
+            path(number),
+            StandardOpenOption.CREATE,
+            StandardOpenOption.READ,
+            StandardOpenOption.WRITE);
+    channel = opened;
+    size = opened.size();
+    opened.position(size);
+    if (size == 0) {
+      write(opened, head);
+    } else if (!endsWithNewline(opened)) {
+      write(opened, new byte[] {'\n'});
+    }
+    return opened;
+  }
+
+  private boolean endsWithNewline(FileChannel file) throws IOException {
+    ByteBuffer last = ByteBuffer.allocate(1);
+    return file.read(last, size - 1) == 1 && last.get(0) == '\n';
+  }
+
+  private void write(FileChannel to, byte[] bytes) throws IOException {
+    ByteBuffer buffer = ByteBuffer.wrap(bytes);
+    while (buffer.hasRemaining()) {
+      size += to.write(buffer);
+    }
+  }
+
+  private void removeOldest() throws IOException {
+    for (int old : numbers()) {
+      if (old <= number - options.maxFiles()) {
+        Files.deleteIfExists(path(old));
+      }
+    }
+  }
+
+  private int[] numbers() throws IOException {
+    try (Stream<Path> files = Files.list(options.folder())) {
+      return files
+          .map(file -> pattern.matcher(file.getFileName().toString()))
+          .filter(Matcher::matches)
+          .mapToInt(match -> Integer.parseInt(match.group(1)))
+          .toArray();
+    }
+  }
+
+  private Path path(int of) {
+    return options.folder().resolve("%s.%06d.log".formatted(name, of));
+  }
+
+  @Override
+  public void close() throws IOException {
+    FileChannel open = channel;
+    channel = null;
+    if (open != null) {
+      open.close();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return options.folder().resolve(name).toString();
+  }
+}

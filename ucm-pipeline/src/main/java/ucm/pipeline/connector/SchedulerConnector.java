@@ -1,0 +1,344 @@
+package ucm.pipeline.connector;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.Store;
+import ucm.api.StoreMetrics;
+import ucm.pipeline.BlockHasher;
+
+/**
+ * The scheduler side: says how much of a prompt need not be computed, and plans what each step of the
+ * engine loads and saves. One for each engine, made by {@link ConnectorSetup}.
+ *
+ * <p>For each request: {@link #matchedTokens} until the engine has room for it, {@link #allocated}
+ * with its blocks, {@link #plan} for every step, {@link #finished} at the end, whatever the end was.
+ * After a preemption it begins again with {@link #matchedTokens}.
+ *
+ * <p>Used by one thread. Calls look into memory and ask the store; none waits for data to be moved.
+ * Nothing is thrown because a store fails: the engine then computes. The wrong order of calls, or
+ * arguments that contradict one another, are the caller's mistakes and are answered with {@link
+ * IllegalStateException} or {@link IllegalArgumentException}.
+ */
+public final class SchedulerConnector implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(SchedulerConnector.class);
+
+  private final EngineSpec spec;
+  private final BlockHasher hasher;
+  private final HitPolicy policy;
+  private final PartLookup lookup;
+  private final @Nullable LiteCache lite;
+  private final @Nullable TraceRecorder traces;
+  private final @Nullable Store owned;
+  private final boolean keepsBytes;
+  private final StoreMetrics.Counter lookupBlocks;
+  private final StoreMetrics.Counter hitBlocks;
+  private final Map<String, RequestState> requests = new HashMap<>();
+  private HitStatistics statistics = HitStatistics.NONE;
+  private boolean closed;
+
+  /**
+   * Takes over what was opened.
+   *
+   * @param owned the store to close with this, or null
+   */
+  SchedulerConnector(
+      ConnectorSetup setup, Store store, @Nullable Store owned, @Nullable TraceRecorder traces) {
+    this.spec = setup.spec();
+    this.hasher = setup.hasher();
+    this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
+    ConnectorFaults faults =
+        new ConnectorFaults("scheduler of " + spec.instance(), setup.metrics());
+    this.lookup = new PartLookup(store, hasher, spec.parts(), faults);
+    this.lite = setup.settings().useLite() ? new LiteCache(store, faults) : null;
+    this.traces = traces;
+    this.owned = owned;
+    this.keepsBytes = store.keepsBytes();
+    if (!keepsBytes && lite == null) {
+      LOG.warn(
+          "{} keeps no bytes, so no hits are reported to the engine; set use_lite to count hits",
+          store);
+    }
+    this.lookupBlocks =
+        setup.metrics().counter("connector_lookup_blocks", "Blocks of prompts looked up outside.");
+    this.hitBlocks =
+        setup.metrics().counter("connector_hit_blocks", "Blocks looked up and found outside.");
+  }
+
+  /**
+   * Says how many tokens can be loaded beyond those that are on the device. May be asked again as
+   * long as the request is not scheduled; the last answer counts.
+   *
+   * <p>Only full blocks are found. When every token of the prompt is, the last one is left to compute,
+   * because its logits are needed.
+   *
+   * @param computedTokens tokens whose KV cache is on the device already, whole blocks
+   * @return 0 or more; all of it is loaded before the next step of the request computes anything
+   */
+  public int matchedTokens(PromptRequest request, int computedTokens) {
+    requireOpen();
+    int tokens = request.tokens().length;
+    if (computedTokens < 0 || computedTokens > tokens || computedTokens % spec.blockTokens() != 0) {
+      throw new IllegalArgumentException(
+          "request "
+              + request.id()
+              + ": the tokens on the device are whole blocks of "
+              + spec.blockTokens()
+              + " and at most the "
+              + tokens
+              + " of the request; found "
+              + computedTokens);
+    }
+    RequestState state = requests.computeIfAbsent(request.id(), RequestState::new);
+    state.forgetLoad();
+    state.skipped = policy.skips(tokens);
+    if (state.skipped) {
+      skip(state, request);
+      return 0;
+    }
+    BlockIds ids = state.ids(request, hasher, spec.blockTokens());
+    state.hbmBlocks = computedTokens / spec.blockTokens();
+    boolean first = begin(state, request, ids);
+    int found = find(state, ids);
+    boolean log = state.loggedHbm != state.hbmBlocks || state.loggedFound != found;
+    if (log && !ids.isEmpty()) {
+      LOG.info(
+          "request_id: {}, total_blocks_num: {}, hit hbm: {}, hit external: {}",
+          request.id(),
+          ids.size(),
+          state.hbmBlocks,
+          found);
+      state.loggedHbm = state.hbmBlocks;
+      state.loggedFound = found;
+    }
+    if (first && !ids.isEmpty()) {
+      count(ids.size(), state.hbmBlocks, found);
+    }
+    return lite != null || !keepsBytes ? 0 : offer(state, request, found, log);
+  }
+
+  private void skip(RequestState state, PromptRequest request) {
+    boolean first =
+        begin(
+            state,
+            request,
+            traces == null ? BlockIds.empty() : state.ids(request, hasher, spec.blockTokens()));
+    if (first) {
+      LOG.info(
+          "request_id: {}, {} tokens are fewer than persist_token_threshold {}: look-up, load and"
+              + " dump are skipped",
+          request.id(),
+          request.tokens().length,
+          policy.persistTokens());
+    }
+  }
+
+  /** Records a request in the trace when it is new; says whether it is. */
+  private boolean begin(RequestState state, PromptRequest request, BlockIds ids) {
+    boolean first = !state.known;
+    state.known = true;
+    if (first && traces != null) {
+      traces.record(request.id(), request.promptTokens(), request.maxOutputTokens(), ids);
+    }
+    return first;
+  }
+
+  private int find(RequestState state, BlockIds ids) {
+    int from = Math.min(state.hbmBlocks, ids.size());
+    if (from == ids.size()) {
+      return 0;
+    }
+    int found = lite != null ? lite.run(ids, from) : lookup.run(ids.slice(from, ids.size()));
+    lookupBlocks.add(ids.size() - from);
+    hitBlocks.add(found);
+    return found;
+  }
+
+  private void count(int blocks, int hbm, int found) {
+    statistics = statistics.plus(blocks, hbm, found);
+    if (lite != null && LOG.isInfoEnabled()) {
+      LOG.info(
+          String.format(
+              Locale.ROOT,
+              "req external hit rate: %.2f, total external hit rate: %.2f",
+              (double) found / blocks,
+              statistics.externalHitRate()));
+    }
+  }
+
+  /** Decides how much of what was found is loaded, and remembers it. */
+  private int offer(RequestState state, PromptRequest request, int found, boolean log) {
+    int taken = policy.withinRatio(state.hbmBlocks, found, request.promptTokens());
+    if (log && taken < found) {
+      LOG.info(
+          "request_id: {}, hit_ratio {} of {} prompt tokens: {} of {} external hit blocks are used",
+          request.id(),
+          policy.hitRatio(),
+          request.promptTokens(),
+          taken,
+          found);
+    }
+    int tokens = taken * spec.blockTokens();
+    if (taken > 0 && !policy.isWorthLoading(tokens)) {
+      if (log) {
+        LOG.info(
+            "request_id: {}, {} external hit tokens do not exceed load_tokens_threshold {}: they"
+                + " are not loaded",
+            request.id(),
+            tokens,
+            policy.loadTokens());
+      }
+      return 0;
+    }
+    boolean all = state.hbmBlocks * spec.blockTokens() + tokens == request.tokens().length;
+    int offered = all ? Math.max(0, tokens - 1) : tokens;
+    state.loadFrom = state.hbmBlocks;
+    state.loadTo = offered == 0 ? state.hbmBlocks : state.hbmBlocks + taken;
+    state.offeredTokens = offered;
+    return offered;
+  }
+
+  /**
+   * Tells of the blocks that the engine allocated for a request, in the order of its tokens, those on
+   * the device already first. Replaces what was told before.
+   *
+   * @param blocks the request's block table; copied
+   * @param externalTokens how many of the tokens that {@link #matchedTokens} offered the engine takes
+   *     from outside; 0 to compute them instead
+   */
+  public void allocated(String requestId, int[] blocks, int externalTokens) {
+    requireOpen();
+    RequestState state = requests.get(requestId);
+    if (state == null) {
+      throw new IllegalStateException(
+          "request " + requestId + " is unknown: ask matchedTokens() before allocated()");
+    }
+    if (externalTokens < 0 || externalTokens > state.offeredTokens) {
+      throw new IllegalArgumentException(
+          "request "
+              + requestId
+              + ": "
+              + state.offeredTokens
+              + " external tokens were offered; the engine takes "
+              + externalTokens);
+    }
+    if (externalTokens < state.offeredTokens) {
+      state.loadTo = state.loadFrom + Math.ceilDiv(externalTokens, spec.blockTokens());
+    }
+    state.table(blocks);
+    state.blocks(state.loadFrom, state.loadTo);
+    state.offeredTokens = 0;
+  }
+
+  /**
+   * Plans a step: what each request loads before it, and which blocks are complete after it. A request
+   * loads once, in its first step after {@link #allocated}; of a prompt that is computed in chunks,
+   * each step saves the blocks that it completes. Generated tokens are not saved.
+   *
+   * @param scheduled the requests of the step; unknown ones, which were never looked up, move nothing
+   */
+  public StepPlan plan(List<ScheduledRequest> scheduled) {
+    requireOpen();
+    if (lite != null) {
+      return StepPlan.EMPTY;
+    }
+    List<RequestPlan> plans = new ArrayList<>(scheduled.size());
+    for (ScheduledRequest request : scheduled) {
+      RequestState state = requests.get(request.requestId());
+      if (state != null && !state.skipped) {
+        RequestPlan plan = plan(state, request);
+        if (plan.loadBlocks().length + plan.saveBlocks().length > 0) {
+          plans.add(plan);
+        }
+      }
+    }
+    return plans.isEmpty() ? StepPlan.EMPTY : new StepPlan(plans);
+  }
+
+  private RequestPlan plan(RequestState state, ScheduledRequest request) {
+    int blockTokens = spec.blockTokens();
+    if (state.offeredTokens > 0 && request.computedTokens() > state.hbmBlocks * blockTokens) {
+      throw new IllegalStateException(
+          "request "
+              + state.id
+              + " is scheduled as if "
+              + state.offeredTokens
+              + " tokens had been loaded: tell allocated() first");
+    }
+    if (request.resumed()) {
+      state.table(request.newBlocks());
+    } else {
+      state.append(request.newBlocks());
+    }
+    BlockIds ids = state.ids();
+    int loadFrom = state.loadFrom;
+    // An offer that was never answered is not taken.
+    int loadTo = state.offeredTokens > 0 ? loadFrom : state.loadTo;
+    state.forgetLoad();
+    int saveTo =
+        Math.min(ids.size(), (request.computedTokens() + request.newTokens()) / blockTokens);
+    int saveFrom = Math.min(saveTo, request.computedTokens() / blockTokens);
+    if (loadFrom < loadTo) {
+      // Of a full hit, the last block is loaded and its last token computed once more.
+      saveFrom = Math.clamp(loadTo, saveFrom, saveTo);
+    }
+    return new RequestPlan(
+        state.id,
+        ids.slice(loadFrom, loadTo),
+        state.blocks(loadFrom, loadTo),
+        ids.slice(saveFrom, saveTo),
+        state.blocks(saveFrom, saveTo),
+        state.blocks(0, saveFrom == saveTo ? 0 : saveFrom));
+  }
+
+  /**
+   * Forgets a request that has ended: finished, aborted, or refused. Unknown ones are ignored. Blocks
+   * that a step saves are out of the engine's memory when the step ends, so the engine may free its
+   * blocks at once.
+   */
+  public void finished(String requestId) {
+    requests.remove(requestId);
+  }
+
+  /** How many requests are remembered. */
+  public int openRequests() {
+    return requests.size();
+  }
+
+  /** What the look-ups found so far. */
+  public HitStatistics statistics() {
+    return statistics;
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("the scheduler side of " + spec.instance() + " is closed");
+    }
+  }
+
+  /** Writes the traces that wait, and closes the pipeline unless it is shared. Idempotent. */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    requests.clear();
+    try {
+      if (traces != null) {
+        traces.close();
+      }
+    } finally {
+      if (owned != null) {
+        owned.close();
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+package ucm.pipeline.connector;
+
+import java.util.Arrays;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLayout;
+import ucm.api.Task;
+import ucm.api.Transfer;
+
+/**
+ * The loads of one step: all blocks at once, or layer by layer, one layer ahead of the one that the
+ * engine waits for. Used by one thread.
+ */
+final class StepLoads {
+
+  private final KvCaches caches;
+  private final BlockLayout cut;
+  private final StoreCalls calls;
+  private final BitSet failed;
+  private final boolean layerwise;
+  private final int layers;
+  private final RankBlocks blocks = new RankBlocks();
+  private final @Nullable Task[] tasks;
+  private int started;
+  private int awaited;
+
+  /**
+   * Loads into an engine's memory.
+   *
+   * @param failed gets the engine's blocks that could not be loaded
+   */
+  StepLoads(KvCaches caches, BlockLayout cut, boolean layerwise, StoreCalls calls, BitSet failed) {
+    this.caches = caches;
+    this.cut = cut;
+    this.layerwise = layerwise;
+    this.calls = calls;
+    this.failed = failed;
+    this.layers = layerwise ? cut.shardCount() : 1;
+    this.tasks = new @Nullable Task[layers];
+  }
+
+  /** The blocks of the step; empty before it is filled. */
+  RankBlocks blocks() {
+    return blocks;
+  }
+
+  /** Begins: everything, or the first layer. */
+  void start() {
+    Arrays.fill(tasks, null);
+    started = 0;
+    awaited = 0;
+    startUntil(1);
+  }
+
+  /** Waits until a layer is there, and those before it; begins the one after it. */
+  void await(int layer) throws InterruptedException {
+    int last = layerwise ? layer : 0;
+    // The next layer first: while the engine waits for this one and computes it, that one moves.
+    startUntil(Math.min(layers, last + 2));
+    while (awaited <= last) {
+      awaitNext();
+    }
+  }
+
+  /** Whether a layer has been waited for. */
+  boolean isThere(int layer) {
+    return blocks.size() == 0 || awaited > (layerwise ? layer : 0);
+  }
+
+  /** Whether every layer has been waited for, so that no memory is in use. */
+  boolean done() {
+    return blocks.size() == 0 || awaited == layers;
+  }
+
+  /** Waits for what was begun and begins nothing more; blocks that lack a layer have failed. */
+  void settle() throws InterruptedException {
+    while (awaited < started) {
+      awaitNext();
+    }
+    if (!done()) {
+      failAll();
+    }
+  }
+
+  private void failAll() {
+    for (int i = 0; i < blocks.size(); i++) {
+      failed.set(blocks.block(i));
+    }
+  }
+
+  private void awaitNext() throws InterruptedException {
+    Task task = tasks[awaited];
+    if (task != null) {
+      BitSet shards = calls.await("load", task);
+      int perBlock = layerwise ? 1 : cut.shardCount();
+      for (int shard = shards.nextSetBit(0); shard >= 0; shard = shards.nextSetBit(shard + 1)) {
+        failed.set(blocks.block(shard / perBlock));
+      }
+    }
+    tasks[awaited++] = null;
+  }
+
+  private void startUntil(int end) {
+    if (blocks.size() == 0) {
+      started = end;
+      return;
+    }
+    for (; started < end; started++) {
+      Transfer.Builder transfer = Transfer.scattered(cut);
+      for (int i = 0; i < blocks.size(); i++) {
+        if (layerwise) {
+          transfer.shard(blocks.high(i), blocks.low(i), started);
+          caches.addLayer(transfer, started, blocks.block(i));
+        } else {
+          caches.addBlock(transfer, cut, blocks.high(i), blocks.low(i), blocks.block(i));
+        }
+      }
+      tasks[started] = calls.load(transfer.build());
+      if (tasks[started] == null) {
+        failAll();
+      }
+    }
+  }
+}

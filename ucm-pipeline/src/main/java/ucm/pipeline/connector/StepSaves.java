@@ -1,0 +1,192 @@
+package ucm.pipeline.connector;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.pipeline.BlockHasher;
+
+/**
+ * The saves of one step: all blocks at its end, or each layer as it is computed.
+ *
+ * <p>What was computed from a block that could not be loaded is garbage and must not be stored. A
+ * request is left out when one of the blocks it was computed from is bad, and what it computed is
+ * then bad too, for those requests of the step that share it. With several ranks a load that failed
+ * on one spoils what all compute, and the others learn of it at the end of the step: requests that
+ * depend on a load of the same step are then saved at its end only. Used by one thread.
+ */
+final class StepSaves {
+
+  private final KvCaches caches;
+  private final BlockLayout cut;
+  private final StoreCalls calls;
+  private final boolean layerwise;
+  private final boolean othersLoadToo;
+  private final BitSet failedLoads;
+  private final BitSet excluded = new BitSet();
+  private final BitSet spoilt = new BitSet();
+  private final IdSet named = new IdSet();
+  private final RankBlocks blocks = new RankBlocks();
+  private final List<Task> tasks = new ArrayList<>();
+  private List<RequestPlan> now = new ArrayList<>();
+  private List<RequestPlan> atTheEnd = new ArrayList<>();
+  private List<BlockIds> nowIds = new ArrayList<>();
+  private List<BlockIds> atTheEndIds = new ArrayList<>();
+  private int saved;
+
+  /**
+   * Saves from an engine's memory.
+   *
+   * @param othersLoadToo whether other ranks load their own parts of blocks
+   * @param failedLoads the engine's blocks that this rank could not load in this step
+   */
+  StepSaves(
+      KvCaches caches,
+      BlockLayout cut,
+      boolean layerwise,
+      boolean othersLoadToo,
+      StoreCalls calls,
+      BitSet failedLoads) {
+    this.caches = caches;
+    this.cut = cut;
+    this.layerwise = layerwise;
+    this.othersLoadToo = othersLoadToo;
+    this.calls = calls;
+    this.failedLoads = failedLoads;
+  }
+
+  /** Takes the saves of a step over, under the ids of a rank. */
+  void begin(StepPlan plan, BlockHasher hasher, int rank) {
+    now.clear();
+    nowIds.clear();
+    atTheEnd.clear();
+    atTheEndIds.clear();
+    excluded.clear();
+    saved = 0;
+    BitSet loading = othersLoadToo ? loadedBlocks(plan) : new BitSet();
+    for (RequestPlan request : plan.requests()) {
+      if (request.saveBlocks().length == 0) {
+        continue;
+      }
+      boolean waits = !layerwise || dependsOn(loading, request);
+      (waits ? atTheEnd : now).add(request);
+      (waits ? atTheEndIds : nowIds).add(hasher.ofRank(rank, request.saveIds()));
+      if (waits) {
+        mark(loading, request.saveBlocks());
+      }
+    }
+  }
+
+  private static BitSet loadedBlocks(StepPlan plan) {
+    BitSet loaded = new BitSet();
+    plan.requests().forEach(request -> mark(loaded, request.loadBlocks()));
+    return loaded;
+  }
+
+  /** Whether every layer has been saved that is to be saved layer by layer. */
+  boolean layersDone() {
+    return now.isEmpty() || saved == cut.shardCount();
+  }
+
+  /** How many layers have been saved. */
+  int layersSaved() {
+    return saved;
+  }
+
+  /** Leaves out what was computed from blocks that others could not load. */
+  void exclude(int[] of) {
+    mark(excluded, of);
+  }
+
+  /** Begins to save a layer that has been computed. */
+  void layer(int layer) {
+    if (now.isEmpty()) {
+      return;
+    }
+    if (layer != saved) {
+      throw new IllegalStateException(
+          "layers are saved in order; next is layer " + saved + ", asked for is " + layer);
+    }
+    saved++;
+    collect(now, nowIds);
+    Transfer.Builder transfer = Transfer.scattered(cut);
+    for (int i = 0; i < blocks.size(); i++) {
+      transfer.shard(blocks.high(i), blocks.low(i), layer);
+      caches.addLayer(transfer, layer, blocks.block(i));
+    }
+    dump(transfer);
+  }
+
+  /** Saves what was to wait for the end of the step. */
+  void rest() {
+    collect(atTheEnd, atTheEndIds);
+    Transfer.Builder transfer = Transfer.scattered(cut);
+    for (int i = 0; i < blocks.size(); i++) {
+      caches.addBlock(transfer, cut, blocks.high(i), blocks.low(i), blocks.block(i));
+    }
+    dump(transfer);
+  }
+
+  /** Waits until the engine may write to its memory again; returns the shards not saved. */
+  int settle() throws InterruptedException {
+    int failed = 0;
+    while (!tasks.isEmpty()) {
+      failed += calls.await("dump", tasks.getLast()).cardinality();
+      tasks.removeLast();
+    }
+    return failed;
+  }
+
+  private void dump(Transfer.Builder transfer) {
+    if (blocks.size() > 0) {
+      @Nullable Task task = calls.dump(transfer.build());
+      if (task != null) {
+        tasks.add(task);
+      }
+    }
+  }
+
+  /** Collects the blocks that are right, each once though several requests may have computed it. */
+  private void collect(List<RequestPlan> requests, List<BlockIds> idsOfRequests) {
+    blocks.clear();
+    named.clear();
+    spoilt.clear();
+    spoilt.or(failedLoads);
+    spoilt.or(excluded);
+    for (int r = 0; r < requests.size(); r++) {
+      RequestPlan request = requests.get(r);
+      if (dependsOn(spoilt, request)) {
+        mark(spoilt, request.saveBlocks());
+        continue;
+      }
+      BlockIds ids = idsOfRequests.get(r);
+      for (int i = 0; i < ids.size(); i++) {
+        if (named.add(ids.high(i), ids.low(i))) {
+          blocks.add(ids, i, request.saveBlocks()[i]);
+        }
+      }
+    }
+  }
+
+  private static boolean dependsOn(BitSet blocks, RequestPlan request) {
+    if (blocks.isEmpty()) {
+      return false;
+    }
+    for (int block : request.contextBlocks()) {
+      if (blocks.get(block)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static void mark(BitSet blocks, int[] of) {
+    for (int block : of) {
+      blocks.set(block);
+    }
+  }
+}

@@ -1,0 +1,97 @@
+package ucm.pipeline.connector;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.api.StoreTimeoutException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+
+/**
+ * Loads and dumps of a worker, with a store's failures turned into blocks that were not moved. Used by
+ * one thread.
+ */
+final class StoreCalls {
+
+  private final Function<Transfer, Task> load;
+  private final Function<Transfer, Task> dump;
+  private final Duration patience;
+  private final ConnectorFaults faults;
+
+  /**
+   * Calls to a store.
+   *
+   * @param patience after how long a wait is worth a line in the log
+   */
+  StoreCalls(Store store, Duration patience, ConnectorFaults faults) {
+    this(store::load, store::dump, patience, faults);
+  }
+
+  private StoreCalls(
+      Function<Transfer, Task> load,
+      Function<Transfer, Task> dump,
+      Duration patience,
+      ConnectorFaults faults) {
+    this.load = load;
+    this.dump = dump;
+    this.patience = patience;
+    this.faults = faults;
+  }
+
+  /** Calls that are all refused, for a mode that moves nothing. */
+  static StoreCalls refused(String why, ConnectorFaults faults) {
+    Function<Transfer, Task> refuse =
+        transfer -> {
+          throw new StoreException(why);
+        };
+    return new StoreCalls(refuse, refuse, Duration.ZERO, faults);
+  }
+
+  /** Starts a load; null when the store refuses it. */
+  @Nullable Task load(Transfer transfer) {
+    return submit("a load was refused, so its blocks are computed", load, transfer);
+  }
+
+  /** Starts a dump; null when the store refuses it. */
+  @Nullable Task dump(Transfer transfer) {
+    return submit("a dump was refused, so its blocks are not stored", dump, transfer);
+  }
+
+  private @Nullable Task submit(String refused, Function<Transfer, Task> call, Transfer transfer) {
+    try {
+      return call.apply(transfer);
+    } catch (RuntimeException e) {
+      faults.record(refused, e);
+      return null;
+    }
+  }
+
+  /**
+   * Waits until a task is terminal, however long that takes: until then the store may touch the
+   * memory, so the engine must not go on. Stores end their tasks at their deadline; only one whose I/O
+   * hangs in the kernel does not, and a Cache in front of it does.
+   *
+   * @param what {@code load} or {@code dump}, for the log
+   * @return the shards that were not moved
+   */
+  BitSet await(String what, Task task) throws InterruptedException {
+    while (true) {
+      try {
+        TransferResult result = task.await(patience);
+        if (!result.ok()) {
+          Throwable cause = result.cause();
+          faults.record(
+              "a " + what + " ended with " + result,
+              what + (cause == null ? "" : cause.getClass().getName()));
+        }
+        return result.failedShards();
+      } catch (StoreTimeoutException e) {
+        faults.record("still waiting for a " + what + ", whose memory is in use", e);
+      }
+    }
+  }
+}

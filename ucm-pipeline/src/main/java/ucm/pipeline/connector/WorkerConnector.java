@@ -1,0 +1,296 @@
+package ucm.pipeline.connector;
+
+import java.util.BitSet;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockLayout;
+import ucm.api.Store;
+import ucm.api.StoreMetrics;
+import ucm.pipeline.BlockHasher;
+
+/**
+ * The worker side: moves blocks between the KV cache of one rank and the pipeline. One for each
+ * tensor-parallel rank, made by {@link ConnectorSetup}.
+ *
+ * <p>Each step of the engine is
+ *
+ * <pre>{@code
+ * worker.startLoad(plan);
+ * for (int layer = 0; layer < layers; layer++) {
+ *   worker.waitForLayerLoad(layer);
+ *   // compute the layer: its KV cache is in memory
+ *   worker.saveLayer(layer);
+ * }
+ * worker.waitForSave();
+ * int[] recompute = worker.takeLoadErrors();
+ * }</pre>
+ *
+ * <p>whatever the mode. In <em>direct</em> mode {@code startLoad} returns when everything is loaded
+ * and {@code waitForSave} saves everything. In <em>layer-wise</em> mode each layer is loaded while the
+ * one before it is computed, and saved while the one after it is.
+ *
+ * <p>Blocks that could not be loaded hold undefined bytes; the engine computes them again, and
+ * everything computed from them. Nothing is stored that this step computed from them. A rank does not
+ * see what others could not load: an engine with several ranks tells each of them with {@link
+ * #excludeFromSave} before {@code waitForSave}.
+ *
+ * <p>Used by one thread. Nothing is thrown because a store fails. The wrong order of calls is answered
+ * with {@link IllegalStateException}. When a step is interrupted or the engine gives it up, {@link
+ * #abandonStep} ends it.
+ */
+public final class WorkerConnector implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(WorkerConnector.class);
+
+  private final EngineSpec spec;
+  private final int rank;
+  private final KvCaches caches;
+  private final BlockHasher hasher;
+  private final boolean layerwise;
+  private final @Nullable Store owned;
+  private final BitSet failed = new BitSet();
+  private final BitSet taken = new BitSet();
+  private final BitSet earlier = new BitSet();
+  private final StepLoads loads;
+  private final StepSaves saves;
+  private final StoreMetrics.Counter loadedBlocks;
+  private final StoreMetrics.Counter failedBlocks;
+  private final StoreMetrics.Counter savedBlocks;
+  private final StoreMetrics.Counter unsavedShards;
+  private boolean inStep;
+  private boolean closed;
+
+  /**
+   * Takes over what was opened.
+   *
+   * @param calls to the store that blocks go to
+   * @param owned the store to close with this, or null
+   */
+  WorkerConnector(
+      ConnectorSetup setup, int rank, KvCaches caches, StoreCalls calls, @Nullable Store owned) {
+    this.spec = setup.spec();
+    this.rank = rank;
+    this.caches = caches;
+    this.hasher = setup.hasher();
+    this.layerwise = setup.settings().useLayerwise();
+    this.owned = owned;
+    BlockLayout cut = spec.kv().blockLayout();
+    this.loads = new StepLoads(caches, cut, layerwise, calls, failed);
+    this.saves = new StepSaves(caches, cut, layerwise, spec.tpSize() > 1, calls, failed);
+    StoreMetrics metrics = setup.metrics();
+    this.loadedBlocks = metrics.counter("connector_load_blocks", "Blocks asked to be loaded.");
+    this.failedBlocks =
+        metrics.counter("connector_load_failed_blocks", "Blocks that could not be loaded.");
+    this.savedBlocks = metrics.counter("connector_save_blocks", "Blocks asked to be saved.");
+    this.unsavedShards =
+        metrics.counter("connector_save_failed_shards", "Shards that could not be saved.");
+    LOG.debug("{} with {}", this, caches);
+  }
+
+  /**
+   * Begins a step. In direct mode, returns when its blocks are loaded; in layer-wise mode, at once.
+   *
+   * @param plan what the scheduler side planned for this step
+   * @throws IllegalArgumentException when the plan names a block that the KV cache does not have
+   * @throws InterruptedException when interrupted while waiting; then {@link #abandonStep}
+   */
+  public void startLoad(StepPlan plan) throws InterruptedException {
+    requireOpen();
+    if (inStep) {
+      throw new IllegalStateException(
+          this + " is in a step already: end it with waitForSave() or abandonStep() first");
+    }
+    plan.requests().forEach(this::requireBlocks);
+    earlier.or(untaken());
+    failed.clear();
+    taken.clear();
+    RankBlocks blocks = loads.blocks();
+    blocks.clear();
+    int part = spec.mla() ? 0 : rank;
+    for (RequestPlan request : plan.requests()) {
+      blocks.addAll(hasher.ofRank(part, request.loadIds()), request.loadBlocks());
+    }
+    loadedBlocks.add(blocks.size());
+    StepPlan toSave = spec.mla() && rank != 0 ? StepPlan.EMPTY : plan;
+    saves.begin(toSave, hasher, part);
+    savedBlocks.add(toSave.saveBlocks());
+    inStep = true;
+    loads.start();
+    if (!layerwise) {
+      loads.await(0);
+    }
+  }
+
+  private void requireBlocks(RequestPlan request) {
+    requireBlocks(request, request.loadBlocks());
+    requireBlocks(request, request.saveBlocks());
+  }
+
+  private void requireBlocks(RequestPlan request, int[] blocks) {
+    for (int block : blocks) {
+      if (block < 0 || block >= caches.blocks()) {
+        throw new IllegalArgumentException(
+            "request "
+                + request.requestId()
+                + ": block "
+                + block
+                + " is planned, and the KV cache of "
+                + this
+                + " has blocks 0 to "
+                + (caches.blocks() - 1));
+      }
+    }
+  }
+
+  /**
+   * Waits until the blocks of a layer are in memory, or have failed; in layer-wise mode also begins to
+   * load the layer after it. To be called for every layer, in order, before it is computed.
+   *
+   * @throws InterruptedException when interrupted while waiting; then {@link #abandonStep}
+   */
+  public void waitForLayerLoad(int layer) throws InterruptedException {
+    requireStep();
+    Objects.checkIndex(layer, spec.kv().layers());
+    loads.await(layer);
+  }
+
+  /**
+   * Says that a layer has been computed, so that its part of the step's blocks is in memory and stays
+   * unchanged until {@link #waitForSave}. In layer-wise mode begins to save it; in direct mode does
+   * nothing. With memory of a device, the device must have written it.
+   */
+  public void saveLayer(int layer) {
+    requireStep();
+    Objects.checkIndex(layer, spec.kv().layers());
+    if (!loads.isThere(layer)) {
+      throw new IllegalStateException(
+          this + ": layer " + layer + " was computed before waitForLayerLoad(" + layer + ")");
+    }
+    if (layerwise) {
+      saves.layer(layer);
+    }
+  }
+
+  /**
+   * Tells of blocks that other ranks could not load in this step, so that nothing is saved that was
+   * computed from them. To be called before {@link #waitForSave}.
+   *
+   * @param blocks what {@link #takeLoadErrors} gave on the other ranks
+   */
+  public void excludeFromSave(int[] blocks) {
+    requireStep();
+    saves.exclude(blocks);
+  }
+
+  /**
+   * Ends a step: saves what is not saved yet and waits until the engine may write to its memory again.
+   *
+   * @throws IllegalStateException when a layer was left out
+   * @throws InterruptedException when interrupted while waiting; then {@link #abandonStep}
+   */
+  public void waitForSave() throws InterruptedException {
+    requireStep();
+    if (!loads.done() || !saves.layersDone()) {
+      throw new IllegalStateException(
+          this
+              + ": the step ends after "
+              + saves.layersSaved()
+              + " of "
+              + spec.kv().layers()
+              + " layers: call waitForLayerLoad() and saveLayer() for each, or abandonStep()");
+    }
+    saves.rest();
+    endStep();
+  }
+
+  /**
+   * Ends a step that was not computed to its end: begins nothing more, and waits until no store uses
+   * the engine's memory. Blocks of which not every layer was loaded count as load errors. May be
+   * called at any time.
+   */
+  public void abandonStep() throws InterruptedException {
+    if (inStep) {
+      loads.settle();
+      endStep();
+    }
+  }
+
+  private void endStep() throws InterruptedException {
+    unsavedShards.add(saves.settle());
+    failedBlocks.add(failed.cardinality());
+    inStep = false;
+  }
+
+  /**
+   * The engine's blocks whose load failed and that were not named before, ascending. What they hold is
+   * undefined. During a step, those of the layers waited for so far.
+   */
+  public int[] takeLoadErrors() {
+    earlier.or(untaken());
+    int[] errors = earlier.stream().toArray();
+    earlier.clear();
+    taken.or(failed);
+    return errors;
+  }
+
+  private BitSet untaken() {
+    BitSet untaken = (BitSet) failed.clone();
+    untaken.andNot(taken);
+    return untaken;
+  }
+
+  private void requireStep() {
+    requireOpen();
+    if (!inStep) {
+      throw new IllegalStateException(this + " is in no step: call startLoad() first");
+    }
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  /**
+   * Ends the step under way, and closes the pipeline unless it is shared. The engine keeps its KV
+   * cache alive until this returns. Idempotent.
+   */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    try {
+      if (owned != null) {
+        // It ends the tasks under way.
+        owned.close();
+      }
+    } finally {
+      settle();
+    }
+  }
+
+  private void settle() {
+    boolean interrupted = false;
+    while (inStep) {
+      try {
+        abandonStep();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** For example {@code rank 0 of engine-1}. */
+  @Override
+  public String toString() {
+    return "rank " + rank + " of " + spec.instance();
+  }
+}

@@ -1,0 +1,237 @@
+package ucm.pipeline.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static ucm.pipeline.connector.TestEngines.BLOCK_TOKENS;
+import static ucm.pipeline.connector.TestEngines.blocks;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import ucm.api.BlockIds;
+import ucm.api.Store;
+import ucm.api.StoreMetrics;
+import ucm.pipeline.BlockHasher;
+import ucm.testkit.Fault;
+import ucm.testkit.Fault.Call;
+import ucm.testkit.FaultyStore;
+import ucm.testkit.MemoryStore;
+
+/**
+ * Both sides against an engine that does everything at random. The engine itself checks every plan
+ * and every byte; here stand the models of what the store holds and of what is a hit.
+ */
+class ConnectorPropertyTest {
+
+  private static final int STEPS = 150;
+
+  private static Stream<Arguments> modes() {
+    List<Arguments> modes = new ArrayList<>();
+    List<EngineSpec> engines = List.of(TestEngines.gqa(1), TestEngines.gqa(2), TestEngines.mla(2));
+    List<Map<String, Object>> settings =
+        List.of(
+            TestEngines.top(),
+            TestEngines.top("hit_ratio", 0.5),
+            TestEngines.top("persist_token_threshold", 12),
+            TestEngines.top("load_tokens_threshold", 4),
+            TestEngines.top(
+                "hit_ratio", 0.8, "persist_token_threshold", 8, "load_tokens_threshold", 5));
+    long seed = 1;
+    for (EngineSpec engine : engines) {
+      for (boolean layerwise : new boolean[] {false, true}) {
+        for (Map<String, Object> top : settings) {
+          Map<String, Object> all = new LinkedHashMap<>(top);
+          all.put("use_layerwise", layerwise);
+          modes.add(Arguments.of(engine, all, seed++));
+        }
+      }
+    }
+    return modes.stream();
+  }
+
+  /** What is stored, in plain words: the tokens of a prompt up to a block's end, for each part. */
+  private static final class NaiveStore implements SimulatedEngine.Reference {
+
+    private final EngineSpec spec;
+    private final Map<String, Object> top;
+    private final BlockHasher hasher;
+    private final Map<String, Set<Integer>> parts = new HashMap<>();
+    private final Map<String, BlockIds> saved = new LinkedHashMap<>();
+    private int hits;
+
+    NaiveStore(EngineSpec spec, Map<String, Object> top) {
+      this.spec = spec;
+      this.top = top;
+      this.hasher = BlockHasher.of(spec.model(), spec.tpSize(), spec.dtype());
+    }
+
+    @Override
+    public void saved(BlockIds ids) {
+      for (int i = 0; i < ids.size(); i++) {
+        saved.put(ids.hex(i), ids.slice(i, i + 1));
+        Set<Integer> held = parts.computeIfAbsent(ids.hex(i), _ -> new HashSet<>());
+        for (int part = 0; part < spec.parts(); part++) {
+          held.add(part);
+        }
+      }
+    }
+
+    @Override
+    public void looked(int[] tokens, int hbmBlocks, int promptTokens, int offered) {
+      BlockIds ids = hasher.hash(tokens, BLOCK_TOKENS);
+      int found = 0;
+      while (hbmBlocks + found < ids.size()
+          && parts.getOrDefault(ids.hex(hbmBlocks + found), Set.of()).size() == spec.parts()) {
+        found++;
+      }
+      double ratio = ((Number) top.getOrDefault("hit_ratio", 1)).doubleValue();
+      while (found > 0
+          && top.containsKey("hit_ratio")
+          && (hbmBlocks + found) * BLOCK_TOKENS > ratio * promptTokens + 1e-9) {
+        found--;
+      }
+      int expected = found * BLOCK_TOKENS;
+      if (expected <= (int) top.getOrDefault("load_tokens_threshold", 0)
+          || tokens.length < (int) top.getOrDefault("persist_token_threshold", 0)) {
+        expected = 0;
+      } else if (expected + hbmBlocks * BLOCK_TOKENS == tokens.length) {
+        expected--;
+      }
+      assertThat(offered)
+          .as("%d tokens, %d blocks on the device, %d found", tokens.length, hbmBlocks, found)
+          .isEqualTo(expected);
+      hits += offered;
+    }
+
+    /** Removes the part of a rank from the storage, behind everybody's back. */
+    void lose(Random random, MemoryStore.Medium medium) {
+      List<String> all = parts.keySet().stream().sorted().toList();
+      if (all.isEmpty()) {
+        return;
+      }
+      String hex = all.get(random.nextInt(all.size()));
+      int part = random.nextInt(spec.parts());
+      if (parts.getOrDefault(hex, Set.of()).remove(part)) {
+        medium.remove(hasher.ofRank(part, BlockIds.ofHex(hex)), 0);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void loadsAndSavesExactlyTheRightBlocks(EngineSpec spec, Map<String, Object> top, long seed)
+      throws InterruptedException {
+    Random random = new Random(seed);
+    MemoryStore.Medium medium = new MemoryStore.Medium();
+    NaiveStore naive = new NaiveStore(spec, top);
+    ConnectorSetup setup = TestEngines.setup(spec, top, StoreMetrics.NONE);
+    List<Store> stores = new ArrayList<>();
+    List<RankMemory> memories = new ArrayList<>();
+    List<WorkerConnector> workers = new ArrayList<>();
+    for (int rank = 0; rank < spec.tpSize(); rank++) {
+      stores.add(TestEngines.open(new MemoryStore(medium), spec));
+      memories.add(new RankMemory(spec.kv(), SimulatedEngine.PAGES));
+      workers.add(setup.worker(rank, memories.get(rank).caches(), stores.get(rank)));
+    }
+    SchedulerConnector scheduler = setup.scheduler(TestEngines.open(new MemoryStore(medium), spec));
+    SimulatedEngine engine = new SimulatedEngine(spec, random, scheduler, workers, memories, naive);
+    engine.tooShort = tokens -> tokens < (int) top.getOrDefault("persist_token_threshold", 0);
+    for (int step = 0; step < STEPS; step++) {
+      engine.step();
+      naive.lose(random, medium);
+    }
+    engine.end();
+    assertThat(engine.loadErrors).isZero();
+    assertThat(naive.hits).isPositive();
+    assertThat(engine.loadedBlocks).isPositive();
+    assertThat(engine.preemptions).isPositive();
+    assertThat(medium.size())
+        .as("parts stored")
+        .isEqualTo(naive.parts.values().stream().mapToInt(Set::size).sum());
+    checkStored(spec, medium, naive);
+  }
+
+  @ParameterizedTest
+  @MethodSource("modes")
+  void failuresOfTheStoreCostOnlyTime(EngineSpec spec, Map<String, Object> top, long seed)
+      throws InterruptedException {
+    Random random = new Random(seed);
+    MemoryStore.Medium medium = new MemoryStore.Medium();
+    NaiveStore naive = new NaiveStore(spec, top);
+    SimulatedEngine.Reference onlySaves =
+        new SimulatedEngine.Reference() {
+          @Override
+          public void looked(int[] tokens, int hbmBlocks, int promptTokens, int offered) {}
+
+          @Override
+          public void saved(BlockIds ids) {
+            naive.saved(ids);
+          }
+        };
+    ConnectorSetup setup = TestEngines.setup(spec, top, StoreMetrics.NONE);
+    List<RankMemory> memories = new ArrayList<>();
+    List<WorkerConnector> workers = new ArrayList<>();
+    for (int rank = 0; rank < spec.tpSize(); rank++) {
+      FaultyStore faulty =
+          new FaultyStore(new MemoryStore(medium), seed + rank)
+              .rate(Call.LOAD, Fault.FAIL, 0.02)
+              .rate(Call.LOAD, Fault.MISS, 0.02)
+              .rate(Call.LOAD, Fault.CORRUPT, 0.02)
+              .rate(Call.LOAD, Fault.REORDER, 0.3)
+              .rate(Call.LOAD, Fault.QUEUE_FULL, 0.05)
+              .rate(Call.LOAD, Fault.THROW, 0.05)
+              .rate(Call.DUMP, Fault.FAIL, 0.02)
+              .rate(Call.DUMP, Fault.QUEUE_FULL, 0.05)
+              .rate(Call.DUMP, Fault.THROW, 0.05);
+      memories.add(new RankMemory(spec.kv(), SimulatedEngine.PAGES));
+      workers.add(setup.worker(rank, memories.get(rank).caches(), TestEngines.open(faulty, spec)));
+    }
+    FaultyStore lookups =
+        new FaultyStore(new MemoryStore(medium), seed).rate(Call.LOOKUP, Fault.MISS, 0.05);
+    SchedulerConnector scheduler = setup.scheduler(TestEngines.open(lookups, spec));
+    SimulatedEngine engine =
+        new SimulatedEngine(spec, random, scheduler, workers, memories, onlySaves);
+    engine.tooShort = tokens -> tokens < (int) top.getOrDefault("persist_token_threshold", 0);
+    for (int step = 0; step < STEPS; step++) {
+      engine.step();
+    }
+    engine.end();
+    assertThat(engine.loadErrors).isPositive();
+    checkStored(spec, medium, naive);
+  }
+
+  /** Whatever is stored under an id is what belongs there, byte by byte. */
+  private static void checkStored(EngineSpec spec, MemoryStore.Medium medium, NaiveStore naive)
+      throws InterruptedException {
+    RankMemory memory = new RankMemory(spec.kv(), 1);
+    int found = 0;
+    for (int part = 0; part < spec.parts(); part++) {
+      try (MemoryStore store = TestEngines.open(new MemoryStore(medium), spec);
+          WorkerConnector worker =
+              TestEngines.setup(spec, "use_layerwise", false)
+                  .worker(part, memory.caches(), store)) {
+        for (BlockIds id : naive.saved.values()) {
+          BlockIds own = naive.hasher.ofRank(part, id);
+          if (store.lookup(own).isEmpty()) {
+            continue;
+          }
+          memory.poison(0);
+          RequestPlan load =
+              new RequestPlan("check", id, blocks(0), BlockIds.empty(), blocks(), blocks());
+          TestEngines.step(worker, new StepPlan(List.of(load)), TestEngines.LayerComputation.NONE);
+          assertThat(memory.holds(0, own, 0)).as("block %s of rank %d", own.hex(0), part).isTrue();
+          found++;
+        }
+      }
+    }
+    assertThat(found).isEqualTo(medium.size()).isPositive();
+  }
+}

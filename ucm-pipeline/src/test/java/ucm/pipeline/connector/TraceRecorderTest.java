@@ -1,0 +1,153 @@
+package ucm.pipeline.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static ucm.pipeline.connector.TestEngines.tokens;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
+import ucm.pipeline.BlockHasher;
+import ucm.testkit.RecordingMetrics;
+
+class TraceRecorderTest {
+
+  private static final long MICROS = 1_700_000_000_000_042L;
+  private static final BlockIds IDS =
+      BlockHasher.of("model", 1, "torch.bfloat16").hash(tokens(0, 8), 4);
+
+  @TempDir private Path folder;
+  private final RecordingMetrics metrics = new RecordingMetrics();
+
+  private TraceRecorder recorder(TraceOptions options) {
+    return new TraceRecorder(
+        TestEngines.gqa(1), options, metrics, new ConnectorFaults("test", metrics), () -> MICROS);
+  }
+
+  private TraceOptions options(long maxBytes, int maxFiles) {
+    return new TraceOptions(folder.resolve("log"), maxBytes, maxFiles);
+  }
+
+  private List<Path> files() throws IOException {
+    try (Stream<Path> files = Files.list(folder.resolve("log"))) {
+      return files.sorted().toList();
+    }
+  }
+
+  private Path file() {
+    return folder.resolve("log/ucm-trace-test-" + ProcessHandle.current().pid() + ".000001.log");
+  }
+
+  @Test
+  void writesTheLineOfTheOriginal() throws IOException {
+    try (TraceRecorder recorder = recorder(options(1 << 20, 2))) {
+      recorder.record("cmpl-1", 10, 99, IDS);
+      recorder.record("two\nlines", 3, 1, BlockIds.empty());
+    }
+    assertThat(files()).containsExactly(file());
+    assertThat(Files.readAllLines(file()))
+        .containsExactly(
+            "UCMTraceMeta: type=standard, is_mla=false, vllm_hash_block_size=4",
+            "timestamp: 1700000000.000042, request_id: cmpl-1, input_length: 10, output_length: 99,"
+                + " ucm_block_ids: ['"
+                + IDS.hex(0)
+                + "', '"
+                + IDS.hex(1)
+                + "']",
+            "timestamp: 1700000000.000042, request_id: two_lines, input_length: 3, output_length:"
+                + " 1, ucm_block_ids: []");
+  }
+
+  @Test
+  void rotatesBySizeAndKeepsTheNewest() throws IOException {
+    try (TraceRecorder recorder = recorder(options(600, 3))) {
+      for (int i = 0; i < 20; i++) {
+        recorder.record("r" + i, 8, 1, IDS);
+      }
+    }
+    assertThat(files()).hasSize(3);
+    for (Path file : files()) {
+      assertThat(Files.size(file)).isLessThanOrEqualTo(600);
+      assertThat(Files.readAllLines(file).getFirst()).startsWith("UCMTraceMeta: ");
+      assertThat(Files.readAllLines(file)).hasSizeGreaterThan(1);
+    }
+    assertThat(files()).doesNotContain(file());
+    assertThat(Files.readString(files().getLast())).contains("request_id: r19,").endsWith("]\n");
+  }
+
+  @Test
+  void aTornLineCostsNoOther() throws IOException {
+    try (TraceRecorder recorder = recorder(options(1 << 20, 2))) {
+      recorder.record("before", 8, 1, IDS);
+    }
+    Files.writeString(file(), Files.readString(file()) + "timestamp: 17");
+    try (TraceRecorder recorder = recorder(options(1 << 20, 2))) {
+      recorder.record("after", 8, 1, IDS);
+    }
+    assertThat(Files.readAllLines(file()))
+        .hasSize(4)
+        .anyMatch(line -> line.contains("request_id: before,"))
+        .contains("timestamp: 17")
+        .last()
+        .asString()
+        .startsWith("timestamp: 1700000000.000042, request_id: after,");
+  }
+
+  @Test
+  void aFolderThatCannotBeWrittenIsCountedAndDisturbsNobody() throws IOException {
+    Files.writeString(folder.resolve("log"), "a file where the folder should be");
+    try (TraceRecorder recorder = recorder(options(1 << 20, 2))) {
+      recorder.record("a", 8, 1, IDS);
+      recorder.record("b", 8, 1, IDS);
+    }
+    assertThat(metrics.count("connector_dropped_traces")).isEqualTo(2);
+    assertThat(metrics.count("connector_faults")).isEqualTo(2);
+  }
+
+  @Test
+  void theSchedulerRecordsEachRequestOnceInAnyMode() throws IOException {
+    for (String mode : List.of("use_lite", "use_layerwise")) {
+      Path place = folder.resolve(mode);
+      ConnectorSetup setup =
+          TestEngines.setup(
+                  TestEngines.gqa(1),
+                  mode,
+                  true,
+                  "enable_record_traces",
+                  true,
+                  "persist_token_threshold",
+                  5)
+              .withTraces(new TraceOptions(place, 1 << 20, 1));
+      try (SchedulerConnector scheduler = setup.scheduler()) {
+        PromptRequest request = PromptRequest.of("a", tokens(0, 8), 7);
+        scheduler.matchedTokens(request, 0);
+        scheduler.matchedTokens(request, 4);
+        scheduler.matchedTokens(PromptRequest.of("short", tokens(0, 4), 7), 0);
+      }
+      try (Stream<Path> files = Files.list(place)) {
+        List<String> lines = Files.readAllLines(files.findFirst().orElseThrow());
+        assertThat(lines).hasSize(3);
+        assertThat(lines.get(1))
+            .contains(", request_id: a, input_length: 8, output_length: 7, ", IDS.hex(1));
+        assertThat(lines.get(2)).contains("request_id: short,", "ucm_block_ids: ['" + IDS.hex(0));
+      }
+    }
+  }
+
+  @Test
+  void takesPlaceAndSizesFromTheEnvironmentOfTheOriginal() {
+    assertThat(TraceOptions.of(Map.of())).isEqualTo(new TraceOptions(Path.of("log"), 5 << 20, 10));
+    assertThat(
+            TraceOptions.of(
+                Map.of(
+                    "UCM_LOG_PATH", "/var/x", "UCM_LOG_MAX_FILES", "3", "UCM_LOG_MAX_SIZE", "64")))
+        .isEqualTo(new TraceOptions(Path.of("/var/x"), 64 << 20, 3));
+    assertThat(TraceOptions.of(Map.of("UCM_LOG_MAX_FILES", "many", "UCM_LOG_MAX_SIZE", "-1")))
+        .isEqualTo(new TraceOptions(Path.of("log"), 5 << 20, 10));
+  }
+}
