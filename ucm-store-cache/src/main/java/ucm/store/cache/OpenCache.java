@@ -65,6 +65,7 @@ final class OpenCache {
 
   private final LongSupplier clock;
   private final Prefetcher prefetcher;
+  private final @Nullable SharedBuffer shared;
   private final AtomicLong lastTask = new AtomicLong();
 
   /**
@@ -78,11 +79,15 @@ final class OpenCache {
     this.clock = context.nanoClock();
     this.metrics = new CacheMetrics(context.metrics());
     // What can fail comes first: the threads are started when there is nothing left to go wrong.
-    this.memory = memory(config, backend);
+    CpuAffinity affinity = CpuAffinity.of(config.cores());
+    this.shared = config.shared() ? SharedBuffer.join(config) : null;
+    this.memory = shared == null ? memory(config, backend) : shared.memory();
     this.dispatcher = new Dispatcher(this);
     this.pool =
-        new SlotPool(
-            memory.slots(), config.layout().shardCount(), metrics.evictions, dispatcher::wake);
+        shared == null
+            ? new SlotPool(
+                memory.slots(), config.layout().shardCount(), metrics.evictions, dispatcher::wake)
+            : shared.pool(backend, metrics.evictions, dispatcher::wake);
     metrics.show(context.metrics(), pool, memory.slots());
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
@@ -96,14 +101,17 @@ final class OpenCache {
                 CacheConfig.WAITING_QUEUE_DEPTH.name(),
                 Integer.MAX_VALUE,
                 CacheConfig.RUNNING_QUEUE_DEPTH.name()),
-            CpuAffinity.of(config.cores()));
+            affinity);
     this.ledger = new DumpLedger(clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
     this.prefetcher = new Prefetcher(this);
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
     dispatcher.start();
-    LOG.info("Cache of instance {}: {}", config.uniqueId(), memory);
+    if (shared != null) {
+      shared.start();
+    }
+    LOG.info("Cache of instance {}: {}", config.uniqueId(), shared == null ? memory : shared);
   }
 
   BitSet lookup(BlockIds ids) {
@@ -233,6 +241,9 @@ final class OpenCache {
       if (!deadlines.close(JOIN)) {
         LOG.warn("Cache: the thread of the deadlines is left behind");
       }
+      if (shared != null && !shared.stop(JOIN)) {
+        LOG.warn("Cache: the thread that watches other workers is left behind");
+      }
       int open = traffic.awaitNone(Math.max(0, deadline - clock.getAsLong()));
       if (open > 0) {
         LOG.warn(
@@ -245,7 +256,7 @@ final class OpenCache {
       interrupted = true;
     }
     if (copied) {
-      traffic.close(memory::free);
+      traffic.close(shared == null ? memory::free : shared::leave);
     } else {
       LOG.error("Cache: copies do not end; {} bytes are not freed", memory.byteSize());
     }

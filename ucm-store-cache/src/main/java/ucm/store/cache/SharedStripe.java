@@ -1,0 +1,494 @@
+package ucm.store.cache;
+
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import ucm.api.StoreMetrics;
+
+/**
+ * This process's side of one stripe of a shared pool.
+ *
+ * <p>In the segment an owner refers to a slot or does not: one bit. How many of its threads do, and who
+ * of them waits for what, is counted here, under a lock of this process, which no other one can meet. The
+ * words in the segment change by compare-and-swap; the stripe's shared lock is taken only to give a
+ * block a place or to free one.
+ */
+final class SharedStripe {
+
+  /** Somebody here who waits for a slot to be filled; holds a reference. */
+  record Joined(SlotWaiter waiter, int index, @Nullable Joined next) {}
+
+  /** Those who waited for a slot that another process was filling. */
+  record Ended(int slot, boolean filled, Joined joined) {}
+
+  /** What {@link #filled} and {@link #release} answer: somebody here waits for one of the slots. */
+  static final int JOINED = 1;
+
+  /** What they answer: nobody refers to some slot any more. */
+  static final int ROOM = 2;
+
+  private static final long AGAIN = -1;
+
+  private final int number;
+  private final SegmentLayout layout;
+  private final SegmentWords words;
+  private final SegmentOwners owners;
+  private final FrameTable table;
+  private final StripeLock shared;
+  private final boolean hasBackend;
+  private final int own;
+  private final int shards;
+  private final int firstSlot;
+  private final ReentrantLock local = new ReentrantLock();
+  // Guarded by local.
+  private final int[] references;
+  private final @Nullable Joined[] joined;
+  private int referenced;
+  // Slots that are joined here and filled elsewhere.
+  private final SlotBag foreign = new SlotBag();
+
+  SharedStripe(
+      int number,
+      SegmentLayout layout,
+      SegmentWords words,
+      SegmentOwners owners,
+      boolean hasBackend,
+      StoreMetrics.Counter evictions) {
+    this.number = number;
+    this.layout = layout;
+    this.words = words;
+    this.owners = owners;
+    this.own = owners.own();
+    this.table = new FrameTable(words, layout, number, own, evictions);
+    this.shared = new StripeLock(words, layout.stripeAt(number), owners);
+    this.hasBackend = hasBackend;
+    this.shards = layout.shards();
+    this.firstSlot = layout.firstFrame(number) * shards;
+    int slots = layout.firstFrame(number + 1) * shards - firstSlot;
+    this.references = new int[slots];
+    this.joined = new Joined[slots];
+  }
+
+  /** Whether all shards of a block are complete here. Takes no lock. */
+  boolean isComplete(long hash, long high, long low) {
+    int frame = table.find(hash, high, low);
+    return frame != FrameTable.NONE
+        && FrameWord.isComplete(table.word(frame))
+        && table.holds(frame, high, low);
+  }
+
+  /** Whether this process dumped a shard of the block, and it is still here. */
+  boolean wasDumped(long hash, long high, long low) {
+    int frame = table.find(hash, high, low);
+    return frame != FrameTable.NONE
+        && (FrameWord.dumpers(table.word(frame)) >>> own & 1) != 0
+        && table.holds(frame, high, low);
+  }
+
+  /** See {@link SlotDirectory#claimForLoad}. */
+  long claimForLoad(
+      long hash,
+      long high,
+      long low,
+      int shard,
+      @Nullable SlotWaiter waiter,
+      int index,
+      boolean mayTake) {
+    local.lock();
+    try {
+      while (true) {
+        int frame = table.find(hash, high, low);
+        if (frame == FrameTable.NONE) {
+          long made = mayTake ? take(hash, high, low, shard, SlotWord.LOADING) : noRoom();
+          if (made == AGAIN) {
+            continue;
+          }
+          return made;
+        }
+        int slot = frame * shards + shard;
+        long word = words.get(layout.slotWordAt(slot));
+        // Asked after the word was read: the word is this block's as long as it stays the same.
+        if (!table.holds(frame, high, low)) {
+          continue;
+        }
+        switch (SlotWord.state(word)) {
+          case SlotWord.READY -> {
+            if (refer(slot, word)) {
+              return Claim.of(Claim.HIT, slot);
+            }
+          }
+          case SlotWord.LOADING, SlotWord.DUMPING -> {
+            if (waiter == null || join(slot, word, waiter, index)) {
+              return Claim.of(Claim.FILLING, slot);
+            }
+          }
+          case SlotWord.EMPTY -> {
+            if (!mayTake) {
+              return noRoom();
+            }
+            if (claim(frame, slot, word, SlotWord.LOADING)) {
+              return Claim.of(Claim.CLAIMED, slot);
+            }
+          }
+          default -> Thread.onSpinWait();
+        }
+      }
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /**
+   * See {@link SlotDirectory#claimForDump}. A load of the shard that is under way loses the frame: the
+   * dump brings the bytes, and what the load finds is for those who wait for it only.
+   */
+  long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
+    local.lock();
+    try {
+      while (true) {
+        int frame = table.find(hash, high, low);
+        if (frame == FrameTable.NONE) {
+          long made = mayTake ? take(hash, high, low, shard, SlotWord.DUMPING) : noRoom();
+          if (made == AGAIN) {
+            continue;
+          }
+          return made;
+        }
+        int slot = frame * shards + shard;
+        long frameWord = table.word(frame);
+        long word = words.get(layout.slotWordAt(slot));
+        if (!table.holds(frame, high, low)) {
+          continue;
+        }
+        switch (SlotWord.state(word)) {
+          case SlotWord.READY -> {
+            return Claim.of(Claim.HIT, slot);
+          }
+          case SlotWord.DUMPING -> {
+            return Claim.of(Claim.FILLING, slot);
+          }
+          case SlotWord.LOADING -> {
+            if (!mayTake) {
+              return noRoom();
+            }
+            table.orphan(frame);
+          }
+          case SlotWord.EMPTY -> {
+            if (!mayTake) {
+              return noRoom();
+            }
+            if ((!hasBackend || table.markDumped(frame, frameWord))
+                && claim(frame, slot, word, SlotWord.DUMPING)) {
+              return Claim.of(Claim.CLAIMED, slot);
+            }
+          }
+          default -> Thread.onSpinWait();
+        }
+      }
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Asks for a slot that belongs to no block. */
+  long claimUnnamed() {
+    local.lock();
+    try {
+      if (!lockShared()) {
+        return noRoom();
+      }
+      int frame;
+      try {
+        frame = table.takeUnnamed();
+      } finally {
+        shared.unlock();
+      }
+      return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards);
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Says that claimed slots are filled; negative numbers are passed over. */
+  int filled(int[] slots, int from, int to, boolean release) {
+    int answer = 0;
+    int elsewhere = 0;
+    int frame = FrameTable.NONE;
+    local.lock();
+    try {
+      for (int i = from; i < to; i++) {
+        if (slots[i] < 0) {
+          continue;
+        }
+        if (frame != slots[i] / shards && frame != FrameTable.NONE) {
+          table.noteComplete(frame);
+        }
+        frame = slots[i] / shards;
+        elsewhere |= end(slots[i], SlotWord.READY);
+        answer |= joined[slots[i] - firstSlot] == null ? 0 : JOINED;
+      }
+      if (frame != FrameTable.NONE) {
+        table.noteComplete(frame);
+      }
+      for (int i = from; i < to && release; i++) {
+        answer |= slots[i] < 0 ? 0 : drop(slots[i]);
+      }
+    } finally {
+      local.unlock();
+    }
+    owners.wake(elsewhere);
+    return answer;
+  }
+
+  /** Says that one claimed slot is filled. */
+  int filled(int slot, boolean release) {
+    int answer;
+    int elsewhere;
+    local.lock();
+    try {
+      elsewhere = end(slot, SlotWord.READY);
+      table.noteComplete(slot / shards);
+      answer = joined[slot - firstSlot] == null ? 0 : JOINED;
+      answer |= release ? drop(slot) : 0;
+    } finally {
+      local.unlock();
+    }
+    owners.wake(elsewhere);
+    return answer;
+  }
+
+  /**
+   * Says that a claimed slot will not be filled, and so its block not be complete: nobody finds it any
+   * more. The filler keeps its reference until its I/O is terminal.
+   */
+  void notFilled(int slot) {
+    int elsewhere;
+    local.lock();
+    try {
+      table.orphan(slot / shards);
+      elsewhere = end(slot, SlotWord.FAILED);
+    } finally {
+      local.unlock();
+    }
+    owners.wake(elsewhere);
+  }
+
+  /** Those here who waited for a slot that is filled now, or will not be; each holds a reference. */
+  @Nullable Joined takeJoined(int slot) {
+    local.lock();
+    try {
+      Joined all = joined[slot - firstSlot];
+      joined[slot - firstSlot] = null;
+      return all;
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** One slot that another process was filling, and fills no more, with those here who waited; or null. */
+  @Nullable Ended takeEnded() {
+    if (foreign.isEmpty()) {
+      return null;
+    }
+    local.lock();
+    try {
+      for (int i = 0; i < foreign.size(); i++) {
+        int slot = foreign.get(i);
+        long word = words.get(layout.slotWordAt(slot));
+        Joined all = joined[slot - firstSlot];
+        if (SlotWord.isFilling(word) || all == null) {
+          continue;
+        }
+        foreign.remove(i);
+        joined[slot - firstSlot] = null;
+        return new Ended(slot, SlotWord.state(word) == SlotWord.READY, all);
+      }
+      return null;
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Gives references back; negative numbers are passed over. {@link #ROOM} or 0. */
+  int release(int[] slots, int from, int to) {
+    int answer = 0;
+    local.lock();
+    try {
+      for (int i = from; i < to; i++) {
+        answer |= slots[i] < 0 ? 0 : drop(slots[i]);
+      }
+    } finally {
+      local.unlock();
+    }
+    return answer;
+  }
+
+  /** Gives one reference back; {@link #ROOM} or 0. */
+  int release(int slot) {
+    local.lock();
+    try {
+      return drop(slot);
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Has nobody find a block any more; {@link #ROOM} or 0. */
+  int drop(long hash, long high, long low) {
+    local.lock();
+    try {
+      int frame = table.find(hash, high, low);
+      if (frame == FrameTable.NONE) {
+        return 0;
+      }
+      table.orphan(frame);
+      return freeIfIdle(frame) ? ROOM : 0;
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Slots this process refers to. */
+  int referenced() {
+    local.lock();
+    try {
+      return referenced;
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /**
+   * Takes a dead owner out of the stripe.
+   *
+   * @param keepReads whether slots it was reading into stay out of use
+   * @return whether there are such slots
+   */
+  boolean clear(int dead, boolean keepReads) {
+    // Not lockShared: also when somebody holds it for long, this has to be done.
+    while (shared.lock() == StripeLock.REFUSED) {
+      Thread.onSpinWait();
+    }
+    try {
+      return table.repair(1 << dead, keepReads);
+    } finally {
+      shared.unlock();
+    }
+  }
+
+  /** Takes the shared lock, repaired if its holder died; false when it is not to be had. */
+  private boolean lockShared() {
+    int answer = shared.lock();
+    if (answer == StripeLock.TAKEN_OVER) {
+      boolean _ = table.repair(0, true);
+    }
+    return answer != StripeLock.REFUSED;
+  }
+
+  private long take(long hash, long high, long low, int shard, int state) {
+    if (!lockShared()) {
+      return noRoom();
+    }
+    try {
+      if (table.find(hash, high, low) != FrameTable.NONE) {
+        return AGAIN;
+      }
+      boolean dumped = state == SlotWord.DUMPING && hasBackend;
+      long dumpers = dumped ? FrameWord.dumper(own) : 0;
+      int frame = table.take(hash, high, low, shard, state, dumpers);
+      return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards + shard);
+    } finally {
+      shared.unlock();
+    }
+  }
+
+  private boolean claim(int frame, int slot, long word, int state) {
+    if (!words.swap(layout.slotWordAt(slot), word, SlotWord.claimed(word, own, state))) {
+      return false;
+    }
+    long _ = claimed(slot);
+    if (FrameWord.state(table.word(frame)) == FrameWord.NAMED) {
+      return true;
+    }
+    // Evicted in between: the frame is nobody's, and waits for this reference to go.
+    owners.wake(end(slot, SlotWord.FAILED));
+    int _ = drop(slot);
+    return false;
+  }
+
+  private long claimed(int slot) {
+    references[slot - firstSlot] = 1;
+    referenced++;
+    return Claim.of(Claim.CLAIMED, slot);
+  }
+
+  /** Adds a reference to a slot whose word is known; false when the word has changed. */
+  private boolean refer(int slot, long word) {
+    if (references[slot - firstSlot] == 0) {
+      if (!words.swap(layout.slotWordAt(slot), word, word | SlotWord.bit(own))) {
+        return false;
+      }
+      referenced++;
+    }
+    references[slot - firstSlot]++;
+    return true;
+  }
+
+  private boolean join(int slot, long word, SlotWaiter waiter, int index) {
+    if (!refer(slot, word)) {
+      return false;
+    }
+    int at = slot - firstSlot;
+    if (joined[at] == null && SlotWord.filler(word) != own) {
+      foreign.add(slot);
+    }
+    joined[at] = new Joined(waiter, index, joined[at]);
+    return true;
+  }
+
+  /** Ends the filling of a slot, as READY or FAILED; says which other owners wait for it. */
+  private int end(int slot, int state) {
+    long at = layout.slotWordAt(slot);
+    for (long word = words.get(at); SlotWord.isFilling(word); word = words.get(at)) {
+      if (words.swap(at, word, SlotWord.withState(word, state))) {
+        return SlotWord.owners(word) & ~(1 << own);
+      }
+    }
+    return 0;
+  }
+
+  /** Takes a reference away; {@link #ROOM} when nobody refers to the slot any more. */
+  private int drop(int slot) {
+    if (--references[slot - firstSlot] > 0) {
+      return 0;
+    }
+    referenced--;
+    long at = layout.slotWordAt(slot);
+    words.clearBits(at, SlotWord.bit(own));
+    if (SlotWord.owners(words.get(at)) != 0) {
+      return 0;
+    }
+    int frame = slot / shards;
+    if (!freeIfIdle(frame)) {
+      table.touch(frame);
+    }
+    return ROOM;
+  }
+
+  private boolean freeIfIdle(int frame) {
+    if (FrameWord.state(table.word(frame)) != FrameWord.ORPHAN
+        || !table.isIdle(frame)
+        || !lockShared()) {
+      return false;
+    }
+    try {
+      table.freeOrphan(frame);
+    } finally {
+      shared.unlock();
+    }
+    return true;
+  }
+
+  private long noRoom() {
+    return Claim.of(Claim.NO_ROOM, number);
+  }
+}
