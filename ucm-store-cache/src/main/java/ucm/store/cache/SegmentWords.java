@@ -9,7 +9,7 @@ import java.lang.invoke.VarHandle;
  * how it is ordered: {@code get} and {@code set} are volatile, {@code plain} is for words whose order
  * something else gives.
  */
-final class SegmentWords {
+class SegmentWords {
 
   private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();

@@ -119,7 +119,7 @@ final class SharedPool implements SlotDirectory {
   public void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
     SharedStripe stripe = stripeOfSlot(slot);
     stripe.notFilled(slot);
-    for (SharedStripe.Joined joined = stripe.takeJoined(slot);
+    for (SlotReferences.Joined joined = stripe.takeJoined(slot);
         joined != null;
         joined = joined.next()) {
       release(slot);
@@ -195,10 +195,19 @@ final class SharedPool implements SlotDirectory {
     return count;
   }
 
+  /** Stripes whose shared lock somebody holds. */
+  int locked() {
+    int count = 0;
+    for (int stripe = 0; stripe < layout.stripes(); stripe++) {
+      count += words.getInt(layout.stripeAt(stripe) + SegmentLayout.STRIPE_LOCK) == 0 ? 0 : 1;
+    }
+    return count;
+  }
+
   /** Tells those who wait for other processes what these have done. */
   void look() {
     for (SharedStripe stripe : stripes) {
-      for (SharedStripe.Ended ended = stripe.takeEnded();
+      for (SlotReferences.Ended ended = stripe.takeEnded();
           ended != null;
           ended = stripe.takeEnded()) {
         tell(ended);
@@ -265,8 +274,8 @@ final class SharedPool implements SlotDirectory {
     }
   }
 
-  private void tell(SharedStripe.Ended ended) {
-    for (SharedStripe.Joined joined = ended.joined(); joined != null; joined = joined.next()) {
+  private void tell(SlotReferences.Ended ended) {
+    for (SlotReferences.Joined joined = ended.joined(); joined != null; joined = joined.next()) {
       if (ended.filled()) {
         joined.waiter().filled(joined.index(), ended.slot());
       } else {
@@ -302,7 +311,7 @@ final class SharedPool implements SlotDirectory {
   }
 
   private static void tellFilled(SharedStripe stripe, int slot) {
-    for (SharedStripe.Joined joined = stripe.takeJoined(slot);
+    for (SlotReferences.Joined joined = stripe.takeJoined(slot);
         joined != null;
         joined = joined.next()) {
       joined.waiter().filled(joined.index(), slot);

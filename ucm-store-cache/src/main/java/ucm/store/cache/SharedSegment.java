@@ -172,7 +172,7 @@ final class SharedSegment implements AutoCloseable {
       SegmentWords words = new SegmentWords(memory);
       if (fresh) {
         for (int stripe = 0; stripe < layout.stripes(); stripe++) {
-          FrameTable.format(words, layout, stripe);
+          FrameKeeper.format(words, layout, stripe);
         }
         SegmentHeader.write(words, layout, folder.bootId());
       }

@@ -14,37 +14,24 @@ import ucm.api.StoreMetrics;
  */
 final class SharedStripe {
 
-  /** Somebody here who waits for a slot to be filled; holds a reference. */
-  record Joined(SlotWaiter waiter, int index, @Nullable Joined next) {}
-
-  /** Those who waited for a slot that another process was filling. */
-  record Ended(int slot, boolean filled, Joined joined) {}
-
   /** What {@link #filled} and {@link #release} answer: somebody here waits for one of the slots. */
   static final int JOINED = 1;
 
   /** What they answer: nobody refers to some slot any more. */
   static final int ROOM = 2;
 
-  private static final long AGAIN = -1;
-
   private final int number;
   private final SegmentLayout layout;
   private final SegmentWords words;
   private final SegmentOwners owners;
   private final FrameTable table;
-  private final StripeLock shared;
+  private final StripeFrames frames;
   private final boolean hasBackend;
   private final int own;
   private final int shards;
-  private final int firstSlot;
   private final ReentrantLock local = new ReentrantLock();
   // Guarded by local.
-  private final int[] references;
-  private final @Nullable Joined[] joined;
-  private int referenced;
-  // Slots that are joined here and filled elsewhere.
-  private final SlotBag foreign = new SlotBag();
+  private final SlotReferences references;
 
   SharedStripe(
       int number,
@@ -58,14 +45,17 @@ final class SharedStripe {
     this.words = words;
     this.owners = owners;
     this.own = owners.own();
-    this.table = new FrameTable(words, layout, number, own, evictions);
-    this.shared = new StripeLock(words, layout.stripeAt(number), owners);
+    this.table = new FrameTable(words, layout, number, own);
+    this.frames = new StripeFrames(words, layout, owners, number, hasBackend, evictions);
     this.hasBackend = hasBackend;
     this.shards = layout.shards();
-    this.firstSlot = layout.firstFrame(number) * shards;
-    int slots = layout.firstFrame(number + 1) * shards - firstSlot;
-    this.references = new int[slots];
-    this.joined = new Joined[slots];
+    this.references =
+        new SlotReferences(
+            words,
+            layout,
+            own,
+            layout.firstFrame(number) * shards,
+            layout.firstFrame(number + 1) * shards);
   }
 
   /** Whether all shards of a block are complete here. Takes no lock. */
@@ -98,11 +88,11 @@ final class SharedStripe {
       while (true) {
         int frame = table.find(hash, high, low);
         if (frame == FrameTable.NONE) {
-          long made = mayTake ? take(hash, high, low, shard, SlotWord.LOADING) : noRoom();
-          if (made == AGAIN) {
+          frame = mayTake ? frames.take(hash, high, low, shard, SlotWord.LOADING) : FrameTable.NONE;
+          if (frame == FrameTable.FOUND) {
             continue;
           }
-          return made;
+          return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards + shard);
         }
         int slot = frame * shards + shard;
         long word = words.get(layout.slotWordAt(slot));
@@ -112,12 +102,12 @@ final class SharedStripe {
         }
         switch (SlotWord.state(word)) {
           case SlotWord.READY -> {
-            if (refer(slot, word)) {
+            if (references.add(slot, word)) {
               return Claim.of(Claim.HIT, slot);
             }
           }
           case SlotWord.LOADING, SlotWord.DUMPING -> {
-            if (waiter == null || join(slot, word, waiter, index)) {
+            if (waiter == null || references.join(slot, word, waiter, index)) {
               return Claim.of(Claim.FILLING, slot);
             }
           }
@@ -147,11 +137,11 @@ final class SharedStripe {
       while (true) {
         int frame = table.find(hash, high, low);
         if (frame == FrameTable.NONE) {
-          long made = mayTake ? take(hash, high, low, shard, SlotWord.DUMPING) : noRoom();
-          if (made == AGAIN) {
+          frame = mayTake ? frames.take(hash, high, low, shard, SlotWord.DUMPING) : FrameTable.NONE;
+          if (frame == FrameTable.FOUND) {
             continue;
           }
-          return made;
+          return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards + shard);
         }
         int slot = frame * shards + shard;
         long frameWord = table.word(frame);
@@ -193,15 +183,7 @@ final class SharedStripe {
   long claimUnnamed() {
     local.lock();
     try {
-      if (!lockShared()) {
-        return noRoom();
-      }
-      int frame;
-      try {
-        frame = table.takeUnnamed();
-      } finally {
-        shared.unlock();
-      }
+      int frame = frames.takeUnnamed();
       return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards);
     } finally {
       local.unlock();
@@ -224,7 +206,7 @@ final class SharedStripe {
         }
         frame = slots[i] / shards;
         elsewhere |= end(slots[i], SlotWord.READY);
-        answer |= joined[slots[i] - firstSlot] == null ? 0 : JOINED;
+        answer |= references.isJoined(slots[i]) ? JOINED : 0;
       }
       if (frame != FrameTable.NONE) {
         table.noteComplete(frame);
@@ -247,7 +229,7 @@ final class SharedStripe {
     try {
       elsewhere = end(slot, SlotWord.READY);
       table.noteComplete(slot / shards);
-      answer = joined[slot - firstSlot] == null ? 0 : JOINED;
+      answer = references.isJoined(slot) ? JOINED : 0;
       answer |= release ? drop(slot) : 0;
     } finally {
       local.unlock();
@@ -273,36 +255,23 @@ final class SharedStripe {
   }
 
   /** Those here who waited for a slot that is filled now, or will not be; each holds a reference. */
-  @Nullable Joined takeJoined(int slot) {
+  SlotReferences.@Nullable Joined takeJoined(int slot) {
     local.lock();
     try {
-      Joined all = joined[slot - firstSlot];
-      joined[slot - firstSlot] = null;
-      return all;
+      return references.takeJoined(slot);
     } finally {
       local.unlock();
     }
   }
 
-  /** One slot that another process was filling, and fills no more, with those here who waited; or null. */
-  @Nullable Ended takeEnded() {
-    if (foreign.isEmpty()) {
+  /** A slot that another process was filling and fills no more, with those who waited; or null. */
+  SlotReferences.@Nullable Ended takeEnded() {
+    if (!references.mayHaveEnded()) {
       return null;
     }
     local.lock();
     try {
-      for (int i = 0; i < foreign.size(); i++) {
-        int slot = foreign.get(i);
-        long word = words.get(layout.slotWordAt(slot));
-        Joined all = joined[slot - firstSlot];
-        if (SlotWord.isFilling(word) || all == null) {
-          continue;
-        }
-        foreign.remove(i);
-        joined[slot - firstSlot] = null;
-        return new Ended(slot, SlotWord.state(word) == SlotWord.READY, all);
-      }
-      return null;
+      return references.takeEnded();
     } finally {
       local.unlock();
     }
@@ -341,7 +310,7 @@ final class SharedStripe {
         return 0;
       }
       table.orphan(frame);
-      return freeIfIdle(frame) ? ROOM : 0;
+      return frames.freeIfIdle(frame) ? ROOM : 0;
     } finally {
       local.unlock();
     }
@@ -351,53 +320,9 @@ final class SharedStripe {
   int referenced() {
     local.lock();
     try {
-      return referenced;
+      return references.referenced();
     } finally {
       local.unlock();
-    }
-  }
-
-  /**
-   * Takes a dead owner out of the stripe.
-   *
-   * @param keepReads whether slots it was reading into stay out of use
-   * @return whether there are such slots
-   */
-  boolean clear(int dead, boolean keepReads) {
-    // Not lockShared: also when somebody holds it for long, this has to be done.
-    while (shared.lock() == StripeLock.REFUSED) {
-      Thread.onSpinWait();
-    }
-    try {
-      return table.repair(1 << dead, keepReads);
-    } finally {
-      shared.unlock();
-    }
-  }
-
-  /** Takes the shared lock, repaired if its holder died; false when it is not to be had. */
-  private boolean lockShared() {
-    int answer = shared.lock();
-    if (answer == StripeLock.TAKEN_OVER) {
-      boolean _ = table.repair(0, true);
-    }
-    return answer != StripeLock.REFUSED;
-  }
-
-  private long take(long hash, long high, long low, int shard, int state) {
-    if (!lockShared()) {
-      return noRoom();
-    }
-    try {
-      if (table.find(hash, high, low) != FrameTable.NONE) {
-        return AGAIN;
-      }
-      boolean dumped = state == SlotWord.DUMPING && hasBackend;
-      long dumpers = dumped ? FrameWord.dumper(own) : 0;
-      int frame = table.take(hash, high, low, shard, state, dumpers);
-      return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards + shard);
-    } finally {
-      shared.unlock();
     }
   }
 
@@ -415,34 +340,14 @@ final class SharedStripe {
     return false;
   }
 
+  /** See {@link StripeFrames#clear}. */
+  boolean clear(int dead, boolean keepReads) {
+    return frames.clear(dead, keepReads);
+  }
+
   private long claimed(int slot) {
-    references[slot - firstSlot] = 1;
-    referenced++;
+    references.claimed(slot);
     return Claim.of(Claim.CLAIMED, slot);
-  }
-
-  /** Adds a reference to a slot whose word is known; false when the word has changed. */
-  private boolean refer(int slot, long word) {
-    if (references[slot - firstSlot] == 0) {
-      if (!words.swap(layout.slotWordAt(slot), word, word | SlotWord.bit(own))) {
-        return false;
-      }
-      referenced++;
-    }
-    references[slot - firstSlot]++;
-    return true;
-  }
-
-  private boolean join(int slot, long word, SlotWaiter waiter, int index) {
-    if (!refer(slot, word)) {
-      return false;
-    }
-    int at = slot - firstSlot;
-    if (joined[at] == null && SlotWord.filler(word) != own) {
-      foreign.add(slot);
-    }
-    joined[at] = new Joined(waiter, index, joined[at]);
-    return true;
   }
 
   /** Ends the filling of a slot, as READY or FAILED; says which other owners wait for it. */
@@ -458,34 +363,14 @@ final class SharedStripe {
 
   /** Takes a reference away; {@link #ROOM} when nobody refers to the slot any more. */
   private int drop(int slot) {
-    if (--references[slot - firstSlot] > 0) {
-      return 0;
-    }
-    referenced--;
-    long at = layout.slotWordAt(slot);
-    words.clearBits(at, SlotWord.bit(own));
-    if (SlotWord.owners(words.get(at)) != 0) {
+    if (!references.remove(slot)) {
       return 0;
     }
     int frame = slot / shards;
-    if (!freeIfIdle(frame)) {
+    if (!frames.freeIfIdle(frame)) {
       table.touch(frame);
     }
     return ROOM;
-  }
-
-  private boolean freeIfIdle(int frame) {
-    if (FrameWord.state(table.word(frame)) != FrameWord.ORPHAN
-        || !table.isIdle(frame)
-        || !lockShared()) {
-      return false;
-    }
-    try {
-      table.freeOrphan(frame);
-    } finally {
-      shared.unlock();
-    }
-    return true;
   }
 
   private long noRoom() {
