@@ -216,6 +216,11 @@ final class OpenCache {
     return backend == null ? new BitSet() : backend.durable(ids);
   }
 
+  /** What is shared with other workers; null when the buffer is this process's alone. */
+  @Nullable SharedBuffer shared() {
+    return shared;
+  }
+
   /** The backend, for those that exist only where there is one. */
   Store requireBackend() {
     return Objects.requireNonNull(backend);

@@ -51,6 +51,12 @@ final class SharedBuffer {
     return made;
   }
 
+  /** The shared lock of a stripe, for the tests of this package. */
+  StripeLock stripeLock(int stripe) {
+    SegmentLayout layout = segment.layout();
+    return new StripeLock(segment.words(), layout.stripeAt(stripe), segment.owners());
+  }
+
   /** Starts to watch the other owners. */
   void start() {
     if (watch != null) {
