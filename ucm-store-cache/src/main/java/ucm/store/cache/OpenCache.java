@@ -58,6 +58,7 @@ final class OpenCache {
   final int copyThreads;
   final BackendTraffic traffic = new BackendTraffic();
   final DumpLedger ledger;
+  final BorrowedDumps borrowed;
   final Admission admission;
   final WriteBehind writes;
   final Dispatcher dispatcher;
@@ -103,6 +104,7 @@ final class OpenCache {
                 CacheConfig.RUNNING_QUEUE_DEPTH.name()),
             affinity);
     this.ledger = new DumpLedger(clock);
+    this.borrowed = new BorrowedDumps(pool, clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
     this.prefetcher = new Prefetcher(this);
@@ -209,7 +211,7 @@ final class OpenCache {
       // It took them over, and failed afterwards.
       pool.drop(lost.high(i), lost.low(i));
     }
-    return merge(own, behind);
+    return merge(merge(own, behind), borrowed.await(backend, deadline));
   }
 
   BitSet durable(BlockIds ids) {
@@ -246,8 +248,8 @@ final class OpenCache {
       if (!deadlines.close(JOIN)) {
         LOG.warn("Cache: the thread of the deadlines is left behind");
       }
-      if (shared != null && !shared.stop(JOIN)) {
-        LOG.warn("Cache: the thread that watches other workers is left behind");
+      if (shared != null) {
+        shared.forgetDumped();
       }
       int open = traffic.awaitNone(Math.max(0, deadline - clock.getAsLong()));
       if (open > 0) {

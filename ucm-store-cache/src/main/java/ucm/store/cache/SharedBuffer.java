@@ -14,6 +14,9 @@ final class SharedBuffer {
 
   private static final Logger LOG = LoggerFactory.getLogger(SharedBuffer.class);
 
+  // It ends at once unless it is copying for an engine.
+  private static final Duration JOIN = Duration.ofSeconds(5);
+
   private final SharedSegment segment;
   private final PoolMemory memory;
   private @Nullable SharedPool pool;
@@ -64,21 +67,19 @@ final class SharedBuffer {
     }
   }
 
-  /**
-   * Ceases to watch the others, and drops from the pool what the backend does not have from this worker.
-   *
-   * @return whether the thread ended in time
-   */
-  boolean stop(Duration timeout) throws InterruptedException {
-    boolean ended = watch == null || watch.close(timeout);
+  /** Drops from the pool what the backend does not have from this worker for good. May block. */
+  void forgetDumped() {
     if (pool != null && backend != null) {
       pool.forgetDumped(backend);
     }
-    return ended;
   }
 
   /** Gives up all references and the memory; nobody here may touch either any more. */
   void leave() {
+    if (watch != null && !watch.close(JOIN)) {
+      LOG.error("Cache: a copy for another worker's load does not end; {} is not left", segment);
+      return;
+    }
     try {
       if (pool != null) {
         pool.leave();

@@ -2,6 +2,8 @@ package ucm.store.cache;
 
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
@@ -19,6 +21,8 @@ import ucm.api.StoreMetrics;
  * longer than it takes to see that it has.
  */
 final class SharedPool implements SlotDirectory {
+
+  private static final Logger LOG = LoggerFactory.getLogger(SharedPool.class);
 
   private final SegmentLayout layout;
   private final SegmentWords words;
@@ -60,7 +64,13 @@ final class SharedPool implements SlotDirectory {
   @Override
   public boolean wasDumped(long high, long low) {
     long hash = BlockTable.hash(high, low);
-    return stripe(hash).wasDumped(hash, high, low);
+    return (stripe(hash).dumpers(hash, high, low) & (1 << owners.own())) != 0;
+  }
+
+  @Override
+  public boolean isDumpedElsewhere(long high, long low) {
+    long hash = BlockTable.hash(high, low);
+    return (stripe(hash).dumpers(hash, high, low) & ~(1 << owners.own())) != 0;
   }
 
   @Override
@@ -229,6 +239,10 @@ final class SharedPool implements SlotDirectory {
       for (SharedStripe stripe : stripes) {
         quarantined |= stripe.clear(owner, !past);
       }
+      LOG.info(
+          "Cache: process {} that shared the buffer has died; {}",
+          owners.pid(owner),
+          quarantined ? "some slots stay out of use for a while" : "what it held is free");
       owners.cleared(owner, quarantined);
       owners.wakeAll();
     }

@@ -66,12 +66,14 @@ final class SharedStripe {
         && table.holds(frame, high, low);
   }
 
-  /** Whether this process dumped a shard of the block, and it is still here. */
-  boolean wasDumped(long hash, long high, long low) {
+  /** The owners that dumped a shard of the block which is still here, bit by bit. */
+  int dumpers(long hash, long high, long low) {
     int frame = table.find(hash, high, low);
-    return frame != FrameTable.NONE
-        && (FrameWord.dumpers(table.word(frame)) >>> own & 1) != 0
-        && table.holds(frame, high, low);
+    if (frame == FrameTable.NONE) {
+      return 0;
+    }
+    int dumpers = FrameWord.dumpers(table.word(frame));
+    return table.holds(frame, high, low) ? dumpers : 0;
   }
 
   /** See {@link SlotDirectory#claimForLoad}. */
@@ -150,11 +152,9 @@ final class SharedStripe {
           continue;
         }
         switch (SlotWord.state(word)) {
-          case SlotWord.READY -> {
-            return Claim.of(Claim.HIT, slot);
-          }
-          case SlotWord.DUMPING -> {
-            return Claim.of(Claim.FILLING, slot);
+          case SlotWord.READY, SlotWord.DUMPING -> {
+            boolean mine = (FrameWord.dumpers(frameWord) & ~(1 << own)) == 0;
+            return Claim.of(mine ? Claim.HIT : Claim.ELSEWHERE, slot);
           }
           case SlotWord.LOADING -> {
             if (!mayTake) {

@@ -32,14 +32,27 @@ final class SharedWatch {
   }
 
   /**
-   * Ends the thread.
+   * Ends the thread, and waits for it also when interrupted, which is put off: it works on memory that
+   * is about to go.
    *
    * @return whether it ended in time
    */
-  boolean close(Duration timeout) throws InterruptedException {
+  boolean close(Duration timeout) {
     closed = true;
     owners.wake(1 << owners.own());
-    return thread.join(timeout);
+    long deadline = System.nanoTime() + timeout.toNanos();
+    boolean interrupted = false;
+    while (thread.isAlive() && System.nanoTime() < deadline) {
+      try {
+        boolean _ = thread.join(Duration.ofNanos(deadline - System.nanoTime()));
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return !thread.isAlive();
   }
 
   private void work() {

@@ -22,6 +22,11 @@ interface SlotDirectory {
   /** Whether some shard of a block was dumped here and is still here. */
   boolean wasDumped(long high, long low);
 
+  /** Whether another process dumps, or has dumped, a shard of a block that is here. */
+  default boolean isDumpedElsewhere(long high, long low) {
+    return false;
+  }
+
   /**
    * Asks for a shard in order to read it; takes a slot for it if it is not there.
    *

@@ -24,7 +24,7 @@ import ucm.testkit.BlockBytes;
 
 /**
  * A backend that several processes may each have one of and that are the same: it has every block whose
- * id is even, with the bytes of {@link BlockBytes}, and takes dumps of all others without keeping them.
+ * id is even, with the bytes of {@link BlockBytes}, and takes dumps of all others, says that they are durable, and forgets them.
  * A dump with wrong bytes fails, as it shows that a slot was changed under the writer.
  */
 @StoreName("Pattern")
@@ -109,7 +109,9 @@ final class PatternBackend implements Store {
 
   @Override
   public BitSet durable(BlockIds ids) {
-    return lookup(ids);
+    BitSet all = new BitSet();
+    all.set(0, ids.size());
+    return all;
   }
 
   @Override

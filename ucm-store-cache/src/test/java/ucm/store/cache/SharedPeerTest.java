@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
@@ -185,6 +186,35 @@ final class SharedPeerTest {
     assertThat(second.metrics.count("cache_dump_bytes")).isZero();
     backends.get(0).nextDump().takeAll();
     assertThat(backends.get(1).dumps).isEmpty();
+  }
+
+  @Test
+  void flushWaitsForABlockThatAnotherWorkerBrings() throws Exception {
+    TestCache first = worker(4);
+    TestCache second = worker(4);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
+    backends.get(0).nextDump().takeAll();
+    backends.get(1).has(ids.slice(0, 1));
+    assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(1);
+    backends.get(1).has(ids);
+    assertThat(second.store.flush(PATIENCE).ok()).isTrue();
+  }
+
+  @Test
+  void flushNamesTheBlocksThatAWorkerWasToBringAndDied() throws Exception {
+    TestProcess victim = victim("dump", 4);
+    TestCache survivor = worker(4);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    survivor.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    assertThat(survivor.metrics.count("cache_dump_bytes")).isZero();
+    victim.kill();
+    FlushResult flushed = survivor.store.flush(PATIENCE);
+    assertThat(flushed.failedBlocks()).isEqualTo(ids);
+    assertThat(flushed.cause()).hasMessageContaining("another worker");
+    assertThat(survivor.store.flush(Duration.ZERO).ok()).isTrue();
   }
 
   @Test
