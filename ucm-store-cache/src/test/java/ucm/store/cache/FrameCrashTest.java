@@ -99,6 +99,7 @@ final class FrameCrashTest {
       boolean _ = next.repair(1 << DEAD, true);
       boolean _ = next.repair(1 << DEAD, false);
       requireSound(writes + " writes, cleared");
+      requireNothingOfTheDead(writes + " writes");
       requireAllFramesCanBeTaken(writes + " writes");
     }
     assertThat(deaths).isGreaterThan(100);
@@ -117,6 +118,7 @@ final class FrameCrashTest {
       }
       boolean _ = keeper(words, NEXT).repair(1 << DEAD | 1 << 5, false);
       requireSound(writes + " writes of the repair");
+      requireNothingOfTheDead(writes + " writes of the repair");
       requireAllFramesCanBeTaken(writes + " writes of the repair");
       if (!died) {
         assertThat(writes).isGreaterThan(20);
@@ -205,6 +207,20 @@ final class FrameCrashTest {
     for (long id = 1; id < 20; id++) {
       boolean found = table.find(hash(id), id, id) != FrameTable.NONE;
       assertThat(found).as("block %d is found, %s", id, when).isEqualTo(named.contains(id));
+    }
+  }
+
+  private void requireNothingOfTheDead(String when) {
+    FrameTable table = table(words, NEXT);
+    for (int slot = 0; slot < LAYOUT.slots(); slot++) {
+      long word = words.get(LAYOUT.slotWordAt(slot));
+      assertThat(SlotWord.isFilling(word)).as("slot %d is being filled, %s", slot, when).isFalse();
+      assertThat(SlotWord.owners(word)).as("owners of slot %d, %s", slot, when).isZero();
+    }
+    for (long dumped = 10; dumped < 14; dumped += 2) {
+      assertThat(table.find(hash(dumped), dumped, dumped))
+          .as("block %d, which may not be durable, %s", dumped, when)
+          .isEqualTo(FrameTable.NONE);
     }
   }
 

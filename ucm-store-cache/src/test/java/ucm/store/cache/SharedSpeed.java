@@ -20,7 +20,7 @@ import ucm.testkit.BlockBytes;
 public final class SharedSpeed {
 
   private static final long MOVED_BYTES = 256L << 20;
-  private static final int WARM_UPS = 5;
+  private static final int WARM_UPS = 20;
   private static final int BLOCKS_A_TASK = 16;
   private static final Duration PATIENCE = Duration.ofMinutes(1);
 
@@ -69,18 +69,32 @@ public final class SharedSpeed {
       for (int i = 0; i < WARM_UPS; i++) {
         double _ = move(ours.store, true);
         double _ = move(own.store, true);
+        double _ = lookUp(ours.store);
+        double _ = lookUp(own.store);
       }
       double[] here = new double[repetitions];
       double[] there = new double[repetitions];
       double[] found = new double[repetitions];
       double[] foundOwn = new double[repetitions];
+      Duration cpuHere = Duration.ZERO;
+      Duration cpuThere = Duration.ZERO;
       for (int i = 0; i < repetitions; i++) {
+        Duration start = cpuTime();
         here[i] = move(ours.store, true);
+        Duration middle = cpuTime();
         there[i] = move(own.store, true);
+        cpuHere = cpuHere.plus(middle.minus(start));
+        cpuThere = cpuThere.plus(cpuTime().minus(middle));
         found[i] = lookUp(ours.store);
         foundOwn[i] = lookUp(own.store);
       }
       print("hot load, GB/s", here, there);
+      System.out.printf(
+          Locale.ROOT,
+          "shards of %d KiB, processor time of all hot loads: shared %d ms, private %d ms%n",
+          layout.shardSize() >> 10,
+          cpuHere.toMillis(),
+          cpuThere.toMillis());
       print("look-up, M blocks/s", found, foundOwn);
     }
   }
@@ -97,8 +111,12 @@ public final class SharedSpeed {
     return (double) MOVED_BYTES / (System.nanoTime() - start);
   }
 
+  private static Duration cpuTime() {
+    return ProcessHandle.current().info().totalCpuDuration().orElseThrow();
+  }
+
   private double lookUp(Store store) {
-    int calls = 1000;
+    int calls = 100;
     long start = System.nanoTime();
     for (int call = 0; call < calls; call++) {
       if (store.lookupPrefix(ids) != ids.size() - 1) {
