@@ -115,10 +115,10 @@ final class FrameKeeper {
    * Makes everything anew from the words, and takes dead owners out of them.
    *
    * @param dead owners that died, bit by bit
-   * @param keepReads whether slots that a dead owner was reading into keep its bit
+   * @param quarantine whether slots that a dead owner was filling keep its bit
    * @return whether some slot did
    */
-  boolean repair(int dead, boolean keepReads) {
+  boolean repair(int dead, boolean quarantine) {
     begin();
     boolean kept = false;
     for (int frame = first; dead != 0 && frame < last; frame++) {
@@ -127,7 +127,7 @@ final class FrameKeeper {
         table.orphan(frame);
       }
       for (int slot = frame * shards; slot < (frame + 1) * shards; slot++) {
-        kept |= forget(frame, slot, dead, keepReads);
+        kept |= forget(frame, slot, dead, quarantine);
       }
     }
     rebuild();
@@ -135,7 +135,7 @@ final class FrameKeeper {
     return kept;
   }
 
-  private boolean forget(int frame, int slot, int dead, boolean keepReads) {
+  private boolean forget(int frame, int slot, int dead, boolean quarantine) {
     long at = layout.slotWordAt(slot);
     while (true) {
       long word = words.get(at);
@@ -145,19 +145,16 @@ final class FrameKeeper {
       }
       boolean filler = (dead >>> SlotWord.filler(word) & 1) != 0;
       boolean filling = filler && SlotWord.isFilling(word);
-      boolean read =
-          filler
-              && (SlotWord.state(word) == SlotWord.LOADING
-                  || SlotWord.state(word) == SlotWord.FAILED);
+      boolean written = filling || (filler && SlotWord.state(word) == SlotWord.FAILED);
       long next = filling ? SlotWord.withState(word, SlotWord.FAILED) : word;
-      if (!(read && keepReads)) {
+      if (!(written && quarantine)) {
         next &= ~((long) owners << Integer.SIZE);
       }
       if (filling) {
         table.orphan(frame);
       }
       if (next == word || words.swap(at, word, next)) {
-        return read && keepReads;
+        return written && quarantine;
       }
     }
   }

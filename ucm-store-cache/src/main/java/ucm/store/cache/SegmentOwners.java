@@ -27,8 +27,8 @@ final class SegmentOwners {
   static final int DEAD = 2;
 
   /**
-   * How long slots that a dead owner was reading into stay out of use: a disk's last direct read for it
-   * may be under way when its process is gone.
+   * How long slots that a dead owner was filling stay out of use: the last direct read of a disk, or
+   * copy of a device, may be under way when the process it was for is gone.
    */
   static final long QUARANTINE_NANOS = TimeUnit.SECONDS.toNanos(10);
 

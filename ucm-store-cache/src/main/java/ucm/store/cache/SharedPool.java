@@ -7,6 +7,7 @@ import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
+import ucm.api.StoreClosedException;
 import ucm.api.StoreMetrics;
 
 /**
@@ -58,7 +59,12 @@ final class SharedPool implements SlotDirectory {
   @Override
   public boolean isComplete(BlockIds ids, int i) {
     long hash = BlockTable.hash(ids.high(i), ids.low(i));
-    return stripe(hash).isComplete(hash, ids.high(i), ids.low(i));
+    try {
+      return stripe(hash).isComplete(hash, ids.high(i), ids.low(i));
+    } catch (IllegalStateException e) {
+      // Look-ups are not waited for at close: the segment was unmapped in front of this one.
+      throw new StoreClosedException("Cache");
+    }
   }
 
   @Override
@@ -180,8 +186,13 @@ final class SharedPool implements SlotDirectory {
   @Override
   public int inUse() {
     int frames = 0;
-    for (int frame = 0; frame < layout.frames() && !left; frame++) {
-      frames += FrameWord.state(words.get(layout.frameAt(frame))) == FrameWord.FREE ? 0 : 1;
+    try {
+      for (int frame = 0; frame < layout.frames() && !left; frame++) {
+        frames += FrameWord.state(words.get(layout.frameAt(frame))) == FrameWord.FREE ? 0 : 1;
+      }
+    } catch (IllegalStateException e) {
+      // A gauge that is read while the store closes: the segment was unmapped in front of it.
+      return 0;
     }
     return left ? 0 : frames * layout.shards();
   }

@@ -341,8 +341,8 @@ final class SharedStripe {
   }
 
   /** See {@link StripeFrames#clear}. */
-  boolean clear(int dead, boolean keepReads) {
-    return frames.clear(dead, keepReads);
+  boolean clear(int dead, boolean quarantine) {
+    return frames.clear(dead, quarantine);
   }
 
   private long claimed(int slot) {

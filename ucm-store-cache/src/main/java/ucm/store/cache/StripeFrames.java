@@ -80,16 +80,16 @@ final class StripeFrames {
   /**
    * Takes an owner that died or leaves out of the stripe.
    *
-   * @param keepReads whether slots it was reading into stay out of use
+   * @param quarantine whether slots it was filling stay out of use
    * @return whether there are such slots
    */
-  boolean clear(int owner, boolean keepReads) {
+  boolean clear(int owner, boolean quarantine) {
     // As often as it takes: nobody else does it, and a holder of the lock that lives gives it back.
     while (lock.lock() == StripeLock.REFUSED) {
       Thread.onSpinWait();
     }
     try {
-      return keeper.repair(1 << owner, keepReads);
+      return keeper.repair(1 << owner, quarantine);
     } finally {
       lock.unlock();
     }

@@ -144,7 +144,7 @@ final class SharedKillTest {
             0,
             SharedWorker.settings(Segments.id(NAME)))) {
       SharedPool pool = (SharedPool) cache.pool();
-      // Slots into which a dead one was reading stay out of use for a while.
+      // Slots that a dead one was filling stay out of use for a while.
       long deadline = System.nanoTime() + 3 * SegmentOwners.QUARANTINE_NANOS;
       while (pool.referencedAnywhere() > 0 && System.nanoTime() < deadline) {
         LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
