@@ -38,7 +38,10 @@ interface SlotDirectory {
   long claimForLoad(
       long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes);
 
-  /** Asks for a slot to dump a shard into; see {@link #claimForLoad}. */
+  /**
+   * Asks for a slot to dump a shard into; see {@link #claimForLoad}. One that is {@link
+   * Claim#ELSEWHERE} needs no move, and it is not known here whether the stage behind will have it.
+   */
   long claimForDump(long high, long low, int shard, long fullStripes);
 
   /** Asks for a slot that nobody will find; the id only spreads such slots over the stripes. */
