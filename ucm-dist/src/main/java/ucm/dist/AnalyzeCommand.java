@@ -2,226 +2,189 @@ package ucm.dist;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
-import java.util.TreeSet;
+import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
-import ucm.lite.CacheHits;
-import ucm.lite.LruCurve;
+import ucm.lite.AnalysisOptions;
+import ucm.lite.CachePolicy;
+import ucm.lite.KvModel;
+import ucm.lite.PolicyHits;
+import ucm.lite.PolicySimulation;
+import ucm.lite.RecordedTrace;
+import ucm.lite.Sampling;
+import ucm.lite.TouchOrder;
 import ucm.lite.TraceAnalysis;
 import ucm.lite.TraceAnalyzer;
+import ucm.lite.TraceException;
 import ucm.lite.TraceReadReport;
-import ucm.lite.TraceSummary;
 
-/** {@code ucm trace analyze}: the exact hit rate of caches of every size on a trace. */
+/** {@code ucm trace analyze}: the hit rate of caches of every size on a trace. */
 @Command(
     name = "analyze",
     description = {
-      "Prints what a trace holds and the exact hit rate of an LRU cache at several capacities.",
+      "Prints what a trace holds and the hit rate of an LRU cache at several capacities, in one"
+          + " pass and exact unless a sample is asked for.",
       "A hit is a block of the unbroken run from the prompt's first block that is in the cache when"
-          + " the request arrives; all blocks of the request are touched afterwards."
+          + " the request arrives; all blocks of the request are touched afterwards.",
+      "",
+      "Memory is bounded: a trace with more distinct blocks than half of the heap has room for is"
+          + " analysed from a sample, and the output says so."
     })
 final class AnalyzeCommand implements Runnable {
 
-  private static final long[] BLOCKS = {1, 100, 1000, 10_000, 30_000, 50_000, 100_000, 150_000};
-  private static final long[] TOKENS = {3_000_000, 50_000_000};
-  private static final int[] PERCENT = {1, 5, 10, 25, 50, 100};
-
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
+  @Mixin private ModelOptions models = new ModelOptions();
 
   @Option(
-      names = "--capacity",
+      names = {"--capacities", "--capacity"},
       split = ",",
-      paramLabel = "BLOCKS",
+      paramLabel = "SIZE",
       description =
-          "capacities in blocks (default: 1 to 150,000; 3 and 50 million tokens; 1%% to 100%% of"
-              + " the unique blocks)")
-  private List<Long> capacities = List.of();
+          "capacities: "
+              + CapacityList.HELP
+              + " (default: 1 to 150,000 blocks; 3 and 50 million tokens; 1%% to 100%%)")
+  private List<String> capacities = List.of();
 
   @Option(
-      names = "--fifo",
-      description = "simulate FIFO eviction at these capacities, too; reads the trace twice")
-  private boolean fifo;
+      names = "--policies",
+      split = ",",
+      paramLabel = "NAME",
+      description =
+          "simulate these policies at the capacities: fifo, lru, lfu, s3-fifo, arc, prefix-lru"
+              + " (leaves first), opt (Belady's bound), or all")
+  private List<String> policies = List.of();
+
+  @Option(
+      names = "--touch",
+      paramLabel = "ORDER",
+      defaultValue = "leaf_last",
+      description =
+          "order in which simulated policies touch a prompt's blocks: leaf_last or root_last"
+              + " (default: ${DEFAULT-VALUE})")
+  private TouchOrder touchOrder = TouchOrder.LEAF_LAST;
+
+  @Option(
+      names = "--sample",
+      paramLabel = "RATE",
+      description = "estimate the curve from this share of the blocks (SHARDS), 0.01 for example")
+  private double sampleRate;
+
+  @Option(
+      names = "--sample-size",
+      paramLabel = "BLOCKS",
+      description = "estimate the curve from at most this many blocks (fixed-size SHARDS)")
+  private int sampleSize;
+
+  @Option(
+      names = "--compare",
+      description = "with --sample or --sample-size: compute the exact curve too, and the error")
+  private boolean compare;
+
+  @Option(
+      names = "--max-blocks",
+      paramLabel = "N",
+      description =
+          "most distinct blocks to analyse exactly (default: what half of the heap holds)")
+  private int maxBlocks = AnalysisOptions.DEFAULT.maxUniqueBlocks();
 
   @Option(names = "--json", description = "print JSON instead of tables")
   private boolean json;
 
   @Override
   public void run() {
-    if (fifo && !inputs.repeatable()) {
-      throw new UsageException("--fifo reads the trace twice, which standard input does not allow");
+    CapacityList chosen = new CapacityList(capacities);
+    List<CachePolicy> simulated = chosenPolicies();
+    Optional<KvModel> model = models.model();
+    if (chosen.needsModel() && model.isEmpty()) {
+      throw new UsageException("capacities in bytes need --model or --model-config");
     }
-    if (capacities.stream().anyMatch(capacity -> capacity < 0)) {
-      throw new UsageException("--capacity is a number of blocks, 0 or more; found " + capacities);
-    }
+    TraceAnalyzer analyzer = new TraceAnalyzer(options(!simulated.isEmpty()));
     PrintWriter err = spec.commandLine().getErr();
-    TraceAnalyzer analyzer = new TraceAnalyzer();
     TraceReadReport read = inputs.read("requests", err, analyzer);
     TraceAnalysis analysis = analyzer.finish();
-    long[] chosen = chosenCapacities(analysis.summary());
-    List<CacheHits> fifoHits = List.of();
-    if (fifo) {
-      TraceAnalyzer second = new TraceAnalyzer(chosen);
-      inputs.read("requests, for FIFO", err, second);
-      fifoHits = second.finish().fifo();
+    if (!analysis.exact() && sampleRate == 0 && sampleSize == 0) {
+      err.println(
+          "ucm: more than "
+              + Figures.grouped(maxBlocks)
+              + " distinct blocks: all figures are estimated from a sample of "
+              + Figures.percent(analysis.lru(touchOrder).sampleRate())
+              + " of them; a larger heap (UCM_JAVA_OPTS=-Xmx16g) allows more");
     }
+    long blockBytes =
+        model.map(kv -> kv.storedBytesPerToken(models.tensorParallel())).orElse(0L)
+            * analysis.summary().blockTokens();
+    long[] blocks = chosen.blocks(analysis.summary(), blockBytes);
+    List<PolicyHits> hits = simulate(analyzer, simulated, blocks);
+    AnalyzeReport report =
+        new AnalyzeReport(read, analysis, model, blockBytes, blocks, hits, touchOrder);
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
-      Json.print(out, data(read, analysis, chosen, fifoHits));
+      Json.print(out, report.data());
     } else {
-      print(out, read, analysis, chosen, fifoHits);
+      report.print(out);
     }
   }
 
-  private long[] chosenCapacities(TraceSummary summary) {
-    TreeSet<Long> chosen = new TreeSet<>(capacities);
-    if (chosen.isEmpty()) {
-      for (long blocks : BLOCKS) {
-        chosen.add(blocks);
-      }
-      for (long tokens : TOKENS) {
-        chosen.add(tokens / Math.max(1, summary.blockTokens()));
-      }
-      for (int percent : PERCENT) {
-        chosen.add(Math.round(summary.uniqueBlocks() * percent / 100.0));
-      }
-      // More than everything hits no more than everything.
-      chosen.removeIf(blocks -> blocks > summary.uniqueBlocks() || blocks == 0);
+  private AnalysisOptions options(boolean recording) {
+    if (sampleRate != 0 && sampleSize != 0) {
+      throw new UsageException("--sample and --sample-size exclude each other");
     }
-    return chosen.stream().mapToLong(Long::longValue).toArray();
-  }
-
-  private static void print(
-      PrintWriter out,
-      TraceReadReport read,
-      TraceAnalysis analysis,
-      long[] chosen,
-      List<CacheHits> fifoHits) {
-    TraceSummary summary = analysis.summary();
-    Table totals = new Table("TRACE", String.join(" ", read.inputs()));
-    totals.row("format", read.format().toString());
-    totals.row("requests", grouped(summary.requests()));
-    totals.row("time span", String.format(Locale.ROOT, "%.1f s", summary.timeSpanMillis() / 1e3));
-    totals.row(
-        "input tokens",
-        grouped(summary.inputTokens())
-            + " (mean "
-            + grouped(Math.round(summary.meanInputTokens()))
-            + ")");
-    totals.row(
-        "output tokens",
-        grouped(summary.outputTokens())
-            + " (mean "
-            + grouped(Math.round(summary.meanOutputTokens()))
-            + ")");
-    totals.row(
-        "blocks", grouped(summary.blockReferences()) + " of " + summary.blockTokens() + " tokens");
-    totals.row("unique blocks", grouped(summary.uniqueBlocks()));
-    totals.row(
-        "ideal hit rate",
-        percent(summary.idealTokenHitRate())
-            + " of tokens ("
-            + grouped(summary.idealHitTokens())
-            + "), "
-            + percent(summary.idealBlockHitRate())
-            + " of blocks ("
-            + grouped(summary.idealHitBlocks())
-            + ")");
-    totals.print(out);
-    out.println();
-    curve(analysis, chosen, fifoHits).print(out);
-    out.println();
-    out.println(
-        "Share of input tokens; \"root last\" touches a prompt's blocks last to first, so that"
-            + " leaves are evicted first.");
-  }
-
-  private static Table curve(TraceAnalysis analysis, long[] chosen, List<CacheHits> fifoHits) {
-    TraceSummary summary = analysis.summary();
-    boolean withFifo = !fifoHits.isEmpty();
-    List<String> head =
-        new ArrayList<>(
-            List.of(
-                "CAPACITY (BLOCKS)",
-                "LRU HIT TOKENS",
-                "LRU",
-                "OF IDEAL",
-                "LRU ROOT LAST, TOKENS",
-                "LRU ROOT LAST"));
-    if (withFifo) {
-      head.addAll(List.of("FIFO HIT TOKENS", "FIFO"));
+    boolean sampled = sampleRate != 0 || sampleSize != 0;
+    if (compare && !sampled) {
+      throw new UsageException("--compare needs --sample or --sample-size");
     }
-    Table table = new Table(head.toArray(String[]::new));
-    for (int i = 0; i < chosen.length; i++) {
-      CacheHits leaf = analysis.leafLast().at(chosen[i]);
-      CacheHits root = analysis.rootLast().at(chosen[i]);
-      List<String> row =
-          new ArrayList<>(
-              List.of(
-                  grouped(chosen[i]),
-                  grouped(leaf.hitTokens()),
-                  percent(summary.tokenHitRate(leaf.hitTokens())),
-                  percent(ratio(leaf.hitTokens(), summary.idealHitTokens())),
-                  grouped(root.hitTokens()),
-                  percent(summary.tokenHitRate(root.hitTokens()))));
-      if (withFifo) {
-        long tokens = fifoHits.get(i).hitTokens();
-        row.addAll(List.of(grouped(tokens), percent(summary.tokenHitRate(tokens))));
+    if (sampled && recording && !compare) {
+      throw new UsageException(
+          "--policies simulates all blocks: leave --sample out, or add --compare");
+    }
+    try {
+      AnalysisOptions options = AnalysisOptions.DEFAULT.withMaxUniqueBlocks(maxBlocks);
+      if (sampled) {
+        Sampling sampling =
+            sampleSize != 0 ? Sampling.fixedSize(sampleSize) : Sampling.fixedRate(sampleRate);
+        options = compare ? options.withSampling(sampling) : options.sampledOnly(sampling);
       }
-      table.row(row.toArray(String[]::new));
+      return recording ? options.withRecording() : options;
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(String.valueOf(e.getMessage()));
     }
-    return table;
   }
 
-  private static Map<String, Object> data(
-      TraceReadReport read, TraceAnalysis analysis, long[] chosen, List<CacheHits> fifoHits) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("inputs", read.inputs());
-    data.put("format", read.format().toString());
-    data.put("bad_lines", read.badLines());
-    data.put("summary", analysis.summary());
-    List<Map<String, Object>> rows = new ArrayList<>();
-    for (int i = 0; i < chosen.length; i++) {
-      rows.add(row(analysis.leafLast(), chosen[i]));
-      rows.add(row(analysis.rootLast(), chosen[i]));
-      if (!fifoHits.isEmpty()) {
-        rows.add(row("fifo", "leaf_last", fifoHits.get(i)));
+  private List<CachePolicy> chosenPolicies() {
+    List<CachePolicy> chosen = new ArrayList<>();
+    for (String name : policies) {
+      if (name.equalsIgnoreCase("all")) {
+        return List.of(CachePolicy.values());
       }
+      chosen.add(
+          CachePolicy.of(name)
+              .orElseThrow(
+                  () ->
+                      new UsageException(
+                          "no policy "
+                              + name
+                              + " is known; known are fifo, lru, lfu, s3-fifo, arc, prefix-lru,"
+                              + " opt and all")));
     }
-    data.put("curve", rows);
-    return data;
+    return chosen.stream().distinct().toList();
   }
 
-  private static Map<String, Object> row(LruCurve curve, long capacity) {
-    return row("lru", curve.touchOrder().key(), curve.at(capacity));
-  }
-
-  private static Map<String, Object> row(String policy, String order, CacheHits hits) {
-    Map<String, Object> row = new LinkedHashMap<>();
-    row.put("policy", policy);
-    row.put("touch_order", order);
-    row.put("capacity_blocks", hits.capacityBlocks());
-    row.put("hit_blocks", hits.hitBlocks());
-    row.put("hit_tokens", hits.hitTokens());
-    return row;
-  }
-
-  private static double ratio(long part, long whole) {
-    return whole == 0 ? 0 : (double) part / whole;
-  }
-
-  private static String grouped(long number) {
-    return String.format(Locale.ROOT, "%,d", number);
-  }
-
-  private static String percent(double share) {
-    return String.format(Locale.ROOT, "%.2f%%", 100 * share);
+  private List<PolicyHits> simulate(
+      TraceAnalyzer analyzer, List<CachePolicy> simulated, long[] blocks) {
+    if (simulated.isEmpty()) {
+      return List.of();
+    }
+    try (RecordedTrace trace = analyzer.recorded()) {
+      int cores = Runtime.getRuntime().availableProcessors();
+      return new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new TraceException("the simulation was interrupted", e);
+    }
   }
 }

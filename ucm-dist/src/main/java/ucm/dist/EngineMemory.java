@@ -76,6 +76,19 @@ final class EngineMemory implements AutoCloseable {
     return builder.build();
   }
 
+  /** One shard, which is one layer, of each of the first blocks; block i is in page i. */
+  Transfer layer(BlockIds ids, int shard) {
+    Transfer.Builder builder = Transfer.scattered(layout);
+    int tensors = layout.tensorCount();
+    for (int block = 0; block < ids.size(); block++) {
+      builder.shard(ids, block, shard);
+      for (int tensor = 0; tensor < tensors; tensor++) {
+        builder.piece(regions[shard * tensors + tensor], block * layout.tensorSize(tensor));
+      }
+    }
+    return builder.build();
+  }
+
   /** Writes the bytes of blocks into their pages, as a prefill would. */
   void fill(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {

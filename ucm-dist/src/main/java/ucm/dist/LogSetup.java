@@ -10,6 +10,7 @@ import ch.qos.logback.core.spi.ContextAwareBase;
 import java.util.Locale;
 import java.util.Map;
 import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Logs to the standard error in the line format of the original, at the level that {@code
@@ -39,6 +40,15 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     root.setLevel(level(System.getenv()));
     root.addAppender(console);
     return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
+  }
+
+  /** Logs warnings and errors only, unless the environment names a level: stores are opened often. */
+  static void onlyWarnings() {
+    Map<String, String> environment = System.getenv();
+    if (!environment.containsKey("UC_LOGGER_LEVEL") && !environment.containsKey("UCM_LOG_LEVEL")) {
+      Logger root = LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
+      ((ch.qos.logback.classic.Logger) root).setLevel(Level.WARN);
+    }
   }
 
   static Level level(Map<String, String> environment) {

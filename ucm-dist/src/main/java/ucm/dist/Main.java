@@ -41,8 +41,10 @@ import ucm.pipeline.UnknownStageException;
     subcommands = {
       DemoCommand.class,
       StoresCommand.class,
+      StoreCommand.class,
       ConfigCommand.class,
       TraceCommand.class,
+      CalcCommand.class,
       BenchCommand.class
     })
 public final class Main implements Runnable {

@@ -16,7 +16,7 @@ final class Progress implements AutoCloseable {
   private final PrintStream terminal = System.err;
   private final boolean shown;
   private final String what;
-  private final long total;
+  private long total;
   private long lastShown = System.nanoTime() - MIN_INTERVAL_NANOS;
 
   /**
@@ -31,6 +31,12 @@ final class Progress implements AutoCloseable {
     this.shown = console != null && console.isTerminal();
     this.what = what;
     this.total = total;
+  }
+
+  /** The same when it was found out meanwhile how many steps there are. */
+  void at(long done, long steps) {
+    total = steps;
+    at(done);
   }
 
   void at(long done) {

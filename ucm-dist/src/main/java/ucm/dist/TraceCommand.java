@@ -8,14 +8,24 @@ import picocli.CommandLine.Spec;
 /** {@code ucm trace}: what recorded traffic says about a cache. */
 @Command(
     name = "trace",
-    description = "Analyses and replays traces of requests.",
-    subcommands = {AnalyzeCommand.class, ReplayCommand.class})
+    description = "Analyses, replays and edits traces of requests.",
+    subcommands = {
+      AnalyzeCommand.class,
+      TiersCommand.class,
+      StatCommand.class,
+      ReplayCommand.class,
+      MergeCommand.class,
+      AnonymizeCommand.class,
+      ConvertCommand.class,
+      GenerateCommand.class
+    })
 final class TraceCommand implements Runnable {
 
   @Spec private CommandSpec spec;
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "name a command: analyze or replay");
+    throw new ParameterException(
+        spec.commandLine(), "name a command: " + String.join(", ", spec.subcommands().keySet()));
   }
 }

@@ -38,9 +38,22 @@ final class TraceInputOptions {
 
   /** Reads everything, showing progress, and reports the bad lines. */
   TraceReadReport read(String what, PrintWriter err, TraceVisitor visitor) {
+    return read(what, err, visitor, inputs);
+  }
+
+  /** Reads the inputs one by one; they need not have one format. */
+  void readEach(String what, PrintWriter err, Runnable beforeEach, TraceVisitor visitor) {
+    for (String input : inputs) {
+      beforeEach.run();
+      read(what, err, visitor, List.of(input));
+    }
+  }
+
+  private TraceReadReport read(
+      String what, PrintWriter err, TraceVisitor visitor, List<String> chosen) {
     TraceReadReport report;
     try (Progress progress = new Progress(what, 0)) {
-      report = reader().read(inputs, new Watched(visitor, progress));
+      report = reader().read(chosen, new Watched(visitor, progress));
     }
     for (TraceProblem problem : report.problems()) {
       err.println("ucm: " + problem);
@@ -49,11 +62,6 @@ final class TraceInputOptions {
       err.println("ucm: skipped " + report.badLines() + " bad line(s)");
     }
     return report;
-  }
-
-  /** Whether the same inputs can be read once more. */
-  boolean repeatable() {
-    return !inputs.contains("-");
   }
 
   private TraceReader reader() {

@@ -25,7 +25,8 @@ class TraceIT {
     Path trace = SHARED_DATA.resolve("conversation_trace.jsonl");
     assumeTrue(
         Files.exists(trace), () -> "the conversation trace is not beside the project: " + trace);
-    UcmProcess.Ended analysis = UcmProcess.run("trace", "analyze", trace, "--fifo", "--json");
+    UcmProcess.Ended analysis =
+        UcmProcess.run("trace", "analyze", trace, "--policies", "fifo", "--json");
     assertThat(analysis.exitCode()).as(analysis.all()).isZero();
     JsonNode json = analysis.json();
     JsonNode summary = json.get("summary");

@@ -12,7 +12,7 @@ import java.util.Arrays;
  */
 final class BlockIndex {
   private static final int INITIAL_BLOCKS = 1 << 10;
-  private static final int MAX_BLOCKS = 1 << 29;
+  static final int MAX_BLOCKS = 1 << 29;
 
   private long[] ids = new long[2 * INITIAL_BLOCKS];
 
@@ -29,7 +29,7 @@ final class BlockIndex {
   /** Returns the number of an id, giving it the next one when it is new. */
   int number(long high, long low) {
     int mask = table.length - 1;
-    int slot = hash(high, low) & mask;
+    int slot = (int) mix(high, low) & mask;
     while (true) {
       int number = table[slot] - 1;
       if (number < 0) {
@@ -63,7 +63,7 @@ final class BlockIndex {
     int[] larger = new int[2 * table.length];
     int mask = larger.length - 1;
     for (int number = 0; number < size; number++) {
-      int slot = hash(ids[2 * number], ids[2 * number + 1]) & mask;
+      int slot = (int) mix(ids[2 * number], ids[2 * number + 1]) & mask;
       while (larger[slot] != 0) {
         slot = (slot + 1) & mask;
       }
@@ -72,11 +72,21 @@ final class BlockIndex {
     table = larger;
   }
 
-  /** The finalizer of MurmurHash3 (Appleby) over both halves. */
-  private static int hash(long high, long low) {
+  /** Returns the first half of the id with a number. */
+  long high(int number) {
+    return ids[2 * number];
+  }
+
+  /** Returns the second half of the id with a number. */
+  long low(int number) {
+    return ids[2 * number + 1];
+  }
+
+  /** The finalizer of MurmurHash3 (Appleby) over both halves: every bit depends on every bit. */
+  static long mix(long high, long low) {
     long h = high * 0x9e3779b97f4a7c15L ^ low;
     h = (h ^ (h >>> 33)) * 0xff51afd7ed558ccdL;
     h = (h ^ (h >>> 33)) * 0xc4ceb9fe1a85ec53L;
-    return (int) (h ^ (h >>> 33));
+    return h ^ (h >>> 33);
   }
 }

@@ -3,7 +3,8 @@ package ucm.lite;
 import java.util.Arrays;
 
 /**
- * The exact hits of an LRU cache over a whole trace, for every capacity.
+ * The hits of an LRU cache over a whole trace, for every capacity: exact, or estimated from a sample
+ * of the blocks.
  *
  * <p>A step function: between two {@linkplain #stepCapacity(int) steps} nothing changes. Immutable
  * and safe to share.
@@ -13,12 +14,15 @@ public final class LruCurve {
   public static final long UNBOUNDED = Long.MAX_VALUE;
 
   private final TouchOrder order;
-  private final int[] capacities;
+  private final double sampleRate;
+  private final long[] capacities;
   private final long[] blocks;
   private final long[] tokens;
 
-  private LruCurve(TouchOrder order, int[] capacities, long[] blocks, long[] tokens) {
+  private LruCurve(
+      TouchOrder order, double sampleRate, long[] capacities, long[] blocks, long[] tokens) {
     this.order = order;
+    this.sampleRate = sampleRate;
     this.capacities = capacities;
     this.blocks = blocks;
     this.tokens = tokens;
@@ -32,7 +36,7 @@ public final class LruCurve {
         steps++;
       }
     }
-    LruCurve curve = new LruCurve(order, new int[steps], new long[steps], new long[steps]);
+    LruCurve curve = new LruCurve(order, 1, new long[steps], new long[steps], new long[steps]);
     long blocks = 0;
     long tokens = 0;
     for (int capacity = 1, step = 0; step < steps; capacity++) {
@@ -45,6 +49,55 @@ public final class LruCurve {
       }
     }
     return curve;
+  }
+
+  /**
+   * Sums up weighted hits. What is missing at the start is put at the smallest distance; as it may
+   * be negative, the curve is kept from falling below nothing.
+   */
+  static LruCurve sampled(
+      TouchOrder order,
+      double sampleRate,
+      DistanceHistogram hits,
+      double missingBlocks,
+      double missingTokens) {
+    int buckets = hits.buckets();
+    long[] capacities = new long[buckets];
+    long[] blocks = new long[buckets];
+    long[] tokens = new long[buckets];
+    double blockSum = missingBlocks;
+    double tokenSum = missingTokens;
+    long lastBlocks = 0;
+    long lastTokens = 0;
+    int steps = 0;
+    for (int bucket = 1; bucket < buckets; bucket++) {
+      blockSum += hits.blocks(bucket);
+      tokenSum += hits.tokens(bucket);
+      long blocksHere = Math.max(lastBlocks, Math.round(blockSum));
+      long tokensHere = Math.max(lastTokens, Math.round(tokenSum));
+      if (blocksHere > lastBlocks || tokensHere > lastTokens) {
+        capacities[steps] = DistanceHistogram.end(bucket);
+        blocks[steps] = blocksHere;
+        tokens[steps++] = tokensHere;
+        lastBlocks = blocksHere;
+        lastTokens = tokensHere;
+      }
+    }
+    return new LruCurve(
+        order,
+        sampleRate,
+        Arrays.copyOf(capacities, steps),
+        Arrays.copyOf(blocks, steps),
+        Arrays.copyOf(tokens, steps));
+  }
+
+  /**
+   * Returns the share of blocks looked at.
+   *
+   * @return 1 for an exact curve, less for an estimated one
+   */
+  public double sampleRate() {
+    return sampleRate;
   }
 
   /**
@@ -111,14 +164,35 @@ public final class LruCurve {
     return capacities[step];
   }
 
+  /**
+   * Returns the knee of the curve: the capacity from which on more of it brings less than its share.
+   * It is where the curve is farthest above the straight line from nothing to its end (Satopää et
+   * al.: Finding a "Kneedle" in a Haystack, 2011).
+   *
+   * @return blocks; 0 when nothing hits at any capacity
+   */
+  public long kneeCapacity() {
+    long knee = 0;
+    double most = 0;
+    int last = capacities.length - 1;
+    for (int step = 0; step <= last; step++) {
+      double above =
+          (double) tokens[step] / tokens[last] - (double) capacities[step] / capacities[last];
+      if (above > most) {
+        most = above;
+        knee = capacities[step];
+      }
+    }
+    return knee;
+  }
+
   /** Returns the last step at or below the capacity, or -1. */
   private int stepFor(long capacityBlocks) {
     if (capacityBlocks < 0) {
       throw new IllegalArgumentException(
           "capacityBlocks is " + capacityBlocks + ", must not be negative");
     }
-    int capacity = (int) Math.min(capacityBlocks, Integer.MAX_VALUE);
-    int found = Arrays.binarySearch(capacities, capacity);
+    int found = Arrays.binarySearch(capacities, capacityBlocks);
     return found >= 0 ? found : -found - 2;
   }
 

@@ -75,6 +75,18 @@ final class RecencyOrder {
     }
   }
 
+  /** Forgets a block that was touched. */
+  void remove(int block) {
+    int time = lastTime[block];
+    int word = time >>> 6;
+    live[word] &= ~(1L << time);
+    if (word < now >>> 6) {
+      add(word, -1);
+    }
+    lastTime[block] = NEVER;
+    liveCount--;
+  }
+
   private void add(int word, int change) {
     for (int i = word + 1; i < tree.length; i += i & -i) {
       tree[i] += change;

@@ -27,14 +27,17 @@ final class StackDistances implements PrefixModel {
   }
 
   @Override
-  public void accept(TraceRequest request, int[] blocks, int count, int known, int distinct) {
+  public void accept(NumberedRequest request) {
+    int distinct = request.distinct;
+    int[] blocks = request.blocks;
+    int count = request.count;
     recency.ensureBlocks(distinct);
     if (distinct >= blocksAt.length) {
       int length = (int) Math.min(Integer.MAX_VALUE - 8, 2L * distinct);
       blocksAt = Arrays.copyOf(blocksAt, length);
       tokensAt = Arrays.copyOf(tokensAt, length);
     }
-    lookUp(request, blocks, known);
+    lookUp(request, blocks, request.known);
     if (order == TouchOrder.LEAF_LAST) {
       for (int i = 0; i < count; i++) {
         recency.touch(blocks[i]);
@@ -46,7 +49,7 @@ final class StackDistances implements PrefixModel {
     }
   }
 
-  private void lookUp(TraceRequest request, int[] blocks, int known) {
+  private void lookUp(NumberedRequest request, int[] blocks, int known) {
     int oldest = Integer.MAX_VALUE;
     int distance = 0;
     int runStart = 0;
@@ -63,7 +66,7 @@ final class StackDistances implements PrefixModel {
   }
 
   /** Counts the blocks {@code from} (inclusive) to {@code to} (exclusive) of the prefix. */
-  private void count(TraceRequest request, int distance, int from, int to) {
+  private void count(NumberedRequest request, int distance, int from, int to) {
     blocksAt[distance] += to - from;
     tokensAt[distance] += request.prefixTokens(to) - request.prefixTokens(from);
   }

@@ -1,33 +1,34 @@
 package ucm.lite;
 
-import java.util.List;
+import java.util.Optional;
 
 /**
- * The result of a {@link TraceAnalyzer}. All numbers are exact.
+ * The result of a {@link TraceAnalyzer}.
  *
- * @param summary totals
- * @param leafLast LRU hits, blocks of a request touched first to last
- * @param rootLast LRU hits, blocks of a request touched last to first
- * @param fifo FIFO hits at the capacities asked for, in that order, blocks touched first to last
+ * @param summary totals; unique blocks and ideal hits are estimates unless {@link #exact()}
+ * @param exactCurves the exact LRU curves; empty when not asked for, or when the trace has more
+ *     distinct blocks than the options allow
+ * @param sampledCurves the sampled LRU curves; empty when neither asked for nor needed
  */
 public record TraceAnalysis(
-    TraceSummary summary, LruCurve leafLast, LruCurve rootLast, List<CacheHits> fifo) {
+    TraceSummary summary, Optional<LruCurves> exactCurves, Optional<LruCurves> sampledCurves) {
 
-  /** Copies the list. */
-  public TraceAnalysis {
-    fifo = List.copyOf(fifo);
+  /**
+   * Says whether all numbers are exact.
+   *
+   * @return false when they are estimated from a sample
+   */
+  public boolean exact() {
+    return exactCurves.isPresent();
   }
 
   /**
-   * Returns the LRU curve of a touch order.
+   * Returns the best LRU curve there is for a touch order: the exact one if it was computed.
    *
    * @param order the order
    * @return the curve
    */
   public LruCurve lru(TouchOrder order) {
-    return switch (order) {
-      case LEAF_LAST -> leafLast;
-      case ROOT_LAST -> rootLast;
-    };
+    return exactCurves.or(this::sampledCurves).orElseThrow().of(order);
   }
 }

@@ -1,47 +1,48 @@
 package ucm.lite;
 
-import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Computes exact cache statistics of a trace in one pass: totals, the LRU curve for every capacity
- * (Mattson et al. 1970) in both touch orders, and FIFO at chosen capacities. Hand it to {@link
- * TraceReader#read} as the visitor, then call {@link #finish()}.
+ * Computes cache statistics of a trace in one pass: totals, and the LRU hit curve for every capacity
+ * in both touch orders, exact (stack distances; Mattson et al. 1970), sampled (SHARDS; Waldspurger
+ * et al. 2015) or both. Hand it to {@link TraceReader#read} as the visitor, then call {@link
+ * #finish()}.
  *
  * <p>Rules, the same for all caches: when a request arrives, the leading run of its blocks that are
  * present is the hit; then all its blocks are touched or inserted, in the {@link TouchOrder}.
  *
- * <p>Time is O(log unique blocks) a reference, memory O(unique blocks): about 65 to 130 bytes a
- * block, and for each FIFO capacity 4 to 8 a block held. Not for use by several threads.
+ * <p>Memory is bounded for traces of any size. Exact: at most {@value
+ * AnalysisOptions#BYTES_A_BLOCK} bytes a distinct block, and O(log) time a reference. A trace with
+ * more distinct blocks than the options allow is analysed from a sample that was taken all along,
+ * and {@link TraceAnalysis#exact()} says so. Not for use by several threads.
  */
 public final class TraceAnalyzer implements TraceVisitor {
-  private final BlockIndex index = new BlockIndex();
-  private final StackDistances leafLast = new StackDistances(TouchOrder.LEAF_LAST);
-  private final StackDistances rootLast = new StackDistances(TouchOrder.ROOT_LAST);
-  private final FifoSimulation fifo;
-  private int[] blocks = new int[256];
+  private final AnalysisOptions options;
+  private final ShardsSampler sampler;
+  private @Nullable ExactCurves exact;
   private long requests;
   private long inputTokens;
   private long outputTokens;
   private int blockTokens;
   private long blockReferences;
-  private long idealHitBlocks;
-  private long idealHitTokens;
   private double firstTimestampMillis = Double.POSITIVE_INFINITY;
   private double lastTimestampMillis;
+
+  /** Creates an analyzer with {@link AnalysisOptions#DEFAULT}. */
+  public TraceAnalyzer() {
+    this(AnalysisOptions.DEFAULT);
+  }
 
   /**
    * Creates an analyzer.
    *
-   * @param fifoCapacities capacities, in blocks, at which FIFO is simulated; may be none
-   * @throws IllegalArgumentException when a capacity is negative
+   * @param options what to compute
    */
-  public TraceAnalyzer(long... fifoCapacities) {
-    for (long capacity : fifoCapacities) {
-      if (capacity < 0) {
-        throw new IllegalArgumentException("FIFO capacity " + capacity + " is negative");
-      }
-    }
-    fifo = new FifoSimulation(TouchOrder.LEAF_LAST, fifoCapacities);
+  public TraceAnalyzer(AnalysisOptions options) {
+    this.options = options;
+    exact = options.exact() ? new ExactCurves(options.recording()) : null;
+    sampler = new ShardsSampler(options.sampling().orElse(AnalysisOptions.FALLBACK));
   }
 
   /**
@@ -56,19 +57,21 @@ public final class TraceAnalyzer implements TraceVisitor {
     if (count > 0) {
       checkBlockTokens(request.blockTokens());
     }
-    int known = number(request, count);
     requests++;
     inputTokens += request.inputTokens();
     outputTokens += request.outputTokens();
     blockReferences += count;
-    idealHitBlocks += known;
-    idealHitTokens += request.prefixTokens(known);
     firstTimestampMillis = Math.min(firstTimestampMillis, request.timestampMillis());
     lastTimestampMillis = Math.max(lastTimestampMillis, request.timestampMillis());
-    int distinct = index.size();
-    leafLast.accept(request, blocks, count, known, distinct);
-    rootLast.accept(request, blocks, count, known, distinct);
-    fifo.accept(request, blocks, count, known, distinct);
+    ExactCurves all = exact;
+    if (all != null) {
+      all.accept(request);
+      if (all.uniqueBlocks() > options.maxUniqueBlocks()) {
+        all.drop();
+        exact = null;
+      }
+    }
+    sampler.accept(request);
   }
 
   private void checkBlockTokens(int tokens) {
@@ -80,41 +83,62 @@ public final class TraceAnalyzer implements TraceVisitor {
     }
   }
 
-  /** Numbers the blocks; returns how many leading ones occurred in an earlier request. */
-  private int number(TraceRequest request, int count) {
-    if (count > blocks.length) {
-      blocks = new int[Math.max(count, 2 * blocks.length)];
-    }
-    int before = index.size();
-    int known = 0;
-    for (int i = 0; i < count; i++) {
-      int block = index.number(request.blockIdHigh(i), request.blockIdLow(i));
-      blocks[i] = block;
-      if (block < before && known == i) {
-        known++;
-      }
-    }
-    return known;
-  }
-
   /**
    * Returns the statistics of the requests so far. May be called again after more requests.
    *
    * @return a snapshot that does not change any more
    */
   public TraceAnalysis finish() {
-    TraceSummary summary =
-        new TraceSummary(
-            requests,
-            inputTokens,
-            outputTokens,
-            blockTokens,
-            blockReferences,
-            index.size(),
-            idealHitBlocks,
-            idealHitTokens,
-            requests == 0 ? 0 : firstTimestampMillis,
-            lastTimestampMillis);
-    return new TraceAnalysis(summary, leafLast.curve(), rootLast.curve(), List.of(fifo.results()));
+    ExactCurves all = exact;
+    LruCurves sampled =
+        new LruCurves(sampler.curve(TouchOrder.LEAF_LAST), sampler.curve(TouchOrder.ROOT_LAST));
+    if (all != null) {
+      return new TraceAnalysis(
+          summary(all.uniqueBlocks(), all.idealHitBlocks(), all.idealHitTokens()),
+          Optional.of(all.curves()),
+          options.sampling().map(_ -> sampled));
+    }
+    // Roots touched last, as their distances are estimated without bias.
+    CacheHits ideal = sampled.rootLast().at(LruCurve.UNBOUNDED);
+    return new TraceAnalysis(
+        summary(sampler.uniqueBlocks(), ideal.hitBlocks(), ideal.hitTokens()),
+        Optional.empty(),
+        Optional.of(sampled));
+  }
+
+  private TraceSummary summary(long uniqueBlocks, long idealHitBlocks, long idealHitTokens) {
+    return new TraceSummary(
+        requests,
+        inputTokens,
+        outputTokens,
+        blockTokens,
+        blockReferences,
+        uniqueBlocks,
+        idealHitBlocks,
+        idealHitTokens,
+        requests == 0 ? 0 : firstTimestampMillis,
+        lastTimestampMillis);
+  }
+
+  /**
+   * Returns the trace for simulations. The caller closes it when no more requests come.
+   *
+   * @return the requests so far
+   * @throws IllegalStateException when the options did not ask for it
+   * @throws TraceException when the trace has more distinct blocks than the options allow
+   */
+  public RecordedTrace recorded() {
+    if (!options.recording()) {
+      throw new IllegalStateException("the analyzer was not asked to record the trace");
+    }
+    RecordedTrace recorded = exact == null ? null : exact.recorded();
+    if (recorded == null) {
+      throw new TraceException(
+          "simulations keep each distinct block in memory, and the trace has more than "
+              + options.maxUniqueBlocks()
+              + " of them: use a part of the trace, or a larger heap"
+              + " (UCM_JAVA_OPTS=-Xmx16g, for example)");
+    }
+    return recorded;
   }
 }

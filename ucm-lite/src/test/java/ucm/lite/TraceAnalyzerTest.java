@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 class TraceAnalyzerTest {
   @Test
   void countsATraceThatCanBeCheckedByHand() {
-    TraceAnalyzer analyzer = new TraceAnalyzer(3, 4);
+    TraceAnalyzer analyzer = new TraceAnalyzer();
     analyzer.request(request(2000, 40, 1, 2, 3)); // nothing is known
     analyzer.request(request(1000, 25, 1, 2, 4)); // 1 and 2 hit: min(2 * 10, 25) tokens
     analyzer.request(request(5000, 19, 1, 2)); // both hit: min(2 * 10, 19) tokens
@@ -17,13 +17,11 @@ class TraceAnalyzerTest {
     assertThat(analysis.summary())
         .isEqualTo(new TraceSummary(3, 84, 21, 10, 8, 4, 4, 39, 1000, 5000));
     // Touched 1, 2, 3: distances 3 and 2. Then 1, 2, 4: again 3 and 2.
-    assertThat(analysis.leafLast().at(2)).isEqualTo(new CacheHits(2, 0, 0));
-    assertThat(analysis.leafLast().at(3)).isEqualTo(new CacheHits(3, 4, 39));
+    assertThat(analysis.lru(TouchOrder.LEAF_LAST).at(2)).isEqualTo(new CacheHits(2, 0, 0));
+    assertThat(analysis.lru(TouchOrder.LEAF_LAST).at(3)).isEqualTo(new CacheHits(3, 4, 39));
     // Touched 3, 2, 1: distances 1 and 2. Then 4, 2, 1: again.
-    assertThat(analysis.rootLast().at(1)).isEqualTo(new CacheHits(1, 2, 20));
-    assertThat(analysis.rootLast().at(2)).isEqualTo(new CacheHits(2, 4, 39));
-    // Inserting 4 evicts 1 from the FIFO of three.
-    assertThat(analysis.fifo()).containsExactly(new CacheHits(3, 2, 20), new CacheHits(4, 4, 39));
+    assertThat(analysis.lru(TouchOrder.ROOT_LAST).at(1)).isEqualTo(new CacheHits(1, 2, 20));
+    assertThat(analysis.lru(TouchOrder.ROOT_LAST).at(2)).isEqualTo(new CacheHits(2, 4, 39));
   }
 
   @Test
@@ -41,7 +39,7 @@ class TraceAnalyzerTest {
 
   @Test
   void isAllZeroWithoutRequests() {
-    TraceAnalysis analysis = new TraceAnalyzer(1).finish();
+    TraceAnalysis analysis = new TraceAnalyzer().finish();
 
     assertThat(analysis.summary()).isEqualTo(new TraceSummary(0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
     assertThat(analysis.summary().meanInputTokens()).isZero();
@@ -57,9 +55,9 @@ class TraceAnalyzerTest {
     TraceAnalysis early = analyzer.finish();
     analyzer.request(request(0, 10, 1));
 
-    assertThat(early.leafLast().hitBlocks(1)).isZero();
-    assertThat(analyzer.finish().leafLast().hitBlocks(1)).isEqualTo(1);
-    assertThat(early.leafLast().hitBlocks(1)).isZero();
+    assertThat(early.lru(TouchOrder.LEAF_LAST).hitBlocks(1)).isZero();
+    assertThat(analyzer.finish().lru(TouchOrder.LEAF_LAST).hitBlocks(1)).isEqualTo(1);
+    assertThat(early.lru(TouchOrder.LEAF_LAST).hitBlocks(1)).isZero();
   }
 
   @Test
@@ -74,9 +72,8 @@ class TraceAnalyzerTest {
 
   @Test
   void refusesNegativeCapacities() {
-    assertThatIllegalArgumentException().isThrownBy(() -> new TraceAnalyzer(5, -1));
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> new TraceAnalyzer().finish().leafLast().hitTokens(-1));
+        .isThrownBy(() -> new TraceAnalyzer().finish().lru(TouchOrder.LEAF_LAST).hitTokens(-1));
   }
 
   @Test

@@ -40,9 +40,12 @@ final class BackendRead implements ShardListener, Runnable {
 
   /** Starts to read shards of a load into the slots it claimed, both from an index on. */
   static void start(OpenCache cache, LoadWork work, int[] shards, int[] slots, int from, int to) {
-    int[] ownShards = Arrays.copyOfRange(shards, from, to);
-    int[] ownSlots = Arrays.copyOfRange(slots, from, to);
-    Transfer.Builder builder = Transfer.packed(cache.config.layout());
+    // The load is done with the arrays when there was no hit.
+    boolean whole = from == 0 && to == shards.length;
+    int[] ownShards = whole ? shards : Arrays.copyOfRange(shards, from, to);
+    int[] ownSlots = whole ? slots : Arrays.copyOfRange(slots, from, to);
+    Transfer.Builder spare = cache.spareBuilder.getAndSet(null);
+    Transfer.Builder builder = spare == null ? Transfer.packed(cache.config.layout()) : spare;
     BlockIds ids = work.transfer.ids();
     // They were put in from the back: turn them, so that the backend reads in order.
     for (int i = 0, j = ownShards.length - 1; i < j; i++, j--) {
@@ -59,7 +62,10 @@ final class BackendRead implements ShardListener, Runnable {
           .shard(ids.high(shard), ids.low(shard), work.transfer.shardIndex(shard))
           .piece(cache.memory.region(ownSlots[i]), cache.memory.offset(ownSlots[i]));
     }
-    new BackendRead(cache, work, ownShards, ownSlots).submit(builder);
+    BackendRead read = new BackendRead(cache, work, ownShards, ownSlots);
+    Transfer transfer = builder.build(read);
+    cache.spareBuilder.set(builder);
+    read.submit(transfer);
   }
 
   /**
@@ -69,17 +75,18 @@ final class BackendRead implements ShardListener, Runnable {
    * @param count how many slots count
    */
   static void prefetch(OpenCache cache, Transfer.Builder builder, int[] slots, int count) {
-    new BackendRead(cache, null, new int[0], Arrays.copyOf(slots, count)).submit(builder);
+    BackendRead read = new BackendRead(cache, null, new int[0], Arrays.copyOf(slots, count));
+    read.submit(builder.build(read));
   }
 
-  private void submit(Transfer.Builder builder) {
+  private void submit(Transfer transfer) {
     if (!cache.traffic.begin()) {
       loseAll(ShardOutcome.FAILED, new StoreClosedException("Cache"));
       return;
     }
     Task started;
     try {
-      started = cache.requireBackend().load(builder.build(this));
+      started = cache.requireBackend().load(transfer);
     } catch (RuntimeException e) {
       cache.metrics.backendFailures.add(slots.length);
       loseAll(e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);

@@ -131,6 +131,16 @@ final class BlockTable {
     unused[unusedCount++] = entry;
   }
 
+  /** The first half of a block's id. */
+  long high(int entry) {
+    return ids[2 * entry];
+  }
+
+  /** The second half of a block's id. */
+  long low(int entry) {
+    return ids[2 * entry + 1];
+  }
+
   /** The slot of a shard, or {@link #NONE}. */
   int slot(int entry, int shard) {
     return slots[entry * shards + shard];

@@ -15,6 +15,7 @@ import ucm.api.StoreConfig;
  * @param waitingTasks tasks that may be under way
  * @param runningShards shards of them that may be under way
  * @param streams copy threads at the most
+ * @param policy which blocks leave a full pool first
  * @param loadBackendOnly whether loads and look-ups pass by what is in the pool
  * @param timeoutMs deadline of every task
  * @param deviceId the device served; -1 is the scheduler
@@ -28,6 +29,7 @@ record CacheConfig(
     int waitingTasks,
     int runningShards,
     int streams,
+    CachePolicy policy,
     boolean loadBackendOnly,
     int timeoutMs,
     int deviceId,
@@ -67,6 +69,14 @@ record CacheConfig(
               "Most copies between device and buffer at once; where the device is host memory,"
                   + " never more than there are processors.");
 
+  static final ConfigKey<String> POLICY =
+      ConfigKey.choice("cache_policy", CachePolicy.words())
+          .defaultTo(CachePolicy.AGED_LRU.word())
+          .doc(
+              "Which blocks leave a full buffer first: lru, the least recently used; aged_lru, the"
+                  + " same, but blocks used more than once age half as fast; s3fifo, S3-FIFO of"
+                  + " SOSP 2023.");
+
   static final ConfigKey<Boolean> USE_GDR =
       ConfigKey.flag("use_gdr")
           .defaultTo(false)
@@ -89,6 +99,7 @@ record CacheConfig(
           WAITING_QUEUE_DEPTH,
           RUNNING_QUEUE_DEPTH,
           STREAMS,
+          POLICY,
           USE_GDR,
           LOAD_BACKEND_ONLY,
           CommonKeys.TIMEOUT_MS,
@@ -125,6 +136,7 @@ record CacheConfig(
             config.get(WAITING_QUEUE_DEPTH),
             config.get(RUNNING_QUEUE_DEPTH),
             config.get(STREAMS),
+            CachePolicy.of(config.get(POLICY)),
             config.get(LOAD_BACKEND_ONLY),
             config.get(CommonKeys.TIMEOUT_MS),
             deviceId,

@@ -30,8 +30,10 @@ final class CacheMetrics {
   }
 
   /** Shows the pool. */
-  void show(StoreMetrics metrics, SlotDirectory pool, int slots) {
-    metrics.gauge("cache_slots", "Slots of the pool.", () -> slots);
+  void show(StoreMetrics metrics, SlotDirectory pool, PoolMemory memory) {
+    metrics.gauge("cache_slots", "Slots of the pool.", memory::slots);
+    metrics.gauge(
+        "cache_huge_page_bytes", "Bytes of the pool on pages of 2 MiB.", memory::hugeBytes);
     metrics.gauge("cache_slots_in_use", "Slots that are not free.", pool::inUse);
     metrics.gauge(
         "cache_slots_referenced", "Slots being filled, read or written on.", pool::referenced);

@@ -1,8 +1,5 @@
 package ucm.store.cache;
 
-import java.time.Duration;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -15,26 +12,22 @@ import org.slf4j.LoggerFactory;
  * is linked through the tasks, and one thread that sleeps until the first is due. A task that arrives
  * while it sleeps is due later and wakes nobody; so an idle store wakes at most once per timeout.
  */
-final class Deadlines {
+final class Deadlines extends StageThread {
 
   private static final Logger LOG = LoggerFactory.getLogger(Deadlines.class);
 
   private final LongSupplier clock;
   private final long timeoutNanos;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
-  private final Thread thread;
   // Guarded by lock.
   private @Nullable Work first;
   private @Nullable Work last;
   private boolean asleep;
-  private boolean closed;
 
-  /** Starts the thread. */
+  /** Watches nothing yet. */
   Deadlines(LongSupplier clock, long timeoutNanos) {
+    super("ucm-cache-deadline-0");
     this.clock = clock;
     this.timeoutNanos = timeoutNanos;
-    this.thread = Thread.ofPlatform().daemon().name("ucm-cache-deadline-0").start(this::work);
   }
 
   /** Watches a task from now on. */
@@ -86,23 +79,8 @@ final class Deadlines {
     }
   }
 
-  /**
-   * Ends the thread.
-   *
-   * @return whether it ended in time
-   */
-  boolean close(Duration timeout) throws InterruptedException {
-    lock.lock();
-    try {
-      closed = true;
-      changed.signal();
-    } finally {
-      lock.unlock();
-    }
-    return thread.join(timeout);
-  }
-
-  private void work() {
+  @Override
+  void work() {
     for (Work due = awaitDue(); due != null; due = awaitDue()) {
       due.expire();
     }

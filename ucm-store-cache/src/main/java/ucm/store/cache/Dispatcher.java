@@ -1,11 +1,8 @@
 package ucm.store.cache;
 
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,28 +14,20 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The errands are bounded by the tasks that are let in.
  */
-final class Dispatcher {
+final class Dispatcher extends StageThread {
 
   private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
 
   private final OpenCache cache;
-  private final Thread thread;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
   // Guarded by lock; woken is also read without it, to save a wake-up that is on its way already.
   private final ArrayDeque<Runnable> errands = new ArrayDeque<>();
   private volatile boolean woken;
-  private boolean closed;
   // Touched by the thread only.
   private final List<Work> wanting = new ArrayList<>();
 
   Dispatcher(OpenCache cache) {
+    super("ucm-cache-dispatch-0");
     this.cache = cache;
-    this.thread = Thread.ofPlatform().daemon().name("ucm-cache-dispatch-0").unstarted(this::work);
-  }
-
-  void start() {
-    thread.start();
   }
 
   /** Has something done. */
@@ -80,23 +69,8 @@ final class Dispatcher {
     }
   }
 
-  /**
-   * Ends the thread when it has done its errands.
-   *
-   * @return whether it ended in time
-   */
-  boolean close(Duration timeout) throws InterruptedException {
-    lock.lock();
-    try {
-      closed = true;
-      changed.signal();
-    } finally {
-      lock.unlock();
-    }
-    return thread.join(timeout);
-  }
-
-  private void work() {
+  @Override
+  void work() {
     long waitNanos = WriteBehind.FOREVER;
     while (await(waitNanos)) {
       try {

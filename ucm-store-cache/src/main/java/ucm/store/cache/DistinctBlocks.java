@@ -12,15 +12,16 @@ final class DistinctBlocks {
   /** Numbers the blocks of a transfer's ids. */
   DistinctBlocks(BlockIds ids) {
     int shards = ids.size();
-    int mask = Integer.highestOneBit(Math.max(1, 2 * shards)) * 2 - 1;
+    int runs = runs(ids);
+    int mask = Integer.highestOneBit(Math.max(1, 2 * runs)) * 2 - 1;
     int[] buckets = new int[mask + 1];
     blockOfShard = new int[shards];
-    firstShard = new int[shards];
+    firstShard = new int[runs];
     int blocks = 0;
     for (int shard = 0; shard < shards; shard++) {
       long high = ids.high(shard);
       long low = ids.low(shard);
-      if (shard > 0 && ids.high(shard - 1) == high && ids.low(shard - 1) == low) {
+      if (shard > 0 && same(ids, shard - 1, high, low)) {
         blockOfShard[shard] = blockOfShard[shard - 1];
         continue;
       }
@@ -50,6 +51,17 @@ final class DistinctBlocks {
   /** The first shard of a block. */
   int firstShard(int block) {
     return firstShard[block];
+  }
+
+  /** How often the block changes from one shard to the next: there are no more blocks than that. */
+  private static int runs(BlockIds ids) {
+    int runs = 0;
+    for (int shard = 0; shard < ids.size(); shard++) {
+      if (shard == 0 || !same(ids, shard - 1, ids.high(shard), ids.low(shard))) {
+        runs++;
+      }
+    }
+    return runs;
   }
 
   private static boolean same(BlockIds ids, int shard, long high, long low) {

@@ -1,6 +1,5 @@
 package ucm.store.cache;
 
-import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -44,7 +43,7 @@ final class DumpCopy extends CopyBatch {
     this.groupOf = new int[size];
     long perGroup = Math.max(1, GROUP_BYTES / dump.transfer.layout().shardSize());
     BlockIds ids = dump.transfer.ids();
-    int[] starts = new int[size + 1];
+    int[] starts = new int[(int) (size / perGroup) + 2];
     int group = 0;
     for (int i = 0; i < size; i++) {
       int length = i - starts[group];
@@ -58,7 +57,7 @@ final class DumpCopy extends CopyBatch {
       groupOf[i] = group;
     }
     starts[group + 1] = size;
-    this.groupStarts = Arrays.copyOf(starts, group + 2);
+    this.groupStarts = starts;
     this.openInGroup = new AtomicIntegerArray(group + 1);
     for (int i = 0; i <= group; i++) {
       openInGroup.set(i, starts[i + 1] - starts[i]);

@@ -8,6 +8,7 @@ import java.util.Objects;
 import java.util.SequencedSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -64,6 +65,9 @@ final class OpenCache {
   final Dispatcher dispatcher;
   final Deadlines deadlines;
 
+  /** The builder of a read that was made; the next one need not let its arrays grow anew. */
+  final AtomicReference<Transfer.@Nullable Builder> spareBuilder = new AtomicReference<>();
+
   private final LongSupplier clock;
   private final Prefetcher prefetcher;
   private final @Nullable SharedBuffer shared;
@@ -87,9 +91,13 @@ final class OpenCache {
     this.pool =
         shared == null
             ? new SlotPool(
-                memory.slots(), config.layout().shardCount(), metrics.evictions, dispatcher::wake)
+                memory.slots(),
+                config.layout().shardCount(),
+                config.policy(),
+                metrics.evictions,
+                dispatcher::wake)
             : shared.pool(backend, metrics.evictions, dispatcher::wake);
-    metrics.show(context.metrics(), pool, memory.slots());
+    metrics.show(context.metrics(), pool, memory);
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
     this.copyThreads = Math.min(config.streams(), Runtime.getRuntime().availableProcessors());
@@ -109,31 +117,45 @@ final class OpenCache {
     this.writes = new WriteBehind(this);
     this.prefetcher = new Prefetcher(this);
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
+    deadlines.start();
     dispatcher.start();
-    if (shared != null) {
+    if (shared == null) {
+      String policy = config.policy().word();
+      LOG.info("Cache of instance {}: {}; cache_policy {}", config.uniqueId(), memory, policy);
+    } else {
       shared.start();
+      LOG.info("Cache of instance {}: {}", config.uniqueId(), shared);
     }
-    LOG.info("Cache of instance {}: {}", config.uniqueId(), shared == null ? memory : shared);
   }
 
   BitSet lookup(BlockIds ids) {
-    BitSet found = new BitSet(ids.size());
+    int size = ids.size();
+    BitSet found = new BitSet(size);
     int absent = 0;
-    long[] words = new long[2 * ids.size()];
-    int[] positions = new int[ids.size()];
-    for (int i = 0; i < ids.size(); i++) {
+    for (int i = 0; i < size; i++) {
       if (inPool(ids, i)) {
         found.set(i);
       } else {
-        words[2 * absent] = ids.high(i);
-        words[2 * absent + 1] = ids.low(i);
-        positions[absent++] = i;
+        absent++;
       }
     }
-    if (absent > 0 && backend != null) {
-      BitSet behind = backend.lookup(BlockIds.wrap(words).slice(0, absent));
-      for (int i = behind.nextSetBit(0); i >= 0; i = behind.nextSetBit(i + 1)) {
-        found.set(positions[i]);
+    if (absent == 0 || backend == null) {
+      return found;
+    }
+    if (absent == size) {
+      return backend.lookup(ids);
+    }
+    long[] words = new long[2 * absent];
+    int next = 0;
+    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
+      words[next++] = ids.high(i);
+      words[next++] = ids.low(i);
+    }
+    BitSet behind = backend.lookup(BlockIds.wrap(words));
+    int asked = 0;
+    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
+      if (behind.get(asked++)) {
+        found.set(i);
       }
     }
     return found;
@@ -149,7 +171,7 @@ final class OpenCache {
       if (next == size || backend == null) {
         break;
       }
-      int run = backend.lookupPrefix(ids.slice(next, size)) + 1;
+      int run = backend.lookupPrefix(next == 0 ? ids : ids.slice(next, size)) + 1;
       next += run;
       if (run == 0 || next == size || !inPool(ids, next)) {
         break;

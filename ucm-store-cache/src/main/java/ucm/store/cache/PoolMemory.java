@@ -2,40 +2,43 @@ package ucm.store.cache;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
+import java.lang.foreign.ValueLayout;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
+import ucm.store.common.FileException;
+import ucm.store.common.HugeMemory;
 
 /**
  * The bytes of the pool, cut into slots of one shard, each starting on a page (4096 bytes) so that
  * direct I/O works on it.
  *
- * <p>A private pool is a few regions of whole slots, each allocated, and thereby zeroed and touched for
- * the first time, by a thread of its own: one thread touches fresh memory at a fraction of the speed of
- * the machine. Memory offered by the backend is one region. Owned by the store; freed once.
+ * <p>A private pool is one allocation, on huge pages as far as the system has them, and touched at the start
+ * by several threads: one alone touches fresh memory at a fraction of the speed of the machine, and a
+ * copy that does it is slower than that. Memory offered by the backend is taken as it is. Owned by the
+ * store; freed once.
  */
 final class PoolMemory {
 
   static final long PAGE_BYTES = 4096;
 
   private static final int MAX_TOUCHING_THREADS = 16;
-  private static final long MIN_REGION_BYTES = 64L << 20;
+  private static final long MIN_BYTES_PER_THREAD = 32L << 20;
 
   private final @Nullable Arena arena;
-  private final MemoryRegion[] regions;
+  private final MemoryRegion region;
   private final int slots;
-  private final int slotsPerRegion;
   private final long stride;
+  private final long hugeBytes;
 
   private PoolMemory(
-      @Nullable Arena arena, MemoryRegion[] regions, int slots, int slotsPerRegion, long stride) {
+      @Nullable Arena arena, MemoryRegion region, int slots, long stride, long hugeBytes) {
     this.arena = arena;
-    this.regions = regions;
+    this.region = region;
     this.slots = slots;
-    this.slotsPerRegion = slotsPerRegion;
     this.stride = stride;
+    this.hugeBytes = hugeBytes;
   }
 
   /** Bytes from one slot to the next: the shard, rounded up to whole pages. */
@@ -55,7 +58,7 @@ final class PoolMemory {
               + slots * stride
               + " bytes");
     }
-    return new PoolMemory(null, new MemoryRegion[] {region}, slots, slots, stride);
+    return new PoolMemory(null, region, slots, stride, HugeMemory.hugeBytes(region.segment()));
   }
 
   /**
@@ -64,42 +67,45 @@ final class PoolMemory {
    * @throws StoreException when the system does not give the memory
    */
   static PoolMemory allocate(int slots, long stride) {
-    int threads = Math.min(Runtime.getRuntime().availableProcessors(), MAX_TOUCHING_THREADS);
-    int wanted = Math.clamp(slots * stride / MIN_REGION_BYTES, 1, threads);
-    int slotsPerRegion = Math.ceilDiv(slots, wanted);
-    int count = Math.ceilDiv(slots, slotsPerRegion);
-    MemoryRegion[] regions = new MemoryRegion[count];
-    @Nullable Throwable[] faults = new Throwable[count];
     Arena arena = Arena.ofShared();
-    Thread[] workers =
+    MemorySegment memory;
+    try {
+      memory = HugeMemory.map(slots * stride, arena);
+    } catch (FileException e) {
+      arena.close();
+      throw new StoreException(
+          "the system did not give the "
+              + slots * stride
+              + " bytes of the pool: lower cache_buffer_capacity_gb",
+          e);
+    }
+    touch(memory);
+    return new PoolMemory(
+        arena, MemoryRegion.host(memory), slots, stride, HugeMemory.hugeBytes(memory));
+  }
+
+  private static void touch(MemorySegment memory) {
+    long size = memory.byteSize();
+    int processors = Runtime.getRuntime().availableProcessors();
+    int most = Math.min(processors, MAX_TOUCHING_THREADS);
+    int count = Math.clamp(size / MIN_BYTES_PER_THREAD, 1, most);
+    // Whole huge pages, so that no two threads touch the same one first.
+    long share = Math.ceilDiv(size, count * HugeMemory.PAGE_BYTES) * HugeMemory.PAGE_BYTES;
+    Thread[] threads =
         IntStream.range(0, count)
             .mapToObj(
                 i ->
                     Thread.ofPlatform()
                         .name("ucm-cache-touch-" + i)
-                        .start(
-                            () -> {
-                              int own = Math.min(slotsPerRegion, slots - i * slotsPerRegion);
-                              try {
-                                regions[i] =
-                                    MemoryRegion.host(arena.allocate(own * stride, PAGE_BYTES));
-                              } catch (RuntimeException | Error e) {
-                                faults[i] = e;
-                              }
-                            }))
+                        .start(() -> touch(memory, i * share, Math.min(size, (i + 1) * share))))
             .toArray(Thread[]::new);
-    joinAll(workers);
-    for (Throwable fault : faults) {
-      if (fault != null) {
-        arena.close();
-        throw new StoreException(
-            "the system did not give the "
-                + slots * stride
-                + " bytes of the pool: lower cache_buffer_capacity_gb",
-            fault);
-      }
+    joinAll(threads);
+  }
+
+  private static void touch(MemorySegment memory, long from, long to) {
+    for (long at = from; at < to; at += PAGE_BYTES) {
+      memory.set(ValueLayout.JAVA_BYTE, at, (byte) 0);
     }
-    return new PoolMemory(arena, regions, slots, slotsPerRegion, stride);
   }
 
   /** How many slots there are. */
@@ -112,19 +118,24 @@ final class PoolMemory {
     return slots * stride;
   }
 
+  /** Bytes of them that lie on pages of 2 MiB. */
+  long hugeBytes() {
+    return hugeBytes;
+  }
+
   /** The region a slot lies in. */
   MemoryRegion region(int slot) {
-    return regions[slot / slotsPerRegion];
+    return region;
   }
 
   /** The memory a slot lies in. */
   MemorySegment segment(int slot) {
-    return regions[slot / slotsPerRegion].segment();
+    return region.segment();
   }
 
   /** Where a slot starts in its region, in bytes. */
   long offset(int slot) {
-    return slot % slotsPerRegion * stride;
+    return slot * stride;
   }
 
   /** Gives private memory back; nobody may touch a slot any more. */
@@ -153,6 +164,7 @@ final class PoolMemory {
 
   @Override
   public String toString() {
-    return slots + " slots of " + stride + " bytes in " + Arrays.toString(regions);
+    long percent = 100 * hugeBytes / byteSize();
+    return slots + " slots of " + stride + " bytes, " + percent + "% of them on huge pages";
   }
 }

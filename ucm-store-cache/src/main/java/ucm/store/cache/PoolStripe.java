@@ -38,12 +38,19 @@ final class PoolStripe {
    * @param firstSlot what its first slot is called outside
    * @param count how many slots
    * @param shards shards in a block
+   * @param policy which blocks are evicted first
    */
-  PoolStripe(int number, int firstSlot, int count, int shards, StoreMetrics.Counter evictions) {
+  PoolStripe(
+      int number,
+      int firstSlot,
+      int count,
+      int shards,
+      CachePolicy policy,
+      StoreMetrics.Counter evictions) {
     this.number = number;
     this.firstSlot = firstSlot;
     this.evictions = evictions;
-    this.slots = new StripeSlots(count, shards);
+    this.slots = new StripeSlots(count, shards, policy);
     this.joined = new Joined[count];
   }
 
@@ -96,6 +103,7 @@ final class PoolStripe {
       }
       if (slots.state(slot) == StripeSlots.READY) {
         slots.reference(slot);
+        slots.use(slot);
         return Claim.of(Claim.HIT, firstSlot + slot);
       }
       if (waiter != null) {
@@ -118,6 +126,9 @@ final class PoolStripe {
       int slot = slots.find(hash, high, low, shard);
       if (slot != NONE && slots.state(slot) != StripeSlots.LOADING) {
         boolean ready = slots.state(slot) == StripeSlots.READY;
+        if (ready) {
+          slots.use(slot);
+        }
         return Claim.of(ready ? Claim.HIT : Claim.FILLING, firstSlot + slot);
       }
       return mayTake

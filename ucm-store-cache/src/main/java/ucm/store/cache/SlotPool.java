@@ -31,11 +31,17 @@ final class SlotPool implements SlotDirectory {
    *
    * @param slots how many
    * @param shards shards in a block
+   * @param policy which blocks are evicted first
    * @param evictions counts the shards evicted
    * @param whenRoom is told that slots came free while somebody {@linkplain #wanting wants} some; must
    *     not block
    */
-  SlotPool(int slots, int shards, StoreMetrics.Counter evictions, Runnable whenRoom) {
+  SlotPool(
+      int slots,
+      int shards,
+      CachePolicy policy,
+      StoreMetrics.Counter evictions,
+      Runnable whenRoom) {
     long blocks = slots / shards;
     int count = Integer.highestOneBit(Math.clamp(blocks / BLOCKS_PER_STRIPE, 1, MAX_STRIPES));
     this.slotsPerStripe = slots / count;
@@ -43,7 +49,7 @@ final class SlotPool implements SlotDirectory {
     this.whenRoom = whenRoom;
     for (int i = 0; i < count; i++) {
       int own = i == count - 1 ? slots - i * slotsPerStripe : slotsPerStripe;
-      stripes[i] = new PoolStripe(i, i * slotsPerStripe, own, shards, evictions);
+      stripes[i] = new PoolStripe(i, i * slotsPerStripe, own, shards, policy, evictions);
     }
   }
 

@@ -29,7 +29,7 @@ final class StripeSlots {
   private static final int NONE = BlockTable.NONE;
 
   private final int shards;
-  private final LruOrder order;
+  private final EvictionOrder order;
   private final byte[] states;
   private final int[] references;
   private final int[] entries;
@@ -46,12 +46,13 @@ final class StripeSlots {
    *
    * @param slots how many
    * @param shards shards in a block
+   * @param policy which blocks are evicted first
    */
-  StripeSlots(int slots, int shards) {
+  StripeSlots(int slots, int shards, CachePolicy policy) {
     this.shards = shards;
     int blocks = Math.min(slots, FIRST_BLOCKS);
     this.table = new BlockTable(shards, blocks);
-    this.order = new LruOrder(blocks);
+    this.order = policy.order(blocks, Math.max(1, slots / shards));
     this.states = new byte[slots];
     this.references = new int[slots];
     this.entries = new int[slots];
@@ -108,8 +109,7 @@ final class StripeSlots {
       entry = addBlock(high, low);
     }
     table.putSlot(entry, shard, slot);
-    table.addBusy(entry, 1);
-    order.remove(entry);
+    addBusy(entry);
     if (state == DUMPING) {
       table.markDumped(entry);
     }
@@ -142,8 +142,15 @@ final class StripeSlots {
   void reference(int slot) {
     if (references[slot]++ == 0) {
       idleCount--;
-      table.addBusy(entries[slot], 1);
-      order.remove(entries[slot]);
+      addBusy(entries[slot]);
+    }
+  }
+
+  /** Tells the policy that a shard which is READY is wanted again. */
+  void use(int slot) {
+    // A load or dump of a block takes all its shards, in one task or in many: one of them counts.
+    if (shardOf[slot] == 0) {
+      order.use(entries[slot]);
     }
   }
 
@@ -158,7 +165,7 @@ final class StripeSlots {
       idleCount++;
       int entry = entries[slot];
       if (table.addBusy(entry, -1) == 0) {
-        order.addNewest(entry);
+        order.idle(entry);
       }
     }
     return true;
@@ -171,7 +178,7 @@ final class StripeSlots {
     }
     int entry = entries[slot];
     if (table.addBusy(entry, -1) == 0 && table.held(entry) > 1) {
-      order.addNewest(entry);
+      order.idle(entry);
     }
     detach(slot);
     states[slot] = ORPHAN;
@@ -211,8 +218,9 @@ final class StripeSlots {
     if (idleCount == 0) {
       return false;
     }
-    int entry = order.oldest();
+    int entry = order.victim();
     if (entry != NONE) {
+      order.evicted(entry, table.high(entry), table.low(entry));
       evicted += dropShards(entry);
       return true;
     }
@@ -261,7 +269,7 @@ final class StripeSlots {
     table.clearSlot(entry, shardOf[slot]);
     entries[slot] = NONE;
     if (table.held(entry) == 0) {
-      order.remove(entry);
+      order.leave(entry);
       table.remove(entry);
     }
   }
@@ -276,6 +284,14 @@ final class StripeSlots {
       table = table.grown();
       order.grow(table.capacity());
     }
-    return table.add(high, low);
+    int entry = table.add(high, low);
+    order.enter(entry, high, low);
+    return entry;
+  }
+
+  private void addBusy(int entry) {
+    if (table.addBusy(entry, 1) == 1) {
+      order.busy(entry);
+    }
   }
 }

@@ -84,7 +84,9 @@ abstract class Work {
     if (states.length == 0) {
       leave();
     }
-    task.whenTerminal(this::logEnd);
+    if (LOG.isDebugEnabled()) {
+      task.whenTerminal(this::logEnd);
+    }
     return task;
   }
 
@@ -212,10 +214,8 @@ abstract class Work {
   }
 
   private void logEnd() {
-    if (LOG.isDebugEnabled()) {
-      double millis = (System.nanoTime() - startNanos) / 1e6;
-      LOG.debug("Cache {} finished, cost {}ms.", describe(), Math.round(millis * 1e3) / 1e3);
-    }
+    double millis = (System.nanoTime() - startNanos) / 1e6;
+    LOG.debug("Cache {} finished, cost {}ms.", describe(), Math.round(millis * 1e3) / 1e3);
   }
 
   private String describe() {

@@ -2,9 +2,7 @@ package ucm.store.cache;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -44,24 +42,6 @@ final class BlockTableTest {
         assertThat(table.slot(entry, 1)).isEqualTo((int) key);
       }
     }
-  }
-
-  @Test
-  void ordersBlocksByTheirLastUse() {
-    LruOrder order = new LruOrder(2);
-    order.addNewest(0);
-    order.addNewest(1);
-    order.grow(4);
-    order.addNewest(3);
-    order.remove(0);
-    order.addNewest(0);
-    order.remove(2);
-    List<Integer> oldestFirst = new ArrayList<>();
-    while (order.oldest() != BlockTable.NONE) {
-      oldestFirst.add(order.oldest());
-      order.remove(order.oldest());
-    }
-    assertThat(oldestFirst).containsExactly(1, 3, 0);
   }
 
   private static int find(BlockTable table, long key) {

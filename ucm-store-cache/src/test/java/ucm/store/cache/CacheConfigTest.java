@@ -27,6 +27,7 @@ final class CacheConfigTest {
                 8192,
                 524_288,
                 4,
+                CachePolicy.AGED_LRU,
                 false,
                 30_000,
                 0,
@@ -50,6 +51,7 @@ final class CacheConfigTest {
     settings.put("waiting_queue_depth", 16);
     settings.put("running_queue_depth", 64);
     settings.put("cache_stream_number", 32);
+    settings.put("cache_policy", "s3fifo");
     settings.put("use_gdr", false);
     settings.put("cache_load_backend_only", true);
     settings.put("timeout_ms", 1000);
@@ -68,6 +70,7 @@ final class CacheConfigTest {
                 16,
                 64,
                 32,
+                CachePolicy.S3FIFO,
                 true,
                 1000,
                 7,

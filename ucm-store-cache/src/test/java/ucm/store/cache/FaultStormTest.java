@@ -60,7 +60,8 @@ final class FaultStormTest {
               .rate(Call.LOOKUP, Fault.MISS, 0.1)
               .delayedBy(delays);
       // Slots for a fifth of the blocks.
-      try (TestCache cache = new TestCache(LAYOUT, backend, BLOCKS * 3 / 5, Map.of())) {
+      Map<String, Object> policy = Map.of("cache_policy", CachePolicy.words()[(int) seed % 3]);
+      try (TestCache cache = new TestCache(LAYOUT, backend, BLOCKS * 3 / 5, policy)) {
         Future<Integer> first = engines.submit(() -> drive(cache, new Random(seed)));
         Future<Integer> second = engines.submit(() -> drive(cache, new Random(-seed)));
         int loaded = first.get() + second.get();

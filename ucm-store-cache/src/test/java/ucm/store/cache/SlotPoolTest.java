@@ -26,7 +26,8 @@ final class SlotPoolTest {
   private static final int SHARDS = 2;
 
   private final AtomicInteger roomCalls = new AtomicInteger();
-  private final SlotPool pool = new SlotPool(4, SHARDS, _ -> {}, roomCalls::incrementAndGet);
+  private final SlotPool pool =
+      new SlotPool(4, SHARDS, CachePolicy.LRU, _ -> {}, roomCalls::incrementAndGet);
 
   @Test
   void evictsWholeBlocksAndNeverAReferencedSlot() {
@@ -120,7 +121,7 @@ final class SlotPoolTest {
   @Test
   void givesEverySlotOfManyStripesOnce() {
     int slots = 4099;
-    SlotPool striped = new SlotPool(slots, 1, _ -> {}, () -> {});
+    SlotPool striped = new SlotPool(slots, 1, CachePolicy.LRU, _ -> {}, () -> {});
     Set<Integer> given = new HashSet<>();
     for (long id = 0; given.size() < slots; id++) {
       assertThat(id).isLessThan(100L * slots);
@@ -140,7 +141,7 @@ final class SlotPoolTest {
   void readersAlwaysFindTheShardTheyAskedFor() throws Exception {
     int slots = 64;
     int blocks = 100;
-    SlotPool shared = new SlotPool(slots, SHARDS, _ -> {}, () -> {});
+    SlotPool shared = new SlotPool(slots, SHARDS, CachePolicy.AGED_LRU, _ -> {}, () -> {});
     // What lies in each slot: the name of a shard, or 0 while it is being filled.
     AtomicLongArray bytes = new AtomicLongArray(slots);
     List<Future<Integer>> results = new ArrayList<>();

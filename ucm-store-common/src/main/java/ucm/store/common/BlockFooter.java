@@ -54,22 +54,22 @@ public final class BlockFooter {
   /** What the start and the length of a footer are multiples of. */
   public static final int ALIGNMENT = 4096;
 
-  private static final int VERSION = 1;
-  private static final long MAGIC = magic("UCMBLOCK");
-  private static final long END_MAGIC = magic("UCMENDBL");
+  static final int VERSION = 1;
+  static final long MAGIC = magic("UCMBLOCK");
+  static final long END_MAGIC = magic("UCMENDBL");
 
-  private static final int VERSION_AT = 8;
-  private static final int TENSORS_AT = 12;
-  private static final int ID_AT = 16;
-  private static final int BLOCK_SIZE_AT = 32;
-  private static final int SHARD_SIZE_AT = 40;
-  private static final int SHARDS_AT = 48;
-  private static final int LAYOUT_CRC_AT = 52;
-  private static final int SHARD_CRCS_AT = 56;
+  static final int VERSION_AT = 8;
+  static final int TENSORS_AT = 12;
+  static final int ID_AT = 16;
+  static final int BLOCK_SIZE_AT = 32;
+  static final int SHARD_SIZE_AT = 40;
+  static final int SHARDS_AT = 48;
+  static final int LAYOUT_CRC_AT = 52;
+  static final int SHARD_CRCS_AT = 56;
   // Counted from the end of the footer.
-  private static final int END_MAGIC_AT = -16;
-  private static final int LENGTH_AT = -8;
-  private static final int FOOTER_CRC_AT = -4;
+  static final int END_MAGIC_AT = -16;
+  static final int LENGTH_AT = -8;
+  static final int FOOTER_CRC_AT = -4;
 
   private final BlockLayout layout;
   private final int layoutCrc;
@@ -244,7 +244,7 @@ public final class BlockFooter {
         && length % ALIGNMENT == 0;
   }
 
-  private static int layoutCrc(BlockLayout layout) {
+  static int layoutCrc(BlockLayout layout) {
     ByteBuffer sizes =
         ByteBuffer.allocate(layout.tensorCount() * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     for (int i = 0; i < layout.tensorCount(); i++) {
@@ -255,7 +255,7 @@ public final class BlockFooter {
     return (int) crc.getValue();
   }
 
-  private static long aligned(long bytes) {
+  static long aligned(long bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
 

@@ -32,6 +32,14 @@ public interface FileSeam {
   int openRead(NativePath path);
 
   /**
+   * Opens a file for reading so that it does not count as used: its access time stays, where the
+   * kernel allows that (it does to the owner).
+   *
+   * @return as {@link #openRead}
+   */
+  int openUnnoticed(NativePath path);
+
+  /**
    * Opens a file that is there for reading and writing.
    *
    * @return a descriptor, {@link #ABSENT} or {@link #OTHER_TYPE}
@@ -59,6 +67,22 @@ public interface FileSeam {
    * @return {@link #ABSENT} or {@link #OTHER_TYPE} instead
    */
   long size(NativePath path);
+
+  /**
+   * Asks about whatever a path names; a symbolic link is not followed.
+   *
+   * @param into is filled in when it is there
+   * @return whether it is there
+   */
+  boolean stat(NativePath path, FileStat into);
+
+  /**
+   * Sets the access time of a file, and no other.
+   *
+   * @param lastUseNanos since 1970
+   * @return whether it is there
+   */
+  boolean touch(NativePath path, long lastUseNanos);
 
   /** The size of an open file in bytes, or {@link #OTHER_TYPE} when it is a pipe. */
   long size(int fd, NativePath path);

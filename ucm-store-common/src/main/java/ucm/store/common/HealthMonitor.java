@@ -71,6 +71,7 @@ public final class HealthMonitor {
   private final String stage;
   private final Rules rules;
   private final IntConsumer onDown;
+  private volatile IntConsumer onUp = medium -> {};
   private final LateOperations late;
   private final List<Watched> media = new ArrayList<>();
   private final StoreMetrics.Counter trips;
@@ -119,6 +120,14 @@ public final class HealthMonitor {
     probeFailures = metrics.counter(prefix + "probe_failures", "Probes failed or late");
     lateOperations =
         metrics.counter(prefix + "late_operations", "Loads, dumps and look-ups that took too long");
+  }
+
+  /**
+   * Names who is told of a medium that may be used again, by the thread that found out. To be called
+   * before anything is watched.
+   */
+  public void whenUp(IntConsumer action) {
+    onUp = action;
   }
 
   /** Starts to probe; the first time after one interval. */
@@ -288,7 +297,10 @@ public final class HealthMonitor {
           LOG.debug("{}: {} failed: {}", stage, watched.medium.name, fault.getMessage());
         }
       }
-      case CLOSED -> LOG.info("{} uses {} again: a probe went well", stage, watched.medium.name);
+      case CLOSED -> {
+        LOG.info("{} uses {} again: a probe went well", stage, watched.medium.name);
+        onUp.accept(medium);
+      }
       case OPENED -> {
         trips.increment();
         StoreException refusal = watched.refusal;

@@ -42,6 +42,9 @@ final class Libc {
   /** Read and write past the page cache. */
   static final int O_DIRECT = isArm() ? 0x10000 : 0x4000;
 
+  /** Reading leaves the access time alone; allowed to the owner of a file. */
+  static final int O_NOATIME = 0x40000;
+
   /** {@code fcntl}: set the flags of an open file. */
   static final int F_SETFL = 4;
 
@@ -57,6 +60,9 @@ final class Libc {
   /** Ask {@code statx} for the size. */
   static final int STATX_SIZE = 0x200;
 
+  /** Ask {@code statx} for all that {@code stat} tells. */
+  static final int STATX_BASIC = 0x7ff;
+
   /** Bytes of {@code struct statx}. */
   static final int STATX_BYTES = 256;
 
@@ -66,8 +72,29 @@ final class Libc {
   /** Offset of {@code __u64 stx_size} in {@code struct statx}. */
   static final int STATX_SIZE_AT = 40;
 
+  /** Offset of {@code __u64 stx_ino} in {@code struct statx}. */
+  static final int STATX_INODE_AT = 32;
+
+  /** Offset of {@code __u64 stx_blocks}, in units of 512 bytes. */
+  static final int STATX_BLOCKS_AT = 48;
+
+  /** Offset of {@code stx_atime}: seconds in 64 bits, then nanoseconds in 32. */
+  static final int STATX_ATIME_AT = 64;
+
+  /** Offset of {@code stx_mtime}. */
+  static final int STATX_MTIME_AT = 112;
+
+  /** {@code utimensat}: leave this one of the two times alone. */
+  static final long UTIME_OMIT = 0x3ffffffe;
+
+  /** Bytes of the two {@code struct timespec} of {@code utimensat}. */
+  static final int TIMES_BYTES = 32;
+
   /** The bits of a mode that say the type. */
   static final int S_IFMT = 0xf000;
+
+  /** The type of a folder. */
+  static final int S_IFDIR = 0x4000;
 
   /** The type of a regular file. */
   static final int S_IFREG = 0x8000;
@@ -92,6 +119,15 @@ final class Libc {
 
   /** Memory that counts when it is touched, not before. */
   private static final int MAP_NORESERVE = 0x4000;
+
+  /** Memory on pages that the administrator reserved. */
+  private static final int MAP_HUGETLB = 0x40000;
+
+  /** With {@link #MAP_HUGETLB}: pages of 2 MiB, whatever the default size is. */
+  private static final int MAP_HUGE_2MB = 21 << 26;
+
+  /** {@code madvise}: use transparent huge pages. */
+  private static final int MADV_HUGEPAGE = 14;
 
   /** Seek from the end. */
   static final int SEEK_END = 2;
@@ -168,6 +204,16 @@ final class Libc {
     }
   }
 
+  /** Sets the times of a file, not following a symbolic link; {@code times} are two timespecs. */
+  static int setTimes(NativePath path, MemorySegment times) {
+    try {
+      return utimensat(AT_FDCWD, path.address(), times.address(), AT_SYMLINK_NOFOLLOW);
+    } finally {
+      Reference.reachabilityFence(path);
+      Reference.reachabilityFence(times);
+    }
+  }
+
   /** Moves the calling thread to the cores whose bits are set. */
   static int setAffinity(MemorySegment mask) {
     try {
@@ -181,6 +227,22 @@ final class Libc {
   static long mapZeros(long bytes) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     return mmap(0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  }
+
+  /** Maps zeros; -1 when that is refused. */
+  static long mapMemory(long bytes) {
+    return mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+
+  /** Maps zeros on reserved huge pages of 2 MiB; -1 when there are not enough. */
+  static long mapHugePages(long bytes) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB;
+    return mmap(0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  }
+
+  /** Asks for transparent huge pages; -1 when the kernel has none. */
+  static int adviseHugePages(long address, long bytes) {
+    return madvise(address, bytes, MADV_HUGEPAGE);
   }
 
   static native int munmap(long address, long bytes);
@@ -200,6 +262,8 @@ final class Libc {
   private static native long mmap(
       long address, long bytes, int protection, int flags, int fd, long offset);
 
+  private static native int madvise(long address, long bytes, int advice);
+
   private static native int open(long path, int flags, int mode);
 
   private static native long preadv(int fd, long iovec, int count, long offset);
@@ -213,6 +277,8 @@ final class Libc {
   private static native int mkdir(long path, int mode);
 
   private static native int statx(int dirFd, long path, int flags, int mask, long buffer);
+
+  private static native int utimensat(int dirFd, long path, long times, int flags);
 
   private static native int sched_setaffinity(int thread, long bytes, long mask);
 

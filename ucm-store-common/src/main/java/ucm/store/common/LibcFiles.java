@@ -24,12 +24,31 @@ public final class LibcFiles implements FileSeam {
   // O_NONBLOCK means nothing for a file; a pipe that lies in its place must not hang us.
   private static final int OPEN_FLAGS = Libc.O_CLOEXEC | Libc.O_NOFOLLOW | Libc.O_NONBLOCK;
 
+  // The unit in which stat counts what is allocated.
+  private static final int STAT_BLOCK = 512;
+  private static final long NANOS = 1_000_000_000L;
+
+  private static final ThreadLocal<MemorySegment> TIMES =
+      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Libc.TIMES_BYTES, Long.BYTES));
+
   private static final ThreadLocal<MemorySegment> STATX =
       ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Libc.STATX_BYTES, Long.BYTES));
 
   @Override
   public int openRead(NativePath path) {
     return open(path, OPEN_FLAGS | Libc.O_RDONLY);
+  }
+
+  @Override
+  public int openUnnoticed(NativePath path) {
+    try {
+      return open(path, OPEN_FLAGS | Libc.O_RDONLY | Libc.O_NOATIME);
+    } catch (FileException e) {
+      if (e.errno() != Errno.EPERM) {
+        throw e;
+      }
+      return openRead(path);
+    }
   }
 
   @Override
@@ -91,6 +110,45 @@ public final class LibcFiles implements FileSeam {
       }
       retryOrThrow("statx", path, errno);
     }
+  }
+
+  @Override
+  public boolean stat(NativePath path, FileStat into) {
+    MemorySegment statx = STATX.get();
+    while (Libc.statx(path, Libc.STATX_BASIC, statx) < 0) {
+      int errno = Native.getLastError();
+      if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+        return false;
+      }
+      retryOrThrow("statx", path, errno);
+    }
+    into.set(
+        statx.get(ValueLayout.JAVA_SHORT, Libc.STATX_MODE_AT) & Libc.S_IFMT,
+        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_INODE_AT),
+        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_SIZE_AT),
+        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_BLOCKS_AT) * STAT_BLOCK);
+    into.setTimes(
+        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_ATIME_AT),
+        statx.get(ValueLayout.JAVA_INT, Libc.STATX_ATIME_AT + Long.BYTES),
+        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_MTIME_AT),
+        statx.get(ValueLayout.JAVA_INT, Libc.STATX_MTIME_AT + Long.BYTES));
+    return true;
+  }
+
+  @Override
+  public boolean touch(NativePath path, long lastUseNanos) {
+    MemorySegment times = TIMES.get();
+    times.setAtIndex(ValueLayout.JAVA_LONG, 0, Math.floorDiv(lastUseNanos, NANOS));
+    times.setAtIndex(ValueLayout.JAVA_LONG, 1, Math.floorMod(lastUseNanos, NANOS));
+    times.setAtIndex(ValueLayout.JAVA_LONG, 3, Libc.UTIME_OMIT);
+    while (Libc.setTimes(path, times) < 0) {
+      int errno = Native.getLastError();
+      if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+        return false;
+      }
+      retryOrThrow("utimensat", path, errno);
+    }
+    return true;
   }
 
   @Override

@@ -39,6 +39,7 @@ final class BackendHealth {
 
   private final BlockPaths paths;
   private final @Nullable HealthMonitor monitor;
+  private final long patienceNanos;
   // Workers that are busy in each backend.
   private final AtomicIntegerArray inside;
   private final StoreMetrics.Counter refusedLoadShards;
@@ -66,6 +67,10 @@ final class BackendHealth {
                 "Posix", media(config, seam, paths), rules(config.health()), metrics, clock, onDown)
             : null;
     monitor = watching;
+    patienceNanos =
+        config.health().enabled()
+            ? TimeUnit.SECONDS.toNanos(config.health().checkTimeoutS())
+            : TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     refusedLoadShards =
         metrics.counter(
             "posix_health_refused_load_shards", "Shards not loaded from a sick backend");
@@ -75,6 +80,11 @@ final class BackendHealth {
         metrics.counter(
             "posix_health_lookup_misses", "Blocks called absent, their backend is sick");
     operations = ThreadLocal.withInitial(() -> Objects.requireNonNull(watching).newOperation());
+  }
+
+  /** How long the file system may take for one answer. */
+  long patienceNanos() {
+    return patienceNanos;
   }
 
   private static HealthMonitor.Rules rules(PosixConfig.Health health) {
@@ -117,6 +127,13 @@ final class BackendHealth {
             + "-"
             + Long.toHexString(ThreadLocalRandom.current().nextLong());
     return new FileProbe(seam, "Posix", directory + "/" + BlockPaths.WRITERS, name);
+  }
+
+  /** Names who is to be told of a backend that may be used again. */
+  void whenUp(IntConsumer onUp) {
+    if (monitor != null) {
+      monitor.whenUp(onUp);
+    }
   }
 
   /** Starts to probe. */
@@ -218,6 +235,13 @@ final class BackendHealth {
    */
   void lookupFailed(long idHigh, long idLow, FileException fault) {
     failed(backendOf(idHigh, idLow), fault);
+  }
+
+  /** Work in the background failed, or has waited for too long. */
+  void failedInBackground(int backend, RuntimeException fault) {
+    if (monitor != null && (!(fault instanceof FileException) || MediumFaults.isFault(fault))) {
+      monitor.failed(backend, fault);
+    }
   }
 
   private void failed(int backend, RuntimeException fault) {

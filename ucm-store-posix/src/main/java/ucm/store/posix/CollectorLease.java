@@ -1,19 +1,31 @@
 package ucm.store.posix;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.StoreException;
 import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
+import ucm.store.common.IoVector;
 import ucm.store.common.NativePath;
+import ucm.store.common.VectorIo;
 
 /**
  * Which of the processes that share the directories collects: the one that holds the lock of the file
  * {@code .gc/lock} in each of them. The kernel, or the file server, drops a lock when its process dies,
- * however it dies, and another process gets it when it next asks. The files stay. Not thread-safe.
+ * however it dies, and another process gets it when it next asks. The files stay, and name the last
+ * holder for people.
+ *
+ * <p>A backend that is down is left out; whoever can use it may hold it. Thread-safe.
  */
 final class CollectorLease implements AutoCloseable {
 
@@ -21,14 +33,17 @@ final class CollectorLease implements AutoCloseable {
   private record Lock(int fd, NativePath path) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(CollectorLease.class);
-  private static final String LOCK = "lock";
+  static final String LOCK = "lock";
 
   private final FileSeam files;
   private final BlockPaths paths;
   // All processes take the locks in the same order, so that one of them gets all.
   private final List<Integer> order;
-  private final List<Lock> held = new ArrayList<>();
-  private boolean warned;
+
+  // Guarded by this.
+  private final @Nullable Lock[] held;
+  private final BitSet warned = new BitSet();
+  private boolean closed;
 
   CollectorLease(FileSeam files, BlockPaths paths) {
     this.files = files;
@@ -39,27 +54,76 @@ final class CollectorLease implements AutoCloseable {
     }
     backends.sort((a, b) -> paths.backends().get(a).compareTo(paths.backends().get(b)));
     this.order = backends;
+    held = new Lock[backends.size()];
   }
 
-  /** Takes the lease, unless another process has it; true when this one has it now. */
-  boolean tryHold() {
+  /**
+   * Takes the lease of the backends that can be used, unless another process has that of one of them.
+   *
+   * @return where this process has it now; empty when another process has it
+   */
+  BitSet tryHold(Lanes lanes) {
+    BitSet mine = new BitSet();
+    for (int backend : order) {
+      BitSet one = new BitSet();
+      one.set(backend);
+      if (isHeld(backend)) {
+        mine.set(backend);
+        continue;
+      }
+      AtomicBoolean isTaken = new AtomicBoolean();
+      if (lanes.forEach(one, which -> isTaken.set(!lockOrWarn(which))).isEmpty()) {
+        continue;
+      }
+      if (isTaken.get()) {
+        release(lanes);
+        return new BitSet();
+      }
+      mine.set(backend, isHeld(backend));
+    }
+    return mine;
+  }
+
+  /**
+   * Takes the lease of all backends, for somebody who collects once.
+   *
+   * @throws StoreException when another process has it, or it cannot be taken
+   */
+  void holdAll() {
+    for (int backend : order) {
+      if (!tryLock(backend)) {
+        close();
+        String root = paths.backends().get(backend);
+        throw new StoreException(
+            "another process removes cold blocks in "
+                + root
+                + ": "
+                + LeaseHolder.describe(files, root)
+                + "; it does so until it ends, by the capacity that its configuration names. Change"
+                + " that, or stop it");
+      }
+    }
+  }
+
+  private synchronized boolean isHeld(int backend) {
+    return held[backend] != null;
+  }
+
+  /** False when another process has the lock; what fails leaves it to nobody. */
+  private boolean lockOrWarn(int backend) {
     try {
-      while (held.size() < order.size()) {
-        if (!tryLock(order.get(held.size()))) {
-          close();
-          return false;
-        }
-      }
-      return true;
+      return tryLock(backend);
     } catch (FileException e) {
-      close();
-      if (!warned) {
-        warned = true;
-        LOG.warn(
-            "Posix collects nothing, as it cannot lock a file in .gc of storage_backends: {}",
-            e.getMessage());
+      synchronized (this) {
+        if (warned.get(backend)) {
+          return true;
+        }
+        warned.set(backend);
       }
-      return false;
+      LOG.warn(
+          "Posix collects nothing there, as it cannot lock a file in .gc of storage_backends: {}",
+          e.getMessage());
+      return true;
     }
   }
 
@@ -76,15 +140,34 @@ final class CollectorLease implements AutoCloseable {
     boolean locked = false;
     try {
       locked = files.tryLock(fd, path);
+      if (locked) {
+        sign(fd, path);
+        locked = keep(backend, new Lock(fd, path));
+      }
     } finally {
       if (!locked) {
         files.close(fd, path);
       }
     }
-    if (locked) {
-      held.add(new Lock(fd, path));
-    }
     return locked;
+  }
+
+  /** Says who holds the lock; nothing depends on it. */
+  private void sign(int fd, NativePath path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment line = arena.allocateFrom(ValueLayout.JAVA_BYTE, LeaseHolder.line());
+      VectorIo.writeFully(files, fd, path, new IoVector().add(line), 0);
+    } catch (FileException e) {
+      LOG.debug("Posix: {}", e.getMessage());
+    }
+  }
+
+  /** False when the file system answered only after the lease was given back. */
+  private synchronized boolean keep(int backend, Lock lock) {
+    if (!closed) {
+      held[backend] = lock;
+    }
+    return !closed;
   }
 
   private int create(NativePath path) {
@@ -98,16 +181,36 @@ final class CollectorLease implements AutoCloseable {
     }
   }
 
+  /** Gives the lease back where the backend answers. */
+  void release(Lanes lanes) {
+    lanes.forEach(lanes.all(), this::release);
+  }
+
+  private void release(int backend) {
+    Lock lock;
+    synchronized (this) {
+      lock = held[backend];
+      held[backend] = null;
+    }
+    if (lock == null) {
+      return;
+    }
+    try {
+      files.close(lock.fd(), lock.path());
+    } catch (FileException e) {
+      LOG.debug("Posix: {}", e.getMessage());
+    }
+  }
+
+  /** Takes no more locks; those that are held are to be released. */
+  synchronized void end() {
+    closed = true;
+  }
+
   /** Gives the lease back. */
   @Override
   public void close() {
-    for (Lock lock : held) {
-      try {
-        files.close(lock.fd(), lock.path());
-      } catch (FileException e) {
-        LOG.debug("Posix: {}", e.getMessage());
-      }
-    }
-    held.clear();
+    end();
+    order.forEach(this::release);
   }
 }

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,7 +18,7 @@ import ucm.store.common.VectorIo;
 
 /**
  * Removes what writers left behind that died: temporary files, then their {@link WriterClaim}. Runs on
- * a thread of its own when a store opens; a fault is logged and leaves the rest for the next start.
+ * a thread for each backend when a store opens, and in the rounds of the collector.
  */
 final class DeadWriters implements Runnable {
 
@@ -28,6 +29,7 @@ final class DeadWriters implements Runnable {
   private final BlockPaths paths;
   private final WriterClaim[] own;
   private final PosixMetrics metrics;
+  private final LongAdder removedFiles = new LongAdder();
   private volatile boolean stopped;
 
   DeadWriters(FileSeam files, BlockPaths paths, WriterClaim[] own, PosixMetrics metrics) {
@@ -42,6 +44,11 @@ final class DeadWriters implements Runnable {
     stopped = true;
   }
 
+  /** How many temporary files were removed so far. */
+  long removedFiles() {
+    return removedFiles.sum();
+  }
+
   @Override
   public void run() {
     for (int backend = 0; backend < own.length; backend++) {
@@ -53,36 +60,53 @@ final class DeadWriters implements Runnable {
     }
   }
 
-  private void sweep(int backend) {
+  /**
+   * Removes what dead writers left in one backend.
+   *
+   * @return whether nothing is left that could not be removed
+   * @throws FileException when it cannot be read
+   */
+  boolean sweep(int backend) {
+    return sweep(backend, () -> {});
+  }
+
+  /** The same for somebody who wants to know that it goes on: before each claim and file. */
+  boolean sweep(int backend, Runnable step) {
+    boolean all = true;
     NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
     for (String token : files.list(claims)) {
       if (!stopped && !own[backend].owns(token)) {
-        bury(backend, token);
+        step.run();
+        all &= bury(backend, token, step);
       }
     }
+    return all;
   }
 
-  private void bury(int backend, String token) {
+  private boolean bury(int backend, String token, Runnable step) {
     NativePath claim = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, token);
     int fd = files.openWrite(claim);
     if (fd < 0) {
-      return;
+      return true;
     }
     try {
       if (!files.tryLock(fd, claim)) {
-        return;
+        return true;
       }
       int removed = 0;
       for (String folder : journal(fd, claim)) {
-        removed += removeOrphans(backend, folder, token);
+        removed += removeOrphans(backend, folder, token, step);
       }
       if (!stopped) {
         files.remove(claim);
+        removedFiles.add(removed);
         metrics.orphanFiles().add(removed);
         LOG.info("Posix removed {} temporary files of the dead writer {}", removed, token);
       }
+      return true;
     } catch (FileException e) {
       LOG.warn("Posix cannot clear up after the dead writer {}: {}", token, e.getMessage());
+      return false;
     } finally {
       files.close(fd, claim);
     }
@@ -101,13 +125,14 @@ final class DeadWriters implements Runnable {
     }
   }
 
-  private int removeOrphans(int backend, String folder, String token) {
+  private int removeOrphans(int backend, String folder, String token, Runnable step) {
     String mark = "." + token + "-";
     int removed = 0;
     for (String name : files.list(paths.inBackend(new NativePath(), backend, folder))) {
       if (stopped) {
         break;
       }
+      step.run();
       if (name.contains(mark) && name.endsWith(BlockPaths.TEMP_SUFFIX)) {
         removed += files.remove(paths.inBackend(new NativePath(), backend, folder, name)) ? 1 : 0;
       }

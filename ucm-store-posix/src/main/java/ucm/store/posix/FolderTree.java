@@ -1,19 +1,15 @@
 package ucm.store.posix;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.FileStat;
+import ucm.store.common.NativePath;
 
 /**
  * The folders that hold the bytes of a store, over all its backends: those of blocks, and the
@@ -22,7 +18,7 @@ import ucm.store.common.BlockPaths;
 final class FolderTree {
 
   /** A folder that is there. */
-  record Folder(int backend, int slot, Path path) {}
+  record Folder(int backend, int slot, String path) {}
 
   /** Is told of each regular file of a folder. */
   interface FileVisitor {
@@ -67,28 +63,33 @@ final class FolderTree {
     return (size + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
   }
 
+  /** The backend that a slot is in. */
+  int backendOf(int slot) {
+    return slot / slotsPerBackend;
+  }
+
   /**
-   * The folders that are there now.
+   * The folders that are there now in one backend.
    *
-   * @throws UncheckedIOException when a backend cannot be read
+   * @throws FileException when it is gone or cannot be read
    */
-  List<Folder> folders() {
-    List<Folder> folders = new ArrayList<>();
-    for (int backend = 0; backend < paths.backends().size(); backend++) {
-      Path root = Path.of(paths.backends().get(backend));
-      try (DirectoryStream<Path> entries = Files.newDirectoryStream(root)) {
-        for (Path entry : entries) {
-          int number = number(entry.getFileName().toString());
-          if (number >= 0) {
-            folders.add(new Folder(backend, slotsPerBackend * backend + number, entry));
-          }
-        }
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      } catch (DirectoryIteratorException e) {
-        throw new UncheckedIOException(e.getCause());
-      }
+  List<Folder> folders(FileSeam files, int backend) {
+    String root = paths.backends().get(backend);
+    NativePath path = NativePath.of(root + "/.");
+    if (files.size(path) == FileSeam.ABSENT) {
+      // Not to be taken for one that holds nothing.
+      throw new FileException("opendir", path, Errno.ENOENT);
     }
+    List<Folder> folders = new ArrayList<>();
+    files.forEachName(
+        path,
+        name -> {
+          int number = number(name);
+          if (number >= 0) {
+            folders.add(new Folder(backend, slotsPerBackend * backend + number, root + "/" + name));
+          }
+          return true;
+        });
     return folders;
   }
 
@@ -109,48 +110,29 @@ final class FolderTree {
   }
 
   /** When a folder's entries last changed, in milliseconds since 1970; 0 when it is gone. */
-  static long changedMillis(Folder folder) {
-    try {
-      return Files.getLastModifiedTime(folder.path(), LinkOption.NOFOLLOW_LINKS).toMillis();
-    } catch (NoSuchFileException e) {
-      return 0;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  static long changedMillis(FileSeam files, Folder folder) {
+    FileStat stat = new FileStat();
+    return files.stat(NativePath.of(folder.path()), stat)
+        ? TimeUnit.NANOSECONDS.toMillis(stat.changedNanos())
+        : 0;
   }
 
   /**
    * Shows the files of a folder. Those that vanish meanwhile are left out.
    *
-   * @throws UncheckedIOException when the folder cannot be read
+   * @throws FileException when the folder cannot be read
    */
-  static void visit(Folder folder, FileVisitor visitor) {
-    try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder.path())) {
-      for (Path entry : entries) {
-        visitFile(entry, visitor);
-      }
-    } catch (NoSuchFileException e) {
-      // The folder has gone since it was listed: it holds nothing.
-      return;
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    } catch (DirectoryIteratorException e) {
-      throw new UncheckedIOException(e.getCause());
-    }
-  }
-
-  private static void visitFile(Path file, FileVisitor visitor) throws IOException {
-    BasicFileAttributes found;
-    try {
-      found = Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-    } catch (NoSuchFileException e) {
-      return;
-    }
-    if (found.isRegularFile()) {
-      visitor.file(
-          file.getFileName().toString(),
-          inUnits(found.size()),
-          found.lastAccessTime().to(TimeUnit.NANOSECONDS));
-    }
+  static void visit(FileSeam files, Folder folder, FileVisitor visitor) {
+    NativePath path = new NativePath();
+    FileStat stat = new FileStat();
+    files.forEachName(
+        NativePath.of(folder.path()),
+        name -> {
+          path.set(folder.path()).append('/').append(name);
+          if (files.stat(path, stat) && stat.isFile()) {
+            visitor.file(name, inUnits(stat.size()), stat.lastUseNanos());
+          }
+          return true;
+        });
   }
 }

@@ -12,14 +12,14 @@ import ucm.store.common.FileException;
 import ucm.store.common.NativePath;
 
 /**
- * Fills the {@link BlockIndex} with the files that are there when the store opens. Runs on a thread of
- * its own, which rests as long as it works, so that it takes half a processor at the most. It ends
- * early when the index is full or the store closes; what it did not see, or could not, is looked up on
- * disk when it is asked for.
+ * Fills the {@link BlockIndex} with the files that are there in one backend when the store opens. Runs
+ * on a thread of its own; those of all backends together rest as long as they work, so that they take
+ * half a processor at the most. It ends early when the index is full, the backend is down or the store
+ * closes; what it did not see, or could not, is looked up on disk when it is asked for.
  *
  * <p>Only a file in its right place and of the size of a block is taken up.
  */
-final class IndexScan implements Runnable {
+final class IndexScan {
 
   private static final Logger LOG = LoggerFactory.getLogger(IndexScan.class);
   private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
@@ -31,13 +31,18 @@ final class IndexScan implements Runnable {
   private final BlockPaths paths;
   private final BlockIndex index;
   private final PosixMetrics metrics;
+  private final BackendHealth health;
+  private final int backend;
   private final NativePath path = new NativePath();
   private volatile boolean stopped;
   private boolean failed;
   private long workingSince;
   private int looks;
 
-  IndexScan(BlockFiles files, BlockIndex index, PosixMetrics metrics) {
+  IndexScan(
+      BlockFiles files, BlockIndex index, PosixMetrics metrics, BackendHealth health, int backend) {
+    this.health = health;
+    this.backend = backend;
     this.files = files;
     this.paths = files.paths;
     this.index = index;
@@ -49,44 +54,40 @@ final class IndexScan implements Runnable {
     stopped = true;
   }
 
-  @Override
-  public void run() {
+  /**
+   * Takes up what is there.
+   *
+   * @return whether that was all there is
+   * @throws FileException when the backend cannot be read
+   */
+  boolean run() {
+    failed = false;
     workingSince = System.nanoTime();
-    for (int backend = 0; backend < paths.backends().size(); backend++) {
-      for (String folder : folders(backend)) {
-        scan(backend, folder);
-      }
+    for (String folder : folders()) {
+      scan(folder);
     }
-    if (!stopped && !failed && !index.hasForgotten()) {
-      index.scanned();
-      LOG.info("Posix knows {} blocks in {}", index.size(), paths.backends());
-    }
+    return goesOn() && !failed;
   }
 
-  private List<String> folders(int backend) {
-    try {
-      return files.seam.list(paths.inBackend(new NativePath(), backend, ".")).stream()
-          .filter(name -> FOLDER_NAME.matcher(name).matches())
-          .toList();
-    } catch (RuntimeException e) {
-      failed(e);
-      return List.of();
-    }
+  private List<String> folders() {
+    return files.seam.list(paths.inBackend(new NativePath(), backend, ".")).stream()
+        .filter(name -> FOLDER_NAME.matcher(name).matches())
+        .toList();
   }
 
-  private void scan(int backend, String folder) {
+  private void scan(String folder) {
     if (!goesOn()) {
       return;
     }
     try {
       files.seam.forEachName(
-          paths.inBackend(new NativePath(), backend, folder), name -> look(backend, folder, name));
-    } catch (RuntimeException e) {
+          paths.inBackend(new NativePath(), backend, folder), name -> look(folder, name));
+    } catch (FileException e) {
       failed(e);
     }
   }
 
-  private boolean look(int backend, String folder, String name) {
+  private boolean look(String folder, String name) {
     if (BLOCK_NAME.matcher(name).matches()) {
       BlockIds id = BlockIds.ofHex(name);
       long high = id.high(0);
@@ -109,7 +110,7 @@ final class IndexScan implements Runnable {
   }
 
   private boolean goesOn() {
-    return !stopped && !index.hasForgotten();
+    return !stopped && !index.hasForgotten() && health.refusal(backend) == null;
   }
 
   private void rest() {
@@ -118,7 +119,8 @@ final class IndexScan implements Runnable {
     }
     long worked = System.nanoTime() - workingSince;
     if (worked >= WORK_NANOS) {
-      LockSupport.parkNanos(Math.min(worked, 10 * WORK_NANOS));
+      int scans = paths.backends().size();
+      LockSupport.parkNanos((2 * scans - 1) * Math.min(worked, 10 * WORK_NANOS));
       workingSince = System.nanoTime();
     }
   }
@@ -126,6 +128,7 @@ final class IndexScan implements Runnable {
   private void failed(RuntimeException e) {
     if (!failed) {
       LOG.warn("Posix cannot see all blocks that are there: {}", e.getMessage());
+      health.failedInBackground(backend, e);
     }
     failed = true;
   }

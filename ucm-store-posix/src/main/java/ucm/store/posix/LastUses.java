@@ -96,14 +96,19 @@ final class LastUses {
     }
   }
 
-  /** Tells of the uses that were not told yet, outside the locks. */
-  void drain(Sink sink) {
+  /** Chooses blocks. */
+  interface Choice {
+    boolean takes(long idHigh, long idLow);
+  }
+
+  /** Tells of those uses of chosen blocks that were not told yet, outside the locks. */
+  void drain(Choice choice, Sink sink) {
     for (int place = 0; place < times.length; place++) {
       long high;
       long low;
       long time;
       synchronized (locks[place / WAYS & (LOCKS - 1)]) {
-        if (!isNew[place]) {
+        if (!isNew[place] || !choice.takes(highs[place], lows[place])) {
           continue;
         }
         high = highs[place];

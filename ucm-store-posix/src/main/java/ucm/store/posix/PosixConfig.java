@@ -74,7 +74,34 @@ record PosixConfig(
       int concurrency,
       int maxRecycleCountPerShard,
       double shardSampleRatio,
-      boolean preciseMode) {}
+      boolean preciseMode) {
+
+    /** Reads the keys; faults are recorded in {@code config}. */
+    static Gc from(StoreConfig config) {
+      return new Gc(
+          config.get(PosixKeys.GC_ENABLE),
+          config.get(PosixKeys.GC_TRIGGER_THRESHOLD_RATIO),
+          config.get(PosixKeys.GC_RECYCLE_PERCENT),
+          config.get(PosixKeys.GC_CHECK_INTERVAL_SEC),
+          config.get(PosixKeys.GC_CONCURRENCY),
+          config.get(PosixKeys.GC_MAX_RECYCLE_COUNT_PER_SHARD),
+          config.get(PosixKeys.GC_SHARD_SAMPLE_RATIO),
+          config.get(PosixKeys.GC_PRECISE_MODE));
+    }
+
+    /** The same, for somebody who says how much is to go: the coldest of all, however many. */
+    Gc untilDone() {
+      return new Gc(
+          enable,
+          triggerThresholdRatio,
+          recyclePercent,
+          checkIntervalSec,
+          concurrency,
+          Integer.MAX_VALUE,
+          shardSampleRatio,
+          true);
+    }
+  }
 
   /** How a failing medium is found. */
   record Health(
@@ -101,13 +128,7 @@ record PosixConfig(
    */
   static Optional<PosixConfig> from(StoreConfig config) {
     Optional<BlockLayout> layout = CommonKeys.layout(config);
-    List<String> backends = config.get(CommonKeys.STORAGE_BACKENDS);
-    Set<String> seen = new HashSet<>();
-    for (String backend : backends) {
-      if (!seen.add(backend)) {
-        config.reject(CommonKeys.STORAGE_BACKENDS, "names " + backend + " twice; keep it once");
-      }
-    }
+    List<String> backends = backends(config);
     Engine engine = Engine.valueOf(constant(config.get(PosixKeys.IO_ENGINE)));
     if (engine != Engine.PSYNC && !config.get(CommonKeys.IO_DIRECT)) {
       config.reject(
@@ -128,16 +149,7 @@ record PosixConfig(
         config.warn(key, "has no effect in this version");
       }
     }
-    Gc gc =
-        new Gc(
-            config.get(PosixKeys.GC_ENABLE),
-            config.get(PosixKeys.GC_TRIGGER_THRESHOLD_RATIO),
-            config.get(PosixKeys.GC_RECYCLE_PERCENT),
-            config.get(PosixKeys.GC_CHECK_INTERVAL_SEC),
-            config.get(PosixKeys.GC_CONCURRENCY),
-            config.get(PosixKeys.GC_MAX_RECYCLE_COUNT_PER_SHARD),
-            config.get(PosixKeys.GC_SHARD_SAMPLE_RATIO),
-            config.get(PosixKeys.GC_PRECISE_MODE));
+    Gc gc = Gc.from(config);
     if (config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD) > config.get(PosixKeys.HEALTH_WINDOW_SIZE)) {
       config.warn(
           PosixKeys.HEALTH_FAILURE_THRESHOLD,
@@ -203,6 +215,18 @@ record PosixConfig(
                 minFreeGb,
                 gc,
                 health));
+  }
+
+  /** Reads the directories; faults are recorded in {@code config}. */
+  static List<String> backends(StoreConfig config) {
+    List<String> backends = config.get(CommonKeys.STORAGE_BACKENDS);
+    Set<String> seen = new HashSet<>();
+    for (String backend : backends) {
+      if (!seen.add(backend)) {
+        config.reject(CommonKeys.STORAGE_BACKENDS, "names " + backend + " twice; keep it once");
+      }
+    }
+    return backends;
   }
 
   private static String constant(String word) {

@@ -8,11 +8,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ConfigKey;
+import ucm.api.DirectoryStore;
 import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
+import ucm.api.StoreDirectories;
 import ucm.api.StoreException;
 import ucm.api.StoreLife;
 import ucm.api.StoreName;
@@ -28,7 +30,7 @@ import ucm.store.common.LibcFiles;
  * <p>A block is durable when it is committed with the configured {@code durability}.
  */
 @StoreName("Posix")
-public final class PosixStore implements Store {
+public final class PosixStore implements Store, DirectoryStore {
 
   private static final String NAME = "Posix";
 
@@ -60,6 +62,11 @@ public final class PosixStore implements Store {
   }
 
   @Override
+  public StoreDirectories directories(StoreConfig from) {
+    return PosixDirectories.of(files, from);
+  }
+
+  @Override
   public void open(StoreContext context) {
     life.opened();
     try {
@@ -84,13 +91,13 @@ public final class PosixStore implements Store {
   @Override
   public BitSet lookup(BlockIds ids) {
     PosixEngine open = engine();
-    return open.found(ids, open.lookup.all(ids));
+    return open.uses.found(ids, open.lookup.all(ids));
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
     PosixEngine open = engine();
-    return open.found(ids, open.lookup.prefix(ids));
+    return open.uses.found(ids, open.lookup.prefix(ids));
   }
 
   /** Does nothing: the kernel reads ahead on its own. */

@@ -48,15 +48,7 @@ final class Quarantine {
     metrics.corruptBlocks().increment();
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     try {
-      int backend = paths.backendOf(idHigh, idLow);
-      boolean keep = reserve(backend);
-      if (keep) {
-        String name =
-            BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
-        seam.rename(path, paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE, name));
-      } else {
-        seam.remove(path);
-      }
+      boolean keep = moveAside(idHigh, idLow);
       metrics.quarantinedBlocks().increment();
       LOG.warn(
           "Posix did not serve {}: {}; the file is {}",
@@ -69,6 +61,26 @@ final class Quarantine {
       LOG.warn(
           "Posix did not serve {}: {}; and cannot move it aside: {}", path, reason, e.getMessage());
     }
+  }
+
+  /**
+   * Takes a block's file away.
+   *
+   * @return whether it is kept; false when there was no room, and it was removed
+   * @throws FileException when that cannot be done
+   */
+  boolean moveAside(long idHigh, long idLow) {
+    NativePath path = paths.block(new NativePath(), idHigh, idLow);
+    int backend = paths.backendOf(idHigh, idLow);
+    boolean keep = reserve(backend);
+    if (keep) {
+      String name =
+          BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
+      seam.rename(path, paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE, name));
+    } else {
+      seam.remove(path);
+    }
+    return keep;
   }
 
   private boolean reserve(int backend) {

@@ -1,29 +1,27 @@
 package ucm.store.posix;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributeView;
-import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.store.common.FileException;
 import ucm.store.common.NativePath;
 
 /**
  * Looks after the space of a store with a capacity, on a thread of its own: at start, then once in
  * {@code posix_gc_check_interval_sec}, and soon when a writer says that space runs short. In each
  * round it tells the files when their blocks were used and puts the account right; the one process
- * that holds the lease also removes what dead writers left, and cold blocks.
+ * that holds the lease also removes what dead writers left, and cold blocks. A directory that is down
+ * is left out, and one that hangs meanwhile does not keep the others from their turn; see {@link
+ * BackendLanes}.
  */
 final class SpaceKeeper implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(SpaceKeeper.class);
+  private static final BitSet FIRST = BitSet.valueOf(new long[] {1});
   // Pressure that a round could not relieve must not keep the disk busy with rounds.
   private static final long SHORTEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -35,6 +33,7 @@ final class SpaceKeeper implements AutoCloseable {
   private final LongSupplier wallNanos;
   private final LastUses uses;
   private final FolderWalk walk;
+  private final BackendLanes lanes;
   private final SpaceScan scan;
   private final Collector collector;
   private final DeadWriters deadWriters;
@@ -56,6 +55,7 @@ final class SpaceKeeper implements AutoCloseable {
       LongSupplier wallNanos,
       LastUses uses,
       FolderWalk walk,
+      BackendLanes lanes,
       SpaceScan scan,
       Collector collector,
       DeadWriters deadWriters) {
@@ -64,6 +64,7 @@ final class SpaceKeeper implements AutoCloseable {
     this.wallNanos = wallNanos;
     this.uses = uses;
     this.walk = walk;
+    this.lanes = lanes;
     this.scan = scan;
     this.collector = collector;
     this.deadWriters = deadWriters;
@@ -82,7 +83,8 @@ final class SpaceKeeper implements AutoCloseable {
     thread.start();
   }
 
-  private void wake() {
+  /** Makes a round soon. */
+  void wake() {
     if (!isPressed) {
       synchronized (this) {
         isPressed = true;
@@ -121,19 +123,18 @@ final class SpaceKeeper implements AutoCloseable {
     round.lock();
     try {
       isPressed = false;
-      uses.drain(this::touch);
+      tellOfUses();
       scan.run();
       if (walk.isStopped()) {
         return;
       }
-      holdsLease = lease.tryHold();
-      if (holdsLease) {
-        deadWriters.run();
-        if (collects) {
-          collector.run();
-        }
-        remembered.write(space.used.used());
+      BitSet held = lease.tryHold(lanes);
+      holdsLease = !held.isEmpty();
+      lanes.forEach(held, backend -> deadWriters.sweep(backend, () -> lanes.step(backend)));
+      if (collects && holdsLease) {
+        collector.run(held);
       }
+      remember(held);
     } catch (RuntimeException e) {
       LOG.warn("Posix cannot look after the space of storage_backends: {}", e.toString());
     } finally {
@@ -141,18 +142,30 @@ final class SpaceKeeper implements AutoCloseable {
     }
   }
 
+  private void tellOfUses() {
+    lanes.forEach(
+        lanes.all(),
+        backend ->
+            uses.drain(
+                (high, low) -> files.paths.backendOf(high, low) == backend,
+                (high, low, atNanos) -> touch(backend, high, low, atNanos)));
+  }
+
+  private void remember(BitSet held) {
+    BitSet first = (BitSet) held.clone();
+    first.and(FIRST);
+    lanes.forEach(first, backend -> remembered.write(space.used.used()));
+  }
+
   /** Gives a block's file the time of its last use; false to be asked again. */
-  private boolean touch(long idHigh, long idLow, long atNanos) {
-    Path file = Path.of(files.paths.block(new NativePath(), idHigh, idLow).toString());
+  private boolean touch(int backend, long idHigh, long idLow, long atNanos) {
+    lanes.step(backend);
     try {
-      Files.getFileAttributeView(file, BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
-          .setTimes(null, FileTime.from(atNanos, TimeUnit.NANOSECONDS), null);
-      return true;
-    } catch (NoSuchFileException e) {
-      // Still being dumped, or removed.
-      return wallNanos.getAsLong() - atNanos > closeNanos;
-    } catch (IOException e) {
-      LOG.debug("Posix cannot note the use of a block: {}", e.toString());
+      // One that is not there is still being dumped, or removed.
+      return files.seam.touch(files.paths.block(new NativePath(), idHigh, idLow), atNanos)
+          || wallNanos.getAsLong() - atNanos > closeNanos;
+    } catch (FileException e) {
+      LOG.debug("Posix cannot note the use of a block: {}", e.getMessage());
       return true;
     }
   }
@@ -179,10 +192,12 @@ final class SpaceKeeper implements AutoCloseable {
       Thread.currentThread().interrupt();
       return;
     }
-    uses.drain(this::touch);
+    lease.end();
+    tellOfUses();
     if (holdsLease) {
-      remembered.write(space.used.used());
+      remember(lanes.all());
     }
-    lease.close();
+    lease.release(lanes);
+    lanes.close();
   }
 }

@@ -1,18 +1,20 @@
 package ucm.store.posix;
 
 import java.util.BitSet;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.FileSeam;
 import ucm.store.posix.FolderTree.Folder;
 
 /**
  * Finds out what the folders hold, and puts the account right: at start everything, later the folders
  * that were changed since, by this store or another. Temporary files count as well, except those of
- * this store, for which room is reserved. One scan at a time.
+ * this store, for which room is reserved. One scan at a time, and each backend by itself.
  */
 final class SpaceScan {
 
@@ -21,6 +23,8 @@ final class SpaceScan {
   private static final long SETTLE_MILLIS = TimeUnit.SECONDS.toMillis(2);
   private static final int NAME_DIGITS = 32;
 
+  private final FileSeam files;
+  private final Lanes lanes;
   private final FolderTree tree;
   private final UsedSpace used;
   private final FolderWalk walk;
@@ -28,37 +32,48 @@ final class SpaceScan {
   // Time of change of the folders that were scanned when they had settled, by slot.
   private final Map<Integer, Long> settled = new ConcurrentHashMap<>();
 
-  SpaceScan(FolderTree tree, UsedSpace used, FolderWalk walk, WriterClaim[] claims) {
+  SpaceScan(
+      FileSeam files,
+      FolderTree tree,
+      UsedSpace used,
+      FolderWalk walk,
+      Lanes lanes,
+      WriterClaim[] claims) {
+    this.files = files;
+    this.lanes = lanes;
     this.tree = tree;
     this.used = used;
     this.walk = walk;
     this.claims = claims;
   }
 
-  /**
-   * Scans what has changed.
-   *
-   * @throws java.io.UncheckedIOException when a folder cannot be read
-   */
+  /** Scans what has changed in all backends that can be used. */
   void run() {
-    List<Folder> folders = tree.folders();
+    BitSet seen = lanes.forEach(lanes.all(), this::scan);
+    if (!walk.isStopped()) {
+      used.scanned(seen.equals(lanes.all()));
+    }
+  }
+
+  private void scan(int backend) {
+    List<Folder> folders = tree.folders(files, backend);
     walk.forEach(folders, this::scan);
     if (walk.isStopped()) {
       return;
     }
     BitSet there = new BitSet(tree.slots());
     folders.forEach(folder -> there.set(folder.slot()));
-    Map<Integer, Long> gone = new HashMap<>(settled);
-    gone.keySet().removeIf(there::get);
-    for (int slot : gone.keySet()) {
+    Set<Integer> gone = new HashSet<>(settled.keySet());
+    gone.removeIf(slot -> tree.backendOf(slot) != backend || there.get(slot));
+    for (int slot : gone) {
       settled.remove(slot);
       used.scanned(slot, 0, used.changes(slot));
     }
-    used.scanned();
   }
 
   private void scan(Folder folder) {
-    long changed = FolderTree.changedMillis(folder);
+    lanes.step(folder.backend());
+    long changed = FolderTree.changedMillis(files, folder);
     Long before = settled.get(folder.slot());
     if (before != null && before == changed) {
       return;
@@ -69,8 +84,12 @@ final class SpaceScan {
       int changes = used.changes(folder.slot());
       long[] sum = new long[1];
       FolderTree.visit(
+          files,
           folder,
-          (name, bytes, lastUse) -> sum[0] += isOwnTemp(folder.backend(), name) ? 0 : bytes);
+          (name, bytes, lastUse) -> {
+            lanes.step(folder.backend());
+            sum[0] += isOwnTemp(folder.backend(), name) ? 0 : bytes;
+          });
       counted = used.scanned(folder.slot(), sum[0], changes);
     }
     if (counted && System.currentTimeMillis() - changed > SETTLE_MILLIS) {

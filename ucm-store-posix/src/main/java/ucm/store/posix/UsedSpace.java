@@ -33,9 +33,13 @@ final class UsedSpace {
     remembered = bytes;
   }
 
-  /** All folders have been scanned: what was remembered does not count any more. */
-  synchronized void scanned() {
-    scanned = true;
+  /**
+   * A scan has ended.
+   *
+   * @param all whether it saw all folders, so that what was remembered does not count any more
+   */
+  synchronized void scanned(boolean all) {
+    scanned |= all;
     addedSinceScan = 0;
   }
 
@@ -82,7 +86,7 @@ final class UsedSpace {
     }
   }
 
-  /** Bytes of the files that this store added since all folders were last scanned. */
+  /** Bytes of the files that this store added since the last scan. */
   synchronized long addedSinceScan() {
     return addedSinceScan;
   }

@@ -169,12 +169,17 @@ final class WriterClaim {
 
   /** Host and process are for people; the random number makes it unique. */
   private static String newToken() {
-    String host = hostName().replaceAll("[^A-Za-z0-9]", "-");
-    return host.substring(0, Math.min(host.length(), MAX_HOST_LENGTH))
+    return host()
         + "-"
         + ProcessHandle.current().pid()
         + "-"
         + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
+  }
+
+  /** The name of this machine, in letters, digits and dashes; for people. */
+  static String host() {
+    String host = hostName().replaceAll("[^A-Za-z0-9]", "-");
+    return host.substring(0, Math.min(host.length(), MAX_HOST_LENGTH));
   }
 
   private static String hostName() {

@@ -8,6 +8,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
+import ucm.store.common.FileStat;
 import ucm.store.common.IoVector;
 import ucm.store.common.LibcFiles;
 import ucm.store.common.NativePath;
@@ -25,6 +26,8 @@ final class FaultyFiles implements FileSeam {
     SET_DIRECT,
     SIZE,
     SIZE_OF_OPEN,
+    STAT,
+    TOUCH,
     READ,
     WRITE,
     SYNC_DATA,
@@ -93,6 +96,12 @@ final class FaultyFiles implements FileSeam {
   }
 
   @Override
+  public int openUnnoticed(NativePath path) {
+    enter(Call.OPEN_READ, path);
+    return real.openUnnoticed(path);
+  }
+
+  @Override
   public int openWrite(NativePath path) {
     enter(Call.OPEN_WRITE, path);
     return real.openWrite(path);
@@ -114,6 +123,18 @@ final class FaultyFiles implements FileSeam {
   public long size(NativePath path) {
     enter(Call.SIZE, path);
     return real.size(path);
+  }
+
+  @Override
+  public boolean stat(NativePath path, FileStat into) {
+    enter(Call.STAT, path);
+    return real.stat(path, into);
+  }
+
+  @Override
+  public boolean touch(NativePath path, long lastUseNanos) {
+    enter(Call.TOUCH, path);
+    return real.touch(path, lastUseNanos);
   }
 
   @Override

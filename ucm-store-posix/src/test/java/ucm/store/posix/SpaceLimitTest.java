@@ -88,7 +88,7 @@ final class SpaceLimitTest {
     assertThat(used.scanned(1, 900, before)).as("changed meanwhile").isFalse();
     assertThat(used.scanned(1, 900, used.changes(1))).isTrue();
     assertThat(used.addedSinceScan()).isEqualTo(100);
-    used.scanned();
+    used.scanned(true);
     assertThat(used.addedSinceScan()).isZero();
     assertThat(used.used()).isEqualTo(1200);
   }
@@ -112,7 +112,7 @@ final class SpaceLimitTest {
     assertThat(asked.get()).as("10 of 320 may be written").isZero();
     space.reserve(0, 11, 11, FILE);
     assertThat(asked.get()).isEqualTo(1);
-    space.used.scanned();
+    space.used.scanned(true);
     space.reserve(0, 12, 12, FILE);
     assertThat(asked.get()).isEqualTo(1);
   }

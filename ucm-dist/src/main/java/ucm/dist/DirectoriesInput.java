@@ -1,0 +1,108 @@
+package ucm.dist;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import ucm.api.CommonKeys;
+import ucm.api.ConfigProblem;
+import ucm.api.DirectoryStore;
+import ucm.api.StoreConfig;
+import ucm.api.StoreDirectories;
+import ucm.pipeline.ConfigReport;
+import ucm.pipeline.StoreCatalog;
+import ucm.pipeline.UcmConfig;
+
+/** Which directories of which store; the same for every command of {@code ucm store}. */
+final class DirectoriesInput {
+
+  @Parameters(
+      paramLabel = "DIR",
+      arity = "0..*",
+      description = "directories of blocks, as storage_backends names them")
+  private List<Path> directories = new ArrayList<>();
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description = "the directories, and the capacity, of this file's pipeline")
+  private @Nullable Path config;
+
+  @Option(
+      names = "--store",
+      paramLabel = "NAME",
+      description = "the store that wrote them, when several keep blocks in directories")
+  private @Nullable String store;
+
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  /** The directories, ready to be worked on. */
+  StoreDirectories open() {
+    StoreCatalog catalog = plugins.catalog();
+    if (directories.isEmpty() == (config == null)) {
+      throw new UsageException("name directories, or a file with --config; one of the two");
+    }
+    StoreConfig values;
+    String name;
+    if (config == null) {
+      Map<String, Object> raw = new LinkedHashMap<>();
+      raw.put(
+          CommonKeys.STORAGE_BACKENDS.name(),
+          directories.stream().map(DirectoriesInput::absolute).distinct().toList());
+      values = StoreConfig.of(raw);
+      name = store == null ? only(catalog) : store;
+    } else {
+      UcmConfig read = UcmConfig.read(config);
+      ConfigReport report = read.check(catalog);
+      if (report.hasErrors()) {
+        throw new UsageException(report.text());
+      }
+      values = read.storeConfig();
+      name = store == null ? read.pipeline().stages().getLast() : store;
+    }
+    if (!(catalog.create(name) instanceof DirectoryStore known)) {
+      throw new UsageException(
+          "the store " + name + " keeps no blocks in directories; " + choice(catalog));
+    }
+    StoreDirectories opened = known.directories(values);
+    if (values.hasErrors()) {
+      throw new UsageException(
+          values.problems().stream()
+              .filter(ConfigProblem::isError)
+              .map(problem -> problem.key() + " " + problem.message())
+              .collect(Collectors.joining("; ")));
+    }
+    return opened;
+  }
+
+  private static String absolute(Path directory) {
+    return directory.toAbsolutePath().normalize().toString();
+  }
+
+  private static String only(StoreCatalog catalog) {
+    List<String> names = names(catalog);
+    if (names.size() != 1) {
+      throw new UsageException(choice(catalog));
+    }
+    return names.getFirst();
+  }
+
+  private static List<String> names(StoreCatalog catalog) {
+    return catalog.names().stream()
+        .filter(name -> catalog.create(name) instanceof DirectoryStore)
+        .toList();
+  }
+
+  private static String choice(StoreCatalog catalog) {
+    List<String> names = names(catalog);
+    return names.isEmpty()
+        ? "no store that was found does"
+        : "name one that does with --store: " + String.join(", ", names);
+  }
+}

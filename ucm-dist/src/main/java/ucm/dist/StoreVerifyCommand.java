@@ -1,0 +1,120 @@
+package ucm.dist;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.api.StoreDirectories;
+import ucm.api.StoreDirectories.Damage;
+import ucm.api.StoreDirectories.VerifyPlan;
+import ucm.api.StoreDirectories.VerifyResult;
+
+/** {@code ucm store verify}: whether the bytes of blocks are those that were written. */
+@Command(
+    name = "verify",
+    description =
+        "Reads every block and compares its checksums; exit code 1 when one is damaged or cannot be"
+            + " read. It does not count as use. Without --quarantine nothing is changed.")
+final class StoreVerifyCommand implements Callable<Integer> {
+
+  private static final long MB = 1_000_000;
+
+  @Spec private CommandSpec spec;
+  @Mixin private DirectoriesInput input = new DirectoriesInput();
+
+  @Option(
+      names = "--threads",
+      paramLabel = "N",
+      defaultValue = "2",
+      description = "threads that read (default: ${DEFAULT-VALUE})")
+  private int threads;
+
+  @Option(
+      names = "--max-mbps",
+      paramLabel = "MB",
+      defaultValue = "0",
+      description =
+          "most megabytes (10^6 bytes) read in a second, so that engines keep theirs; 0, the"
+              + " default, is without limit")
+  private int maxMegabytesPerSecond;
+
+  @Option(
+      names = "--quarantine",
+      description = "move damaged files out of the way, as engines do when they find them")
+  private boolean quarantine;
+
+  @Option(names = "--json", description = "print JSON instead of text")
+  private boolean json;
+
+  @Override
+  public Integer call() {
+    if (threads < 1 || threads > 1024) {
+      throw new UsageException("--threads is 1 to 1024; found " + threads);
+    }
+    if (maxMegabytesPerSecond < 0) {
+      throw new UsageException("--max-mbps is 0 or more; found " + maxMegabytesPerSecond);
+    }
+    StoreDirectories directories = input.open();
+    VerifyPlan plan = new VerifyPlan(threads, maxMegabytesPerSecond * MB, quarantine);
+    List<Damage> damages = new ArrayList<>();
+    VerifyResult result;
+    try (Cleanup cleanup = new Cleanup()) {
+      StoreWork work = cleanup.add(new StoreWork("MiB", (long) ByteText.MIB));
+      result = directories.verify(plan, work, damages::add);
+    }
+    if (!Cleanup.interrupted()) {
+      print(result, damages);
+    }
+    return result.damaged() + result.unreadable() > 0 || !result.isComplete() ? 1 : 0;
+  }
+
+  private void print(VerifyResult result, List<Damage> damages) {
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      Map<String, Object> data = new LinkedHashMap<>();
+      data.put("good_blocks", result.blocks());
+      data.put("read_bytes", result.bytes());
+      data.put("unverified_blocks", result.unverified());
+      data.put("damaged_blocks", result.damaged());
+      data.put("unreadable_files", result.unreadable());
+      data.put("damages", damages.stream().map(StoreVerifyCommand::data).toList());
+      Json.print(out, data);
+      return;
+    }
+    for (Damage damage : damages) {
+      out.println(
+          (damage.isDamaged() ? "damaged: " : "unreadable: ")
+              + damage.path()
+              + ": "
+              + damage.reason()
+              + (damage.isMoved() ? " (moved aside)" : ""));
+    }
+    out.println(
+        result.blocks()
+            + " blocks are good ("
+            + ByteText.of(result.bytes())
+            + " read), "
+            + result.damaged()
+            + " damaged, "
+            + result.unreadable()
+            + " unreadable, "
+            + result.unverified()
+            + " without checksums");
+  }
+
+  private static Map<String, Object> data(Damage damage) {
+    Map<String, Object> data = new LinkedHashMap<>();
+    data.put("path", damage.path());
+    data.put("reason", damage.reason());
+    data.put("damaged", damage.isDamaged());
+    data.put("moved", damage.isMoved());
+    return data;
+  }
+}

@@ -1,0 +1,116 @@
+package ucm.dist;
+
+import java.io.PrintWriter;
+import java.util.Optional;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.lite.AnalysisOptions;
+import ucm.lite.KvModel;
+import ucm.lite.RecordedTrace;
+import ucm.lite.ServingPlan;
+import ucm.lite.ServingResult;
+import ucm.lite.ServingSimulation;
+import ucm.lite.TierPlan;
+import ucm.lite.TierResult;
+import ucm.lite.TierSimulation;
+import ucm.lite.TouchOrder;
+import ucm.lite.TraceAnalysis;
+import ucm.lite.TraceAnalyzer;
+import ucm.lite.TraceException;
+
+/** {@code ucm trace tiers}: what HBM, DRAM and storage of a cluster would hit, and what it saves. */
+@Command(
+    name = "tiers",
+    description = {
+      "Simulates KV caches in HBM, DRAM and storage of a cluster over a trace: what each tier hits,"
+          + " the bytes moved, and how fast storage wears.",
+      "",
+      "With --gpu, --tflops or --prefill-rate also what that is worth: time to first token, GPU"
+          + " hours, and from which prefix on loading beats computing. These times are simulated,"
+          + " not measured: requests do not wait for each other, and a load does not overlap with"
+          + " computing."
+    })
+final class TiersCommand implements Runnable {
+
+  @Spec private CommandSpec spec;
+  @Mixin private TraceInputOptions inputs = new TraceInputOptions();
+  @Mixin private ModelOptions models = new ModelOptions();
+  @Mixin private ClusterOptions cluster = new ClusterOptions();
+  @Mixin private ServingOptions serving = new ServingOptions();
+
+  @Option(
+      names = "--touch",
+      paramLabel = "ORDER",
+      defaultValue = "leaf_last",
+      description = "order in which a prompt's blocks are touched: leaf_last or root_last")
+  private TouchOrder touchOrder = TouchOrder.LEAF_LAST;
+
+  @Option(names = "--yaml", description = "print only the suggested configuration")
+  private boolean yaml;
+
+  @Option(names = "--json", description = "print JSON instead of tables")
+  private boolean json;
+
+  @Override
+  public void run() {
+    KvModel model = models.required();
+    Optional<ServingPlan> plan = serving.plan(model, models.tensorParallel());
+    // Checked before a long trace is read.
+    cluster.plan(1);
+    TraceAnalyzer analyzer = new TraceAnalyzer(AnalysisOptions.DEFAULT.withRecording());
+    inputs.read("requests", spec.commandLine().getErr(), analyzer);
+    TraceAnalysis analysis = analyzer.finish();
+    try (RecordedTrace trace = analyzer.recorded()) {
+      report(model, plan, analysis, trace);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new TraceException("the simulation was interrupted", e);
+    }
+  }
+
+  private void report(
+      KvModel model, Optional<ServingPlan> plan, TraceAnalysis analysis, RecordedTrace trace)
+      throws InterruptedException {
+    long blockBytes =
+        model.storedBytesPerToken(models.tensorParallel())
+            * Math.max(1, analysis.summary().blockTokens());
+    TierPlan tiers = cluster.plan(blockBytes);
+    TierResult result;
+    Optional<ServingResult> worth = Optional.empty();
+    if (plan.isPresent()) {
+      ServingSimulation.Result both = ServingSimulation.run(trace, tiers, touchOrder, plan.get());
+      result = both.tiers();
+      worth = Optional.of(both.serving());
+    } else {
+      result = TierSimulation.run(trace, tiers, touchOrder);
+    }
+    Advice advice =
+        new Advice(
+            tiers.ranksPerNode() * models.tensorParallel(),
+            cluster,
+            analysis.lru(touchOrder).kneeCapacity() * blockBytes,
+            plan.map(p -> p.breakEvenTokens(Math.max(1, analysis.summary().blockTokens()))));
+    TiersReport report =
+        new TiersReport(
+            model,
+            models.tensorParallel(),
+            blockBytes,
+            analysis.summary(),
+            tiers,
+            result,
+            worth,
+            advice);
+    PrintWriter out = spec.commandLine().getOut();
+    if (yaml) {
+      out.print(advice.yaml());
+      out.flush();
+    } else if (json) {
+      Json.print(out, report.data());
+    } else {
+      report.print(out);
+    }
+  }
+}

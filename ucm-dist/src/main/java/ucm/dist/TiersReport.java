@@ -1,0 +1,226 @@
+package ucm.dist;
+
+import java.io.PrintWriter;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import ucm.lite.KvModel;
+import ucm.lite.Quantiles;
+import ucm.lite.ServingResult;
+import ucm.lite.TierPlan;
+import ucm.lite.TierResult;
+import ucm.lite.TraceSummary;
+
+/** What {@code ucm trace tiers} prints. */
+final class TiersReport {
+
+  private static final double SECONDS_A_DAY = 86_400;
+  private static final double SECONDS_AN_HOUR = 3600;
+
+  private final KvModel model;
+  private final int tensorParallel;
+  private final long blockBytes;
+  private final TraceSummary summary;
+  private final TierPlan plan;
+  private final TierResult result;
+  private final Optional<ServingResult> worth;
+  private final Advice advice;
+  private final double days;
+
+  TiersReport(
+      KvModel model,
+      int tensorParallel,
+      long blockBytes,
+      TraceSummary summary,
+      TierPlan plan,
+      TierResult result,
+      Optional<ServingResult> worth,
+      Advice advice) {
+    this.model = model;
+    this.tensorParallel = tensorParallel;
+    this.blockBytes = blockBytes;
+    this.summary = summary;
+    this.plan = plan;
+    this.result = result;
+    this.worth = worth;
+    this.advice = advice;
+    this.days = summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
+  }
+
+  void print(PrintWriter out) {
+    out.println(
+        Figures.grouped(summary.requests())
+            + " requests; KV cache of "
+            + model.name()
+            + ", "
+            + Figures.grouped(blockBytes)
+            + " bytes a block of "
+            + summary.blockTokens()
+            + " tokens; "
+            + plan.nodes()
+            + " node(s) of "
+            + plan.ranksPerNode()
+            + " engine(s) of "
+            + tensorParallel
+            + " GPU(s)");
+    model.notes().forEach(note -> out.println("Note: " + note + "."));
+    out.println();
+    tiers().print(out);
+    out.println();
+    Table more = new Table("MORE", "");
+    more.row("ideal hit rate", Figures.percent(summary.idealTokenHitRate()) + " of input tokens");
+    more.row("storage written a day", days > 0 ? Figures.gigabytes(writtenADay()) + " GB" : "-");
+    more.row("drive writes a day", drivesADay());
+    more.row("busiest engine", Figures.fixed(result.imbalance(), 2) + " times the mean");
+    more.row(
+        "knee of the curve",
+        Figures.gigabytes((double) advice.kneeBytes())
+            + " GB: more than that brings less than its share");
+    more.print(out);
+    worth.ifPresent(serving -> printWorth(out, serving));
+    out.println();
+    out.println("# Suggested configuration; fill in the folder.");
+    out.print(advice.yaml());
+    out.flush();
+  }
+
+  private Table tiers() {
+    Table table =
+        new Table(
+            "TIER",
+            "CAPACITY, GB",
+            "HIT BLOCKS",
+            "HIT TOKENS",
+            "OF INPUT",
+            "GB LOADED",
+            "GB WRITTEN");
+    row(table, "HBM", hbmCapacity(), result.hbmBlocks(), result.hbmTokens(), "-", "-");
+    row(
+        table,
+        "DRAM",
+        plan.dramBlocks() * plan.nodes(),
+        result.dramBlocks(),
+        result.dramTokens(),
+        gigabytes(result.dramBlocks()),
+        gigabytes(result.dramWrites()));
+    row(
+        table,
+        "storage",
+        storageCapacity(),
+        result.storageBlocks(),
+        result.storageTokens(),
+        gigabytes(result.storageBlocks()),
+        gigabytes(result.storageWrites()));
+    long computed = summary.inputTokens() - result.hitTokens();
+    table.row(
+        "computed",
+        "-",
+        Figures.grouped(result.computedBlocks()),
+        Figures.grouped(computed),
+        Figures.percent(summary.tokenHitRate(computed)),
+        "-",
+        "-");
+    return table;
+  }
+
+  private void row(
+      Table table,
+      String name,
+      long capacity,
+      long blocks,
+      long tokens,
+      String loaded,
+      String written) {
+    table.row(
+        name,
+        gigabytes(capacity),
+        Figures.grouped(blocks),
+        Figures.grouped(tokens),
+        Figures.percent(summary.tokenHitRate(tokens)),
+        loaded,
+        written);
+  }
+
+  private void printWorth(PrintWriter out, ServingResult serving) {
+    out.println();
+    Table ttft = new Table("TTFT (SIMULATED COMPUTE), S", "MEAN", "P50", "P90", "P99", "MAX");
+    row(ttft, "without cache", serving.ttftWithout());
+    row(ttft, "with these tiers", serving.ttftWith());
+    ttft.print(out);
+    out.println();
+    Table money = new Table("GPU TIME (SIMULATED COMPUTE)", "");
+    money.row("GPU hours without cache", gpuHours(serving.computeSecondsWithout()));
+    money.row("GPU hours saved", gpuHours(serving.savedSeconds()));
+    money.row("GPU hours saved a day", days > 0 ? gpuHours(serving.savedSeconds() / days) : "-");
+    money.row("loading", Figures.duration(serving.loadSeconds()) + ", counted as used");
+    money.row("load or recompute", breakEven());
+    money.print(out);
+  }
+
+  private String breakEven() {
+    long tokens = advice.breakEvenTokens().orElse(-1L);
+    return tokens < 0
+        ? "loading from storage is slower than computing: leave storage out"
+        : "loading from storage pays from "
+            + Figures.grouped(tokens)
+            + " tokens on (load_tokens_threshold)";
+  }
+
+  private static void row(Table table, String name, Quantiles times) {
+    table.row(
+        name,
+        Figures.fixed(times.mean(), 3),
+        Figures.fixed(times.p50(), 3),
+        Figures.fixed(times.p90(), 3),
+        Figures.fixed(times.p99(), 3),
+        Figures.fixed(times.max(), 3));
+  }
+
+  Map<String, Object> data() {
+    Map<String, Object> data = new LinkedHashMap<>();
+    data.put("model", model.name());
+    data.put("block_bytes", blockBytes);
+    data.put("plan", plan);
+    data.put("summary", summary);
+    data.put("tiers", result);
+    data.put("dram_written_bytes", result.dramWrites() * blockBytes);
+    data.put("storage_written_bytes", result.storageWrites() * blockBytes);
+    if (days > 0) {
+      data.put("storage_written_bytes_a_day", writtenADay());
+    }
+    data.put("knee_bytes", advice.kneeBytes());
+    worth.ifPresent(
+        serving -> {
+          data.put("simulated_compute", serving);
+          data.put("gpu_hours_saved", serving.savedSeconds() * tensorParallel / SECONDS_AN_HOUR);
+        });
+    advice.breakEvenTokens().ifPresent(tokens -> data.put("break_even_tokens", tokens));
+    data.put("yaml", advice.yaml());
+    return data;
+  }
+
+  private long hbmCapacity() {
+    return plan.hbmBlocks() * plan.ranks();
+  }
+
+  private long storageCapacity() {
+    return plan.storageBlocks() * (plan.sharedStorage() ? 1 : plan.nodes());
+  }
+
+  private double writtenADay() {
+    return (double) result.storageWrites() * blockBytes / days;
+  }
+
+  private String drivesADay() {
+    double capacity = (double) storageCapacity() * blockBytes;
+    return days > 0 && capacity > 0 ? Figures.fixed(writtenADay() / capacity, 2) : "-";
+  }
+
+  private String gpuHours(double engineSeconds) {
+    return Figures.fixed(engineSeconds * tensorParallel / SECONDS_AN_HOUR, 2);
+  }
+
+  private String gigabytes(long blocks) {
+    return Figures.gigabytes((double) blocks * blockBytes);
+  }
+}

@@ -1,0 +1,208 @@
+package ucm.dist;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import tools.jackson.databind.JsonNode;
+
+/** From a made-up trace to advice, with the commands of the image. */
+class TraceToolsIT {
+
+  @TempDir private Path folder;
+
+  @Test
+  void keepsWhatAnAnalysisNeedsThroughEveryTool() throws IOException {
+    Path made = generated("made.jsonl.gz");
+    Path ucm = folder.resolve("ucm.log");
+    Path back = folder.resolve("back.jsonl");
+    Path anonymous = folder.resolve("anonymous.jsonl");
+    run("trace", "convert", made, "--to", "ucm", "-o", ucm);
+    run("trace", "convert", ucm, "-o", back, "--block-tokens", 512);
+    run("trace", "anonymize", made, "-o", anonymous);
+
+    JsonNode original = run("trace", "stat", made, "--json").json();
+    JsonNode summary = original.get("summary");
+    assertThat(summary.get("requests").asInt()).isEqualTo(400);
+    JsonNode given = run("trace", "stat", anonymous, "--json").json().get("insights");
+    for (String what : List.of("sessions", "sessionGaps", "blockGaps", "lifetimes")) {
+      assertThat(given.get(what)).as(what).isEqualTo(original.get("insights").get(what));
+    }
+    // UCM lines have full blocks only, and partial ones never hit.
+    JsonNode converted = run("trace", "stat", back, "--json").json().get("summary");
+    assertThat(converted.get("idealHitBlocks")).isEqualTo(summary.get("idealHitBlocks"));
+
+    Path merged = folder.resolve("merged.jsonl");
+    run("trace", "merge", made, anonymous, "--separate", "--align", "-o", merged);
+    JsonNode twice = run("trace", "stat", merged, "--json").json().get("summary");
+    assertThat(twice.get("uniqueBlocks").asInt())
+        .isEqualTo(2 * summary.get("uniqueBlocks").asInt());
+    assertThat(twice.get("idealHitBlocks").asInt())
+        .isEqualTo(2 * summary.get("idealHitBlocks").asInt());
+    try (Stream<Path> files = Files.list(folder)) {
+      assertThat(files).hasSize(5).noneMatch(file -> file.toString().endsWith(".part"));
+    }
+  }
+
+  @Test
+  void simulatesPoliciesBelowTheBound() {
+    Path made = generated("made.jsonl");
+    JsonNode json =
+        run("trace", "analyze", made, "--policies", "all", "--capacities", "5%,50%", "--json")
+            .json();
+    Map<Long, Long> bound = new HashMap<>();
+    Map<Long, Long> best = new HashMap<>();
+    for (JsonNode row : json.get("curve")) {
+      Map<Long, Long> hits = row.get("policy").asString().equals("opt") ? bound : best;
+      hits.merge(row.get("capacity_blocks").asLong(), row.get("hit_tokens").asLong(), Math::max);
+    }
+    assertThat(json.get("curve")).hasSize(2 * 2 + 7 * 2);
+    assertThat(bound).hasSize(2);
+    bound.forEach(
+        (capacity, hits) -> assertThat(best.get(capacity)).isPositive().isLessThanOrEqualTo(hits));
+  }
+
+  @Test
+  void estimatesATraceThatIsTooLargeAndSaysSo() {
+    Path made = generated("made.jsonl");
+    UcmProcess.Ended ended = run("trace", "analyze", made, "--max-blocks", 500);
+    assertThat(ended.err()).contains("estimated from a sample");
+    assertThat(ended.out()).contains("about", "LRU is estimated");
+    assertThat(UcmProcess.run("trace", "stat", made, "--json").exitCode()).isZero();
+  }
+
+  @Test
+  void comparesTheSampledCurveWithTheExactOne() {
+    Path made = generated("made.jsonl");
+    JsonNode sampled =
+        run("trace", "analyze", made, "--sample", 0.5, "--compare", "--json").json().get("sampled");
+    assertThat(sampled).hasSize(2);
+    assertThat(sampled.get(0).get("mean_error").asDouble()).isBetween(0.0, 0.2);
+  }
+
+  @Test
+  void simulatesTiersAndSuggestsAConfigurationThatIsValid() throws IOException {
+    Path made = generated("made.jsonl");
+    Object[] plan = {
+      "trace",
+      "tiers",
+      made,
+      "--model",
+      "qwen2.5-7b",
+      "--nodes",
+      2,
+      "--ranks",
+      2,
+      "--hbm",
+      "10GB",
+      "--dram",
+      "40GB",
+      "--storage",
+      "1TB",
+      "--routing",
+      "session",
+      "--gpu",
+      "h100"
+    };
+    JsonNode json = run(with(plan, "--json")).json();
+    JsonNode tiers = json.get("tiers");
+    assertThat(
+            tiers.get("hbmBlocks").asLong()
+                + tiers.get("dramBlocks").asLong()
+                + tiers.get("storageBlocks").asLong()
+                + tiers.get("computedBlocks").asLong())
+        .isEqualTo(json.get("summary").get("blockReferences").asLong());
+    assertThat(json.get("simulated_compute").get("ttftWith").get("mean").asDouble())
+        .isLessThan(json.get("simulated_compute").get("ttftWithout").get("mean").asDouble());
+    assertThat(run(plan).out())
+        .contains("SIMULATED COMPUTE", "GPU hours saved", "drive writes a day", "knee");
+
+    Path yaml = folder.resolve("ucm.yaml");
+    Files.writeString(yaml, run(with(plan, "--yaml")).out());
+    assertThat(run("config", "check", yaml).exitCode()).isZero();
+  }
+
+  @Test
+  void printsKvSizes() throws IOException {
+    assertThat(run("calc").out()).contains("deepseek-ai/DeepSeek-R1", "70,272");
+    Path config =
+        Files.writeString(
+            folder.resolve("config.json"),
+            """
+            {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+             "num_key_value_heads": 2, "intermediate_size": 128, "torch_dtype": "float16"}
+            """);
+    JsonNode json = run("calc", "--model-config", config, "--tp", 4, "--json").json().get(0);
+    assertThat(json.get("bytes_per_token_and_rank").asInt()).isEqualTo(2 * 2 * 16 * 2);
+    assertThat(json.get("bytes_per_token").asInt()).isEqualTo(4 * 2 * 2 * 16 * 2);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      textBlock =
+          """
+          trace analyze x --policies clock                ; no policy clock is known
+          trace analyze x --capacities many               ; a capacity is written like
+          trace analyze x --capacities 5GB                ; need --model
+          trace analyze x --sample 2                      ; must be above 0 and at most 1
+          trace analyze x --sample 0.1 --policies lru     ; add --compare
+          trace analyze x --compare                       ; --compare needs
+          trace tiers x                                   ; name a model
+          trace tiers x --model gpt-9                     ; no model gpt-9
+          trace tiers x --model qwq-32b --dram 5          ; a size with its unit
+          trace tiers x --model qwq-32b --nodes 0         ; are 1 or more
+          trace tiers x --model qwq-32b --routing random  ; round-robin, session or prefix
+          trace tiers x --model qwq-32b --gpu abacus      ; no GPU abacus
+          trace tiers x --model qwq-32b --gpu h20 --tflops 3 ; exclude each other
+          trace generate --mix fish=1                     ; chat, agent and document
+          trace generate --requests 0                     ; above 0
+          trace convert x --to csv                        ; mooncake, bailian or ucm
+          calc --tokens 0                                 ; 1 or more
+          """)
+  void everyMistakeSaysWhatToDo(String arguments, String expected) {
+    UcmProcess.Ended ended = UcmProcess.run((Object[]) arguments.split(" "));
+    assertThat(ended.exitCode()).as(ended.all()).isEqualTo(2);
+    assertThat(ended.err()).contains(expected).doesNotContain("\tat ");
+  }
+
+  @Test
+  void leavesNoHalfWrittenTrace() throws IOException {
+    Path out = folder.resolve("out.jsonl");
+    UcmProcess.Ended ended =
+        UcmProcess.run("trace", "convert", folder.resolve("missing"), "-o", out);
+    assertThat(ended.exitCode()).isEqualTo(1);
+    assertThat(ended.err()).contains("does not exist");
+    try (Stream<Path> files = Files.list(folder)) {
+      assertThat(files).isEmpty();
+    }
+  }
+
+  private Path generated(String name) {
+    Path file = folder.resolve(name);
+    run("trace", "generate", "--requests", 400, "--mix", "chat=0.9,document=0.1", "-o", file);
+    return file;
+  }
+
+  private static Object[] with(Object[] arguments, Object last) {
+    Object[] all = Arrays.copyOf(arguments, arguments.length + 1);
+    all[arguments.length] = last;
+    return all;
+  }
+
+  private static UcmProcess.Ended run(Object... arguments) {
+    UcmProcess.Ended ended = UcmProcess.run(arguments);
+    assertThat(ended.exitCode()).as(ended.all()).isZero();
+    return ended;
+  }
+}

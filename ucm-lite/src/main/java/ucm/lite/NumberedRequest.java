@@ -1,0 +1,39 @@
+package ucm.lite;
+
+/**
+ * One request with its blocks numbered, as the models see it. A cursor: one instance is filled anew
+ * for each request, so nothing is allocated per request.
+ */
+final class NumberedRequest {
+  /** Numbers of the blocks in prompt order; longer than {@link #count}. Only read by models. */
+  int[] blocks = new int[256];
+
+  /** How many entries of {@link #blocks} are meant. */
+  int count;
+
+  /** How many of the leading blocks occurred in some earlier request. */
+  int known;
+
+  /** Number of distinct blocks so far, this request included: all block numbers are below. */
+  int distinct;
+
+  /** The place of the request in the trace, from 0. */
+  int number;
+
+  double timestampMillis;
+  int inputTokens;
+  int outputTokens;
+  int blockTokens;
+
+  /** Makes room for some blocks; their numbers may be lost. */
+  void ensureBlocks(int wanted) {
+    if (wanted > blocks.length) {
+      blocks = new int[Math.max(wanted, 2 * blocks.length)];
+    }
+  }
+
+  /** Returns how many prompt tokens a run of leading blocks covers; the last may be partial. */
+  int prefixTokens(int run) {
+    return (int) Math.min((long) blockTokens * run, inputTokens);
+  }
+}

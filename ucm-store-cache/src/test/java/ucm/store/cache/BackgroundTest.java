@@ -1,0 +1,153 @@
+package ucm.store.cache;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.FlushResult;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** What goes on behind the engine's back: background writes, their bound, and threads at rest. */
+@Timeout(60)
+final class BackgroundTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final int MAX_WRITES = 32;
+
+  private final HeldBackend backend = new HeldBackend();
+
+  @BeforeAll
+  static void readsTheLogger() {
+    // The log's provider is two modules, and that of the store requires neither.
+    Module own = BackgroundTest.class.getModule();
+    ModuleLayer.boot().modules().stream()
+        .filter(module -> module.isNamed() && module.getName().startsWith("ch.qos.logback"))
+        .forEach(own::addReads);
+  }
+
+  @AfterEach
+  void letsGo() {
+    backend.letGo();
+  }
+
+  @Test
+  void writesToTheBackendAreBounded() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 4 * MAX_WRITES, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, MAX_WRITES + 8);
+      for (int i = 0; i < ids.size(); i++) {
+        dump(cache, ids.slice(i, i + 1));
+      }
+      List<HeldBackend.Held> writes = new ArrayList<>();
+      for (int i = 0; i < MAX_WRITES; i++) {
+        writes.add(backend.nextDump());
+      }
+      // Nobody waits for them, and yet a flush that hurries lets no more of them go.
+      assertThat(cache.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(ids.size());
+      assertThat(backend.dumps).isEmpty();
+      writes.removeFirst().takeAll();
+      writes.add(backend.nextDump());
+      assertThat(backend.dumps).isEmpty();
+      writes.forEach(HeldBackend.Held::takeAll);
+      for (int i = 0; i < 7; i++) {
+        backend.nextDump().takeAll();
+      }
+      assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+      assertThat(cache.pool().referenced()).isZero();
+    }
+  }
+
+  @Test
+  void writeThatFailsReachesFlushAndTheMetrics() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, 2);
+      dump(cache, ids);
+      StoreException full = new StoreException("No space left on device");
+      backend.nextDump().endAll(ShardOutcome.FAILED, full);
+      FlushResult flushed = cache.store.flush(PATIENCE);
+      assertThat(flushed.failedBlocks()).isEqualTo(ids);
+      assertThat(flushed.cause()).isSameAs(full);
+      assertThat(cache.metrics.count("cache_backend_failures")).isEqualTo(4);
+      assertThat(cache.store.lookup(ids).isEmpty()).isTrue();
+      assertThat(cache.pool().inUse()).isZero();
+    }
+  }
+
+  @Test
+  void closeSaysWhatItDropped() throws InterruptedException {
+    Logger logger = (Logger) LoggerFactory.getLogger(OpenCache.class);
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    lines.start();
+    logger.addAppender(lines);
+    logger.setAdditive(false);
+    logger.setLevel(Level.WARN);
+    try {
+      TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 50));
+      dump(cache, BlockBytes.ids(1, 3));
+      cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
+      HeldBackend.Held write = backend.nextDump();
+      cache.close();
+      assertThat(write.transfer.shardCount()).isEqualTo(6);
+    } finally {
+      logger.detachAppender(lines);
+      logger.setLevel(null);
+      logger.setAdditive(true);
+    }
+    assertThat(lines.list)
+        .filteredOn(line -> line.getLevel() == Level.WARN)
+        .extracting(ILoggingEvent::getFormattedMessage)
+        .anyMatch(line -> line.contains("3 dumped blocks were not written to the stage behind"))
+        .anyMatch(line -> line.contains("still works on 2 transfers"));
+  }
+
+  @Test
+  void threadsSleepWhenThereIsNothingToDo() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 20))) {
+      BlockIds ids = BlockBytes.ids(1, 2);
+      dump(cache, ids);
+      backend.nextDump().takeAll();
+      assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+      cache.store.prefetch(ids);
+      List<Thread> threads = cacheThreads();
+      assertThat(threads).extracting(Thread::getName).contains("ucm-cache-dispatch-0");
+      // Asleep until somebody wakes them: not with a timeout, which would be a poll.
+      long end = System.nanoTime() + PATIENCE.toNanos();
+      while (!threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING)) {
+        assertThat(System.nanoTime()).as("%s", threads).isLessThan(end);
+        Thread.onSpinWait();
+      }
+    }
+    assertThat(cacheThreads()).isEmpty();
+  }
+
+  private static List<Thread> cacheThreads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.isAlive() && thread.getName().startsWith("ucm-cache-"))
+        .toList();
+  }
+
+  private static void dump(TestCache cache, BlockIds ids) throws InterruptedException {
+    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+  }
+
+  private static TransferMemory memory(BlockIds ids) {
+    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+  }
+}

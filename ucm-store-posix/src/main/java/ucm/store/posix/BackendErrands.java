@@ -1,0 +1,167 @@
+package ucm.store.posix;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.StoreException;
+
+/**
+ * Something that is to be done once on each backend, by a thread for each, so that one that hangs
+ * holds up no other. Where it fails, or the breaker is open, it is done again when the backend is found
+ * to work again; the thread sleeps until then.
+ */
+final class BackendErrands {
+
+  /** What is to be done. */
+  interface Errand {
+
+    /**
+     * Does it on one backend. Ends early when the backend is down.
+     *
+     * @return whether nothing of it is left to do
+     */
+    boolean run(int backend);
+  }
+
+  private static final Logger LOG = LoggerFactory.getLogger(BackendErrands.class);
+
+  private final String what;
+  private final BackendHealth health;
+  private final Errand errand;
+  private final List<Thread> threads = new ArrayList<>();
+
+  // Guarded by this. Recoveries of each backend, and whether its thread has something to do.
+  private final int[] recoveries;
+  private final boolean[] busy;
+  private boolean stopped;
+
+  /**
+   * Starts no thread yet.
+   *
+   * @param role names the threads: {@code ucm-posix-<role>-<n>}
+   * @param what names it in messages
+   */
+  BackendErrands(String role, String what, int backends, BackendHealth health, Errand errand) {
+    this.what = what;
+    this.health = health;
+    this.errand = errand;
+    recoveries = new int[backends];
+    busy = new boolean[backends];
+    for (int i = 0; i < backends; i++) {
+      int backend = i;
+      threads.add(
+          Thread.ofPlatform()
+              .daemon()
+              .name("ucm-posix-" + role + "-" + i)
+              .unstarted(() -> serve(backend)));
+    }
+  }
+
+  /** Begins. */
+  synchronized void start() {
+    Arrays.fill(busy, true);
+    threads.forEach(Thread::start);
+  }
+
+  /** A backend works again. */
+  synchronized void recovered(int backend) {
+    recoveries[backend]++;
+    notifyAll();
+  }
+
+  private void serve(int backend) {
+    try {
+      int before = recovery(backend);
+      while (awaitUsable(backend) && !done(backend)) {
+        before = awaitRecovery(backend, before);
+      }
+    } catch (InterruptedException e) {
+      // Nobody interrupts this thread but to end it.
+      Thread.currentThread().interrupt();
+    } finally {
+      setBusy(backend, false);
+    }
+  }
+
+  private boolean done(int backend) {
+    try {
+      return errand.run(backend);
+    } catch (RuntimeException e) {
+      LOG.warn("Posix: {} failed, and is made up for later: {}", what, e.getMessage());
+      health.failedInBackground(backend, e);
+      return false;
+    }
+  }
+
+  private synchronized int recovery(int backend) {
+    return recoveries[backend];
+  }
+
+  private synchronized boolean awaitUsable(int backend) throws InterruptedException {
+    @Nullable StoreException refusal = health.refusal(backend);
+    while (!stopped && refusal != null) {
+      setBusy(backend, false);
+      wait();
+      refusal = health.refusal(backend);
+    }
+    setBusy(backend, true);
+    return !stopped;
+  }
+
+  private synchronized int awaitRecovery(int backend, int before) throws InterruptedException {
+    while (!stopped && recoveries[backend] == before) {
+      setBusy(backend, false);
+      wait();
+    }
+    setBusy(backend, true);
+    return recoveries[backend];
+  }
+
+  private synchronized void setBusy(int backend, boolean isBusy) {
+    if (busy[backend] != isBusy) {
+      busy[backend] = isBusy;
+      notifyAll();
+    }
+  }
+
+  /** Waits until each thread has done it, or sleeps. */
+  synchronized void await() throws InterruptedException {
+    boolean any = true;
+    while (any) {
+      any = false;
+      for (boolean each : busy) {
+        any |= each;
+      }
+      if (any) {
+        wait();
+      }
+    }
+  }
+
+  /** Lets the threads end when they next look. */
+  synchronized void stop() {
+    stopped = true;
+    notifyAll();
+  }
+
+  /** Waits for the threads, after {@link #stop}. */
+  void join(long timeoutNanos) {
+    long deadline = System.nanoTime() + timeoutNanos;
+    try {
+      for (Thread thread : threads) {
+        long left = Math.max(TimeUnit.MILLISECONDS.toNanos(1), deadline - System.nanoTime());
+        // Not every store starts its threads.
+        if (thread.getState() != Thread.State.NEW && !thread.join(Duration.ofNanos(left))) {
+          LOG.warn("Posix: {} still waits for the file system", what);
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package ucm.store.posix;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+import ucm.api.StoredLayout;
+import ucm.store.common.AnyFooter;
+import ucm.store.common.FileSeam;
+import ucm.store.common.FileStat;
+import ucm.store.common.IoVector;
+import ucm.store.common.NativePath;
+import ucm.store.common.VectorIo;
+
+/**
+ * The file of a block, open to be looked at by somebody who does not know its layout. Looking does not
+ * count as use. Not thread-safe.
+ */
+final class BlockLook implements AutoCloseable {
+
+  private final FileSeam files;
+  private final NativePath path;
+  private final MemorySegment memory;
+  private final FileStat stat;
+  private final int fd;
+  private @Nullable AnyFooter footer;
+  private @Nullable String fault;
+
+  private BlockLook(FileSeam files, NativePath path, MemorySegment memory, FileStat stat, int fd) {
+    this.files = files;
+    this.path = path;
+    this.memory = memory;
+    this.stat = stat;
+    this.fd = fd;
+  }
+
+  /**
+   * Opens a file and reads its footer.
+   *
+   * @param memory a piece to read through, of some pages
+   * @return null when there is no file, for example no more
+   * @throws ucm.store.common.FileException when it cannot be read
+   */
+  static @Nullable BlockLook at(
+      FileSeam files, String path, long idHigh, long idLow, MemorySegment memory) {
+    NativePath name = NativePath.of(path);
+    FileStat stat = new FileStat();
+    if (!files.stat(name, stat) || !stat.isFile()) {
+      return null;
+    }
+    int fd = files.openUnnoticed(name);
+    if (fd < 0) {
+      return null;
+    }
+    BlockLook look = new BlockLook(files, name, memory, stat, fd);
+    try {
+      look.readFooter(idHigh, idLow);
+      return look;
+    } catch (RuntimeException e) {
+      look.close();
+      throw e;
+    }
+  }
+
+  private void readFooter(long idHigh, long idLow) {
+    long size = stat.size();
+    int tail = (int) Math.min(AnyFooter.TAIL_BYTES, size);
+    ByteBuffer bytes = read(size - tail, tail);
+    int length = AnyFooter.byteSize(bytes);
+    if (length == 0) {
+      return;
+    }
+    if (length > size) {
+      fault = "its footer says that it is longer than the whole file";
+      return;
+    }
+    if (length != tail) {
+      bytes = length <= memory.byteSize() ? read(size - length, length) : large(length);
+    }
+    try {
+      footer = AnyFooter.read(bytes, size, idHigh, idLow);
+    } catch (AnyFooter.Fault e) {
+      fault = e.getMessage();
+    }
+  }
+
+  private ByteBuffer large(int length) {
+    MemorySegment all = Arena.ofAuto().allocate(length);
+    long got = VectorIo.readFully(files, fd, path, new IoVector().add(all), stat.size() - length);
+    return all.asSlice(0, got).asByteBuffer();
+  }
+
+  /** Reads a part, all of it unless the file was cut off meanwhile. */
+  private ByteBuffer read(long offset, int bytes) {
+    MemorySegment part = memory.asSlice(0, bytes);
+    long got = VectorIo.readFully(files, fd, path, new IoVector().add(part), offset);
+    return part.asSlice(0, got).asByteBuffer();
+  }
+
+  /** What the file system says of it. */
+  FileStat stat() {
+    return stat;
+  }
+
+  /** The layout that its footer tells; null without a footer that can be trusted. */
+  @Nullable StoredLayout layout() {
+    return footer == null ? null : footer.layout();
+  }
+
+  /** What is wrong with its footer; null when it is right, or there is none. */
+  @Nullable String fault() {
+    return fault;
+  }
+
+  /**
+   * Reads the block and compares its checksums.
+   *
+   * @return what is wrong first, or null when the bytes are those that were written
+   */
+  @Nullable String verify(ReadPace pace) {
+    AnyFooter known = footer;
+    if (known == null) {
+      return fault;
+    }
+    StoredLayout layout = known.layout();
+    CRC32C crc = new CRC32C();
+    for (int shard = 0; shard < layout.shardCount(); shard++) {
+      crc.reset();
+      long offset = shard * layout.shardSize();
+      long end = offset + layout.shardSize();
+      while (offset < end) {
+        int wanted = (int) Math.min(memory.byteSize(), end - offset);
+        pace.take(wanted);
+        ByteBuffer bytes = read(offset, wanted);
+        if (bytes.limit() < wanted) {
+          return "it ended after " + (offset + bytes.limit()) + " bytes while it was read";
+        }
+        crc.update(bytes);
+        offset += wanted;
+      }
+      String wrong = known.fault(shard, (int) crc.getValue());
+      if (wrong != null) {
+        return wrong;
+      }
+    }
+    return null;
+  }
+
+  /** Whether its name still means this very file, unchanged: an engine may have replaced it. */
+  boolean isStillThere() {
+    FileStat found = new FileStat();
+    return files.stat(path, found)
+        && found.inode() == stat.inode()
+        && found.size() == stat.size()
+        && found.changedNanos() == stat.changedNanos();
+  }
+
+  @Override
+  public void close() {
+    files.close(fd, path);
+  }
+}

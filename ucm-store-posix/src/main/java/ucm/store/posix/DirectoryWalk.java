@@ -1,0 +1,110 @@
+package ucm.store.posix;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.StoreDirectories.Observer;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.NativePath;
+
+/** Goes through the folders of a found directory and looks at each file, with several threads. */
+final class DirectoryWalk {
+
+  /** Is told what there is; of one thing at a time. */
+  interface Visitor {
+
+    /** A file of a block. Called by any of the threads, but by one at a time; may read no further. */
+    void block(String folder, String name, BlockLook look);
+
+    /** A file that is no block. */
+    void other(String folder, String name, FileKind kind);
+
+    /** A folder or a file that cannot be read. */
+    void unreadable(String path, FileException fault);
+
+    /** A folder begins. */
+    default void folder(String folder) {}
+  }
+
+  private static final int MEMORY_BYTES = 1 << 20;
+
+  private static final ThreadLocal<MemorySegment> MEMORY =
+      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(MEMORY_BYTES, 4096));
+
+  private final FileSeam files;
+  private final int threads;
+  private final Observer observer;
+  private final AtomicLong seen = new AtomicLong();
+
+  DirectoryWalk(FileSeam files, int threads, Observer observer) {
+    this.files = files;
+    this.threads = threads;
+    this.observer = observer;
+  }
+
+  /** Memory of the calling thread to read through. */
+  static MemorySegment memory() {
+    return MEMORY.get();
+  }
+
+  /** Whether a thread should end. */
+  boolean isStopped() {
+    return observer.isStopped();
+  }
+
+  /** Shows all of a directory. */
+  void run(FoundDirectory directory, Visitor visitor) {
+    try (FileTasks tasks = new FileTasks("look", threads)) {
+      for (String folder : directory.folders()) {
+        synchronized (visitor) {
+          visitor.folder(folder);
+        }
+        try {
+          files.forEachName(
+              NativePath.of(directory.path(folder, ".")),
+              name -> {
+                tasks.submit(() -> look(directory, folder, name, visitor));
+                return !isStopped();
+              });
+        } catch (FileException e) {
+          synchronized (visitor) {
+            visitor.unreadable(directory.path(folder, ""), e);
+          }
+        }
+      }
+    }
+  }
+
+  private void look(FoundDirectory directory, String folder, String name, Visitor visitor) {
+    if (isStopped()) {
+      return;
+    }
+    FileKind kind = FileKind.of(folder, name);
+    if (kind.role() != FileKind.Role.BLOCK) {
+      synchronized (visitor) {
+        visitor.other(folder, name, kind);
+      }
+      return;
+    }
+    String path = directory.path(folder, name);
+    BlockIds id = BlockIds.ofHex(name);
+    try (@Nullable BlockLook look =
+        BlockLook.at(files, path, id.high(0), id.low(0), MEMORY.get())) {
+      synchronized (visitor) {
+        if (look != null) {
+          visitor.block(folder, name, look);
+        } else if (files.size(NativePath.of(path)) == FileSeam.OTHER_TYPE) {
+          visitor.other(folder, name, new FileKind(FileKind.Role.OTHER, null));
+        }
+        observer.at(seen.incrementAndGet(), 0);
+      }
+    } catch (FileException e) {
+      synchronized (visitor) {
+        visitor.unreadable(path, e);
+      }
+    }
+  }
+}

@@ -1,0 +1,43 @@
+package ucm.store.posix;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Fills the index with what is there in all backends, each by an {@link IndexScan} of its own. */
+final class IndexFill {
+
+  private static final Logger LOG = LoggerFactory.getLogger(IndexFill.class);
+
+  private final BlockIndex index;
+  private final List<String> backends;
+  private final IndexScan[] scans;
+  private final AtomicInteger left;
+
+  IndexFill(BlockFiles files, BlockIndex index, PosixMetrics metrics, BackendHealth health) {
+    this.index = index;
+    backends = files.paths.backends();
+    scans = new IndexScan[backends.size()];
+    Arrays.setAll(scans, i -> new IndexScan(files, index, metrics, health, i));
+    left = new AtomicInteger(scans.length);
+  }
+
+  /** Takes up one backend; whether that was all there is. Not called again when it was. */
+  boolean run(int backend) {
+    boolean whole = scans[backend].run();
+    if (whole && left.decrementAndGet() == 0) {
+      index.scanned();
+      LOG.info("Posix knows {} blocks in {}", index.size(), backends);
+    }
+    return whole;
+  }
+
+  /** Ends the scans soon. */
+  void stop() {
+    for (IndexScan scan : scans) {
+      scan.stop();
+    }
+  }
+}

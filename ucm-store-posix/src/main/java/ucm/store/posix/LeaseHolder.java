@@ -1,0 +1,60 @@
+package ucm.store.posix;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileSeam;
+
+/**
+ * Who holds, or held, the lease of {@link CollectorLease}, for people: a line in the locked file. It
+ * decides nothing; the lock does.
+ */
+final class LeaseHolder {
+
+  /** Bytes of the line, always as many, so that a shorter one leaves nothing of a longer one. */
+  private static final int LINE_BYTES = 64;
+
+  private static final Pattern LINE = Pattern.compile("process ([0-9]{1,10}) on ([^ ]+) *\n");
+
+  private LeaseHolder() {}
+
+  /** The line of this process. */
+  static byte[] line() {
+    String text = "process " + ProcessHandle.current().pid() + " on " + WriterClaim.host();
+    String line = text + " ".repeat(LINE_BYTES - 1 - text.length()) + "\n";
+    return line.getBytes(StandardCharsets.US_ASCII);
+  }
+
+  /** Says who collects in a directory. */
+  static String describe(FileSeam files, String root) {
+    String path = root + "/" + BlockPaths.GC + "/" + CollectorLease.LOCK;
+    String who = who(Path.of(path));
+    return switch (WriterLocks.lock(files, path)) {
+      case LIVING -> who;
+      case DEAD -> "none";
+      case UNKNOWN -> "cannot be asked; the last one known is " + who;
+    };
+  }
+
+  private static String who(Path file) {
+    try {
+      byte[] bytes = Files.readAllBytes(file);
+      Matcher line = LINE.matcher(new String(bytes, StandardCharsets.US_ASCII));
+      if (!line.matches()) {
+        return "a process that does not tell its name";
+      }
+      String found = "process " + line.group(1) + " on " + line.group(2);
+      if (!line.group(2).equals(WriterClaim.host())) {
+        return found;
+      }
+      boolean lives = ProcessHandle.of(Long.parseLong(line.group(1))).isPresent();
+      return found + (lives ? ", which lives" : ", which is not seen from here");
+    } catch (IOException e) {
+      return "a process that cannot be told";
+    }
+  }
+}

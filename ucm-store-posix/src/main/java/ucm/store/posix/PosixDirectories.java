@@ -1,0 +1,139 @@
+package ucm.store.posix;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.DirectorySummary;
+import ucm.api.StoreConfig;
+import ucm.api.StoreDirectories;
+import ucm.api.StoreException;
+import ucm.api.StoredBlock;
+import ucm.api.StoredLayout;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.FileStat;
+
+/** What people do with the directories of {@code Posix}, with or without an engine at work in them. */
+final class PosixDirectories implements StoreDirectories {
+
+  private static final int LOOKING_THREADS = 4;
+
+  private final FileSeam files;
+  private final List<String> roots;
+  private final double capacityGb;
+  private final PosixConfig.Gc gc;
+
+  private PosixDirectories(
+      FileSeam files, List<String> roots, double capacityGb, PosixConfig.Gc gc) {
+    this.files = files;
+    this.roots = roots;
+    this.capacityGb = capacityGb;
+    this.gc = gc;
+  }
+
+  /** Reads what is configured; faults are recorded in {@code config}. */
+  static PosixDirectories of(FileSeam files, StoreConfig config) {
+    return new PosixDirectories(
+        files,
+        PosixConfig.backends(config),
+        config.get(PosixKeys.CAPACITY_GB),
+        PosixConfig.Gc.from(config));
+  }
+
+  private List<FoundDirectory> found() {
+    return roots.stream().map(root -> FoundDirectory.of(files, root)).toList();
+  }
+
+  @Override
+  public List<DirectorySummary> summarize(Observer observer) {
+    List<DirectorySummary> summaries = new ArrayList<>();
+    DirectoryWalk walk = new DirectoryWalk(files, LOOKING_THREADS, observer);
+    for (FoundDirectory directory : found()) {
+      DirectorySurvey survey = new DirectorySurvey(files, directory);
+      walk.run(directory, survey);
+      summaries.add(survey.summary());
+    }
+    return summaries;
+  }
+
+  @Override
+  public void list(Observer observer, Consumer<StoredBlock> visitor) {
+    DirectoryWalk walk = new DirectoryWalk(files, LOOKING_THREADS, observer);
+    for (FoundDirectory directory : found()) {
+      walk.run(directory, new Listing(directory, visitor));
+    }
+  }
+
+  /** Shows blocks. */
+  private record Listing(FoundDirectory directory, Consumer<StoredBlock> visitor)
+      implements DirectoryWalk.Visitor {
+
+    @Override
+    public void block(String folder, String name, BlockLook look) {
+      show(name, look.stat(), look.layout(), look.fault());
+    }
+
+    private void show(
+        String name, FileStat stat, @Nullable StoredLayout layout, @Nullable String fault) {
+      BlockIds id = BlockIds.ofHex(name);
+      visitor.accept(
+          new StoredBlock(
+              id.high(0),
+              id.low(0),
+              directory.root(),
+              layout == null ? stat.size() : layout.blockSize(),
+              stat.allocatedBytes(),
+              layout,
+              DirectorySurvey.time(stat.lastUseNanos()),
+              fault));
+    }
+
+    @Override
+    public void other(String folder, String name, FileKind kind) {}
+
+    @Override
+    public void unreadable(String path, FileException fault) {
+      throw new StoreException(
+          fault.getMessage() + "; run this as the user that the engines run as", fault);
+    }
+  }
+
+  @Override
+  public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
+    return new DirectoryVerify(files, plan, observer, found, DirectoryVerify.pace(plan, observer))
+        .run(found());
+  }
+
+  @Override
+  public boolean hasOwnLimit() {
+    return capacityGb > 0;
+  }
+
+  @Override
+  public CollectResult collect(CollectPlan plan, Observer observer) {
+    FolderWalk walk = new FolderWalk(Math.max(1, gc.concurrency() / roots.size()));
+    DirectoryCollect collect = new DirectoryCollect(files, found(), walk, plan.dryRun(), observer);
+    Long keepBytes = plan.keepBytes();
+    Double keepShare = plan.keepShare();
+    if (keepBytes != null) {
+      return collect.run(used -> keepBytes, gc.untilDone());
+    }
+    if (keepShare != null) {
+      return collect.run(used -> (long) (keepShare * used), gc.untilDone());
+    }
+    if (!hasOwnLimit()) {
+      throw new StoreException(
+          "how much may stay is not said, as posix_capacity_gb is 0: name an amount");
+    }
+    return collect.run(this::keep, gc);
+  }
+
+  /** What the engines' collector would keep. */
+  private long keep(long used) {
+    double threshold = gc.triggerThresholdRatio() * capacityGb * SpaceLimit.GB;
+    double keep = used - Math.max(gc.recyclePercent() * used, used - threshold);
+    return used > threshold ? (long) keep : used;
+  }
+}

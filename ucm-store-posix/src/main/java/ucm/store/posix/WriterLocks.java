@@ -1,0 +1,56 @@
+package ucm.store.posix;
+
+import java.util.HashMap;
+import java.util.Map;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.NativePath;
+
+/**
+ * Which of the writers of one directory live, asked of the locks of their claims, each once; see {@link
+ * WriterClaim}. Nothing on disk is changed. Not thread-safe.
+ */
+final class WriterLocks {
+
+  /** How it is with a writer. */
+  enum Life {
+    LIVING,
+    DEAD,
+    UNKNOWN
+  }
+
+  private final FileSeam files;
+  private final String root;
+  private final Map<String, Life> known = new HashMap<>();
+
+  WriterLocks(FileSeam files, String root) {
+    this.files = files;
+    this.root = root;
+  }
+
+  /** How it is with the writer of a token. One whose claim is gone has ended. */
+  Life of(String token) {
+    return known.computeIfAbsent(
+        token, name -> lock(files, root + "/" + BlockPaths.WRITERS + "/" + name));
+  }
+
+  /** Whether somebody holds the lock of a file. A file that is not there has no living owner. */
+  static Life lock(FileSeam files, String file) {
+    NativePath path = NativePath.of(file);
+    try {
+      int fd = files.openWrite(path);
+      if (fd < 0) {
+        return Life.DEAD;
+      }
+      try {
+        return files.tryLock(fd, path) ? Life.DEAD : Life.LIVING;
+      } finally {
+        files.close(fd, path);
+      }
+    } catch (FileException e) {
+      // Not ours to open, or a file system without locks.
+      return Life.UNKNOWN;
+    }
+  }
+}
