@@ -21,6 +21,7 @@ import ucm.api.StoreConfig;
  * @param deviceId the device served; -1 is the scheduler
  * @param uniqueId names the instance
  * @param localRanks workers of the instance on this node
+ * @param shared whether the workers of the instance on this node share one pool
  * @param blockLayout how blocks are cut; null for a scheduler, which moves none
  */
 record CacheConfig(
@@ -35,6 +36,7 @@ record CacheConfig(
     String uniqueId,
     int localRanks,
     List<Long> cores,
+    boolean shared,
     @Nullable BlockLayout blockLayout) {
 
   static final ConfigKey<Double> CAPACITY_GB =
@@ -50,8 +52,9 @@ record CacheConfig(
       ConfigKey.flag("share_buffer_enable")
           .defaultTo(false)
           .doc(
-              "Keep the buffer in /dev/shm, shared by the workers of a node. Not available yet:"
-                  + " only false is accepted.");
+              "Keep one buffer in /dev/shm, shared by the workers of a node that have the same"
+                  + " unique_id, instead of one in each. For models whose ranks load the same"
+                  + " blocks (MLA); an engine that knows its model sets it.");
 
   static final ConfigKey<Integer> WAITING_QUEUE_DEPTH = CommonKeys.WAITING_QUEUE_DEPTH;
 
@@ -110,6 +113,7 @@ record CacheConfig(
           CommonKeys.BLOCK_SIZE);
 
   private static final double PRIVATE_GB = 32;
+  private static final double SHARED_GB = 256;
   private static final double GIB = 1L << 30;
 
   /**
@@ -119,6 +123,7 @@ record CacheConfig(
    */
   static CacheConfig from(StoreConfig config) {
     int deviceId = config.get(CommonKeys.DEVICE_ID);
+    boolean shared = config.get(SHARE);
     boolean scheduler = deviceId == -1;
     // A scheduler is often configured before the sizes are known, and needs none.
     Optional<BlockLayout> layout =
@@ -127,7 +132,7 @@ record CacheConfig(
             : CommonKeys.layout(config);
     CacheConfig read =
         new CacheConfig(
-            config.find(CAPACITY_GB).orElse(PRIVATE_GB),
+            config.find(CAPACITY_GB).orElse(shared ? SHARED_GB : PRIVATE_GB),
             config.get(WAITING_QUEUE_DEPTH),
             config.get(RUNNING_QUEUE_DEPTH),
             config.get(STREAMS),
@@ -138,12 +143,16 @@ record CacheConfig(
             config.get(CommonKeys.UNIQUE_ID),
             config.get(CommonKeys.LOCAL_RANK_SIZE),
             config.get(CommonKeys.CPU_AFFINITY_CORES),
+            shared,
             layout.orElse(null));
-    if (config.get(SHARE)) {
+    if (shared && read.localRanks() > SegmentLayout.OWNERS) {
       config.reject(
           SHARE,
-          "is true, and a buffer shared between workers is not available yet: set it to false; each"
-              + " worker then has a buffer of cache_buffer_capacity_gb of its own");
+          "is true, and local_rank_size is "
+              + read.localRanks()
+              + "; at most "
+              + SegmentLayout.OWNERS
+              + " workers can share a buffer: set it to false");
     }
     if (config.get(USE_GDR)) {
       config.reject(
@@ -181,12 +190,22 @@ record CacheConfig(
 
   /** How many slots fit into the capacity. */
   long slots() {
-    return (long) (capacityGb * GIB) / stride();
+    long slots = (long) (capacityGb * GIB) / stride();
+    // A shared buffer has places for whole blocks.
+    return shared ? slots - slots % layout().shardCount() : slots;
   }
 
   private void checkCapacity(StoreConfig config) {
     long slots = slots();
-    if (slots < 1) {
+    if (shared && slots < 1) {
+      config.reject(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB; a shared buffer holds whole blocks, and one takes "
+              + gib(layout().shardCount() * stride())
+              + " GiB: raise it");
+    } else if (slots < 1) {
       config.reject(
           CAPACITY_GB,
           "is "

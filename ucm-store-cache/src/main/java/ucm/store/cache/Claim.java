@@ -15,6 +15,12 @@ final class Claim {
   /** Not there, and no slot was to be had; the number is that of the stripe. */
   static final int NO_ROOM = 3;
 
+  /**
+   * For a dump: another process has the shard, or is about to, and brings it to the stage behind; nobody
+   * here knows whether it got there.
+   */
+  static final int ELSEWHERE = 4;
+
   private Claim() {}
 
   static long of(int kind, int number) {

@@ -43,7 +43,16 @@ final class Dispatcher extends StageThread {
 
   /** Tries again for a task whenever slots come free, until it has all it needs or has expired. */
   void retry(Work task) {
-    submit(() -> wanting.add(task));
+    submit(() -> want(task));
+  }
+
+  /** Has a shard of a load planned anew: another process was to bring it, and is gone. */
+  void retry(LoadWork load, int shard) {
+    submit(
+        () -> {
+          load.again(shard);
+          want(load);
+        });
   }
 
   /** Has the thread look again at what it could not do before. */
@@ -74,6 +83,12 @@ final class Dispatcher extends StageThread {
         // A backend that breaks its contract; the thread must live on for the others.
         LOG.error("Cache: an errand failed", e);
       }
+    }
+  }
+
+  private void want(Work task) {
+    if (!wanting.contains(task)) {
+      wanting.add(task);
     }
   }
 

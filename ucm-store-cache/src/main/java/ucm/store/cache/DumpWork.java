@@ -122,6 +122,11 @@ final class DumpWork extends Work {
             i = count;
           }
         }
+        case Claim.ELSEWHERE -> {
+          cache.borrowed.add(high, low);
+          end(shard, ShardOutcome.OK, null);
+          settled++;
+        }
         default -> {
           end(shard, ShardOutcome.OK, null);
           settled++;

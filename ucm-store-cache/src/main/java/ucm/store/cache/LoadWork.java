@@ -65,7 +65,7 @@ final class LoadWork extends Work implements SlotWaiter {
   }
 
   @Override
-  long plan(long fullStripes) {
+  synchronized long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
     SlotDirectory pool = cache.pool;
     boolean around = cache.config.loadBackendOnly();
@@ -141,6 +141,17 @@ final class LoadWork extends Work implements SlotWaiter {
   @Override
   public void notFilled(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
     end(shard, outcome, cause);
+  }
+
+  @Override
+  public void abandoned(int shard) {
+    cache.dispatcher.retry(this, shard);
+  }
+
+  /** Puts a shard back that was planned; waits while the task is being planned. */
+  synchronized void again(int shard) {
+    todo[todoCount] = shard;
+    keep(todoCount + 1);
   }
 
   /** Copies a shard that was begun into the engine's memory; returns what went wrong, or null. */

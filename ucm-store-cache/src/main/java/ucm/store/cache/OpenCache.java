@@ -59,6 +59,7 @@ final class OpenCache {
   final int copyThreads;
   final BackendTraffic traffic = new BackendTraffic();
   final DumpLedger ledger;
+  final BorrowedDumps borrowed;
   final Admission admission;
   final WriteBehind writes;
   final Dispatcher dispatcher;
@@ -69,6 +70,7 @@ final class OpenCache {
 
   private final LongSupplier clock;
   private final Prefetcher prefetcher;
+  private final @Nullable SharedBuffer shared;
   private final AtomicLong lastTask = new AtomicLong();
 
   /**
@@ -82,15 +84,19 @@ final class OpenCache {
     this.clock = context.nanoClock();
     this.metrics = new CacheMetrics(context.metrics());
     // What can fail comes first: the threads are started when there is nothing left to go wrong.
-    this.memory = memory(config, backend);
+    CpuAffinity affinity = CpuAffinity.of(config.cores());
+    this.shared = config.shared() ? SharedBuffer.join(config) : null;
+    this.memory = shared == null ? memory(config, backend) : shared.memory();
     this.dispatcher = new Dispatcher(this);
     this.pool =
-        new SlotPool(
-            memory.slots(),
-            config.layout().shardCount(),
-            config.policy(),
-            metrics.evictions,
-            dispatcher::wake);
+        shared == null
+            ? new SlotPool(
+                memory.slots(),
+                config.layout().shardCount(),
+                config.policy(),
+                metrics.evictions,
+                dispatcher::wake)
+            : shared.pool(backend, metrics.evictions, dispatcher::wake);
     metrics.show(context.metrics(), pool, memory);
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
@@ -104,16 +110,22 @@ final class OpenCache {
                 CacheConfig.WAITING_QUEUE_DEPTH.name(),
                 Integer.MAX_VALUE,
                 CacheConfig.RUNNING_QUEUE_DEPTH.name()),
-            CpuAffinity.of(config.cores()));
+            affinity);
     this.ledger = new DumpLedger(clock);
+    this.borrowed = new BorrowedDumps(pool, clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
     this.prefetcher = new Prefetcher(this);
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
     deadlines.start();
     dispatcher.start();
-    String policy = config.policy().word();
-    LOG.info("Cache of instance {}: {}; cache_policy {}", config.uniqueId(), memory, policy);
+    if (shared == null) {
+      String policy = config.policy().word();
+      LOG.info("Cache of instance {}: {}; cache_policy {}", config.uniqueId(), memory, policy);
+    } else {
+      shared.start();
+      LOG.info("Cache of instance {}: {}", config.uniqueId(), shared);
+    }
   }
 
   BitSet lookup(BlockIds ids) {
@@ -221,11 +233,16 @@ final class OpenCache {
       // It took them over, and failed afterwards.
       pool.drop(lost.high(i), lost.low(i));
     }
-    return merge(own, behind);
+    return merge(merge(own, behind), borrowed.await(backend, deadline));
   }
 
   BitSet durable(BlockIds ids) {
     return backend == null ? new BitSet() : backend.durable(ids);
+  }
+
+  /** What is shared with other workers; null when the buffer is this process's alone. */
+  @Nullable SharedBuffer shared() {
+    return shared;
   }
 
   /** The backend, for those that exist only where there is one. */
@@ -253,6 +270,9 @@ final class OpenCache {
       if (!deadlines.close(JOIN)) {
         LOG.warn("Cache: the thread of the deadlines is left behind");
       }
+      if (shared != null) {
+        shared.forgetDumped();
+      }
       int open = traffic.awaitNone(Math.max(0, deadline - clock.getAsLong()));
       if (open > 0) {
         LOG.warn(
@@ -265,7 +285,7 @@ final class OpenCache {
       interrupted = true;
     }
     if (copied) {
-      traffic.close(memory::free);
+      traffic.close(shared == null ? memory::free : shared::leave);
     } else {
       LOG.error("Cache: copies do not end; {} bytes are not freed", memory.byteSize());
     }

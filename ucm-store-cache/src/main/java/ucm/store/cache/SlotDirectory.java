@@ -22,6 +22,11 @@ interface SlotDirectory {
   /** Whether some shard of a block was dumped here and is still here. */
   boolean wasDumped(long high, long low);
 
+  /** Whether another process dumps, or has dumped, a shard of a block that is here. */
+  default boolean isDumpedElsewhere(long high, long low) {
+    return false;
+  }
+
   /**
    * Asks for a shard in order to read it; takes a slot for it if it is not there.
    *
@@ -33,7 +38,10 @@ interface SlotDirectory {
   long claimForLoad(
       long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes);
 
-  /** Asks for a slot to dump a shard into; see {@link #claimForLoad}. */
+  /**
+   * Asks for a slot to dump a shard into; see {@link #claimForLoad}. One that is {@link
+   * Claim#ELSEWHERE} needs no move, and it is not known here whether the stage behind will have it.
+   */
   long claimForDump(long high, long low, int shard, long fullStripes);
 
   /** Asks for a slot that nobody will find; the id only spreads such slots over the stripes. */

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.ShardOutcome;
 
 /**
- * Waits for a slot that somebody else fills. Exactly one of the two is called, on the thread of
+ * Waits for a slot that somebody else fills. Exactly one of these is called, on the thread of
  * whoever filled it, without any lock held.
  */
 interface SlotWaiter {
@@ -23,4 +23,12 @@ interface SlotWaiter {
    * @param cause why, or null when the shard is merely missing
    */
   void notFilled(int index, ShardOutcome outcome, @Nullable Throwable cause);
+
+  /**
+   * Whoever was filling the slot is gone: it belonged to another process, which failed or died. The slot
+   * is not referenced any more. One that can ask for the shard again should do so, and not here.
+   */
+  default void abandoned(int index) {
+    notFilled(index, ShardOutcome.MISSING, null);
+  }
 }

@@ -34,6 +34,7 @@ final class CacheConfigTest {
                 "ucm",
                 1,
                 List.of(),
+                false,
                 BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20)));
     assertThat(config.problems()).isEmpty();
     assertThat(CacheConfig.CAPACITY_GB.defaultText()).isEqualTo("256, or 32 when not shared");
@@ -46,7 +47,7 @@ final class CacheConfigTest {
   void everyKeyIsRead() {
     Map<String, Object> settings = new HashMap<>();
     settings.put("cache_buffer_capacity_gb", 0.5);
-    settings.put("share_buffer_enable", false);
+    settings.put("share_buffer_enable", true);
     settings.put("waiting_queue_depth", 16);
     settings.put("running_queue_depth", 64);
     settings.put("cache_stream_number", 32);
@@ -76,6 +77,7 @@ final class CacheConfigTest {
                 "engine-1",
                 8,
                 List.of(1L),
+                true,
                 BlockLayout.of(new long[] {1024, 3072}, 8192)));
     assertThat(config.problems()).isEmpty();
     Set<String> declared =
@@ -93,6 +95,8 @@ final class CacheConfigTest {
                 "plenty",
                 "share_buffer_enable",
                 true,
+                "local_rank_size",
+                33,
                 "use_gdr",
                 true,
                 "cache_stream_number",
@@ -112,11 +116,34 @@ final class CacheConfigTest {
 
   @Test
   void whatIsNotAvailableYetSaysWhatToSet() {
-    assertThat(problems(Map.of("share_buffer_enable", true)).getFirst().message())
-        .contains("set it to false");
     assertThat(problems(Map.of("use_gdr", true)).getFirst().message())
         .contains("CUDA")
         .contains("set it to false");
+  }
+
+  @Test
+  void sharedBufferHoldsWholeBlocksForAtMost32Workers() {
+    Map<String, Object> settings = new HashMap<>(ENGINE);
+    settings.putAll(Map.of("share_buffer_enable", true, "shard_size", 4096));
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(256);
+    settings.put("cache_buffer_capacity_gb", 2.5 / 1024);
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).slots()).isEqualTo(2 * 256);
+    ConfigProblem few =
+        problems(
+                Map.of(
+                    "share_buffer_enable",
+                    true,
+                    "cache_buffer_capacity_gb",
+                    0.0001,
+                    "shard_size",
+                    4096))
+            .getFirst();
+    assertThat(few.isError()).isTrue();
+    assertThat(few.message()).contains("holds whole blocks").contains("raise it");
+    ConfigProblem many =
+        problems(Map.of("share_buffer_enable", true, "local_rank_size", 33)).getFirst();
+    assertThat(many.key()).isEqualTo("share_buffer_enable");
+    assertThat(many.message()).contains("at most 32 workers");
   }
 
   @Test

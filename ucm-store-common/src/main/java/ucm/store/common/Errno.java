@@ -18,6 +18,9 @@ public final class Errno {
   /** Resource temporarily unavailable; somebody else holds the lock. */
   public static final int EAGAIN = 11;
 
+  /** Out of memory. */
+  public static final int ENOMEM = 12;
+
   /** Permission denied. */
   public static final int EACCES = 13;
 
@@ -63,6 +66,9 @@ public final class Errno {
   /** Operation not supported by this file system. */
   public static final int EOPNOTSUPP = 95;
 
+  /** The time has passed. */
+  public static final int ETIMEDOUT = 110;
+
   /** Stale file handle: an NFS server has forgotten the file. */
   public static final int ESTALE = 116;
 
@@ -81,7 +87,7 @@ public final class Errno {
       case ENXIO -> "ENXIO";
       case 9 -> "EBADF";
       case EAGAIN -> "EAGAIN";
-      case 12 -> "ENOMEM";
+      case ENOMEM -> "ENOMEM";
       case EACCES -> "EACCES";
       case 14 -> "EFAULT";
       case 16 -> "EBUSY";
@@ -106,7 +112,7 @@ public final class Errno {
       case ELOOP -> "ELOOP";
       case EOPNOTSUPP -> "EOPNOTSUPP";
       case 107 -> "ENOTCONN";
-      case 110 -> "ETIMEDOUT";
+      case ETIMEDOUT -> "ETIMEDOUT";
       case 112 -> "EHOSTDOWN";
       case ESTALE -> "ESTALE";
       case 121 -> "EREMOTEIO";

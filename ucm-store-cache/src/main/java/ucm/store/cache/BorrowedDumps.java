@@ -1,0 +1,126 @@
+package ucm.store.cache;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.SequencedSet;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import ucm.api.BlockIds;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreException;
+
+/**
+ * Blocks that this worker was asked to dump and did not, because another worker that shares the buffer
+ * brings them to the stage behind. {@code flush} waits for them too: it asks the stage behind whether
+ * they are durable. One that is not any more in
+ * the buffer as that worker's, and does not become durable, has failed.
+ *
+ * <p>Bounded: of more than {@value #MAX_BLOCKS} between two flushes the first ones are forgotten.
+ */
+final class BorrowedDumps {
+
+  private static final int MAX_BLOCKS = 1 << 16;
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  // The stage behind may commit a block a moment after its writer has let it go.
+  private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  private final SlotDirectory pool;
+  private final LongSupplier clock;
+  private final ReentrantLock lock = new ReentrantLock();
+  // Guarded by lock.
+  private final SequencedSet<BlockIds> blocks = new LinkedHashSet<>();
+
+  BorrowedDumps(SlotDirectory pool, LongSupplier clock) {
+    this.pool = pool;
+    this.clock = clock;
+  }
+
+  /** Another worker brings a block. */
+  void add(long high, long low) {
+    BlockIds id = BlockIds.of(high, low);
+    lock.lock();
+    try {
+      if (blocks.add(id) && blocks.size() > MAX_BLOCKS) {
+        BlockIds _ = blocks.removeFirst();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until all blocks added so far are durable, or have failed.
+   *
+   * @param deadlineNanos until when, by the clock
+   */
+  FlushResult await(Store backend, long deadlineNanos) throws InterruptedException {
+    List<BlockIds> waiting = copy();
+    List<BlockIds> gone = List.of();
+    long start = clock.getAsLong();
+    while (!waiting.isEmpty()) {
+      waiting = notDurable(backend, waiting);
+      gone = waiting.stream().filter(id -> !isHere(id)).toList();
+      long now = clock.getAsLong();
+      boolean allGone = gone.size() == waiting.size() && now - start > GONE_NANOS;
+      if (waiting.isEmpty() || allGone || now - deadlineNanos >= 0) {
+        break;
+      }
+      LockSupport.parkNanos(Math.min(LOOK_NANOS, deadlineNanos - now));
+      if (Thread.interrupted()) {
+        throw new InterruptedException();
+      }
+    }
+    forget(gone);
+    StoreException cause =
+        gone.isEmpty()
+            ? null
+            : new StoreException(
+                "another worker that shares the buffer was to bring the block to "
+                    + backend.name()
+                    + ", and failed or died: dump it again");
+    long[] words = new long[2 * gone.size()];
+    for (int i = 0; i < gone.size(); i++) {
+      words[2 * i] = gone.get(i).high(0);
+      words[2 * i + 1] = gone.get(i).low(0);
+    }
+    return new FlushResult(waiting.size() - gone.size(), BlockIds.wrap(words), gone.size(), cause);
+  }
+
+  private List<BlockIds> copy() {
+    lock.lock();
+    try {
+      return new ArrayList<>(blocks);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private List<BlockIds> notDurable(Store backend, List<BlockIds> asked) {
+    List<BlockIds> durable = new ArrayList<>();
+    List<BlockIds> left = new ArrayList<>();
+    for (BlockIds id : asked) {
+      BitSet answer = backend.durable(id);
+      (answer.get(0) ? durable : left).add(id);
+    }
+    forget(durable);
+    return left;
+  }
+
+  private void forget(List<BlockIds> ids) {
+    lock.lock();
+    try {
+      ids.forEach(blocks::remove);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean isHere(BlockIds id) {
+    return pool.isDumpedElsewhere(id.high(0), id.low(0));
+  }
+}

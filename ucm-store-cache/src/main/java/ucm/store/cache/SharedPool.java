@@ -1,0 +1,355 @@
+package ucm.store.cache;
+
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.api.Store;
+import ucm.api.StoreClosedException;
+import ucm.api.StoreMetrics;
+
+/**
+ * The slots of a pool that several processes share, as this process sees them.
+ *
+ * <p>Here a whole block has its place or none: slots come in frames of one block. That makes what must
+ * survive the death of a process small (a word a frame and a word a slot), and one eviction gives room
+ * for all shards of a block. A block of which few shards are ever moved wastes the rest of its frame.
+ *
+ * <p>What happens in other processes is told to this one by {@link SharedWatch}, which calls {@link
+ * #look} and {@link #clear}. Look-ups take no lock at all; nobody waits for a process that has died for
+ * longer than it takes to see that it has.
+ */
+final class SharedPool implements SlotDirectory {
+
+  private static final Logger LOG = LoggerFactory.getLogger(SharedPool.class);
+
+  private final SegmentLayout layout;
+  private final SegmentWords words;
+  private final SegmentOwners owners;
+  private final SharedStripe[] stripes;
+  private final Runnable whenRoom;
+  private volatile int wanting;
+  private volatile boolean left;
+
+  /**
+   * A view of a segment's pool.
+   *
+   * @param hasBackend whether blocks dumped here are written to a stage behind
+   * @param evictions counts the shards this process evicts
+   * @param whenRoom is told that slots came free while somebody {@linkplain #wanting wants} some; must
+   *     not block
+   */
+  SharedPool(
+      SharedSegment segment,
+      boolean hasBackend,
+      StoreMetrics.Counter evictions,
+      Runnable whenRoom) {
+    this.layout = segment.layout();
+    this.words = segment.words();
+    this.owners = segment.owners();
+    this.whenRoom = whenRoom;
+    this.stripes = new SharedStripe[layout.stripes()];
+    for (int i = 0; i < stripes.length; i++) {
+      stripes[i] = new SharedStripe(i, layout, words, owners, hasBackend, evictions);
+    }
+  }
+
+  @Override
+  public boolean isComplete(BlockIds ids, int i) {
+    long hash = BlockTable.hash(ids.high(i), ids.low(i));
+    try {
+      return stripe(hash).isComplete(hash, ids.high(i), ids.low(i));
+    } catch (IllegalStateException e) {
+      // Look-ups are not waited for at close: the segment was unmapped in front of this one.
+      throw new StoreClosedException("Cache");
+    }
+  }
+
+  @Override
+  public boolean wasDumped(long high, long low) {
+    long hash = BlockTable.hash(high, low);
+    return (stripe(hash).dumpers(hash, high, low) & (1 << owners.own())) != 0;
+  }
+
+  @Override
+  public boolean isDumpedElsewhere(long high, long low) {
+    long hash = BlockTable.hash(high, low);
+    return (stripe(hash).dumpers(hash, high, low) & ~(1 << owners.own())) != 0;
+  }
+
+  @Override
+  public long claimForLoad(
+      long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes) {
+    long hash = BlockTable.hash(high, low);
+    boolean mayTake = (fullStripes >>> stripeOf(hash) & 1) == 0;
+    return stripe(hash).claimForLoad(hash, high, low, shard, waiter, index, mayTake);
+  }
+
+  @Override
+  public long claimForDump(long high, long low, int shard, long fullStripes) {
+    long hash = BlockTable.hash(high, low);
+    boolean mayTake = (fullStripes >>> stripeOf(hash) & 1) == 0;
+    return stripe(hash).claimForDump(hash, high, low, shard, mayTake);
+  }
+
+  @Override
+  public long claimUnnamed(long high, long low, long fullStripes) {
+    int stripe = stripeOf(BlockTable.hash(high, low));
+    if ((fullStripes >>> stripe & 1) != 0) {
+      return Claim.of(Claim.NO_ROOM, stripe);
+    }
+    return stripes[stripe].claimUnnamed();
+  }
+
+  @Override
+  public void filled(int slot, boolean release) {
+    SharedStripe stripe = stripeOfSlot(slot);
+    int answer = stripe.filled(slot, release);
+    if ((answer & SharedStripe.JOINED) != 0) {
+      tellFilled(stripe, slot);
+    }
+    tellRoom(answer);
+  }
+
+  @Override
+  public void filled(int[] slots, int from, int to, boolean release) {
+    for (int start = from, end; start < to; start = end) {
+      end = endOfStripe(slots, start, to);
+      if (slots[start] < 0) {
+        continue;
+      }
+      SharedStripe stripe = stripeOfSlot(slots[start]);
+      int answer = stripe.filled(slots, start, end, release);
+      for (int i = start; i < end && (answer & SharedStripe.JOINED) != 0; i++) {
+        if (slots[i] >= 0) {
+          tellFilled(stripe, slots[i]);
+        }
+      }
+      tellRoom(answer);
+    }
+  }
+
+  @Override
+  public void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
+    SharedStripe stripe = stripeOfSlot(slot);
+    stripe.notFilled(slot);
+    for (SlotReferences.Joined joined = stripe.takeJoined(slot);
+        joined != null;
+        joined = joined.next()) {
+      release(slot);
+      joined.waiter().notFilled(joined.index(), outcome, cause);
+    }
+  }
+
+  @Override
+  public void release(int slot) {
+    tellRoom(stripeOfSlot(slot).release(slot));
+  }
+
+  @Override
+  public void release(int[] slots, int from, int to) {
+    for (int start = from, end; start < to; start = end) {
+      end = endOfStripe(slots, start, to);
+      if (slots[start] >= 0) {
+        tellRoom(stripeOfSlot(slots[start]).release(slots, start, end));
+      }
+    }
+  }
+
+  @Override
+  public void drop(long high, long low) {
+    long hash = BlockTable.hash(high, low);
+    tellRoom(stripe(hash).drop(hash, high, low));
+  }
+
+  @Override
+  public boolean isFull(long fullStripes) {
+    return Long.numberOfTrailingZeros(~fullStripes) >= stripes.length;
+  }
+
+  @Override
+  public int wanting() {
+    return wanting;
+  }
+
+  @Override
+  public void setWanting(int tasks) {
+    if ((tasks > 0) != (wanting > 0)) {
+      owners.setWanting(tasks > 0);
+    }
+    wanting = tasks;
+  }
+
+  /** Slots of frames that have a block, or are about to; 0 once this process has left. */
+  @Override
+  public int inUse() {
+    int frames = 0;
+    try {
+      for (int frame = 0; frame < layout.frames() && !left; frame++) {
+        frames += FrameWord.state(words.get(layout.frameAt(frame))) == FrameWord.FREE ? 0 : 1;
+      }
+    } catch (IllegalStateException e) {
+      // A gauge that is read while the store closes: the segment was unmapped in front of it.
+      return 0;
+    }
+    return left ? 0 : frames * layout.shards();
+  }
+
+  /** Slots that this process refers to. */
+  @Override
+  public int referenced() {
+    int sum = 0;
+    for (SharedStripe stripe : stripes) {
+      sum += stripe.referenced();
+    }
+    return sum;
+  }
+
+  /** Slots that any process refers to. Looks at all of them. */
+  int referencedAnywhere() {
+    int count = 0;
+    for (int slot = 0; slot < layout.slots(); slot++) {
+      count += SlotWord.owners(words.get(layout.slotWordAt(slot))) == 0 ? 0 : 1;
+    }
+    return count;
+  }
+
+  /** Stripes whose shared lock somebody holds. */
+  int locked() {
+    int count = 0;
+    for (int stripe = 0; stripe < layout.stripes(); stripe++) {
+      count += words.getInt(layout.stripeAt(stripe) + SegmentLayout.STRIPE_LOCK) == 0 ? 0 : 1;
+    }
+    return count;
+  }
+
+  /** Tells those who wait for other processes what these have done. */
+  void look() {
+    for (SharedStripe stripe : stripes) {
+      for (SlotReferences.Ended ended = stripe.takeEnded();
+          ended != null;
+          ended = stripe.takeEnded()) {
+        tell(ended);
+      }
+    }
+    if (wanting > 0) {
+      whenRoom.run();
+    }
+  }
+
+  /** Clears up after the owners that have died, unless somebody else does. */
+  void clear() {
+    for (int owner = 0; owner < SegmentLayout.OWNERS; owner++) {
+      if (!owners.tryClear(owner)) {
+        continue;
+      }
+      boolean past = owners.isPastQuarantine(owner);
+      boolean quarantined = false;
+      for (SharedStripe stripe : stripes) {
+        quarantined |= stripe.clear(owner, !past);
+      }
+      LOG.info(
+          "Cache: process {} that shared the buffer has died; {}",
+          owners.pid(owner),
+          quarantined ? "some slots stay out of use for a while" : "what it held is free");
+      owners.cleared(owner, quarantined);
+      owners.wakeAll();
+    }
+  }
+
+  /**
+   * Drops the blocks that this process dumped and the stage behind does not have for good: once this
+   * process has left, nobody would bring them there.
+   */
+  void forgetDumped(Store backend) {
+    long bit = FrameWord.dumper(owners.own());
+    for (int frame = 0; frame < layout.frames(); frame++) {
+      long at = layout.frameAt(frame);
+      if ((words.get(at) & bit) == 0) {
+        continue;
+      }
+      long high = words.plain(at + SegmentLayout.FRAME_HIGH);
+      long low = words.plain(at + SegmentLayout.FRAME_LOW);
+      if (isDurable(backend, BlockIds.of(high, low))) {
+        words.clearBits(at, bit);
+      } else {
+        drop(high, low);
+      }
+    }
+  }
+
+  /** Gives up every reference of this process, whose threads must not touch the pool any more. */
+  void leave() {
+    for (SharedStripe stripe : stripes) {
+      boolean _ = stripe.clear(owners.own(), false);
+    }
+    left = true;
+    owners.wakeAll();
+  }
+
+  private static boolean isDurable(Store backend, BlockIds id) {
+    try {
+      BitSet durable = backend.durable(id);
+      return durable.get(0);
+    } catch (RuntimeException e) {
+      // Not known is not there.
+      return false;
+    }
+  }
+
+  private void tell(SlotReferences.Ended ended) {
+    for (SlotReferences.Joined joined = ended.joined(); joined != null; joined = joined.next()) {
+      if (ended.filled()) {
+        joined.waiter().filled(joined.index(), ended.slot());
+      } else {
+        release(ended.slot());
+        joined.waiter().abandoned(joined.index());
+      }
+    }
+  }
+
+  private SharedStripe stripe(long hash) {
+    return stripes[stripeOf(hash)];
+  }
+
+  private int stripeOf(long hash) {
+    return (int) (hash >>> 40) & (stripes.length - 1);
+  }
+
+  private SharedStripe stripeOfSlot(int slot) {
+    return stripes[layout.stripeOfFrame(slot / layout.shards())];
+  }
+
+  /** The end of the run of slots that are of the stripe of the first one, or negative as that is. */
+  private int endOfStripe(int[] slots, int start, int to) {
+    if (slots[start] < 0) {
+      return start + 1;
+    }
+    SharedStripe stripe = stripeOfSlot(slots[start]);
+    int end = start + 1;
+    while (end < to && (slots[end] < 0 || stripeOfSlot(slots[end]) == stripe)) {
+      end++;
+    }
+    return end;
+  }
+
+  private static void tellFilled(SharedStripe stripe, int slot) {
+    for (SlotReferences.Joined joined = stripe.takeJoined(slot);
+        joined != null;
+        joined = joined.next()) {
+      joined.waiter().filled(joined.index(), slot);
+    }
+  }
+
+  private void tellRoom(int answer) {
+    if ((answer & SharedStripe.ROOM) == 0) {
+      return;
+    }
+    if (wanting > 0) {
+      whenRoom.run();
+    }
+    owners.wake(owners.wanting());
+  }
+}

@@ -1,0 +1,379 @@
+package ucm.store.cache;
+
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import ucm.api.StoreMetrics;
+
+/**
+ * This process's side of one stripe of a shared pool.
+ *
+ * <p>In the segment an owner refers to a slot or does not: one bit. How many of its threads do, and who
+ * of them waits for what, is counted here, under a lock of this process, which no other one can meet. The
+ * words in the segment change by compare-and-swap; the stripe's shared lock is taken only to give a
+ * block a place or to free one.
+ */
+final class SharedStripe {
+
+  /** What {@link #filled} and {@link #release} answer: somebody here waits for one of the slots. */
+  static final int JOINED = 1;
+
+  /** What they answer: nobody refers to some slot any more. */
+  static final int ROOM = 2;
+
+  private final int number;
+  private final SegmentLayout layout;
+  private final SegmentWords words;
+  private final SegmentOwners owners;
+  private final FrameTable table;
+  private final StripeFrames frames;
+  private final boolean hasBackend;
+  private final int own;
+  private final int shards;
+  private final ReentrantLock local = new ReentrantLock();
+  // Guarded by local.
+  private final SlotReferences references;
+
+  SharedStripe(
+      int number,
+      SegmentLayout layout,
+      SegmentWords words,
+      SegmentOwners owners,
+      boolean hasBackend,
+      StoreMetrics.Counter evictions) {
+    this.number = number;
+    this.layout = layout;
+    this.words = words;
+    this.owners = owners;
+    this.own = owners.own();
+    this.table = new FrameTable(words, layout, number, own);
+    this.frames = new StripeFrames(words, layout, owners, number, hasBackend, evictions);
+    this.hasBackend = hasBackend;
+    this.shards = layout.shards();
+    this.references =
+        new SlotReferences(
+            words,
+            layout,
+            own,
+            layout.firstFrame(number) * shards,
+            layout.firstFrame(number + 1) * shards);
+  }
+
+  /** Whether all shards of a block are complete here. Takes no lock. */
+  boolean isComplete(long hash, long high, long low) {
+    int frame = table.find(hash, high, low);
+    return frame != FrameTable.NONE
+        && FrameWord.isComplete(table.word(frame))
+        && table.holds(frame, high, low);
+  }
+
+  /** The owners that dumped a shard of the block which is still here, bit by bit. */
+  int dumpers(long hash, long high, long low) {
+    int frame = table.find(hash, high, low);
+    if (frame == FrameTable.NONE) {
+      return 0;
+    }
+    int dumpers = FrameWord.dumpers(table.word(frame));
+    return table.holds(frame, high, low) ? dumpers : 0;
+  }
+
+  /** See {@link SlotDirectory#claimForLoad}. */
+  long claimForLoad(
+      long hash,
+      long high,
+      long low,
+      int shard,
+      @Nullable SlotWaiter waiter,
+      int index,
+      boolean mayTake) {
+    local.lock();
+    try {
+      while (true) {
+        int frame = table.find(hash, high, low);
+        if (frame == FrameTable.NONE) {
+          frame = mayTake ? frames.take(hash, high, low, shard, SlotWord.LOADING) : FrameTable.NONE;
+          if (frame == FrameTable.FOUND) {
+            continue;
+          }
+          return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards + shard);
+        }
+        int slot = frame * shards + shard;
+        long word = words.get(layout.slotWordAt(slot));
+        // Asked after the word was read: the word is this block's as long as it stays the same.
+        if (!table.holds(frame, high, low)) {
+          continue;
+        }
+        switch (SlotWord.state(word)) {
+          case SlotWord.READY -> {
+            if (references.add(slot, word)) {
+              return Claim.of(Claim.HIT, slot);
+            }
+          }
+          case SlotWord.LOADING, SlotWord.DUMPING -> {
+            if (waiter == null || references.join(slot, word, waiter, index)) {
+              return Claim.of(Claim.FILLING, slot);
+            }
+          }
+          case SlotWord.EMPTY -> {
+            if (!mayTake) {
+              return noRoom();
+            }
+            if (claim(frame, slot, word, SlotWord.LOADING)) {
+              return Claim.of(Claim.CLAIMED, slot);
+            }
+          }
+          default -> Thread.onSpinWait();
+        }
+      }
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /**
+   * See {@link SlotDirectory#claimForDump}. A load of the shard that is under way loses the frame: the
+   * dump brings the bytes, and what the load finds is for those who wait for it only.
+   */
+  long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
+    local.lock();
+    try {
+      while (true) {
+        int frame = table.find(hash, high, low);
+        if (frame == FrameTable.NONE) {
+          frame = mayTake ? frames.take(hash, high, low, shard, SlotWord.DUMPING) : FrameTable.NONE;
+          if (frame == FrameTable.FOUND) {
+            continue;
+          }
+          return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards + shard);
+        }
+        int slot = frame * shards + shard;
+        long frameWord = table.word(frame);
+        long word = words.get(layout.slotWordAt(slot));
+        if (!table.holds(frame, high, low)) {
+          continue;
+        }
+        switch (SlotWord.state(word)) {
+          case SlotWord.READY, SlotWord.DUMPING -> {
+            boolean mine = (FrameWord.dumpers(frameWord) & ~(1 << own)) == 0;
+            return Claim.of(mine ? Claim.HIT : Claim.ELSEWHERE, slot);
+          }
+          case SlotWord.LOADING -> {
+            if (!mayTake) {
+              return noRoom();
+            }
+            table.orphan(frame);
+          }
+          case SlotWord.EMPTY -> {
+            if (!mayTake) {
+              return noRoom();
+            }
+            if ((!hasBackend || table.markDumped(frame, frameWord))
+                && claim(frame, slot, word, SlotWord.DUMPING)) {
+              return Claim.of(Claim.CLAIMED, slot);
+            }
+          }
+          default -> Thread.onSpinWait();
+        }
+      }
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Asks for a slot that belongs to no block. */
+  long claimUnnamed() {
+    local.lock();
+    try {
+      int frame = frames.takeUnnamed();
+      return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards);
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Says that claimed slots are filled; negative numbers are passed over. */
+  int filled(int[] slots, int from, int to, boolean release) {
+    int answer = 0;
+    int elsewhere = 0;
+    int frame = FrameTable.NONE;
+    local.lock();
+    try {
+      for (int i = from; i < to; i++) {
+        if (slots[i] < 0) {
+          continue;
+        }
+        if (frame != slots[i] / shards && frame != FrameTable.NONE) {
+          table.noteComplete(frame);
+        }
+        frame = slots[i] / shards;
+        elsewhere |= end(slots[i], SlotWord.READY);
+        answer |= references.isJoined(slots[i]) ? JOINED : 0;
+      }
+      if (frame != FrameTable.NONE) {
+        table.noteComplete(frame);
+      }
+      for (int i = from; i < to && release; i++) {
+        answer |= slots[i] < 0 ? 0 : drop(slots[i]);
+      }
+    } finally {
+      local.unlock();
+    }
+    owners.wake(elsewhere);
+    return answer;
+  }
+
+  /** Says that one claimed slot is filled. */
+  int filled(int slot, boolean release) {
+    int answer;
+    int elsewhere;
+    local.lock();
+    try {
+      elsewhere = end(slot, SlotWord.READY);
+      table.noteComplete(slot / shards);
+      answer = references.isJoined(slot) ? JOINED : 0;
+      answer |= release ? drop(slot) : 0;
+    } finally {
+      local.unlock();
+    }
+    owners.wake(elsewhere);
+    return answer;
+  }
+
+  /**
+   * Says that a claimed slot will not be filled, and so its block not be complete: nobody finds it any
+   * more. The filler keeps its reference until its I/O is terminal.
+   */
+  void notFilled(int slot) {
+    int elsewhere;
+    local.lock();
+    try {
+      table.orphan(slot / shards);
+      elsewhere = end(slot, SlotWord.FAILED);
+    } finally {
+      local.unlock();
+    }
+    owners.wake(elsewhere);
+  }
+
+  /** Those here who waited for a slot that is filled now, or will not be; each holds a reference. */
+  SlotReferences.@Nullable Joined takeJoined(int slot) {
+    local.lock();
+    try {
+      return references.takeJoined(slot);
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** A slot that another process was filling and fills no more, with those who waited; or null. */
+  SlotReferences.@Nullable Ended takeEnded() {
+    if (!references.mayHaveEnded()) {
+      return null;
+    }
+    local.lock();
+    try {
+      return references.takeEnded();
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Gives references back; negative numbers are passed over. {@link #ROOM} or 0. */
+  int release(int[] slots, int from, int to) {
+    int answer = 0;
+    local.lock();
+    try {
+      for (int i = from; i < to; i++) {
+        answer |= slots[i] < 0 ? 0 : drop(slots[i]);
+      }
+    } finally {
+      local.unlock();
+    }
+    return answer;
+  }
+
+  /** Gives one reference back; {@link #ROOM} or 0. */
+  int release(int slot) {
+    local.lock();
+    try {
+      return drop(slot);
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Has nobody find a block any more; {@link #ROOM} or 0. */
+  int drop(long hash, long high, long low) {
+    local.lock();
+    try {
+      int frame = table.find(hash, high, low);
+      if (frame == FrameTable.NONE) {
+        return 0;
+      }
+      table.orphan(frame);
+      return frames.freeIfIdle(frame) ? ROOM : 0;
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** Slots this process refers to. */
+  int referenced() {
+    local.lock();
+    try {
+      return references.referenced();
+    } finally {
+      local.unlock();
+    }
+  }
+
+  private boolean claim(int frame, int slot, long word, int state) {
+    if (!words.swap(layout.slotWordAt(slot), word, SlotWord.claimed(word, own, state))) {
+      return false;
+    }
+    long _ = claimed(slot);
+    if (FrameWord.state(table.word(frame)) == FrameWord.NAMED) {
+      return true;
+    }
+    // Evicted in between: the frame is nobody's, and waits for this reference to go.
+    owners.wake(end(slot, SlotWord.FAILED));
+    int _ = drop(slot);
+    return false;
+  }
+
+  /** See {@link StripeFrames#clear}. */
+  boolean clear(int dead, boolean quarantine) {
+    return frames.clear(dead, quarantine);
+  }
+
+  private long claimed(int slot) {
+    references.claimed(slot);
+    return Claim.of(Claim.CLAIMED, slot);
+  }
+
+  /** Ends the filling of a slot, as READY or FAILED; says which other owners wait for it. */
+  private int end(int slot, int state) {
+    long at = layout.slotWordAt(slot);
+    for (long word = words.get(at); SlotWord.isFilling(word); word = words.get(at)) {
+      if (words.swap(at, word, SlotWord.withState(word, state))) {
+        return SlotWord.owners(word) & ~(1 << own);
+      }
+    }
+    return 0;
+  }
+
+  /** Takes a reference away; {@link #ROOM} when nobody refers to the slot any more. */
+  private int drop(int slot) {
+    if (!references.remove(slot)) {
+      return 0;
+    }
+    int frame = slot / shards;
+    if (!frames.freeIfIdle(frame)) {
+      table.touch(frame);
+    }
+    return ROOM;
+  }
+
+  private long noRoom() {
+    return Claim.of(Claim.NO_ROOM, number);
+  }
+}

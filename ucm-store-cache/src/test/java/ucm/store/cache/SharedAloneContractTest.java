@@ -1,0 +1,32 @@
+package ucm.store.cache;
+
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+import ucm.api.BlockLayout;
+import ucm.api.Store;
+import ucm.testkit.StoreContract;
+
+/** The contract of a store, for Cache with a shared buffer as the last stage. */
+final class SharedAloneContractTest extends StoreContract {
+
+  @AfterAll
+  static void leavesNoSegment() {
+    Segments.requireNone();
+  }
+
+  @Override
+  protected Store newStore() {
+    return new CacheStore();
+  }
+
+  @Override
+  protected Map<String, Object> settings(BlockLayout layout, Path directory) {
+    return Segments.settings("alone", CacheOverMemoryContractTest.gibForSuite(layout));
+  }
+
+  @Override
+  protected boolean survivesRestart() {
+    return false;
+  }
+}

@@ -1,0 +1,36 @@
+package ucm.store.cache;
+
+import java.nio.file.Path;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import ucm.api.BlockLayout;
+import ucm.api.Store;
+import ucm.testkit.MemoryStore;
+import ucm.testkit.StoreContract;
+
+/** The contract of a store, for Cache with a shared buffer that one process uses. */
+final class SharedContractTest extends StoreContract {
+
+  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+
+  @AfterAll
+  static void leavesNoSegment() {
+    Segments.requireNone();
+  }
+
+  @Override
+  protected Store newStore() {
+    return new CacheStore();
+  }
+
+  @Override
+  protected @Nullable Store newBackend() {
+    return new MemoryStore(medium);
+  }
+
+  @Override
+  protected Map<String, Object> settings(BlockLayout layout, Path directory) {
+    return Segments.settings("contract", CacheOverMemoryContractTest.gibForSuite(layout));
+  }
+}
