@@ -54,6 +54,7 @@ final class OpenCache {
   final PoolMemory memory;
   final SlotPool pool;
   final HostDevice device;
+  final EngineDevice engineDevice;
   final ShardWorkers copiers;
   final int copyThreads;
   final BackendTraffic traffic = new BackendTraffic();
@@ -79,6 +80,12 @@ final class OpenCache {
     this.metrics = new CacheMetrics(context.metrics());
     // What can fail comes first: the threads are started when there is nothing left to go wrong.
     this.memory = memory(config, backend);
+    try {
+      this.engineDevice = EngineDevice.open(config, memory);
+    } catch (RuntimeException | Error e) {
+      memory.free();
+      throw e;
+    }
     this.dispatcher = new Dispatcher(this);
     this.pool =
         new SlotPool(
@@ -103,7 +110,7 @@ final class OpenCache {
     this.prefetcher = new Prefetcher(this);
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
     dispatcher.start();
-    LOG.info("Cache of instance {}: {}", config.uniqueId(), memory);
+    LOG.info("Cache of instance {}: {}; device: {}", config.uniqueId(), memory, engineDevice);
   }
 
   BitSet lookup(BlockIds ids) {
@@ -208,6 +215,24 @@ final class OpenCache {
     return backend == null ? new BitSet() : backend.durable(ids);
   }
 
+  /** Has shards copied from their slots into the engine's memory. */
+  void copyToEngine(LoadCopy batch) {
+    if (batch.work().transfer.isHost()) {
+      copiers.submit(batch);
+    } else {
+      engineDevice.loads().submit(batch);
+    }
+  }
+
+  /** Has shards copied from the engine's memory into their slots. */
+  void copyFromEngine(DumpCopy batch) {
+    if (batch.work().transfer.isHost()) {
+      copiers.submit(batch);
+    } else {
+      engineDevice.dumps().submit(batch);
+    }
+  }
+
   /** The backend, for those that exist only where there is one. */
   Store requireBackend() {
     return Objects.requireNonNull(backend);
@@ -227,6 +252,7 @@ final class OpenCache {
     }
     boolean copied = copiers.close(JOIN);
     try {
+      copied &= engineDevice.closeThreads(JOIN);
       if (!dispatcher.close(JOIN)) {
         LOG.warn("Cache: the stage behind has not answered a look-up; its thread is left behind");
       }
@@ -243,9 +269,14 @@ final class OpenCache {
       }
     } catch (InterruptedException e) {
       interrupted = true;
+      copied = false;
     }
     if (copied) {
-      traffic.close(memory::free);
+      traffic.close(
+          () -> {
+            engineDevice.release();
+            memory.free();
+          });
     } else {
       LOG.error("Cache: copies do not end; {} bytes are not freed", memory.byteSize());
     }
@@ -281,7 +312,7 @@ final class OpenCache {
               + transfer.layout()
               + ": make it with the layout the store was configured with");
     }
-    device.require(transfer);
+    engineDevice.require(transfer);
     admission.enter(transfer.shardCount());
   }
 

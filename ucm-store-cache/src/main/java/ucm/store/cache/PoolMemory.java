@@ -3,6 +3,7 @@ package ucm.store.cache;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
@@ -110,6 +111,11 @@ final class PoolMemory {
   /** Bytes of all slots. */
   long byteSize() {
     return slots * stride;
+  }
+
+  /** All memory of the pool. */
+  List<MemoryRegion> regions() {
+    return List.of(regions);
   }
 
   /** The region a slot lies in. */
