@@ -30,7 +30,7 @@ final class CacheMetrics {
   }
 
   /** Shows the pool. */
-  void show(StoreMetrics metrics, SlotPool pool, int slots) {
+  void show(StoreMetrics metrics, SlotDirectory pool, int slots) {
     metrics.gauge("cache_slots", "Slots of the pool.", () -> slots);
     metrics.gauge("cache_slots_in_use", "Slots that are not free.", pool::inUse);
     metrics.gauge(

@@ -87,7 +87,7 @@ final class DumpWork extends Work {
   @Override
   long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
-    SlotPool pool = cache.pool;
+    SlotDirectory pool = cache.pool;
     int count = todoCount;
     int left = 0;
     int claims = 0;

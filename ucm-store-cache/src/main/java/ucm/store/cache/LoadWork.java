@@ -30,7 +30,7 @@ final class LoadWork extends Work implements SlotWaiter {
   @Override
   long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
-    SlotPool pool = cache.pool;
+    SlotDirectory pool = cache.pool;
     boolean around = cache.config.loadBackendOnly();
     boolean hasBackend = cache.backend != null;
     int count = todoCount;
@@ -40,7 +40,7 @@ final class LoadWork extends Work implements SlotWaiter {
     // Hits are put in from the front, misses from the back.
     int[] shards = new int[count];
     int[] slots = new int[count];
-    long full = hasBackend ? fullStripes : SlotPool.ALL_STRIPES;
+    long full = hasBackend ? fullStripes : SlotDirectory.ALL_STRIPES;
     boolean again = wantsRoom();
     for (int i = 0; i < count; i++) {
       int shard = todo[i];

@@ -52,7 +52,7 @@ final class OpenCache {
   final @Nullable Store backend;
   final CacheMetrics metrics;
   final PoolMemory memory;
-  final SlotPool pool;
+  final SlotDirectory pool;
   final HostDevice device;
   final EngineDevice engineDevice;
   final ShardWorkers copiers;
@@ -318,7 +318,7 @@ final class OpenCache {
 
   private void plan(Work work) {
     // Those who wait for slots come first: take none while there are any.
-    work.plan(pool.wanting() > 0 ? SlotPool.ALL_STRIPES : 0);
+    work.plan(pool.wanting() > 0 ? SlotDirectory.ALL_STRIPES : 0);
     if (work.wantsRoom()) {
       dispatcher.retry(work);
     }

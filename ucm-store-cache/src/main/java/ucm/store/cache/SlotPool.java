@@ -6,7 +6,7 @@ import ucm.api.ShardOutcome;
 import ucm.api.StoreMetrics;
 
 /**
- * The slots of the pool and what is in them; says which slot a shard has, and gives slots out.
+ * The slots of a pool that is this process's alone, and what is in them.
  *
  * <p>The slots are divided among stripes, each a small pool of its own with its own lock, blocks and
  * eviction order; the hash of a block's id chooses its stripe. A stripe has room for at least {@value
@@ -15,14 +15,11 @@ import ucm.api.StoreMetrics;
  *
  * <p>Nothing here blocks, and no lock is held while a {@link SlotWaiter} is called. Thread-safe.
  */
-final class SlotPool {
+final class SlotPool implements SlotDirectory {
 
   private static final int BLOCKS_PER_STRIPE = 4096;
   // The stripes without room are remembered in the bits of a long while a task is planned.
   private static final int MAX_STRIPES = 64;
-
-  /** Take no slot of any stripe. */
-  static final long ALL_STRIPES = -1;
 
   private final PoolStripe[] stripes;
   private final int slotsPerStripe;
@@ -50,27 +47,20 @@ final class SlotPool {
     }
   }
 
-  /** Whether a block is here with all its shards, ready to be read. */
-  boolean isComplete(BlockIds ids, int i) {
+  @Override
+  public boolean isComplete(BlockIds ids, int i) {
     long hash = BlockTable.hash(ids.high(i), ids.low(i));
     return stripes[stripeOf(hash)].isComplete(hash, ids.high(i), ids.low(i));
   }
 
-  /** Whether some shard of a block was dumped here and is still here. */
-  boolean wasDumped(long high, long low) {
+  @Override
+  public boolean wasDumped(long high, long low) {
     long hash = BlockTable.hash(high, low);
     return stripes[stripeOf(hash)].wasDumped(hash, high, low);
   }
 
-  /**
-   * Asks for a shard in order to read it; takes a slot for it if it is not there.
-   *
-   * @param waiter joins whoever fills the slot; null when nobody wants to know
-   * @param index what the waiter calls the shard
-   * @param fullStripes bit i set: take no slot of stripe i
-   * @return a {@link Claim}
-   */
-  long claimForLoad(
+  @Override
+  public long claimForLoad(
       long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes) {
     long hash = BlockTable.hash(high, low);
     int stripe = stripeOf(hash);
@@ -78,16 +68,16 @@ final class SlotPool {
     return stripes[stripe].claimForLoad(hash, high, low, shard, waiter, index, mayTake);
   }
 
-  /** Asks for a slot to dump a shard into; see {@link #claimForLoad}. */
-  long claimForDump(long high, long low, int shard, long fullStripes) {
+  @Override
+  public long claimForDump(long high, long low, int shard, long fullStripes) {
     long hash = BlockTable.hash(high, low);
     int stripe = stripeOf(hash);
     boolean mayTake = (fullStripes >>> stripe & 1) == 0;
     return stripes[stripe].claimForDump(hash, high, low, shard, mayTake);
   }
 
-  /** Asks for a slot that nobody will find; the id only spreads such slots over the stripes. */
-  long claimUnnamed(long high, long low, long fullStripes) {
+  @Override
+  public long claimUnnamed(long high, long low, long fullStripes) {
     int stripe = stripeOf(BlockTable.hash(high, low));
     if ((fullStripes >>> stripe & 1) != 0) {
       return Claim.of(Claim.NO_ROOM, stripe);
@@ -95,12 +85,8 @@ final class SlotPool {
     return stripes[stripe].claimUnnamed();
   }
 
-  /**
-   * Makes a claimed slot readable for everybody.
-   *
-   * @param release whether to give the filler's reference back
-   */
-  void filled(int slot, boolean release) {
+  @Override
+  public void filled(int slot, boolean release) {
     PoolStripe stripe = stripeOfSlot(slot);
     int answer = stripe.filled(slot, release);
     if ((answer & PoolStripe.JOINED) != 0) {
@@ -109,8 +95,8 @@ final class SlotPool {
     tellRoom(answer);
   }
 
-  /** Makes claimed slots readable for everybody; negative numbers are passed over. */
-  void filled(int[] slots, int from, int to, boolean release) {
+  @Override
+  public void filled(int[] slots, int from, int to, boolean release) {
     for (int start = from, end; start < to; start = end) {
       end = endOfStripe(slots, start, to);
       if (slots[start] < 0) {
@@ -127,11 +113,8 @@ final class SlotPool {
     }
   }
 
-  /**
-   * Makes a claimed slot one that nobody finds; the filler's reference stays, and keeps the slot from
-   * being used anew, until the filler's I/O is terminal.
-   */
-  void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
+  @Override
+  public void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
     PoolStripe stripe = stripeOfSlot(slot);
     stripe.notFilled(slot);
     for (PoolStripe.Joined joined = stripe.takeJoined(slot);
@@ -142,13 +125,13 @@ final class SlotPool {
     }
   }
 
-  /** Gives a reference to a slot back. */
-  void release(int slot) {
+  @Override
+  public void release(int slot) {
     tellRoom(stripeOfSlot(slot).release(slot));
   }
 
-  /** Gives references to slots back; negative numbers are passed over. */
-  void release(int[] slots, int from, int to) {
+  @Override
+  public void release(int[] slots, int from, int to) {
     for (int start = from, end; start < to; start = end) {
       end = endOfStripe(slots, start, to);
       if (slots[start] >= 0) {
@@ -157,29 +140,29 @@ final class SlotPool {
     }
   }
 
-  /** Forgets a block. */
-  void drop(long high, long low) {
+  @Override
+  public void drop(long high, long low) {
     long hash = BlockTable.hash(high, low);
     tellRoom(stripes[stripeOf(hash)].drop(hash, high, low));
   }
 
-  /** Whether the bits of a set name all stripes. */
-  boolean isFull(long fullStripes) {
+  @Override
+  public boolean isFull(long fullStripes) {
     return Long.numberOfTrailingZeros(~fullStripes) >= stripes.length;
   }
 
-  /** How many tasks want slots that were not to be had; above 0, {@code whenRoom} is told. */
-  int wanting() {
+  @Override
+  public int wanting() {
     return wanting;
   }
 
-  /** Says how many tasks want slots; called by one thread. */
-  void setWanting(int tasks) {
+  @Override
+  public void setWanting(int tasks) {
     wanting = tasks;
   }
 
-  /** Slots that hold, or are about to hold, a shard. */
-  int inUse() {
+  @Override
+  public int inUse() {
     int sum = 0;
     for (PoolStripe stripe : stripes) {
       sum += stripe.inUse();
@@ -187,8 +170,8 @@ final class SlotPool {
     return sum;
   }
 
-  /** Slots that somebody fills, reads or writes on at this moment. */
-  int referenced() {
+  @Override
+  public int referenced() {
     int sum = 0;
     for (PoolStripe stripe : stripes) {
       sum += stripe.referenced();

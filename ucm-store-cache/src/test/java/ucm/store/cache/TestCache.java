@@ -80,7 +80,7 @@ final class TestCache implements AutoCloseable {
     return opened;
   }
 
-  SlotPool pool() {
+  SlotDirectory pool() {
     return opened().pool;
   }
 

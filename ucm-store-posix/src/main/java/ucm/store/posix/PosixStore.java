@@ -84,13 +84,13 @@ public final class PosixStore implements Store {
   @Override
   public BitSet lookup(BlockIds ids) {
     PosixEngine open = engine();
-    return open.found(ids, open.lookup.all(ids));
+    return open.uses.found(ids, open.lookup.all(ids));
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
     PosixEngine open = engine();
-    return open.found(ids, open.lookup.prefix(ids));
+    return open.uses.found(ids, open.lookup.prefix(ids));
   }
 
   /** Does nothing: the kernel reads ahead on its own. */

@@ -262,7 +262,7 @@ final class PosixConfigTest {
       Transfer good = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(host, 0).build();
       TransferJob job =
           new TransferJob(new TransferTask(17, good), true, null, System::nanoTime, 1);
-      assertThat(PosixEngine.name(job)).isEqualTo("Posix task(17,Cache2Backend,1,4096)");
+      assertThat(TaskIntake.name(job)).isEqualTo("Posix task(17,Cache2Backend,1,4096)");
     }
   }
 }

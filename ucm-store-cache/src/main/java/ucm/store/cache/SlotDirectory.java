@@ -1,0 +1,81 @@
+package ucm.store.cache;
+
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+
+/**
+ * Says which slot of the buffer a shard has, and gives slots out.
+ *
+ * <p>Slots may be divided among stripes, 64 at the most; a task remembers those that had no room in the
+ * bits of a long. Nothing here blocks for longer than a short critical section, and no lock is held
+ * while a {@link SlotWaiter} is called. Thread-safe.
+ */
+interface SlotDirectory {
+
+  /** Take no slot of any stripe. */
+  long ALL_STRIPES = -1;
+
+  /** Whether a block is here with all its shards, ready to be read. */
+  boolean isComplete(BlockIds ids, int i);
+
+  /** Whether some shard of a block was dumped here and is still here. */
+  boolean wasDumped(long high, long low);
+
+  /**
+   * Asks for a shard in order to read it; takes a slot for it if it is not there.
+   *
+   * @param waiter joins whoever fills the slot; null when nobody wants to know
+   * @param index what the waiter calls the shard
+   * @param fullStripes bit i set: take no slot of stripe i
+   * @return a {@link Claim}
+   */
+  long claimForLoad(
+      long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes);
+
+  /** Asks for a slot to dump a shard into; see {@link #claimForLoad}. */
+  long claimForDump(long high, long low, int shard, long fullStripes);
+
+  /** Asks for a slot that nobody will find; the id only spreads such slots over the stripes. */
+  long claimUnnamed(long high, long low, long fullStripes);
+
+  /**
+   * Makes a claimed slot readable for everybody.
+   *
+   * @param release whether to give the filler's reference back
+   */
+  void filled(int slot, boolean release);
+
+  /** Makes claimed slots readable for everybody; negative numbers are passed over. */
+  void filled(int[] slots, int from, int to, boolean release);
+
+  /**
+   * Makes a claimed slot one that nobody finds; the filler's reference stays, and keeps the slot from
+   * being used anew, until the filler's I/O is terminal.
+   */
+  void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause);
+
+  /** Gives a reference to a slot back. */
+  void release(int slot);
+
+  /** Gives references to slots back; negative numbers are passed over. */
+  void release(int[] slots, int from, int to);
+
+  /** Forgets a block. */
+  void drop(long high, long low);
+
+  /** Whether the bits of a set name all stripes. */
+  boolean isFull(long fullStripes);
+
+  /** How many tasks want slots that were not to be had; above 0, the owner is told of room. */
+  int wanting();
+
+  /** Says how many tasks want slots; called by one thread. */
+  void setWanting(int tasks);
+
+  /** Slots that hold, or are about to hold, a shard. */
+  int inUse();
+
+  /** Slots that somebody fills, reads or writes on at this moment. */
+  int referenced();
+}

@@ -1,0 +1,167 @@
+package ucm.store.posix;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import ucm.api.CommonKeys;
+import ucm.api.StoreContext;
+import ucm.api.StoreMetrics;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.CpuAffinity;
+import ucm.store.common.FileSeam;
+import ucm.store.common.ShardWorkers;
+
+/**
+ * The parts of an open store, made in the order in which they need one another, and their gauges. No
+ * thread runs yet. {@link PosixEngine} starts and closes them.
+ */
+final class PosixParts {
+
+  final WriterClaim[] claims;
+  final IoEngine io;
+  final BlockLookup lookup;
+  final BackendHealth health;
+  final ShardWorkers workers;
+  final DumpFailures failures = new DumpFailures();
+  final BlockIndex index;
+  final IndexScan scan;
+  final DeadWriters deadWriters;
+  final BlockUses uses;
+  final @Nullable SpaceKeeper keeper;
+  final UnfinishedWork unfinished;
+  final Watch watch;
+  final TaskIntake intake;
+
+  private final PosixConfig config;
+  private final JobBoard board = new JobBoard();
+
+  PosixParts(PosixConfig config, FileSeam seam, StoreContext context) {
+    this.config = config;
+    LongSupplier clock = context.nanoClock();
+    PosixMetrics metrics = PosixMetrics.of(context.metrics());
+    BlockPaths paths = new BlockPaths(config.backends(), config.folderDigits());
+    prepareBackends(seam);
+    io = new IoEngine(config, seam);
+    if (!config.isScheduler()) {
+      io.probe();
+    }
+    claims = new WriterClaim[config.backends().size()];
+    for (int i = 0; i < claims.length; i++) {
+      claims[i] = new WriterClaim(seam, paths, i);
+    }
+    FolderTree tree = new FolderTree(paths, config.folderDigits());
+    SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks());
+    index = new BlockIndex(config.indexMaxBlocks());
+    BlockFiles files = new BlockFiles(seam, paths, config, claims, space, index);
+    ThreadLocal<IoScratch> scratches =
+        ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
+    health = new BackendHealth(config, seam, paths, context.metrics(), clock, this::backendIsDown);
+    PartialBlocks partials = new PartialBlocks();
+    PartialWriter partialWriter =
+        new PartialWriter(files, partials, failures, metrics, clock, health);
+    BlockWriter writer =
+        new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
+    Quarantine quarantine = new Quarantine(seam, paths, metrics);
+    BlockReader reader = new BlockReader(files, config.verify(), quarantine, metrics, scratches);
+    DiskLookup disk = new DiskLookup(files, index, health, metrics, clock, config);
+    lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
+    scan = new IndexScan(files, index, metrics);
+    workers = workers();
+    unfinished =
+        new UnfinishedWork(
+            board, partials, partialWriter, failures, scratches, clock, config.timeoutMs());
+    watch = new Watch(unfinished::endDue);
+    deadWriters = new DeadWriters(seam, paths, claims, metrics);
+    boolean keepsSpace = space.isLimited() && !config.isScheduler();
+    uses = new BlockUses(keepsSpace ? new LastUses() : null, clock);
+    keeper = uses.recorded == null ? null : keeper(files, space, uses.recorded, context.metrics());
+    intake =
+        new TaskIntake(
+            config,
+            clock,
+            metrics,
+            workers,
+            board,
+            health,
+            uses,
+            watch,
+            new GuardedMover(writer, health),
+            new GuardedMover(reader, health));
+    registerGauges(context.metrics(), partials);
+  }
+
+  private void prepareBackends(FileSeam seam) {
+    for (String backend : config.backends()) {
+      Backends.prepare(seam, backend);
+      if (config.ioDirect() && !config.isScheduler()) {
+        DirectProbe.run(seam, backend);
+      }
+    }
+  }
+
+  private ShardWorkers workers() {
+    return new ShardWorkers(
+        "posix-io",
+        config.dataTransConcurrency(),
+        new ShardWorkers.Limits(
+            config.waitingQueueDepth(),
+            CommonKeys.WAITING_QUEUE_DEPTH.name(),
+            config.runningQueueDepth(),
+            CommonKeys.RUNNING_QUEUE_DEPTH.name()),
+        CpuAffinity.of(config.cores()));
+  }
+
+  private SpaceKeeper keeper(
+      BlockFiles files, SpaceLimit space, LastUses recorded, StoreMetrics registry) {
+    FolderWalk walk = new FolderWalk(config.gc().concurrency());
+    Collector collector =
+        new Collector(
+            files,
+            space,
+            config.gc(),
+            walk,
+            recorded,
+            board::loading,
+            Collector.Metrics.of(registry));
+    registry.gauge("posix_used_bytes", "Bytes that all files take", space.used::used);
+    registry.gauge(
+        "posix_capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
+    return new SpaceKeeper(
+        config,
+        files,
+        space,
+        uses::wallNanos,
+        recorded,
+        walk,
+        new SpaceScan(space.tree, space.used, walk, claims),
+        collector,
+        deadWriters);
+  }
+
+  private void registerGauges(StoreMetrics registry, PartialBlocks partials) {
+    registry.gauge("posix_open_shards", "Shards accepted and not ended", intake::openShards);
+    registry.gauge(
+        "posix_partial_blocks", "Blocks of which shards are still to come", partials::size);
+    registry.gauge("posix_index_blocks", "Blocks known to have a file", index::size);
+    registry.gauge(
+        "posix_index_forgotten_blocks",
+        "Blocks forgotten as the index was full",
+        index::forgottenCount);
+    registry.gauge(
+        "posix_index_complete",
+        "1 when all files there are known to the index, else 0",
+        () -> index.isComplete() ? 1 : 0);
+  }
+
+  /** Ends what waits for a backend that is down, and keeps workers for the others. */
+  private void backendIsDown(int backend) {
+    board.refuse(health);
+    int most = workers.maxThreads() * config.backends().size();
+    workers.standIn(Math.min(health.heldWorkers(), most));
+  }
+
+  /** How long a task may take, and a close. */
+  long timeoutNanos() {
+    return TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
+  }
+}

@@ -1,0 +1,154 @@
+package ucm.store.posix;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.CommonKeys;
+import ucm.api.QueueFullException;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.store.common.ShardWorkers;
+
+/** Takes transfers in, hands them to the workers and sees them off when they end. Thread-safe. */
+final class TaskIntake {
+
+  private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
+
+  private final PosixConfig config;
+  private final LongSupplier clock;
+  private final long timeoutNanos;
+  private final PosixMetrics metrics;
+  private final ShardWorkers workers;
+  private final JobBoard board;
+  private final BackendHealth health;
+  private final BlockUses uses;
+  private final Watch watch;
+  private final ShardMover writer;
+  private final ShardMover reader;
+  // The workers count groups of shards; the configured bound is one of shards.
+  private final AtomicInteger openShards = new AtomicInteger();
+  private final AtomicLong lastTask = new AtomicLong();
+
+  TaskIntake(
+      PosixConfig config,
+      LongSupplier clock,
+      PosixMetrics metrics,
+      ShardWorkers workers,
+      JobBoard board,
+      BackendHealth health,
+      BlockUses uses,
+      Watch watch,
+      ShardMover writer,
+      ShardMover reader) {
+    this.config = config;
+    this.clock = clock;
+    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
+    this.metrics = metrics;
+    this.workers = workers;
+    this.board = board;
+    this.health = health;
+    this.uses = uses;
+    this.watch = watch;
+    this.writer = writer;
+    this.reader = reader;
+  }
+
+  /** Shards accepted and not ended. */
+  int openShards() {
+    return openShards.get();
+  }
+
+  /** The number of the task accepted last. */
+  long lastTask() {
+    return lastTask.get();
+  }
+
+  /** Refuses a transfer that this store cannot move. */
+  void check(Transfer transfer) {
+    if (config.isScheduler()) {
+      throw new StoreException(
+          "Posix has the scheduler role (device_id: -1), which looks up and moves no data: set"
+              + " device_id to that of the worker");
+    }
+    if (!transfer.layout().equals(config.layout())) {
+      throw new StoreException(
+          "a transfer of "
+              + transfer.layout()
+              + " does not fit Posix, which is configured for "
+              + config.layout());
+    }
+    if (!transfer.isHost()) {
+      throw new StoreException(
+          "Posix moves host memory, and the transfer names memory of a device: put a stage in front"
+              + " that copies it, as in Cache|Posix");
+    }
+  }
+
+  /** Accepts a transfer. */
+  Task submit(Transfer transfer, boolean isDump) {
+    TransferTask task = new TransferTask(lastTask.incrementAndGet(), transfer);
+    TransferJob job = new TransferJob(task, isDump, isDump ? writer : reader, clock, timeoutNanos);
+    reserve(transfer.shardCount());
+    board.add(job);
+    uses.moved(transfer);
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{} dispatching.", name(job));
+    }
+    if (health.isAnyDown()) {
+      // After the job is on the board: a backend that goes down from now on finds it there.
+      job.refuse(health);
+    }
+    try {
+      if (!task.check()) {
+        workers.submit(job);
+      }
+    } catch (RuntimeException e) {
+      board.remove(job);
+      openShards.addAndGet(-transfer.shardCount());
+      throw e;
+    }
+    task.whenTerminal(() -> finished(job));
+    watch.lookIn(timeoutNanos);
+    return task;
+  }
+
+  /** Takes room for shards; a transfer larger than the bound may be under way alone. */
+  private void reserve(int shards) {
+    int open = openShards.get();
+    while (open == 0 || (long) open + shards <= config.runningQueueDepth()) {
+      int found = openShards.compareAndExchange(open, open + shards);
+      if (found == open) {
+        return;
+      }
+      open = found;
+    }
+    throw new QueueFullException("Posix shards", open, CommonKeys.RUNNING_QUEUE_DEPTH.name());
+  }
+
+  private void finished(TransferJob job) {
+    board.remove(job);
+    openShards.addAndGet(-job.transfer.shardCount());
+    double millis = (clock.getAsLong() - job.startNanos) / 1e6;
+    (job.isDump ? metrics.dumpMillis() : metrics.loadMillis()).record(millis);
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{} finished, cost {}ms.", name(job), Math.round(millis * 1000) / 1000.0);
+    }
+  }
+
+  static String name(TransferJob job) {
+    return "Posix task("
+        + job.task.id()
+        + ","
+        + (job.isDump ? "Cache2Backend" : "Backend2Cache")
+        + ","
+        + job.transfer.shardCount()
+        + ","
+        + job.transfer.byteSize()
+        + ")";
+  }
+}

@@ -1,0 +1,104 @@
+package ucm.store.posix;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import ucm.api.BlockIds;
+import ucm.api.FlushResult;
+import ucm.api.StoreTimeoutException;
+
+/**
+ * What was accepted and has not ended: tasks, and blocks of which shards are still to come. Ends what
+ * is due, and waits for it. Thread-safe.
+ */
+final class UnfinishedWork {
+
+  private final JobBoard board;
+  private final PartialBlocks partials;
+  private final PartialWriter partialWriter;
+  private final DumpFailures failures;
+  private final ThreadLocal<IoScratch> scratches;
+  private final LongSupplier clock;
+  private final long timeoutNanos;
+
+  UnfinishedWork(
+      JobBoard board,
+      PartialBlocks partials,
+      PartialWriter partialWriter,
+      DumpFailures failures,
+      ThreadLocal<IoScratch> scratches,
+      LongSupplier clock,
+      int timeoutMs) {
+    this.board = board;
+    this.partials = partials;
+    this.partialWriter = partialWriter;
+    this.failures = failures;
+    this.scratches = scratches;
+    this.clock = clock;
+    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMs);
+  }
+
+  /**
+   * Ends what is due.
+   *
+   * @return nanoseconds until something may be due again, {@link Long#MAX_VALUE} when nothing is open
+   */
+  long endDue() {
+    long now = clock.getAsLong();
+    long jobs = board.expireDue(now);
+    if (partials.size() == 0) {
+      return jobs;
+    }
+    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos, scratches.get()));
+  }
+
+  /**
+   * Waits for the dumps up to a task; see {@link ucm.api.Store#flush}.
+   *
+   * @param last the number of that task
+   */
+  FlushResult flush(Duration timeout, long last) throws InterruptedException {
+    long deadline = System.nanoTime() + timeout.toNanos();
+    endDue();
+    // A block may be open in several tasks, and as a file that lacks shards.
+    Set<BlockIds> pending = new HashSet<>();
+    for (TransferJob job : board.dumps()) {
+      if (job.task.id() <= last && !isTerminalBy(job, deadline)) {
+        job.collectOpenBlocks(pending);
+      }
+    }
+    for (PartialBlock partial : partials.all()) {
+      if (partial.firstTask <= last && !partial.awaitEnd(deadline)) {
+        pending.add(BlockIds.of(partial.idHigh, partial.idLow));
+      }
+    }
+    return failures.take(pending.size());
+  }
+
+  private static boolean isTerminalBy(TransferJob job, long deadline) throws InterruptedException {
+    try {
+      long left = Math.max(0, deadline - System.nanoTime());
+      job.task.await(Duration.ofNanos(left));
+      return true;
+    } catch (StoreTimeoutException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Ends everything at close, after the workers have ended or were given up.
+   *
+   * @return how many blocks lacked shards
+   */
+  int endAll() {
+    board.expireAll();
+    int unfinished = partials.size();
+    if (unfinished > 0) {
+      partialWriter.giveUpAll(scratches.get());
+    }
+    scratches.remove();
+    return unfinished;
+  }
+}
