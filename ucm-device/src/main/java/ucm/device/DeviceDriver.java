@@ -32,7 +32,7 @@ public interface DeviceDriver {
 
   /** The driver of a name, if this runtime has it. */
   static Optional<DeviceDriver> find(String name) {
-    return ServiceLoader.load(DeviceDriver.class).stream()
+    return ServiceLoader.load(DeviceDriver.class, DeviceDriver.class.getClassLoader()).stream()
         .map(ServiceLoader.Provider::get)
         .filter(driver -> driver.name().equals(name))
         .findFirst();

@@ -71,16 +71,16 @@ record CacheConfig(
       ConfigKey.choice("cache_device", "auto", "host", "cuda")
           .defaultTo("auto")
           .doc(
-              "Whose memory the engine hands in. auto: the memory of GPU device_id as well where one"
-                  + " can be used, and host memory always; cuda: refuse to start without that GPU;"
-                  + " host: leave the GPU alone.");
+              "Whose memory the engine hands in. auto: the memory of GPU device_id as well where"
+                  + " one can be used, and host memory always; cuda: refuse to start without that"
+                  + " GPU; host: leave the GPU alone.");
 
   static final ConfigKey<Boolean> USE_GDR =
       ConfigKey.flag("use_gdr")
           .defaultTo(false)
           .doc(
-              "GPUDirect between device and storage, past host memory. No stage can do it: only false"
-                  + " is accepted.");
+              "GPUDirect between device and storage, past host memory. No stage can do it: only"
+                  + " false is accepted.");
 
   static final ConfigKey<Boolean> LOAD_BACKEND_ONLY =
       ConfigKey.flag("cache_load_backend_only")

@@ -24,7 +24,8 @@ abstract class CopyBatch implements ShardWorkers.Batch {
   private final int count;
   private final int run;
 
-  // For DeviceQueue, guarded by its lock: shards to be had, shards given out, whether it is in the queue.
+  // For DeviceQueue, guarded by its lock: shards to be had, shards given out, whether it is in the
+  // queue.
   int ready;
   int claimed;
   boolean queued;

@@ -65,11 +65,9 @@ final class DeviceCopies {
     } else if (count == 1) {
       stream.copy(inHost, hostAt, onDevice, deviceAt, rowBytes);
     } else if (up) {
-      stream.copyRows(
-          onDevice, deviceAt, devicePitch, inHost, hostAt, hostPitch, rowBytes, count);
+      stream.copyRows(onDevice, deviceAt, devicePitch, inHost, hostAt, hostPitch, rowBytes, count);
     } else {
-      stream.copyRows(
-          inHost, hostAt, hostPitch, onDevice, deviceAt, devicePitch, rowBytes, count);
+      stream.copyRows(inHost, hostAt, hostPitch, onDevice, deviceAt, devicePitch, rowBytes, count);
     }
   }
 
@@ -84,8 +82,7 @@ final class DeviceCopies {
     int pieces = transfer.pieceCount();
     for (int piece = 0; piece < pieces; piece++) {
       long size = transfer.pieceSize(piece);
-      put(
-          transfer.region(shard, piece), transfer.offset(shard, piece), region, at, size, toHost);
+      put(transfer.region(shard, piece), transfer.offset(shard, piece), region, at, size, toHost);
       at += size;
     }
   }

@@ -188,7 +188,6 @@ final class DeviceQueue {
     private final @Nullable Throwable[] faults = new Throwable[DEPTH];
     private int first;
     private int underWay;
-    private @Nullable CopyBatch waitedFor;
 
     private Pump(DeviceStream stream) {
       this.stream = stream;
@@ -246,9 +245,8 @@ final class DeviceQueue {
       try {
         batch.begin(froms[at], tos[at]);
         long event = batch.work().transfer.event();
-        if (event != 0 && batch != waitedFor) {
+        if (event != 0) {
           stream.waitFor(event);
-          waitedFor = batch;
         }
         batch.queue(copies, froms[at], tos[at]);
         copies.flush();

@@ -125,8 +125,8 @@ final class EngineDevice {
       throw new StoreException(
           "Cache moves host memory only, and "
               + transfer
-              + " names memory of a device: hand in regions of MemoryRegion.host, or make the device"
-              + " usable; "
+              + " names memory of a device: hand in regions of MemoryRegion.host, or make the"
+              + " device usable; "
               + description);
     }
     DeviceException fault = lost;
@@ -138,7 +138,8 @@ final class EngineDevice {
           transfer
               + " names memory that is not all of device "
               + deviceId
-              + ", which this Cache serves (device_id): hand in one transfer for each kind of memory");
+              + ", which this Cache serves (device_id): hand in one transfer for each kind of"
+              + " memory");
     }
   }
 

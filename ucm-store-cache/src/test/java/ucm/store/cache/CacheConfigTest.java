@@ -27,6 +27,7 @@ final class CacheConfigTest {
                 8192,
                 524_288,
                 4,
+                "auto",
                 false,
                 30_000,
                 0,
@@ -49,6 +50,7 @@ final class CacheConfigTest {
     settings.put("waiting_queue_depth", 16);
     settings.put("running_queue_depth", 64);
     settings.put("cache_stream_number", 32);
+    settings.put("cache_device", "cuda");
     settings.put("use_gdr", false);
     settings.put("cache_load_backend_only", true);
     settings.put("timeout_ms", 1000);
@@ -67,6 +69,7 @@ final class CacheConfigTest {
                 16,
                 64,
                 32,
+                "cuda",
                 true,
                 1000,
                 7,
