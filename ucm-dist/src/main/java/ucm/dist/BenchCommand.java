@@ -9,13 +9,13 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "bench",
     description = "Measures the parts of UCM beside the limits of this machine.",
-    subcommands = {BenchStoreCommand.class})
+    subcommands = {BenchStoreCommand.class, BenchGpuCommand.class})
 final class BenchCommand implements Runnable {
 
   @Spec private CommandSpec spec;
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "name a command: store");
+    throw new ParameterException(spec.commandLine(), "name a command: store or gpu");
   }
 }

@@ -43,7 +43,8 @@ import ucm.pipeline.UnknownStageException;
       StoresCommand.class,
       ConfigCommand.class,
       TraceCommand.class,
-      BenchCommand.class
+      BenchCommand.class,
+      DoctorCommand.class
     })
 public final class Main implements Runnable {
 
