@@ -3,6 +3,7 @@ package ucm.dist;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -53,7 +54,7 @@ final class DoctorCommand implements Callable<Integer> {
     UcmConfig read = config == null ? null : UcmConfig.read(config);
     ConfigReport report = read == null ? null : read.check(plugins.catalog());
     List<Finding> findings = new ArrayList<>();
-    for (Checkup checkup : ServiceLoader.load(Checkup.class, getClass().getClassLoader())) {
+    for (Checkup checkup : checkups()) {
       // A view for each: what one records in it is not the next one's.
       StoreConfig values = read == null ? StoreConfig.of(Map.of()) : read.storeConfig();
       findings.addAll(checkup.look(values));
@@ -64,6 +65,14 @@ final class DoctorCommand implements Callable<Integer> {
     boolean failed = findings.stream().anyMatch(finding -> finding.status() == Status.FAILED);
     print(findings, failed);
     return report != null && report.hasErrors() ? WRONG_CONFIG : failed ? 1 : 0;
+  }
+
+  /** All of the image; what concerns everybody first. */
+  private static List<Checkup> checkups() {
+    return ServiceLoader.load(Checkup.class, DoctorCommand.class.getClassLoader()).stream()
+        .sorted(Comparator.comparing(provider -> !provider.type().equals(SystemCheckup.class)))
+        .map(ServiceLoader.Provider::get)
+        .toList();
   }
 
   private Finding configuration(ConfigReport report) {

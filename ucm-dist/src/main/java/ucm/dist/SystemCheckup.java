@@ -3,11 +3,13 @@ package ucm.dist;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import ucm.api.Checkup;
 import ucm.api.ConfigKey;
 import ucm.api.StoreConfig;
+import ucm.device.DeviceDriver;
 
 /** What every pipeline needs of the machine: Java, the kernel, limits of the process, memory. */
 public final class SystemCheckup implements Checkup {
@@ -22,6 +24,10 @@ public final class SystemCheckup implements Checkup {
       ConfigKey.number("cache_buffer_capacity_gb").range(0, 1 << 20).defaultTo(0.0);
   private static final ConfigKey<Boolean> SHARED =
       ConfigKey.flag("share_buffer_enable").defaultTo(false);
+
+  private static final String CUDA = "cuda";
+  private static final ConfigKey<String> DEVICE =
+      ConfigKey.choice("cache_device", "auto", "host", CUDA).defaultTo("auto");
 
   private final Path root;
 
@@ -41,7 +47,21 @@ public final class SystemCheckup implements Checkup {
 
   @Override
   public List<Finding> look(StoreConfig config) {
-    return List.of(java(), kernel(), openFiles(), lockedMemory(), memory(config), shared(config));
+    List<Finding> findings = new ArrayList<>();
+    findings.add(java());
+    findings.add(kernel());
+    findings.add(openFiles());
+    findings.add(lockedMemory());
+    findings.add(memory(config));
+    findings.add(shared(config));
+    if (config.get(DEVICE).equals(CUDA) && DeviceDriver.find(CUDA).isEmpty()) {
+      findings.add(
+          Finding.failed(
+              "GPU",
+              "this image has no part for CUDA (module ucm.device.cuda)",
+              "cache_device: cuda asks for it: use the image with it"));
+    }
+    return findings;
   }
 
   private static Finding java() {

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.device.Device;
@@ -26,11 +25,6 @@ final class CacheOnDeviceContractTest extends StoreContract {
   private final Map<String, Long> before = cuda.kept();
   private final List<Store> made = new ArrayList<>();
   private final Device device = new CudaDriver().open(0);
-
-  @BeforeEach
-  void copiesTakeTheirTime() {
-    cuda.delay(20);
-  }
 
   @AfterEach
   void leavesNothingOnTheDevice() {
