@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 import jcuda.driver.CUresult;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -32,6 +33,7 @@ import ucm.api.TransferResult;
 import ucm.device.Device;
 import ucm.store.cache.CacheStore;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
 import ucm.testkit.MemoryStore;
 import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
@@ -49,6 +51,7 @@ final class CacheOnDeviceTest {
   private final SimulatedCuda cuda = SimulatedCuda.load();
   private Map<String, Long> before = cuda.kept();
   private final Device engine = new CudaDriver().open(0);
+  private final ManualClock clock = new ManualClock();
   private final RecordingMetrics metrics = new RecordingMetrics();
   private final List<Store> open = new ArrayList<>();
   private final List<DeviceMirror> mirrors = new ArrayList<>();
@@ -107,7 +110,12 @@ final class CacheOnDeviceTest {
     TransferMemory memory = memory(ids).fill();
     long event = cuda.event();
     DeviceMirror mirror = mirror(memory.transfer(), false, event);
+    long runs = cuda.count("cuStreamWaitEvent");
     Task dump = cache.dump(mirror.transfer());
+    while (cuda.count("cuStreamWaitEvent") < runs + 4) {
+      Thread.onSpinWait();
+    }
+    clock.advance(Duration.ofMillis(51));
     awaitCount("cache_expired_shards");
     // Copies that were handed to the device cannot be taken back: the memory is in use until then.
     assertThat(dump.check()).isFalse();
@@ -394,6 +402,11 @@ final class CacheOnDeviceTest {
           @Override
           public RecordingMetrics metrics() {
             return metrics;
+          }
+
+          @Override
+          public LongSupplier nanoClock() {
+            return clock;
           }
         });
     open.add(cache);

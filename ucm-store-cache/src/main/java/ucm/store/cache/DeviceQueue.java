@@ -31,6 +31,7 @@ final class DeviceQueue {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceQueue.class);
   private static final int DEPTH = 4;
+  private static final Duration START_JOIN = Duration.ofSeconds(5);
 
   private final EngineDevice device;
   private final CpuAffinity affinity;
@@ -72,7 +73,9 @@ final class DeviceQueue {
       }
       waiting.add(batch);
       batch.queued = true;
-      work.signalAll();
+      for (int run = Math.min(batch.size(), threads.size()); run > 0; run--) {
+        work.signal();
+      }
     } finally {
       lock.unlock();
     }
@@ -104,9 +107,10 @@ final class DeviceQueue {
   /**
    * Stops taking shards, lets the threads copy what was taken, and joins them.
    *
-   * @return whether they ended in time
+   * @return false when some thread still runs after the timeout, or the caller was interrupted (its
+   *     interrupt flag is set again)
    */
-  boolean close(Duration timeout) throws InterruptedException {
+  boolean close(Duration timeout) {
     lock.lock();
     try {
       closed = true;
@@ -115,23 +119,28 @@ final class DeviceQueue {
       lock.unlock();
     }
     long deadline = System.nanoTime() + timeout.toNanos();
-    for (Thread thread : threads) {
-      if (!thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
-        return false;
+    try {
+      for (Thread thread : threads) {
+        if (!thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
+          return false;
+        }
       }
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
     }
-    return true;
   }
 
   private void run() {
-    affinity.applyToThisThread();
     DeviceStream stream;
     try {
+      affinity.applyToThisThread();
       stream = device.stream(DEPTH);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       lock.lock();
       try {
-        startFault = startFault == null ? e : startFault;
+        startFault = e instanceof RuntimeException fault ? fault : new IllegalStateException(e);
       } finally {
         lock.unlock();
         started.countDown();
@@ -161,12 +170,8 @@ final class DeviceQueue {
     } finally {
       lock.unlock();
     }
-    try {
-      if (fault != null) {
-        close(Duration.ofDays(1));
-      }
-    } catch (InterruptedException e) {
-      interrupted = true;
+    if (fault != null) {
+      close(START_JOIN);
     }
     if (interrupted) {
       Thread.currentThread().interrupt();

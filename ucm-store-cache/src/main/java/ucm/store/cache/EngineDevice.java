@@ -26,6 +26,8 @@ final class EngineDevice {
 
   private static final Logger LOG = LoggerFactory.getLogger(EngineDevice.class);
   private static final String CUDA = "cuda";
+  // Enough for threads that have nothing to wait for, on a machine that is busy.
+  private static final Duration JOIN = Duration.ofSeconds(5);
 
   private final int deviceId;
   private final @Nullable Device device;
@@ -57,7 +59,7 @@ final class EngineDevice {
     try {
       this.dumps = new DeviceQueue("dump", config.streams(), this, memory, affinity);
     } catch (RuntimeException e) {
-      closeQuietly(loads);
+      loads.close(JOIN);
       throw e;
     }
   }
@@ -171,7 +173,7 @@ final class EngineDevice {
    *
    * @return whether nothing can touch the pool any more
    */
-  boolean closeThreads(Duration timeout) throws InterruptedException {
+  boolean closeThreads(Duration timeout) {
     boolean ended = true;
     for (DeviceQueue queue : queues()) {
       ended &= queue.close(timeout);
@@ -199,14 +201,6 @@ final class EngineDevice {
       queues.add(dumps);
     }
     return queues;
-  }
-
-  private static void closeQuietly(DeviceQueue queue) {
-    try {
-      queue.close(Duration.ofSeconds(5));
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   @Override

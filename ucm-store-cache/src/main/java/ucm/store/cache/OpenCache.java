@@ -250,9 +250,8 @@ final class OpenCache {
       deadlines.expireAll();
       interrupted = true;
     }
-    boolean copied = copiers.close(JOIN);
+    boolean copied = copiers.close(JOIN) & engineDevice.closeThreads(JOIN);
     try {
-      copied &= engineDevice.closeThreads(JOIN);
       if (!dispatcher.close(JOIN)) {
         LOG.warn("Cache: the stage behind has not answered a look-up; its thread is left behind");
       }
@@ -269,7 +268,6 @@ final class OpenCache {
       }
     } catch (InterruptedException e) {
       interrupted = true;
-      copied = false;
     }
     if (copied) {
       traffic.close(
