@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import jcuda.driver.CUresult;
 import org.jspecify.annotations.Nullable;
@@ -112,11 +113,9 @@ final class CacheOnDeviceTest {
     DeviceMirror mirror = mirror(memory.transfer(), false, event);
     long runs = cuda.count("cuStreamWaitEvent");
     Task dump = cache.dump(mirror.transfer());
-    while (cuda.count("cuStreamWaitEvent") < runs + 4) {
-      Thread.onSpinWait();
-    }
+    awaitThat(() -> cuda.count("cuStreamWaitEvent") >= runs + 4);
     clock.advance(Duration.ofMillis(51));
-    awaitCount("cache_expired_shards");
+    awaitThat(() -> metrics.count("cache_expired_shards") > 0);
     // Copies that were handed to the device cannot be taken back: the memory is in use until then.
     assertThat(dump.check()).isFalse();
     cuda.comes(event);
@@ -353,8 +352,10 @@ final class CacheOnDeviceTest {
     assertThat(metrics.gauge("cache_slots_referenced")).isZero();
   }
 
-  private void awaitCount(String counter) {
-    while (metrics.count(counter) == 0) {
+  private static void awaitThat(BooleanSupplier condition) {
+    while (!condition.getAsBoolean()) {
+      // The timeout of the test interrupts.
+      assertThat(Thread.interrupted()).isFalse();
       Thread.onSpinWait();
     }
   }

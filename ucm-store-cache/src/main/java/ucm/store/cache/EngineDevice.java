@@ -205,6 +205,7 @@ final class EngineDevice {
 
   @Override
   public String toString() {
-    return device == null ? "host memory only (" + description + ")" : description;
+    // Why there is none is told to who wants one.
+    return device == null ? "host memory only" : description;
   }
 }

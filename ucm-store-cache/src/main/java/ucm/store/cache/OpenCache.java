@@ -250,7 +250,8 @@ final class OpenCache {
       deadlines.expireAll();
       interrupted = true;
     }
-    boolean copied = copiers.close(JOIN) & engineDevice.closeThreads(JOIN);
+    boolean copied = copiers.close(JOIN);
+    copied &= engineDevice.closeThreads(JOIN);
     try {
       if (!dispatcher.close(JOIN)) {
         LOG.warn("Cache: the stage behind has not answered a look-up; its thread is left behind");

@@ -115,7 +115,8 @@ final class CacheConfigTest {
     assertThat(problems(Map.of("share_buffer_enable", true)).getFirst().message())
         .contains("set it to false");
     assertThat(problems(Map.of("use_gdr", true)).getFirst().message())
-        .contains("CUDA")
+        .contains("nvidia_peermem")
+        .contains("ucm doctor --config")
         .contains("set it to false");
   }
 
