@@ -1,6 +1,7 @@
 /**
  * The {@code ucm} command.
  *
+ * @provides ucm.api.Checkup for the findings that concern every pipeline
  * @provides ch.qos.logback.classic.spi.Configurator so that log lines have the original's form
  */
 @org.jspecify.annotations.NullMarked
@@ -14,11 +15,16 @@ module ucm.dist {
   requires static org.jspecify;
   requires org.slf4j;
   requires tools.jackson.databind;
+  requires ucm.device;
   requires ucm.lite;
   requires ucm.pipeline;
 
+  uses ucm.api.Checkup;
+
   provides ch.qos.logback.classic.spi.Configurator with
       ucm.dist.LogSetup;
+  provides ucm.api.Checkup with
+      ucm.dist.SystemCheckup;
 
   opens ucm.dist to
       info.picocli;

@@ -10,6 +10,7 @@ module ucm.store.cache {
   requires static org.jspecify;
   requires org.slf4j;
   requires ucm.api;
+  requires ucm.device;
   requires ucm.store.common;
 
   provides ucm.api.Store with

@@ -23,6 +23,7 @@ public final class Transfer {
   private final MemoryRegion[] regions;
   private final int[] regionOfPiece;
   private final long[] offsets;
+  private final long event;
   private final ShardListener listener;
 
   private Transfer(Builder from, ShardListener listener) {
@@ -34,6 +35,7 @@ public final class Transfer {
     this.regions = Arrays.copyOf(from.regions, from.regionCount);
     this.regionOfPiece = Arrays.copyOf(from.regionOfPiece, shards * pieces);
     this.offsets = Arrays.copyOf(from.offsets, shards * pieces);
+    this.event = from.event;
     this.listener = listener;
   }
 
@@ -102,6 +104,21 @@ public final class Transfer {
     return true;
   }
 
+  /** Whether all of the memory is memory of one device. */
+  public boolean isOn(int deviceId) {
+    for (MemoryRegion region : regions) {
+      if (region.isHost() || region.deviceId() != deviceId) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** The event that must have come before the memory is touched; see {@link Builder#after}. */
+  public long event() {
+    return event;
+  }
+
   /** Who is told of each shard. */
   public ShardListener listener() {
     return listener;
@@ -129,6 +146,7 @@ public final class Transfer {
     private int lastRegion;
     private int shards;
     private int placed;
+    private long event;
 
     private Builder(BlockLayout layout, int pieces) {
       this.layout = layout;
@@ -182,6 +200,20 @@ public final class Transfer {
       return this;
     }
 
+    /**
+     * Names an event of the device that the memory belongs to: its memory is not touched before the
+     * event has come. An engine that dumps what it computes records one behind the computation, and
+     * need not wait for it. The event must have been recorded, and must not be destroyed or recorded
+     * anew until the task is terminal. An event that never comes keeps the task open beyond its
+     * deadline, as a device cannot be told to forget what it was told to do.
+     *
+     * @param event the driver's own handle of it (for CUDA, the value of a {@code CUevent}); 0 for none
+     */
+    public Builder after(long event) {
+      this.event = event;
+      return this;
+    }
+
     /** Makes the transfer; nobody is told of single shards. */
     public Transfer build() {
       return build(ShardListener.NONE);
@@ -199,6 +231,7 @@ public final class Transfer {
       regions = new MemoryRegion[FIRST_REGIONS];
       regionCount = 0;
       lastRegion = 0;
+      event = 0;
       return transfer;
     }
 

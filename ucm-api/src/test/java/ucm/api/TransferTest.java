@@ -53,6 +53,34 @@ final class TransferTest {
   }
 
   @Test
+  void namesAnEventForOneTransferOnly() {
+    Transfer.Builder builder = Transfer.packed(LAYOUT);
+    Transfer waits = builder.shard(IDS, 0, 1).piece(MEMORY, 0).after(0x7f00_1234_5678L).build();
+    assertThat(waits.event()).isEqualTo(0x7f00_1234_5678L);
+    assertThat(builder.shard(IDS, 0, 1).piece(MEMORY, 0).build().event()).isZero();
+  }
+
+  @Test
+  void knowsWhetherAllOfItIsOnOneDevice() {
+    MemoryRegion host = MemoryRegion.host(Arena.ofAuto().allocate(100));
+    MemoryRegion other = MemoryRegion.device(1, 8192, 100);
+    assertThat(two(MEMORY, MEMORY).isOn(0)).isTrue();
+    assertThat(two(MEMORY, MEMORY).isOn(1)).isFalse();
+    assertThat(two(MEMORY, other).isOn(0)).isFalse();
+    assertThat(two(MEMORY, host).isOn(0)).isFalse();
+    assertThat(two(host, host).isOn(0)).isFalse();
+  }
+
+  private static Transfer two(MemoryRegion first, MemoryRegion second) {
+    return Transfer.packed(LAYOUT)
+        .shard(IDS, 0, 0)
+        .piece(first, 0)
+        .shard(IDS, 0, 1)
+        .piece(second, 0)
+        .build();
+  }
+
+  @Test
   void mayHoldNoShards() {
     Transfer transfer = Transfer.scattered(LAYOUT).build();
     assertThat(transfer.shardCount()).isZero();

@@ -12,7 +12,8 @@ import picocli.CommandLine.Spec;
     subcommands = {
       BenchStoreCommand.class,
       BenchLayerwiseCommand.class,
-      BenchPoliciesCommand.class
+      BenchPoliciesCommand.class,
+      BenchGpuCommand.class
     })
 final class BenchCommand implements Runnable {
 
@@ -21,6 +22,6 @@ final class BenchCommand implements Runnable {
   @Override
   public void run() {
     throw new ParameterException(
-        spec.commandLine(), "name a command: store, layerwise or policies");
+        spec.commandLine(), "name a command: store, layerwise, policies or gpu");
   }
 }

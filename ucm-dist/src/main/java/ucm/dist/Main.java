@@ -47,7 +47,8 @@ import ucm.pipeline.UnknownStageException;
       ConfigCommand.class,
       TraceCommand.class,
       CalcCommand.class,
-      BenchCommand.class
+      BenchCommand.class,
+      DoctorCommand.class
     })
 public final class Main implements Runnable {
 

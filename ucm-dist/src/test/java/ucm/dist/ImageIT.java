@@ -43,7 +43,8 @@ class ImageIT {
     UcmProcess.Ended modules = UcmProcess.finish(java);
     assertThat(modules.out())
         .doesNotContain("automatic")
-        .contains("ucm.api", "ucm.pipeline", "ucm.store.cache", "ucm.store.posix", "com.sun.jna");
+        .contains("ucm.api", "ucm.pipeline", "ucm.store.cache", "ucm.store.posix", "com.sun.jna")
+        .contains("ucm.device.cuda", "jcuda");
   }
 
   @Test
@@ -61,7 +62,9 @@ class ImageIT {
             List.of("trace", "analyze"),
             List.of("trace", "replay"),
             List.of("bench"),
-            List.of("bench", "store"))) {
+            List.of("bench", "store"),
+            List.of("bench", "gpu"),
+            List.of("doctor"))) {
       UcmProcess.Ended help =
           UcmProcess.run(Stream.concat(command.stream(), Stream.of("--help")).toArray());
       assertThat(help.exitCode()).as(help.all()).isZero();

@@ -135,6 +135,6 @@ final class FaultyTransfer {
         part.piece(transfer.region(shard, piece), transfer.offset(shard, piece));
       }
     }
-    return part.build(listener);
+    return part.after(transfer.event()).build(listener);
   }
 }

@@ -141,14 +141,11 @@ final class BackendRead implements ShardListener, Runnable {
   private void arrived(int i) {
     int slot = slots[i];
     slots[i] = DONE;
-    LoadWork reader = work;
-    if (reader == null || !reader.begin(shards[i])) {
+    if (work == null) {
       cache.pool.filled(slot, true);
-      return;
+    } else {
+      work.arrived(shards[i], slot);
     }
-    Throwable fault = reader.copyOut(shards[i], slot);
-    cache.pool.filled(slot, true);
-    reader.copied(shards[i], fault);
   }
 
   private void lost(int i, ShardOutcome outcome, @Nullable Throwable cause) {

@@ -16,6 +16,7 @@ import ucm.api.StoreConfig;
  * @param runningShards shards of them that may be under way
  * @param streams copy threads at the most
  * @param policy which blocks leave a full pool first
+ * @param device whose memory the engine may name: {@code auto}, {@code host} or {@code cuda}
  * @param loadBackendOnly whether loads and look-ups pass by what is in the pool
  * @param timeoutMs deadline of every task
  * @param deviceId the device served; -1 is the scheduler
@@ -30,6 +31,7 @@ record CacheConfig(
     int runningShards,
     int streams,
     CachePolicy policy,
+    String device,
     boolean loadBackendOnly,
     int timeoutMs,
     int deviceId,
@@ -67,7 +69,16 @@ record CacheConfig(
           .unit("threads")
           .doc(
               "Most copies between device and buffer at once; where the device is host memory,"
-                  + " never more than there are processors.");
+                  + " never more than there are processors. On a GPU: streams of each direction,"
+                  + " with a thread each.");
+
+  static final ConfigKey<String> DEVICE =
+      ConfigKey.choice("cache_device", "auto", "host", "cuda")
+          .defaultTo("auto")
+          .doc(
+              "Whose memory the engine hands in. auto: the memory of GPU device_id as well where"
+                  + " one can be used, and host memory always; cuda: refuse to start without that"
+                  + " GPU; host: leave the GPU alone.");
 
   static final ConfigKey<String> POLICY =
       ConfigKey.choice("cache_policy", CachePolicy.words())
@@ -81,8 +92,8 @@ record CacheConfig(
       ConfigKey.flag("use_gdr")
           .defaultTo(false)
           .doc(
-              "GPUDirect RDMA between device and storage. Not available yet: only false is"
-                  + " accepted.");
+              "GPUDirect between device and storage, past host memory. No stage can do it: only"
+                  + " false is accepted.");
 
   static final ConfigKey<Boolean> LOAD_BACKEND_ONLY =
       ConfigKey.flag("cache_load_backend_only")
@@ -100,6 +111,7 @@ record CacheConfig(
           RUNNING_QUEUE_DEPTH,
           STREAMS,
           POLICY,
+          DEVICE,
           USE_GDR,
           LOAD_BACKEND_ONLY,
           CommonKeys.TIMEOUT_MS,
@@ -137,6 +149,7 @@ record CacheConfig(
             config.get(RUNNING_QUEUE_DEPTH),
             config.get(STREAMS),
             CachePolicy.of(config.get(POLICY)),
+            config.get(DEVICE),
             config.get(LOAD_BACKEND_ONLY),
             config.get(CommonKeys.TIMEOUT_MS),
             deviceId,
@@ -157,8 +170,9 @@ record CacheConfig(
     if (config.get(USE_GDR)) {
       config.reject(
           USE_GDR,
-          "is true, and GPUDirect RDMA is missing: this Cache moves host memory only and has"
-              + " neither CUDA nor an RDMA registration of device memory; set it to false");
+          "is true, and missing is a store that moves between GPU and storage without host memory:"
+              + " no stage of this UCM does; what this machine lacks besides (nvidia_peermem,"
+              + " nvidia_fs, RDMA adapters) is told by: ucm doctor --config FILE; set it to false");
     }
     if (!scheduler && layout.isPresent()) {
       read.checkCapacity(config);

@@ -25,6 +25,8 @@ import ucm.api.Transfer;
  * load is served from the pool, or through it from the stage behind. Alone, the store is a memory that
  * forgets what was used least recently: nothing ever becomes durable.
  *
+ * <p>The engine's memory is the host's, or that of GPU {@code device_id}: each transfer says which.
+ *
  * <p>With {@code device_id: -1} it has no pool: look-ups go to the stage behind, and no data is moved.
  */
 @StoreName("Cache")

@@ -65,18 +65,52 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  void copy(int from, int to) {
-    boolean alone = cache.backend == null;
+  Work work() {
+    return dump;
+  }
+
+  @Override
+  void begin(int from, int to) {
     for (int i = from; i < to; i++) {
       if (!dump.begin(shards[i])) {
-        giveUp(i, dump.expiry());
+        giveUp(i, dump.expiry(), true);
       }
     }
+  }
+
+  @Override
+  void copy(int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (slots[i] != NOT_COPIED) {
+        gather(i);
+      }
+    }
+  }
+
+  @Override
+  void queue(DeviceCopies copies, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (slots[i] != NOT_COPIED) {
+        copies.toSlot(dump.transfer, shards[i], slots[i]);
+      }
+    }
+  }
+
+  @Override
+  void fail(int from, int to, Throwable cause, boolean done) {
+    for (int i = from; i < to; i++) {
+      if (slots[i] != NOT_COPIED) {
+        fail(i, cause, done);
+      }
+    }
+  }
+
+  @Override
+  void end(int from, int to) {
+    boolean alone = cache.backend == null;
     int copied = 0;
     for (int i = from; i < to; i++) {
-      if (slots[i] != NOT_COPIED && gather(i)) {
-        copied++;
-      }
+      copied += slots[i] == NOT_COPIED ? 0 : 1;
     }
     cache.metrics.dumpBytes.add(copied * dump.transfer.layout().shardSize());
     cache.pool.filled(slots, from, to, alone);
@@ -102,23 +136,27 @@ final class DumpCopy extends CopyBatch {
     }
   }
 
-  private boolean gather(int index) {
-    int shard = shards[index];
+  private void gather(int index) {
     try {
-      cache.device.toSlot(dump.transfer, shard, slots[index]);
-      return true;
+      cache.device.toSlot(dump.transfer, shards[index], slots[index]);
     } catch (RuntimeException | Error e) {
       // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
-      giveUp(index, e);
-      dump.finish(shard, ShardOutcome.FAILED, e);
-      return false;
+      fail(index, e, true);
     }
   }
 
-  private void giveUp(int index, @Nullable Throwable cause) {
+  private void fail(int index, Throwable cause, boolean done) {
+    int shard = shards[index];
+    giveUp(index, cause, done);
+    dump.finish(shard, ShardOutcome.FAILED, cause);
+  }
+
+  private void giveUp(int index, @Nullable Throwable cause, boolean done) {
     int slot = slots[index];
     cache.pool.notFilled(slot, ShardOutcome.MISSING, null);
-    cache.pool.release(slot);
+    if (done) {
+      cache.pool.release(slot);
+    }
     dump.failed(shards[index], cause);
     slots[index] = NOT_COPIED;
     shards[index] = NOT_COPIED;

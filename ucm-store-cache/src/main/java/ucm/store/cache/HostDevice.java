@@ -1,7 +1,6 @@
 package ucm.store.cache;
 
 import java.lang.foreign.MemorySegment;
-import ucm.api.StoreException;
 import ucm.api.Transfer;
 
 /**
@@ -14,20 +13,6 @@ final class HostDevice {
 
   HostDevice(PoolMemory memory) {
     this.memory = memory;
-  }
-
-  /**
-   * Checks that a transfer is one this device can move.
-   *
-   * @throws StoreException when some of its memory belongs to a device
-   */
-  void require(Transfer transfer) {
-    if (!transfer.isHost()) {
-      throw new StoreException(
-          "Cache moves host memory only, and "
-              + transfer
-              + " names memory of a device: hand in regions of MemoryRegion.host");
-    }
   }
 
   /** Gathers the pieces of a shard into a slot. */

@@ -3,6 +3,7 @@ package ucm.store.cache;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
+import ucm.api.StoreClosedException;
 import ucm.api.Transfer;
 
 /**
@@ -11,52 +12,14 @@ import ucm.api.Transfer;
  */
 final class LoadWork extends Work implements SlotWaiter {
 
-  /** The shards found in the pool, each slot referenced. */
-  private static final class HotShards extends CopyBatch {
-
-    private static final int ENDED = -1;
-
-    private final LoadWork work;
-    private final int[] shards;
-    private final int[] slots;
-
-    private HotShards(LoadWork work, int[] shards, int[] slots, int count) {
-      super(count, work.transfer.layout().shardSize(), work.cache.copyThreads);
-      this.work = work;
-      this.shards = shards;
-      this.slots = slots;
-    }
-
-    @Override
-    void copy(int from, int to) {
-      for (int i = from; i < to; i++) {
-        if (!work.begin(shards[i])) {
-          shards[i] = ENDED;
-        }
-      }
-      int copied = 0;
-      for (int i = from; i < to; i++) {
-        if (shards[i] == ENDED) {
-          continue;
-        }
-        Throwable fault = work.copyOut(shards[i], slots[i]);
-        if (fault == null) {
-          copied++;
-        } else {
-          work.cache.pool.release(slots[i]);
-          slots[i] = BlockTable.NONE;
-          work.finish(shards[i], ShardOutcome.FAILED, fault);
-          shards[i] = ENDED;
-        }
-      }
-      work.countLoaded(copied);
-      work.cache.pool.release(slots, from, to);
-      work.finishWell(shards, from, to);
-    }
-  }
+  // Null where the engine's memory is the host's.
+  private final @Nullable LoadCopy arrivals;
 
   LoadWork(OpenCache cache, long id, Transfer transfer) {
     super(cache, id, transfer);
+    int shards = transfer.shardCount();
+    this.arrivals =
+        transfer.isHost() ? null : LoadCopy.empty(this, new int[shards], new int[shards]);
   }
 
   @Override
@@ -118,7 +81,7 @@ final class LoadWork extends Work implements SlotWaiter {
     keep(left);
     if (hits > 0) {
       cache.metrics.hitShards.add(hits);
-      cache.copiers.submit(new HotShards(this, shards, slots, hits));
+      cache.copyToEngine(new LoadCopy(this, shards, slots, hits));
     }
     if (misses < count) {
       cache.metrics.missShards.add(count - misses);
@@ -129,6 +92,10 @@ final class LoadWork extends Work implements SlotWaiter {
 
   @Override
   public void filled(int shard, int slot) {
+    if (arrivals != null) {
+      arrived(arrivals, shard, slot);
+      return;
+    }
     if (!begin(shard)) {
       cache.pool.release(slot);
       return;
@@ -154,6 +121,30 @@ final class LoadWork extends Work implements SlotWaiter {
     keep(todoCount + 1);
   }
 
+  /** Takes over a slot that the backend has filled, and the filler's reference to it. */
+  void arrived(int shard, int slot) {
+    if (arrivals != null) {
+      cache.pool.filled(slot, false);
+      arrived(arrivals, shard, slot);
+      return;
+    }
+    if (!begin(shard)) {
+      cache.pool.filled(slot, true);
+      return;
+    }
+    Throwable fault = copyOut(shard, slot);
+    cache.pool.filled(slot, true);
+    copied(shard, fault);
+  }
+
+  /** The thread of a backend, or of another task, has no business with the device. */
+  private void arrived(LoadCopy copy, int shard, int slot) {
+    if (!cache.engineDevice.loads().add(copy, shard, slot)) {
+      cache.pool.release(slot);
+      end(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
+    }
+  }
+
   /** Copies a shard that was begun into the engine's memory; returns what went wrong, or null. */
   @Nullable Throwable copyOut(int shard, int slot) {
     try {
@@ -166,14 +157,15 @@ final class LoadWork extends Work implements SlotWaiter {
   }
 
   /** Ends a shard after {@link #copyOut}. */
-  void copied(int shard, @Nullable Throwable fault) {
+  private void copied(int shard, @Nullable Throwable fault) {
     if (fault == null) {
       countLoaded(1);
     }
     finish(shard, fault == null ? ShardOutcome.OK : ShardOutcome.FAILED, fault);
   }
 
-  private void countLoaded(int shards) {
+  /** Counts shards that came well into the engine's memory. */
+  void countLoaded(int shards) {
     cache.metrics.loadBytes.add(shards * transfer.layout().shardSize());
   }
 }

@@ -55,6 +55,7 @@ final class OpenCache {
   final PoolMemory memory;
   final SlotDirectory pool;
   final HostDevice device;
+  final EngineDevice engineDevice;
   final ShardWorkers copiers;
   final int copyThreads;
   final BackendTraffic traffic = new BackendTraffic();
@@ -87,6 +88,12 @@ final class OpenCache {
     CpuAffinity affinity = CpuAffinity.of(config.cores());
     this.shared = config.shared() ? SharedBuffer.join(config) : null;
     this.memory = shared == null ? memory(config, backend) : shared.memory();
+    try {
+      this.engineDevice = EngineDevice.open(config, memory);
+    } catch (RuntimeException | Error e) {
+      freeMemory();
+      throw e;
+    }
     this.dispatcher = new Dispatcher(this);
     this.pool =
         shared == null
@@ -121,10 +128,23 @@ final class OpenCache {
     dispatcher.start();
     if (shared == null) {
       String policy = config.policy().word();
-      LOG.info("Cache of instance {}: {}; cache_policy {}", config.uniqueId(), memory, policy);
+      LOG.info(
+          "Cache of instance {}: {}; cache_policy {}; device: {}",
+          config.uniqueId(),
+          memory,
+          policy,
+          engineDevice);
     } else {
       shared.start();
-      LOG.info("Cache of instance {}: {}", config.uniqueId(), shared);
+      LOG.info("Cache of instance {}: {}; device: {}", config.uniqueId(), shared, engineDevice);
+    }
+  }
+
+  private void freeMemory() {
+    if (shared == null) {
+      memory.free();
+    } else {
+      shared.leave();
     }
   }
 
@@ -245,6 +265,24 @@ final class OpenCache {
     return shared;
   }
 
+  /** Has shards copied from their slots into the engine's memory. */
+  void copyToEngine(LoadCopy batch) {
+    if (batch.work().transfer.isHost()) {
+      copiers.submit(batch);
+    } else {
+      engineDevice.loads().submit(batch);
+    }
+  }
+
+  /** Has shards copied from the engine's memory into their slots. */
+  void copyFromEngine(DumpCopy batch) {
+    if (batch.work().transfer.isHost()) {
+      copiers.submit(batch);
+    } else {
+      engineDevice.dumps().submit(batch);
+    }
+  }
+
   /** The backend, for those that exist only where there is one. */
   Store requireBackend() {
     return Objects.requireNonNull(backend);
@@ -263,6 +301,7 @@ final class OpenCache {
       interrupted = true;
     }
     boolean copied = copiers.close(JOIN);
+    copied &= engineDevice.closeThreads(JOIN);
     try {
       if (!dispatcher.close(JOIN)) {
         LOG.warn("Cache: the stage behind has not answered a look-up; its thread is left behind");
@@ -285,7 +324,11 @@ final class OpenCache {
       interrupted = true;
     }
     if (copied) {
-      traffic.close(shared == null ? memory::free : shared::leave);
+      traffic.close(
+          () -> {
+            engineDevice.release();
+            freeMemory();
+          });
     } else {
       LOG.error("Cache: copies do not end; {} bytes are not freed", memory.byteSize());
     }
@@ -321,7 +364,7 @@ final class OpenCache {
               + transfer.layout()
               + ": make it with the layout the store was configured with");
     }
-    device.require(transfer);
+    engineDevice.require(transfer);
     admission.enter(transfer.shardCount());
   }
 

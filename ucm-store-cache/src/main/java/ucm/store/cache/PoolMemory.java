@@ -3,6 +3,7 @@ package ucm.store.cache;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
@@ -121,6 +122,11 @@ final class PoolMemory {
   /** Bytes of them that lie on pages of 2 MiB. */
   long hugeBytes() {
     return hugeBytes;
+  }
+
+  /** All memory of the pool. */
+  List<MemoryRegion> regions() {
+    return List.of(region);
   }
 
   /** The region a slot lies in. */

@@ -46,7 +46,7 @@ final class WriteBehind {
   /** Has shards copied into their slots, which are then offered here. */
   void copy(DumpCopy batch) {
     copying.addAndGet(batch.count());
-    cache.copiers.submit(batch);
+    cache.copyFromEngine(batch);
   }
 
   /** Shards of a copy have ended, and were offered where they were the last of their group. */

@@ -28,6 +28,7 @@ final class CacheConfigTest {
                 524_288,
                 4,
                 CachePolicy.AGED_LRU,
+                "auto",
                 false,
                 30_000,
                 0,
@@ -52,6 +53,7 @@ final class CacheConfigTest {
     settings.put("running_queue_depth", 64);
     settings.put("cache_stream_number", 32);
     settings.put("cache_policy", "s3fifo");
+    settings.put("cache_device", "cuda");
     settings.put("use_gdr", false);
     settings.put("cache_load_backend_only", true);
     settings.put("timeout_ms", 1000);
@@ -71,6 +73,7 @@ final class CacheConfigTest {
                 64,
                 32,
                 CachePolicy.S3FIFO,
+                "cuda",
                 true,
                 1000,
                 7,
@@ -117,7 +120,8 @@ final class CacheConfigTest {
   @Test
   void whatIsNotAvailableYetSaysWhatToSet() {
     assertThat(problems(Map.of("use_gdr", true)).getFirst().message())
-        .contains("CUDA")
+        .contains("nvidia_peermem")
+        .contains("ucm doctor --config")
         .contains("set it to false");
   }
 

@@ -57,7 +57,7 @@ public final class CpuAffinity {
    *
    * @throws StoreException when the kernel refuses
    */
-  void applyToThisThread() {
+  public void applyToThisThread() {
     if (cores.isEmpty()) {
       return;
     }

@@ -1,0 +1,58 @@
+package ucm.api;
+
+import java.util.List;
+
+/**
+ * A service beside {@link Store}: looks whether this machine has what a module needs, and says what to do
+ * where it has not. {@code ucm doctor} shows the findings of all.
+ *
+ * <p>A module that has something to look at says {@code provides ucm.api.Checkup with ...}. Creating one
+ * does nothing. Stateless; called by one thread.
+ */
+public interface Checkup {
+
+  /**
+   * One thing that was looked at.
+   *
+   * @param status how it is
+   * @param subject what was looked at, in few words, for example {@code open files}
+   * @param found what there is
+   * @param advice what to do; empty when nothing needs to be done
+   */
+  record Finding(Status status, String subject, String found, String advice) {
+
+    /** As it should be. */
+    public static Finding ok(String subject, String found) {
+      return new Finding(Status.OK, subject, found, "");
+    }
+
+    /** It works, less well than it could. */
+    public static Finding warning(String subject, String found, String advice) {
+      return new Finding(Status.WARNING, subject, found, advice);
+    }
+
+    /** What was asked for does not work like this. */
+    public static Finding failed(String subject, String found, String advice) {
+      return new Finding(Status.FAILED, subject, found, advice);
+    }
+  }
+
+  /** How a thing is. */
+  enum Status {
+    /** As it should be. */
+    OK,
+    /** It works, less well than it could, or may fail later. */
+    WARNING,
+    /** What the configuration asks for does not work. */
+    FAILED
+  }
+
+  /**
+   * Looks. May take seconds, and leaves nothing behind. Never throws for what it finds.
+   *
+   * @param config the values of the pipeline in question; without any, what is asked for is taken to be
+   *     the defaults. What is wrong in it is somebody else's business
+   * @return the findings, in the order to be shown
+   */
+  List<Finding> look(StoreConfig config);
+}

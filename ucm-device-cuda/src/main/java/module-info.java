@@ -1,0 +1,19 @@
+/**
+ * NVIDIA GPUs for the stores: the service {@code ucm.device.DeviceDriver} over the CUDA driver API, which
+ * it calls through JCuda.
+ *
+ * <p>It exports nothing. An image without this module, and without JCuda's native library, is one for
+ * machines without a GPU.
+ */
+@org.jspecify.annotations.NullMarked
+module ucm.device.cuda {
+  requires jcuda;
+  requires static org.jspecify;
+  requires org.slf4j;
+  requires ucm.device;
+
+  provides ucm.api.Checkup with
+      ucm.device.cuda.CudaCheckup;
+  provides ucm.device.DeviceDriver with
+      ucm.device.cuda.CudaDriver;
+}

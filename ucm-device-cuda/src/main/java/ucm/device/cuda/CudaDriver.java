@@ -1,0 +1,107 @@
+package ucm.device.cuda;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import jcuda.driver.CUdevice;
+import jcuda.driver.CUresult;
+import jcuda.driver.JCudaDriver;
+import ucm.device.Device;
+import ucm.device.DeviceDriver;
+import ucm.device.DeviceException;
+import ucm.device.DeviceInfo;
+
+/** NVIDIA GPUs. */
+public final class CudaDriver implements DeviceDriver {
+
+  /** The oldest driver that JCuda of this release can work with: one for CUDA 12. */
+  static final int OLDEST_VERSION = 12_000;
+
+  private static final int NAME_BYTES = 256;
+
+  /** Does nothing. */
+  public CudaDriver() {}
+
+  @Override
+  public String name() {
+    return "cuda";
+  }
+
+  @Override
+  public List<DeviceInfo> devices() {
+    String driver = "CUDA " + version(start());
+    int count = count();
+    List<DeviceInfo> devices = new ArrayList<>(count);
+    for (int id = 0; id < count; id++) {
+      devices.add(info(id, driver));
+    }
+    return devices;
+  }
+
+  @Override
+  public Device open(int deviceId) {
+    String driver = "CUDA " + version(start());
+    int count = count();
+    if (deviceId < 0 || deviceId >= count) {
+      throw new DeviceException(
+          "there is no CUDA device "
+              + deviceId
+              + ": the driver shows "
+              + count
+              + ", from 0; correct device_id, or CUDA_VISIBLE_DEVICES, now "
+              + System.getenv().getOrDefault("CUDA_VISIBLE_DEVICES", "not set"));
+    }
+    return new CudaDevice(device(deviceId), info(deviceId, driver));
+  }
+
+  /** Loads and starts the driver, which may be done any number of times; its version. */
+  private static int start() {
+    CudaLibrary.require();
+    int[] version = new int[1];
+    CudaCall.check(
+        JCudaDriver.cuDriverGetVersion(version), "cuDriverGetVersion", "the CUDA driver");
+    if (version[0] < OLDEST_VERSION) {
+      throw new DeviceException(
+          "the driver is for CUDA "
+              + version(version[0])
+              + ", and "
+              + version(OLDEST_VERSION)
+              + " or newer is needed: install a newer NVIDIA driver (525 or later)");
+    }
+    CudaCall.check(JCudaDriver.cuInit(0), "cuInit", "the CUDA driver");
+    return version[0];
+  }
+
+  private static int count() {
+    int[] count = new int[1];
+    CudaCall.check(JCudaDriver.cuDeviceGetCount(count), "cuDeviceGetCount", "the CUDA driver");
+    if (count[0] == 0) {
+      throw CudaCall.failed(CUresult.CUDA_ERROR_NO_DEVICE, "cuDeviceGetCount", "the CUDA driver");
+    }
+    return count[0];
+  }
+
+  private static CUdevice device(int id) {
+    CUdevice device = new CUdevice();
+    CudaCall.check(JCudaDriver.cuDeviceGet(device, id), "cuDeviceGet", "CUDA device " + id);
+    return device;
+  }
+
+  private static DeviceInfo info(int id, String driver) {
+    CUdevice device = device(id);
+    byte[] name = new byte[NAME_BYTES];
+    CudaCall.check(
+        JCudaDriver.cuDeviceGetName(name, NAME_BYTES, device),
+        "cuDeviceGetName",
+        "CUDA device " + id);
+    long[] bytes = new long[1];
+    CudaCall.check(
+        JCudaDriver.cuDeviceTotalMem(bytes, device), "cuDeviceTotalMem", "CUDA device " + id);
+    return new DeviceInfo(
+        id, new String(name, StandardCharsets.UTF_8).replace("\0", "").strip(), bytes[0], driver);
+  }
+
+  private static String version(int version) {
+    return version / 1000 + "." + version % 1000 / 10;
+  }
+}

@@ -1,0 +1,63 @@
+package ucm.device;
+
+import ucm.api.MemoryRegion;
+
+/**
+ * A device that is ready for copies. Thread-safe. None of its methods changes what the calling thread
+ * is set to in the driver, so that an engine's own thread may call them.
+ */
+public interface Device extends AutoCloseable {
+
+  /** Host memory that the device reads and writes by itself. Thread-safe. */
+  interface Pinned extends AutoCloseable {
+
+    /**
+     * Ends it; no copy may be under way. Idempotent.
+     *
+     * @throws DeviceException when the driver refuses
+     */
+    @Override
+    void close();
+  }
+
+  /** What it is. */
+  DeviceInfo info();
+
+  /**
+   * Pins host memory. Blocks while the system finds the pages, which takes about a second for some
+   * gigabytes. The memory must be alive until this is closed.
+   *
+   * @throws DeviceException when the driver refuses; nothing is pinned then
+   */
+  Pinned pin(MemoryRegion host);
+
+  /**
+   * A queue of copies. The calling thread owns it: it alone may use it and closes it, and does nothing
+   * else with a device.
+   *
+   * @param marks how many places in the queue can be remembered at a time
+   * @throws DeviceException when the driver refuses
+   */
+  DeviceStream stream(int marks);
+
+  /**
+   * Memory of the device, not initialised; for benchmarks and tests, as engines bring their own.
+   *
+   * @throws DeviceException when there is not so much
+   */
+  MemoryRegion allocate(long bytes);
+
+  /** Pinned host memory of the driver's own, not initialised; for benchmarks. */
+  MemoryRegion allocatePinned(long bytes);
+
+  /** Gives back what {@link #allocate} or {@link #allocatePinned} gave. */
+  void free(MemoryRegion region);
+
+  /**
+   * Lets the device go. Its streams are closed, what was pinned or allocated is given back. Idempotent.
+   *
+   * @throws DeviceException when the driver refuses
+   */
+  @Override
+  void close();
+}
