@@ -78,6 +78,21 @@ final class Libc {
   /** Do not wait for the lock. */
   static final int LOCK_NB = 4;
 
+  /** {@code getrusage}: of the calling thread. */
+  private static final int RUSAGE_THREAD = 1;
+
+  /** Bytes of {@code struct rusage}. */
+  static final int RUSAGE_BYTES = 144;
+
+  /** Offset of {@code struct timeval ru_utime} in {@code struct rusage}. */
+  static final int RUSAGE_USER_AT = 0;
+
+  /** Offset of {@code struct timeval ru_stime} in {@code struct rusage}. */
+  static final int RUSAGE_SYSTEM_AT = 16;
+
+  /** Offset of {@code long ru_nvcsw} in {@code struct rusage}. */
+  static final int RUSAGE_WAITS_AT = 128;
+
   /** Memory may be read. */
   private static final int PROT_READ = 1;
 
@@ -177,6 +192,15 @@ final class Libc {
     }
   }
 
+  /** Asks what the calling thread has used; {@code result} holds a struct rusage. */
+  static int threadUsage(MemorySegment result) {
+    try {
+      return getrusage(RUSAGE_THREAD, result.address());
+    } finally {
+      Reference.reachabilityFence(result);
+    }
+  }
+
   /** Maps zeros that take memory when they are written; -1 when that is refused. */
   static long mapZeros(long bytes) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -213,6 +237,8 @@ final class Libc {
   private static native int mkdir(long path, int mode);
 
   private static native int statx(int dirFd, long path, int flags, int mask, long buffer);
+
+  private static native int getrusage(int who, long usage);
 
   private static native int sched_setaffinity(int thread, long bytes, long mask);
 

@@ -21,8 +21,8 @@ final class PosixKeys {
           .defaultTo(128)
           .unit("threads")
           .doc(
-              "Most threads that move data; fewer are started when the machine has few"
-                  + " processors.");
+              "Most threads that move data. One per processor does while the page cache keeps up;"
+                  + " more are started while they wait for the file system.");
 
   static final ConfigKey<Integer> LOOKUP_CONCURRENCY =
       ConfigKey.integer("posix_lookup_concurrency")
