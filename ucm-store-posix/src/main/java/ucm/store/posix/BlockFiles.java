@@ -32,6 +32,7 @@ final class BlockFiles {
   private final boolean isDirect;
   private final WriterClaim[] claims;
   private final SpaceLimit space;
+  private final OpenBlocks opened;
   private final AtomicLong sequence = new AtomicLong();
 
   BlockFiles(
@@ -40,7 +41,8 @@ final class BlockFiles {
       PosixConfig config,
       WriterClaim[] claims,
       SpaceLimit space,
-      BlockIndex index) {
+      BlockIndex index,
+      OpenBlocks opened) {
     this.seam = seam;
     this.paths = paths;
     this.index = index;
@@ -49,6 +51,7 @@ final class BlockFiles {
     this.isDirect = config.ioDirect();
     this.claims = claims;
     this.space = space;
+    this.opened = opened;
   }
 
   /**
@@ -71,11 +74,12 @@ final class BlockFiles {
   }
 
   /**
-   * Drops a block from the index whose file is gone, or was taken away. Does not throw.
+   * Drops a block from the index, and from those kept open, whose file is gone, or was taken away. Does not throw.
    *
    * @param path is overwritten
    */
   void lost(NativePath path, long idHigh, long idLow) {
+    opened.drop(idHigh, idLow);
     try {
       if (index.contains(idHigh, idLow)) {
         isPresentAfterAll(path, idHigh, idLow);

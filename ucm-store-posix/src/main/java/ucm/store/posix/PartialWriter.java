@@ -14,7 +14,7 @@ final class PartialWriter {
 
   private final BlockFiles files;
   private final PartialBlocks partials;
-  private final OpenTemps openTemps = new OpenTemps();
+  private final OpenTemps openTemps;
   private final DumpFailures failures;
   private final PosixMetrics metrics;
   private final LongSupplier clock;
@@ -23,12 +23,14 @@ final class PartialWriter {
   PartialWriter(
       BlockFiles files,
       PartialBlocks partials,
+      OpenTemps openTemps,
       DumpFailures failures,
       PosixMetrics metrics,
       LongSupplier clock,
       BackendHealth health) {
     this.files = files;
     this.partials = partials;
+    this.openTemps = openTemps;
     this.failures = failures;
     this.metrics = metrics;
     this.clock = clock;

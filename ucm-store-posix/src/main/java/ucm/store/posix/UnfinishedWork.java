@@ -18,6 +18,8 @@ final class UnfinishedWork {
   private final JobBoard board;
   private final PartialBlocks partials;
   private final PartialWriter partialWriter;
+  private final OpenBlocks opened;
+  private final BackendHealth health;
   private final DumpFailures failures;
   private final ThreadLocal<IoScratch> scratches;
   private final LongSupplier clock;
@@ -27,6 +29,8 @@ final class UnfinishedWork {
       JobBoard board,
       PartialBlocks partials,
       PartialWriter partialWriter,
+      OpenBlocks opened,
+      BackendHealth health,
       DumpFailures failures,
       ThreadLocal<IoScratch> scratches,
       LongSupplier clock,
@@ -34,6 +38,8 @@ final class UnfinishedWork {
     this.board = board;
     this.partials = partials;
     this.partialWriter = partialWriter;
+    this.opened = opened;
+    this.health = health;
     this.failures = failures;
     this.scratches = scratches;
     this.clock = clock;
@@ -47,11 +53,11 @@ final class UnfinishedWork {
    */
   long endDue() {
     long now = clock.getAsLong();
-    long jobs = board.expireDue(now);
+    long next = Math.min(board.expireDue(now), opened.closeIdle(health, now));
     if (partials.size() == 0) {
-      return jobs;
+      return next;
     }
-    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos, scratches.get()));
+    return Math.min(next, partialWriter.giveUpDue(now, timeoutNanos, scratches.get()));
   }
 
   /**
@@ -98,6 +104,7 @@ final class UnfinishedWork {
     if (unfinished > 0) {
       partialWriter.giveUpAll(scratches.get());
     }
+    opened.closeAll(health);
     scratches.remove();
     return unfinished;
   }

@@ -25,6 +25,7 @@ final class FaultyFiles implements FileSeam {
     SET_DIRECT,
     SIZE,
     SIZE_OF_OPEN,
+    VERSION,
     READ,
     WRITE,
     SYNC_DATA,
@@ -120,6 +121,12 @@ final class FaultyFiles implements FileSeam {
   public long size(int fd, NativePath path) {
     enter(Call.SIZE_OF_OPEN, path);
     return real.size(fd, path);
+  }
+
+  @Override
+  public long version(int fd, NativePath path) {
+    enter(Call.VERSION, path);
+    return real.version(fd, path);
   }
 
   @Override
