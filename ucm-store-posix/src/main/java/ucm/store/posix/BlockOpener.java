@@ -33,7 +33,7 @@ final class BlockOpener {
     if (known != null && isSame(known, scratch)) {
       return known;
     }
-    int fd = files.seam.openRead(scratch.block);
+    int fd = files.openRead(scratch.block, scratch.idHigh, scratch.idLow);
     if (fd < 0) {
       return null;
     }

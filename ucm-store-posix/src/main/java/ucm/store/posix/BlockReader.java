@@ -84,7 +84,7 @@ final class BlockReader implements ShardMover {
    * a fault is returned, else missing.
    */
   private @Nullable String readAll(TransferJob job, int from, int to, IoScratch scratch) {
-    int fd = files.seam.openRead(scratch.block);
+    int fd = files.openRead(scratch.block, scratch.idHigh, scratch.idLow);
     if (fd < 0) {
       return null;
     }

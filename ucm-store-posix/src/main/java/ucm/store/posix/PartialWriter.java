@@ -102,6 +102,7 @@ final class PartialWriter {
    */
   private void end(PartialBlock partial, IoScratch scratch) {
     int fd = partial.takeFd(openTemps);
+    files.beginCommit(partial.idHigh, partial.idLow);
     try {
       RuntimeException failure = partial.failure();
       if (failure != null) {
@@ -130,6 +131,7 @@ final class PartialWriter {
       }
       throw e;
     } finally {
+      files.endCommit(partial.idHigh, partial.idLow);
       partials.remove(partial);
       partial.ended();
     }

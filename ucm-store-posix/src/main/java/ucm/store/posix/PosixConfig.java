@@ -123,11 +123,6 @@ record PosixConfig(
         }
       }
     }
-    for (ConfigKey<?> key : PosixKeys.WITHOUT_EFFECT) {
-      if (config.isSet(key)) {
-        config.warn(key, "has no effect in this version");
-      }
-    }
     Gc gc =
         new Gc(
             config.get(PosixKeys.GC_ENABLE),
