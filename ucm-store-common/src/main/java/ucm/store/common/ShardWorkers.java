@@ -22,12 +22,10 @@ import ucm.store.common.BatchQueue.Claim;
  * until its last shard is claimed, then the next one. A thread that claims a shard while more are left
  * wakes one more thread: a short batch wakes few, and a submitter never pays for more than one.
  *
- * <p>How many threads work follows from what they do, see {@link ThreadDemand}: one per processor while
- * shards are copied from and to memory, up to {@code maxThreads} while they wait for a device. A thread
- * too many sleeps when it is done with a shard. What one learns from the ends of shards comes too late
- * when none ends: so one of the sleeping threads stands by, as long as there is work and for a moment
- * after, and takes part for each tick in which no shard ended. A thread that was held for that long
- * gives back the place of the one that came in its stead.
+ * <p>How many threads work follows from what they do, see {@link ThreadDemand}; one too many sleeps
+ * when it is done with a shard. Where no shard ends nothing can be learned from how they end: so one of
+ * the sleeping threads stands by while there is work, and takes part for each tick in which none ended.
+ * A thread that was held for so long gives the place back that another took in its stead.
  */
 public final class ShardWorkers implements AutoCloseable {
 

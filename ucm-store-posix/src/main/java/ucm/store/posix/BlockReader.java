@@ -12,9 +12,9 @@ import ucm.store.posix.StepReads.Footer;
  * Reads shards from files, and checks them: the size of the file and its footer before a shard is
  * called good, and its checksum while its bytes are still in the processor's cache.
  *
- * <p>Of a whole block the footer is read first, so that each shard can be ended as soon as it is read; only when
- * everything fits into one step, or is one shard, it is read along with the last bytes. Where a block is
- * loaded in parts, layer by layer, its file stays open between them: see {@link BlockOpener}.
+ * <p>Of a whole block the footer is read first, so that each shard can be ended as soon as it is read;
+ * only when everything fits into one step, or is one shard, it is read along with the last bytes. Where
+ * a block is loaded in parts, layer by layer, its file stays open between them: see {@link BlockOpener}.
  */
 final class BlockReader implements ShardMover {
 
