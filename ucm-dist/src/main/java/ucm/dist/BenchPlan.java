@@ -1,6 +1,8 @@
 package ucm.dist;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import ucm.api.BlockLayout;
 import ucm.pipeline.UcmConfig;
 
@@ -13,6 +15,8 @@ import ucm.pipeline.UcmConfig;
  * @param folder an empty folder for the files of the machine's limits, on the medium of the pipeline
  * @param blocks how many blocks are dumped and loaded in a round
  * @param taskBlocks how many of them in one task
+ * @param layerwise whether a task has one shard of all blocks instead, and the tasks follow the shards
+ * @param inFlight how many tasks are under way at a time
  * @param lookups how many ids are looked up, of each kind, in a round
  * @param warmup rounds that do not count
  * @param repeat rounds that count
@@ -25,6 +29,8 @@ record BenchPlan(
     Path folder,
     int blocks,
     int taskBlocks,
+    boolean layerwise,
+    int inFlight,
     int lookups,
     int warmup,
     int repeat,
@@ -32,6 +38,23 @@ record BenchPlan(
 
   int rounds() {
     return warmup + repeat;
+  }
+
+  /** What the tasks of a round move, in their order. */
+  List<BenchStep> steps() {
+    List<BenchStep> steps = new ArrayList<>();
+    if (layerwise) {
+      for (int shard = 0; shard < layout.shardCount(); shard++) {
+        long size = layout.shardSize();
+        steps.add(new BenchStep(0, blocks, shard, shard * size, size));
+      }
+      return steps;
+    }
+    for (int from = 0; from < blocks; from += taskBlocks) {
+      int to = Math.min(blocks, from + taskBlocks);
+      steps.add(new BenchStep(from, to, BenchStep.ALL_SHARDS, 0, layout.blockSize()));
+    }
+    return steps;
   }
 
   /** Bytes of all blocks of a round. */

@@ -56,7 +56,7 @@ final class BenchReport {
     out.printf(
         Locale.ROOT,
         "%s%s: blocks of %.2f MiB, %d shard(s) of %d tensor(s) of %.1f KiB; %d rounds of %d blocks,"
-            + " %d a task; limits on %d thread(s)%n",
+            + " %s, %d task(s) at a time; limits on %d thread(s), in the same steps%n",
         plan.config().pipeline(),
         plan.direct() ? " (io_direct)" : "",
         plan.layout().blockSize() / MIB,
@@ -65,7 +65,8 @@ final class BenchReport {
         plan.layout().tensorSize(0) / 1024.0,
         plan.repeat(),
         plan.blocks(),
-        plan.taskBlocks(),
+        plan.layerwise() ? "a shard of each a task" : plan.taskBlocks() + " a task",
+        plan.inFlight(),
         plan.threads());
     out.println();
     Table speeds =
@@ -101,6 +102,8 @@ final class BenchReport {
           call.item());
     }
     calls.print(out);
+    out.println();
+    out.println(result.fio() == null ? "fio is not installed: no figures of it." : result.fio());
     out.println();
   }
 

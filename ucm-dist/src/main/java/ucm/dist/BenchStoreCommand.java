@@ -34,7 +34,8 @@ import ucm.pipeline.UcmConfig;
           + " pieces of 32 KiB. Each round dumps fresh blocks, waits until they are flushed, loads"
           + " them from the same instance and from another one that does not know them, and looks"
           + " them up. The limits are memcpy of the same pieces, and create+pwrite+close,"
-          + " open+pread+close and access of files of the same size. Files are made in new folders"
+          + " open+pread+close and access of files of the same size, and fio where it is installed."
+          + " Files are made in new folders"
           + " within those that the configuration names, and removed at the end."
     })
 final class BenchStoreCommand implements Runnable {
@@ -100,6 +101,22 @@ final class BenchStoreCommand implements Runnable {
       description =
           "blocks of a task; a round's tasks follow one another (default: ${DEFAULT-VALUE})")
   private int taskBlocks;
+
+  @Option(
+      names = "--layerwise",
+      description =
+          "a task has one shard, a layer, of every block of the round, as with use_layerwise; the"
+              + " plain files stay open from their first layer to their last")
+  private boolean layerwise;
+
+  @Option(
+      names = "--in-flight",
+      paramLabel = "N",
+      defaultValue = "1",
+      description =
+          "tasks under way at a time; the plain calls do as many before they wait for one another"
+              + " (default: ${DEFAULT-VALUE})")
+  private int inFlight;
 
   @Option(
       names = "--lookups",
@@ -177,6 +194,7 @@ final class BenchStoreCommand implements Runnable {
   private void requireSense() {
     requireCount("--blocks", blocks, 1);
     requireCount("--task-blocks", taskBlocks, 1);
+    requireCount("--in-flight", inFlight, 1);
     requireCount("--lookups", lookups, 1);
     requireCount("--repeat", repeat, 1);
     requireCount("--warmup", warmup, 0);
@@ -246,6 +264,8 @@ final class BenchStoreCommand implements Runnable {
         folders.getFirst().resolve("limit-" + index),
         blocks,
         Math.min(taskBlocks, blocks),
+        layerwise,
+        inFlight,
         lookups,
         warmup,
         repeat,
@@ -258,8 +278,8 @@ final class BenchStoreCommand implements Runnable {
     long largest = 0;
     for (BlockLayout layout : layouts) {
       long round = Math.multiplyExact(blocks, layout.blockSize()) + blocks * 8192L;
-      // The store's files and the plain ones of every round, and the room touched beforehand.
-      written += pipelines * (2L * (warmup + repeat) + 2) * round;
+      // The store's files and the plain ones of every round, fio's, and the room touched before.
+      written += pipelines * (2L * (warmup + repeat) + 3) * round;
       largest = Math.max(largest, round);
     }
     for (Path parent : parents) {

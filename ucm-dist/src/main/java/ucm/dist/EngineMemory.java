@@ -64,29 +64,29 @@ final class EngineMemory implements AutoCloseable {
   /** All shards of blocks {@code from} (inclusive) to {@code to} (exclusive); block i is in page i. */
   Transfer transfer(BlockIds ids, int from, int to) {
     Transfer.Builder builder = Transfer.scattered(layout);
-    int tensors = layout.tensorCount();
     for (int block = from; block < to; block++) {
       for (int shard = 0; shard < layout.shardCount(); shard++) {
-        builder.shard(ids, block, shard);
-        for (int tensor = 0; tensor < tensors; tensor++) {
-          builder.piece(regions[shard * tensors + tensor], block * layout.tensorSize(tensor));
-        }
+        add(builder, ids, block, shard);
       }
     }
     return builder.build();
   }
 
-  /** One shard, which is one layer, of each of the first blocks; block i is in page i. */
-  Transfer layer(BlockIds ids, int shard) {
+  /** One shard of each of blocks {@code from} (inclusive) to {@code to} (exclusive), as a layer is. */
+  Transfer layer(BlockIds ids, int from, int to, int shard) {
     Transfer.Builder builder = Transfer.scattered(layout);
-    int tensors = layout.tensorCount();
-    for (int block = 0; block < ids.size(); block++) {
-      builder.shard(ids, block, shard);
-      for (int tensor = 0; tensor < tensors; tensor++) {
-        builder.piece(regions[shard * tensors + tensor], block * layout.tensorSize(tensor));
-      }
+    for (int block = from; block < to; block++) {
+      add(builder, ids, block, shard);
     }
     return builder.build();
+  }
+
+  private void add(Transfer.Builder builder, BlockIds ids, int block, int shard) {
+    builder.shard(ids, block, shard);
+    int tensors = layout.tensorCount();
+    for (int tensor = 0; tensor < tensors; tensor++) {
+      builder.piece(regions[shard * tensors + tensor], block * layout.tensorSize(tensor));
+    }
   }
 
   /** Writes the bytes of blocks into their pages, as a prefill would. */

@@ -13,10 +13,11 @@ import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What plain file calls can do: create, pwrite, close and open, pread, close of one file a block on
- * several threads, and access on one. The calls are those of {@link FileChannel} with buffers outside
+ * several threads, in the same steps as the tasks of the store, and access on one thread. The calls are those of {@link FileChannel} with buffers outside
  * the heap, which are the system calls and a little Java around them.
  *
  * <p>Files of each round are new and stay until the whole folder is removed, because file systems slow
@@ -35,21 +36,33 @@ final class FileLimit implements AutoCloseable {
   private final Set<OpenOption> toRead;
   private final ByteBuffer[] buffers;
   private final Path[] files;
+  private final @Nullable FileChannel[] open;
+  private final List<BenchStep> steps;
+  private final int inFlight;
+  private final long blockSize;
+  private long absent;
 
   /**
    * Makes folders for the files.
    *
    * @param root an empty folder
-   * @param direct whether to pass by the page cache; sizes are then rounded up to whole pages
+   * @param plan for its blocks a file each is made; where they pass by the page cache, sizes are rounded
+   *     up to whole pages
    */
-  FileLimit(Path root, int blocks, long blockSize, boolean direct, BenchThreads threads) {
+  FileLimit(Path root, BenchPlan plan, BenchThreads threads) {
     this.root = root;
     this.threads = threads;
+    this.steps = plan.steps();
+    this.inFlight = plan.inFlight();
+    this.blockSize = plan.layout().blockSize();
+    int blocks = plan.blocks();
+    boolean direct = plan.direct();
     this.fileSize = Math.toIntExact(direct ? Math.ceilDiv(blockSize, PAGE) * PAGE : blockSize);
     Set<OpenOption> more = direct ? Set.of(directOption()) : Set.of();
     this.toWrite = with(more, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
     this.toRead = with(more, StandardOpenOption.READ);
     this.files = new Path[blocks];
+    this.open = new FileChannel[blocks];
     this.buffers = new ByteBuffer[blocks];
     long stride = Math.ceilDiv((long) fileSize, PAGE) * PAGE;
     MemorySegment memory = arena.allocate(blocks * stride, PAGE);
@@ -96,45 +109,61 @@ final class FileLimit implements AutoCloseable {
 
   /** Creates and writes the round's files; gigabytes per second. */
   double write() throws InterruptedException {
-    return gigabytesPerSecond(
-        threads.time(
-            thread -> {
-              for (int i = thread; i < files.length; i += threads.count()) {
-                ByteBuffer from = buffers[i].clear();
-                try (FileChannel file = FileChannel.open(files[i], toWrite)) {
-                  while (from.hasRemaining()) {
-                    file.write(from, from.position());
-                  }
-                }
-              }
-            }));
+    return move(true);
   }
 
   /** Reads the round's files; gigabytes per second. */
   double read() throws InterruptedException {
-    return gigabytesPerSecond(
-        threads.time(
-            thread -> {
-              for (int i = thread; i < files.length; i += threads.count()) {
-                ByteBuffer to = buffers[i].clear();
-                try (FileChannel file = FileChannel.open(files[i], toRead)) {
-                  while (to.hasRemaining()) {
-                    if (file.read(to, to.position()) < 0) {
-                      throw new IOException(files[i] + " is shorter than it was written");
-                    }
-                  }
-                }
-              }
-            }));
+    return move(false);
+  }
+
+  /** As many steps at a time as the store has tasks under way; the next ones when all have ended. */
+  private double move(boolean isWrite) throws InterruptedException {
+    long nanos = 0;
+    for (int first = 0; first < steps.size(); first += inFlight) {
+      List<BenchStep> part = steps.subList(first, Math.min(steps.size(), first + inFlight));
+      nanos += threads.time(thread -> move(part, thread, isWrite));
+    }
+    return (double) files.length * fileSize / nanos;
+  }
+
+  private void move(List<BenchStep> part, int thread, boolean isWrite) throws IOException {
+    for (BenchStep step : part) {
+      for (int i = step.from() + thread; i < step.to(); i += threads.count()) {
+        long end = step.offset() + step.length();
+        boolean isLast = end >= blockSize;
+        ByteBuffer buffer = buffers[i].clear();
+        buffer.limit(isLast ? fileSize : (int) end).position((int) step.offset());
+        FileChannel file = open[i];
+        if (file == null || step.offset() == 0) {
+          file = FileChannel.open(files[i], isWrite ? toWrite : toRead);
+          open[i] = file;
+        }
+        move(file, buffer, files[i], isWrite);
+        if (isLast) {
+          file.close();
+        }
+      }
+    }
+  }
+
+  private static void move(FileChannel file, ByteBuffer buffer, Path path, boolean isWrite)
+      throws IOException {
+    while (buffer.hasRemaining()) {
+      if (isWrite) {
+        file.write(buffer, buffer.position());
+      } else if (file.read(buffer, buffer.position()) < 0) {
+        throw new IOException(path + " is shorter than it was written");
+      }
+    }
   }
 
   /** Asks some times, on this thread, whether files of the round exist; answers per second. */
   double access(int times, boolean existing) {
-    Path[] asked = files.clone();
-    if (!existing) {
-      for (int i = 0; i < asked.length; i++) {
-        asked[i] = asked[i].resolveSibling("absent-" + i);
-      }
+    Path[] asked = existing ? files : new Path[times];
+    for (int i = 0; i < times && !existing; i++) {
+      // Each of them once, like ids that nobody knows: the kernel remembers names that are absent.
+      asked[i] = files[i % files.length].resolveSibling("absent-" + absent++);
     }
     int found = 0;
     long start = System.nanoTime();
@@ -151,12 +180,14 @@ final class FileLimit implements AutoCloseable {
     return times * 1e9 / nanos;
   }
 
-  private double gigabytesPerSecond(long nanos) {
-    return (double) files.length * fileSize / nanos;
-  }
-
+  /** Closes also what an interrupted step left open. */
   @Override
-  public void close() {
+  public void close() throws IOException {
+    for (FileChannel file : open) {
+      if (file != null) {
+        file.close();
+      }
+    }
     arena.close();
   }
 }

@@ -74,8 +74,7 @@ final class LayerwiseBench implements AutoCloseable {
     try {
       BenchThreads machine = own(new BenchThreads(threads));
       copy = own(new CopyLimit(layout, blocks, machine));
-      files =
-          own(new FileLimit(folder.resolve("files"), blocks, layout.blockSize(), false, machine));
+      files = own(new FileLimit(folder.resolve("files"), plan(config, folder, threads), machine));
       memory = own(new EngineMemory(layout, blocks));
       store = own(Pipeline.open(config, catalog));
       coldStore =
@@ -89,6 +88,11 @@ final class LayerwiseBench implements AutoCloseable {
       close();
       throw e;
     }
+  }
+
+  /** Of what the limit of the files needs to know: whole blocks, all in one step. */
+  private BenchPlan plan(UcmConfig config, Path folder, int threads) {
+    return new BenchPlan(config, layout, false, folder, blocks, blocks, false, 1, 0, 0, 1, threads);
   }
 
   private UcmConfig config(Path folder) {
@@ -126,7 +130,7 @@ final class LayerwiseBench implements AutoCloseable {
     BlockIds round = ids.next(blocks);
     Transfer[] layers = new Transfer[layout.shardCount()];
     for (int layer = 0; layer < layers.length; layer++) {
-      layers[layer] = memory.layer(round, layer);
+      layers[layer] = memory.layer(round, 0, round.size(), layer);
     }
     memory.fill(round, 0, blocks);
     double copied = copy.gigabytesPerSecond();

@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -17,6 +18,7 @@ import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreException;
+import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
@@ -120,7 +122,15 @@ final class StoreBench implements AutoCloseable {
     return new BenchResult(
         plan,
         concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), lookups.measures()),
-        concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()));
+        concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()),
+        fio());
+  }
+
+  private @Nullable FioResult fio() throws InterruptedException {
+    Optional<Path> program = FioLimit.find(System.getenv().getOrDefault("PATH", ""));
+    return program.isEmpty()
+        ? null
+        : new FioLimit(program.get(), plan, plan.folder().resolve("fio")).run();
   }
 
   private double gigabytesPerSecond(long nanos) {
@@ -140,7 +150,7 @@ final class StoreBench implements AutoCloseable {
 
   private FileLimit files(BenchThreads threads) {
     Path root = plan.folder().resolve("files");
-    return new FileLimit(root, plan.blocks(), plan.layout().blockSize(), plan.direct(), threads);
+    return new FileLimit(root, plan, threads);
   }
 
   private PageCacheRoom room(BenchThreads threads) {
@@ -154,10 +164,14 @@ final class StoreBench implements AutoCloseable {
   }
 
   private Transfer[] tasks(EngineMemory memory, BlockIds blocks) {
-    Transfer[] tasks = new Transfer[Math.ceilDiv(plan.blocks(), plan.taskBlocks())];
+    List<BenchStep> steps = plan.steps();
+    Transfer[] tasks = new Transfer[steps.size()];
     for (int i = 0; i < tasks.length; i++) {
-      int from = i * plan.taskBlocks();
-      tasks[i] = memory.transfer(blocks, from, Math.min(plan.blocks(), from + plan.taskBlocks()));
+      BenchStep step = steps.get(i);
+      tasks[i] =
+          step.shard() == BenchStep.ALL_SHARDS
+              ? memory.transfer(blocks, step.from(), step.to())
+              : memory.layer(blocks, step.from(), step.to(), step.shard());
     }
     return tasks;
   }
@@ -174,20 +188,27 @@ final class StoreBench implements AutoCloseable {
     limits.copied(copy.gigabytesPerSecond());
   }
 
-  /** Moves all tasks, one after the other; returns how long that took, in nanoseconds. */
+  /** Moves all tasks, some at a time; returns how long that took, in nanoseconds. */
   private long move(Store store, Transfer[] tasks, boolean isDump, @Nullable BenchCalls calls)
       throws InterruptedException {
+    Task[] started = new Task[tasks.length];
     long[] nanos = new long[tasks.length];
     long shards = 0;
     long allocated = BenchCalls.allocatedNow();
     long first = System.nanoTime();
     long last = first;
-    for (int i = 0; i < tasks.length; i++) {
-      (isDump ? store.dump(tasks[i]) : store.load(tasks[i])).await(timeout).requireOk();
-      long now = System.nanoTime();
-      nanos[i] = now - last;
-      last = now;
-      shards += tasks[i].shardCount();
+    for (int i = 0; i < tasks.length + plan.inFlight() - 1; i++) {
+      if (i < tasks.length) {
+        nanos[i] = System.nanoTime();
+        started[i] = isDump ? store.dump(tasks[i]) : store.load(tasks[i]);
+        shards += tasks[i].shardCount();
+      }
+      int ended = i - plan.inFlight() + 1;
+      if (ended >= 0 && ended < tasks.length) {
+        started[ended].await(timeout).requireOk();
+        last = System.nanoTime();
+        nanos[ended] = last - nanos[ended];
+      }
     }
     allocated = BenchCalls.allocatedNow() - allocated;
     if (calls != null) {

@@ -98,11 +98,35 @@ class BenchIT {
   }
 
   @Test
+  void measuresLayerByLayerWithSeveralTasksAtATime() throws IOException {
+    UcmProcess.Ended bench =
+        bench(
+            "--config",
+            config("Posix", folder.toString()),
+            "--block-size",
+            65_536,
+            "--shard-size",
+            16_384,
+            "--layerwise",
+            "--in-flight",
+            3,
+            "--json");
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    JsonNode result = bench.json().get("results").get(0);
+    assertThat(result.get("layerwise").asBoolean()).isTrue();
+    assertThat(result.get("in_flight").asInt()).isEqualTo(3);
+    assertThat(result.get("calls").findValuesAsString("calls"))
+        .as("four layers in each of two rounds")
+        .startsWith("8", "8", "8");
+  }
+
+  @Test
   void refusesWhatCannotBeMeasured() throws IOException {
     assertRefused("keeps metadata only", "--config", config("Fake", null), "--dir", folder);
     assertRefused("are free", "--blocks", 10_000_000, "--dir", folder);
     assertRefused("are available", "--buffer-gb", 1_000_000, "--dir", folder);
     assertRefused("--repeat", "--repeat", 0, "--dir", folder);
+    assertRefused("--in-flight", "--in-flight", 0, "--dir", folder);
     assertRefused("--block-size", "--shard-size", 4096, "--dir", folder);
     assertRefused("whole number of shards", "--block-size", 100, "--shard-size", 64);
     assertRefused("Posits", "--config", config("Cache|Posits", folder.toString()));

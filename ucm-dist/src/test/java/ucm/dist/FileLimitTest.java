@@ -8,10 +8,13 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockLayout;
+import ucm.pipeline.UcmConfig;
 
 class FileLimitTest {
 
@@ -20,7 +23,7 @@ class FileLimitTest {
   @Test
   void writesOneFileABlockAndReadsItBack() throws Exception {
     try (BenchThreads threads = new BenchThreads(2);
-        FileLimit limit = new FileLimit(folder, 5, 10_000, false, threads)) {
+        FileLimit limit = new FileLimit(folder, plan(5, 10_000, false, false), threads)) {
       for (int round = 0; round < 2; round++) {
         limit.round(round);
         assertThat(limit.write()).isPositive();
@@ -35,7 +38,7 @@ class FileLimitTest {
   @Test
   void roundsSizesUpToWholePagesWhenItPassesByThePageCache() throws Exception {
     try (BenchThreads threads = new BenchThreads(2);
-        FileLimit limit = new FileLimit(folder, 3, 10_000, true, threads)) {
+        FileLimit limit = new FileLimit(folder, plan(3, 10_000, true, false), threads)) {
       limit.round(0);
       try {
         assertThat(limit.write()).isPositive();
@@ -48,9 +51,27 @@ class FileLimitTest {
   }
 
   @Test
-  void saysThatAFileIsMissing() {
+  void writesAndReadsLayerByLayer() throws Exception {
+    try (BenchThreads threads = new BenchThreads(2);
+        FileLimit limit = new FileLimit(folder, plan(5, 8000, false, true), threads)) {
+      limit.round(0);
+      assertThat(limit.write()).isPositive();
+      assertThat(limit.read()).isPositive();
+      assertThat(sizes()).hasSize(5).containsOnly(8000L);
+    }
+  }
+
+  /** Blocks of four shards, in tasks of two blocks, or layer by layer, two tasks at a time. */
+  private BenchPlan plan(int blocks, long blockSize, boolean direct, boolean layerwise) {
+    BlockLayout layout = BlockLayout.uniform(blockSize / 4, blockSize / 4, blockSize);
+    UcmConfig config = UcmConfig.of("Posix", Map.of());
+    return new BenchPlan(config, layout, direct, folder, blocks, 2, layerwise, 2, 7, 0, 1, 2);
+  }
+
+  @Test
+  void saysThatAFileIsMissing() throws Exception {
     try (BenchThreads threads = new BenchThreads(1);
-        FileLimit limit = new FileLimit(folder, 2, 100, false, threads)) {
+        FileLimit limit = new FileLimit(folder, plan(2, 100, false, false), threads)) {
       limit.round(0);
       assertThatThrownBy(limit::read)
           .isInstanceOf(UncheckedIOException.class)

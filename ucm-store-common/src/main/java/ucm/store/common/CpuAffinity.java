@@ -52,6 +52,12 @@ public final class CpuAffinity {
     return affinity;
   }
 
+  /** How many cores threads that are moved there have. */
+  int processors() {
+    int all = Runtime.getRuntime().availableProcessors();
+    return cores.isEmpty() ? all : Math.min(all, cores.size());
+  }
+
   /**
    * Moves the calling thread to these cores for good.
    *

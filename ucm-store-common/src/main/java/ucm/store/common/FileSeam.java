@@ -88,6 +88,17 @@ public interface FileSeam {
   long size(int fd, NativePath path);
 
   /**
+   * Tells versions of an open file apart: a number, 0 or more, that is another one once the bytes, the
+   * size or the name of the file have changed, as far as the clock of the file system tells. A seam
+   * that cannot say tells the size.
+   *
+   * @return {@link #ABSENT} when the file has no name any more
+   */
+  default long version(int fd, NativePath path) {
+    return size(fd, path);
+  }
+
+  /**
    * Reads once. May read less than asked.
    *
    * @param into where to; not changed

@@ -54,8 +54,19 @@ final class Libc {
   /** Ask about a symbolic link itself. */
   private static final int AT_SYMLINK_NOFOLLOW = 0x100;
 
+  /** Ask about the descriptor itself, with an empty path. */
+  private static final int AT_EMPTY_PATH = 0x1000;
+
+  private static final NativePath EMPTY_PATH = NativePath.of("");
+
   /** Ask {@code statx} for the type. */
   static final int STATX_TYPE = 0x1;
+
+  /** Ask {@code statx} for the number of names. */
+  static final int STATX_NLINK = 0x4;
+
+  /** Ask {@code statx} for when the file or its attributes last changed. */
+  static final int STATX_CTIME = 0x80;
 
   /** Ask {@code statx} for the size. */
   static final int STATX_SIZE = 0x200;
@@ -65,6 +76,12 @@ final class Libc {
 
   /** Bytes of {@code struct statx}. */
   static final int STATX_BYTES = 256;
+
+  /** Offset of {@code __u32 stx_nlink} in {@code struct statx}. */
+  static final int STATX_NLINK_AT = 16;
+
+  /** Offset of {@code struct statx_timestamp stx_ctime} in {@code struct statx}. */
+  static final int STATX_CTIME_AT = 96;
 
   /** Offset of {@code __u16 stx_mode} in {@code struct statx}. */
   static final int STATX_MODE_AT = 28;
@@ -104,6 +121,27 @@ final class Libc {
 
   /** Do not wait for the lock. */
   static final int LOCK_NB = 4;
+
+  /** {@code getrlimit}: how many files may be open. */
+  static final int RLIMIT_NOFILE = 7;
+
+  /** Bytes of {@code struct rlimit}, the soft limit first. */
+  static final int RLIMIT_BYTES = 16;
+
+  /** {@code getrusage}: of the calling thread. */
+  private static final int RUSAGE_THREAD = 1;
+
+  /** Bytes of {@code struct rusage}. */
+  static final int RUSAGE_BYTES = 144;
+
+  /** Offset of {@code struct timeval ru_utime} in {@code struct rusage}. */
+  static final int RUSAGE_USER_AT = 0;
+
+  /** Offset of {@code struct timeval ru_stime} in {@code struct rusage}. */
+  static final int RUSAGE_SYSTEM_AT = 16;
+
+  /** Offset of {@code long ru_nvcsw} in {@code struct rusage}. */
+  static final int RUSAGE_WAITS_AT = 128;
 
   /** Memory may be read. */
   private static final int PROT_READ = 1;
@@ -214,12 +252,39 @@ final class Libc {
     }
   }
 
+  /** Asks about an open file; {@code result} holds a struct statx. */
+  static int statx(int fd, int mask, MemorySegment result) {
+    try {
+      return statx(fd, EMPTY_PATH.address(), AT_EMPTY_PATH, mask, result.address());
+    } finally {
+      Reference.reachabilityFence(result);
+    }
+  }
+
+  /** Asks for a limit of the process; {@code result} holds a struct rlimit. */
+  static int limit(int resource, MemorySegment result) {
+    try {
+      return getrlimit(resource, result.address());
+    } finally {
+      Reference.reachabilityFence(result);
+    }
+  }
+
   /** Moves the calling thread to the cores whose bits are set. */
   static int setAffinity(MemorySegment mask) {
     try {
       return sched_setaffinity(0, mask.byteSize(), mask.address());
     } finally {
       Reference.reachabilityFence(mask);
+    }
+  }
+
+  /** Asks what the calling thread has used; {@code result} holds a struct rusage. */
+  static int threadUsage(MemorySegment result) {
+    try {
+      return getrusage(RUSAGE_THREAD, result.address());
+    } finally {
+      Reference.reachabilityFence(result);
     }
   }
 
@@ -281,6 +346,10 @@ final class Libc {
   private static native int statx(int dirFd, long path, int flags, int mask, long buffer);
 
   private static native int utimensat(int dirFd, long path, long times, int flags);
+
+  private static native int getrlimit(int resource, long limit);
+
+  private static native int getrusage(int who, long usage);
 
   private static native int sched_setaffinity(int thread, long bytes, long mask);
 

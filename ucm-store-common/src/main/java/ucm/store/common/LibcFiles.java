@@ -166,6 +166,23 @@ public final class LibcFiles implements FileSeam {
   }
 
   @Override
+  public long version(int fd, NativePath path) {
+    MemorySegment statx = STATX.get();
+    int wanted = Libc.STATX_SIZE | Libc.STATX_NLINK | Libc.STATX_CTIME;
+    while (Libc.statx(fd, wanted, statx) < 0) {
+      retryOrThrow("statx", path, Native.getLastError());
+    }
+    if (statx.get(ValueLayout.JAVA_INT, Libc.STATX_NLINK_AT) == 0) {
+      return ABSENT;
+    }
+    long changed =
+        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_CTIME_AT) * 1_000_000_000L
+            + statx.get(ValueLayout.JAVA_INT, Libc.STATX_CTIME_AT + Long.BYTES);
+    long size = statx.get(ValueLayout.JAVA_LONG, Libc.STATX_SIZE_AT);
+    return (31 * changed + size) & Long.MAX_VALUE;
+  }
+
+  @Override
   public long readAt(int fd, NativePath path, IoVector into, long offset) {
     while (true) {
       long bytes = Libc.preadv(fd, into, offset);

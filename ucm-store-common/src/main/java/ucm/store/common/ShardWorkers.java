@@ -1,17 +1,18 @@
 package ucm.store.common;
 
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.QueueFullException;
 import ucm.api.StoreClosedException;
+import ucm.store.common.BatchQueue.Claim;
 
 /**
  * Named threads that work through the shards of tasks.
@@ -21,14 +22,18 @@ import ucm.api.StoreClosedException;
  * until its last shard is claimed, then the next one. A thread that claims a shard while more are left
  * wakes one more thread: a short batch wakes few, and a submitter never pays for more than one.
  *
- * <p>At most {@code maxThreads} threads exist, and at most four per processor are started: shards are
- * bound by memory bandwidth or by a device that is kept busy by few requests, and more threads than
- * that only push each other out of the caches.
+ * <p>How many threads work follows from what they do, see {@link ThreadDemand}; one too many sleeps
+ * when it is done with a shard. Where no shard ends nothing can be learned from how they end: so one of
+ * the sleeping threads stands by while there is work, and takes part for each tick in which none ended.
+ * A thread that was held for so long gives the place back that another took in its stead.
  */
 public final class ShardWorkers implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
-  private static final int THREADS_PER_PROCESSOR = 4;
+  // As long as moving a few MiB from the page cache takes on a busy machine.
+  private static final long TICK_NANOS = 2_000_000;
+  // A thread that stands by sleeps for good when there was no work for so many ticks.
+  private static final int QUIET_TICKS = 16;
 
   /** The shards of one task, or of the part of it that goes one way. */
   public interface Batch {
@@ -55,41 +60,30 @@ public final class ShardWorkers implements AutoCloseable {
   public record Limits(
       int waitingBatches, String waitingKey, int runningShards, String runningKey) {}
 
-  private static final class Claim {
-
-    final Batch batch;
-    final int size;
-    final AtomicInteger next = new AtomicInteger();
-
-    Claim(Batch batch, int size) {
-      this.batch = batch;
-      this.size = size;
-    }
-
-    boolean hasMore() {
-      return next.get() < size;
-    }
-  }
-
   private final String role;
   private final int maxThreads;
-  private final Limits limits;
   private final CpuAffinity affinity;
+  private final long tickNanos;
+  private final Supplier<ThreadUsage> usages;
+  private final ThreadDemand demand;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition work = lock.newCondition();
-  private final AtomicInteger openShards = new AtomicInteger();
+  private final Condition tick = lock.newCondition();
+  private final BatchQueue queue;
 
-  // Guarded by lock; head is written under it and read without it on the hot path.
-  private final ArrayDeque<Claim> waiting = new ArrayDeque<>();
+  // Guarded by lock.
+  private final Thread.Builder newThreads;
   private final List<Thread> threads = new ArrayList<>();
+  private int sleeping;
   private boolean closed;
-  private volatile @Nullable Claim head;
-  private int wakeUps;
-  // Threads that sleep and are not called yet, and threads there are; written under lock, read
-  // without it as a hint.
-  private final AtomicInteger idle = new AtomicInteger();
-  private volatile int threadCount;
-  private volatile int standIns;
+
+  // Changed under lock, read without it as hints: threads that work, sleepers that were called and
+  // new
+  // threads, both of which are not up yet, and whether one stands by.
+  private final AtomicInteger working = new AtomicInteger();
+  private final AtomicInteger called = new AtomicInteger();
+  private final AtomicInteger starting = new AtomicInteger();
+  private volatile boolean hasStandBy;
 
   /**
    * Starts no thread yet.
@@ -99,11 +93,25 @@ public final class ShardWorkers implements AutoCloseable {
    * @param affinity where they run
    */
   public ShardWorkers(String role, int maxThreads, Limits limits, CpuAffinity affinity) {
+    this(role, maxThreads, limits, affinity, TICK_NANOS, ThreadUsage::new);
+  }
+
+  /** Threads whose time and use of processors tests decide. */
+  ShardWorkers(
+      String role,
+      int maxThreads,
+      Limits limits,
+      CpuAffinity affinity,
+      long tickNanos,
+      Supplier<ThreadUsage> usages) {
     this.role = role;
-    this.maxThreads =
-        Math.min(maxThreads, THREADS_PER_PROCESSOR * Runtime.getRuntime().availableProcessors());
-    this.limits = limits;
+    this.maxThreads = maxThreads;
+    this.newThreads = Thread.ofPlatform().daemon().name("ucm-" + role + "-", 0);
+    this.queue = new BatchQueue(role, limits);
     this.affinity = affinity;
+    this.tickNanos = tickNanos;
+    this.usages = usages;
+    this.demand = new ThreadDemand(affinity.processors(), maxThreads);
   }
 
   /**
@@ -122,20 +130,8 @@ public final class ShardWorkers implements AutoCloseable {
       if (closed) {
         throw new StoreClosedException(role);
       }
-      if (waiting.size() >= limits.waitingBatches) {
-        throw new QueueFullException(role + " tasks", waiting.size(), limits.waitingKey);
-      }
-      // A batch larger than the bound may run alone, or it could never run at all.
-      int open = openShards.get();
-      if (open > 0 && (long) open + size > limits.runningShards) {
-        throw new QueueFullException(role + " shards", open, limits.runningKey);
-      }
-      openShards.addAndGet(size);
-      waiting.add(new Claim(batch, size));
-      if (head == null) {
-        head = waiting.peek();
-      }
-      wakeOne();
+      queue.add(batch, size);
+      callOne();
     } finally {
       lock.unlock();
     }
@@ -155,9 +151,9 @@ public final class ShardWorkers implements AutoCloseable {
   public void standIn(int count) {
     lock.lock();
     try {
-      standIns = count;
-      if (head != null) {
-        wakeOne();
+      demand.standIn(count);
+      if (queue.hasWork()) {
+        callOne();
       }
     } finally {
       lock.unlock();
@@ -166,7 +162,7 @@ public final class ShardWorkers implements AutoCloseable {
 
   /** Shards accepted and not done. */
   public int openShards() {
-    return openShards.get();
+    return queue.open();
   }
 
   /**
@@ -181,16 +177,16 @@ public final class ShardWorkers implements AutoCloseable {
     lock.lock();
     try {
       closed = true;
-      wakeUps += idle.getAndSet(0);
-      work.signalAll();
+      wakeAll();
     } finally {
       lock.unlock();
     }
     long deadline = System.nanoTime() + timeout.toNanos();
     try {
       // What was accepted may still start threads, while others end.
-      for (int i = 0; i < threadCount; i++) {
-        if (!thread(i).join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
+      int i = 0;
+      for (Thread thread = thread(i); thread != null; thread = thread(++i)) {
+        if (!thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
           return false;
         }
       }
@@ -201,10 +197,10 @@ public final class ShardWorkers implements AutoCloseable {
     }
   }
 
-  private Thread thread(int i) {
+  private @Nullable Thread thread(int i) {
     lock.lock();
     try {
-      return threads.get(i);
+      return i < threads.size() ? threads.get(i) : null;
     } finally {
       lock.unlock();
     }
@@ -216,93 +212,189 @@ public final class ShardWorkers implements AutoCloseable {
     close(Duration.ofDays(1));
   }
 
-  private void work() {
+  private void live() {
     affinity.applyToThisThread();
-    while (true) {
-      // Hot path: one atomic increment per shard, no lock while the batch at the head lasts.
-      Claim claim = head;
-      if (claim == null) {
-        if (!sleep()) {
-          return;
-        }
-        continue;
-      }
-      int shard = claim.next.getAndIncrement();
-      if (shard >= claim.size - 1) {
-        advance(claim);
-        if (shard >= claim.size) {
-          continue;
-        }
-      }
-      if ((claim.hasMore() || head != null)
-          && (idle.get() > 0 || threadCount < maxThreads + standIns)) {
-        wakeAnother();
-      }
-      try {
-        claim.batch.run(shard);
-      } catch (Throwable t) {
-        // The batch broke its contract; the thread must live on for the others.
-        LOG.error("{}: shard {} of a batch threw", role, shard, t);
-      }
-      openShards.decrementAndGet();
+    WorkTime time = new WorkTime(usages.get(), demand);
+    boolean isNew = true;
+    while (rest(isNew)) {
+      isNew = false;
+      work(time);
     }
+  }
+
+  private void work(WorkTime time) {
+    long last = System.nanoTime();
+    time.begin(last);
+    // Hot path: one atomic increment per shard, no lock while the batch at the head lasts.
+    Claim claim = queue.head();
+    while (claim != null && working.get() <= demand.threads()) {
+      if (runNext(claim)) {
+        long now = System.nanoTime();
+        if (now - last >= tickNanos) {
+          demand.giveBack();
+        }
+        last = now;
+        time.passed(now);
+      }
+      claim = queue.head();
+    }
+  }
+
+  /** Takes a shard and runs it; false when there was none left. */
+  private boolean runNext(Claim claim) {
+    int shard = claim.take();
+    if (claim.isLast(shard)) {
+      advance(claim);
+    }
+    if (claim.isTaken(shard)) {
+      return false;
+    }
+    if ((claim.hasMore() || queue.hasWork()) && isOneWanted()) {
+      lock.lock();
+      try {
+        callOne();
+      } finally {
+        lock.unlock();
+      }
+    }
+    try {
+      claim.batch.run(shard);
+    } catch (Throwable t) {
+      // The batch broke its contract; the thread must live on for the others.
+      LOG.error("{}: shard {} of a batch threw", role, shard, t);
+    }
+    queue.ended();
+    return true;
   }
 
   private void advance(Claim exhausted) {
     lock.lock();
     try {
-      if (waiting.peek() == exhausted) {
-        waiting.poll();
-        head = waiting.peek();
+      queue.advance(exhausted);
+      if (isOver()) {
+        wakeAll();
       }
     } finally {
       lock.unlock();
     }
   }
 
-  private void wakeAnother() {
-    lock.lock();
-    try {
-      wakeOne();
-    } finally {
-      lock.unlock();
-    }
+  private boolean isOneWanted() {
+    int coming = called.get() + starting.get();
+    int expected = working.get() + coming;
+    return expected < demand.threads() || (!hasStandBy && coming == 0 && expected < demand.most());
   }
 
-  private void wakeOne() {
-    if (idle.get() > 0) {
-      idle.decrementAndGet();
-      wakeUps++;
+  /** Calls a thread, to work or to stand by, when one is wanted. Under the lock. */
+  private void callOne() {
+    if (!isOneWanted()) {
+      return;
+    }
+    if (sleeping > 0) {
+      sleeping--;
+      called.incrementAndGet();
       work.signal();
-    } else if (threadCount < maxThreads + standIns) {
-      Thread thread =
-          Thread.ofPlatform()
-              .daemon()
-              .name("ucm-" + role + "-" + threadCount)
-              .unstarted(this::work);
-      threads.add(thread);
-      threadCount = threads.size();
-      thread.start();
+    } else if (threads.size() < demand.most()) {
+      starting.incrementAndGet();
+      threads.add(newThreads.start(this::live));
+    } else if (hasStandBy) {
+      tick.signal();
     }
   }
 
-  /** Sleeps until there is work; false when the thread should end. */
-  private boolean sleep() {
+  private void wakeAll() {
+    work.signalAll();
+    tick.signalAll();
+  }
+
+  private boolean isOver() {
+    return closed && !queue.hasWork();
+  }
+
+  /**
+   * Sleeps until there is work for this thread, or stands by.
+   *
+   * @param isNew whether the thread has just been started, and does not come from work
+   * @return false when it should end
+   */
+  private boolean rest(boolean isNew) {
     lock.lock();
     try {
-      while (head == null) {
-        if (closed) {
-          return false;
-        }
-        idle.incrementAndGet();
-        while (wakeUps == 0) {
-          work.awaitUninterruptibly();
-        }
-        wakeUps--;
+      if (isNew) {
+        starting.decrementAndGet();
+      } else {
+        working.decrementAndGet();
       }
-      return true;
+      while (!isOver()) {
+        boolean isNeeded = queue.hasWork() && working.get() < demand.threads();
+        boolean mayStandBy = queue.hasWork() && !hasStandBy && working.get() < demand.most();
+        if (isNeeded || (mayStandBy && standBy())) {
+          working.incrementAndGet();
+          return true;
+        }
+        if (!mayStandBy) {
+          sleep();
+        }
+      }
+      return false;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Under the lock. */
+  private void sleep() {
+    sleeping++;
+    while (called.get() == 0 && !isOver()) {
+      work.awaitUninterruptibly();
+    }
+    if (called.get() > 0) {
+      called.decrementAndGet();
+    }
+  }
+
+  /**
+   * Looks once in a tick whether shards end, under the lock.
+   *
+   * @return whether this thread should work
+   */
+  private boolean standBy() {
+    hasStandBy = true;
+    boolean hadWork = false;
+    int quietTicks = 0;
+    while (quietTicks < QUIET_TICKS && !isOver()) {
+      long ended = queue.done();
+      awaitTick();
+      boolean hasWork = queue.hasWork();
+      boolean isHeld = hadWork && hasWork && ended == queue.done();
+      if (isHeld) {
+        demand.relieve();
+      }
+      if (hasWork && working.get() < demand.threads()) {
+        hasStandBy = false;
+        return true;
+      }
+      hadWork = hasWork;
+      quietTicks = hasWork ? 0 : quietTicks + 1;
+    }
+    hasStandBy = false;
+    return false;
+  }
+
+  private void awaitTick() {
+    boolean interrupted = false;
+    long left = tickNanos;
+    while (left > 0) {
+      try {
+        // Woken early only to look at once.
+        tick.awaitNanos(left);
+        left = 0;
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 }

@@ -67,6 +67,111 @@ class ShardWorkersTest {
   }
 
   @Test
+  void usesAllItsThreadsWhileShardsAreHeld() {
+    int threads = 4 * Runtime.getRuntime().availableProcessors() + 3;
+    CountDownLatch together = new CountDownLatch(threads);
+    AtomicInteger met = new AtomicInteger();
+    try (ShardWorkers workers = workers(threads, 8, 64)) {
+      workers.submit(
+          new Shards(
+              threads,
+              i -> {
+                together.countDown();
+                if (awaits(together)) {
+                  met.incrementAndGet();
+                }
+              }));
+    }
+    assertThat(met).hasValue(threads);
+  }
+
+  @Test
+  void keepsToOneThreadPerProcessorWhileShardsOnlyCompute() {
+    int processors = Runtime.getRuntime().availableProcessors();
+    AtomicInteger inside = new AtomicInteger();
+    AtomicInteger most = new AtomicInteger();
+    try (ShardWorkers workers = workersThatSeemTo(false, 128)) {
+      for (int batch = 0; batch < 50; batch++) {
+        workers.submit(
+            new Shards(
+                100,
+                i -> {
+                  most.accumulateAndGet(inside.incrementAndGet(), Math::max);
+                  compute();
+                  inside.decrementAndGet();
+                }));
+      }
+    }
+    assertThat(most.get()).isBetween(1, processors);
+  }
+
+  @Test
+  void usesAllItsThreadsOnceShardsHaveBeenSeenToWait() {
+    int threads = 4 * Runtime.getRuntime().availableProcessors() + 3;
+    CountDownLatch together = new CountDownLatch(threads);
+    AtomicInteger met = new AtomicInteger();
+    try (ShardWorkers workers = workersThatSeemTo(true, threads)) {
+      workers.submit(new Shards(500, i -> compute()));
+      workers.submit(
+          new Shards(
+              threads,
+              i -> {
+                together.countDown();
+                if (awaits(together)) {
+                  met.incrementAndGet();
+                }
+              }));
+    }
+    assertThat(met).hasValue(threads);
+  }
+
+  /** Threads of which none ever stands in, and of which it is said what they do with their time. */
+  private static ShardWorkers workersThatSeemTo(boolean wait, int threads) {
+    return new ShardWorkers(
+        "test",
+        threads,
+        new ShardWorkers.Limits(100, "waiting_key", 10_000, "running_key"),
+        CpuAffinity.ANY,
+        TimeUnit.HOURS.toNanos(1),
+        () -> new SeemingUsage(wait));
+  }
+
+  /** Waits all the time and uses no processor, or the other way round. */
+  private static final class SeemingUsage extends ThreadUsage {
+
+    private final boolean seemsToWait;
+    private long waits;
+
+    SeemingUsage(boolean seemsToWait) {
+      this.seemsToWait = seemsToWait;
+    }
+
+    @Override
+    void read() {
+      waits += seemsToWait ? 1 : 0;
+    }
+
+    @Override
+    long processorNanos() {
+      return 0;
+    }
+
+    @Override
+    long waits() {
+      return waits;
+    }
+  }
+
+  private static void compute() {
+    // Some hundred microseconds, so that a few shards are a time at work that tells something.
+    long word = 1;
+    for (int i = 0; i < 200_000; i++) {
+      word = word * 6364136223846793005L + 1442695040888963407L;
+    }
+    assertThat(word).isNotZero();
+  }
+
+  @Test
   void letsStandInsWorkWhileItsThreadsAreHeld() throws InterruptedException {
     CountDownLatch held = new CountDownLatch(2);
     CountDownLatch release = new CountDownLatch(1);

@@ -32,6 +32,9 @@ final class BlockFiles {
   private final boolean isDirect;
   private final WriterClaim[] claims;
   private final SpaceLimit space;
+  private final OpenBlocks opened;
+  private final Gate opens;
+  private final Gate commits;
   private final AtomicLong sequence = new AtomicLong();
 
   BlockFiles(
@@ -40,7 +43,8 @@ final class BlockFiles {
       PosixConfig config,
       WriterClaim[] claims,
       SpaceLimit space,
-      BlockIndex index) {
+      BlockIndex index,
+      OpenBlocks opened) {
     this.seam = seam;
     this.paths = paths;
     this.index = index;
@@ -49,6 +53,9 @@ final class BlockFiles {
     this.isDirect = config.ioDirect();
     this.claims = claims;
     this.space = space;
+    this.opened = opened;
+    this.opens = new Gate(config.backends().size(), config.openConcurrency());
+    this.commits = new Gate(config.backends().size(), config.commitConcurrency());
   }
 
   /**
@@ -71,11 +78,12 @@ final class BlockFiles {
   }
 
   /**
-   * Drops a block from the index whose file is gone, or was taken away. Does not throw.
+   * Drops a block from the index, and from those kept open, whose file is gone, or was taken away. Does not throw.
    *
    * @param path is overwritten
    */
   void lost(NativePath path, long idHigh, long idLow) {
+    opened.drop(idHigh, idLow);
     try {
       if (index.contains(idHigh, idLow)) {
         isPresentAfterAll(path, idHigh, idLow);
@@ -98,6 +106,36 @@ final class BlockFiles {
   /** Whether a file of this size may be that of a whole block, ours or the original's. */
   boolean hasBlockSize(long size) {
     return size == format.fileSize() || size == format.layout().blockSize();
+  }
+
+  /**
+   * Opens the file of a block for reading, when no more than {@code posix_open_concurrency} others are
+   * being opened.
+   *
+   * @param path its name
+   * @return as {@link FileSeam#openRead}
+   */
+  int openRead(NativePath path, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    opens.enter(backend);
+    try {
+      return seam.openRead(path);
+    } finally {
+      opens.leave(backend);
+    }
+  }
+
+  /**
+   * Waits until no more than {@code posix_commit_concurrency} others are being committed. The caller
+   * ends the commit with {@link #endCommit}, however it went.
+   */
+  void beginCommit(long idHigh, long idLow) {
+    commits.enter(paths.backendOf(idHigh, idLow));
+  }
+
+  /** Ends what {@link #beginCommit} began. */
+  void endCommit(long idHigh, long idLow) {
+    commits.leave(paths.backendOf(idHigh, idLow));
   }
 
   /** A number for the next temporary file. */
@@ -128,11 +166,14 @@ final class BlockFiles {
   int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
     int backend = paths.backendOf(idHigh, idLow);
     space.reserve(backend, idHigh, idLow, format.fileSize());
+    opens.enter(backend);
     try {
       return create(path, folder, backend, idHigh);
     } catch (RuntimeException e) {
       space.release(backend, format.fileSize());
       throw e;
+    } finally {
+      opens.leave(backend);
     }
   }
 

@@ -6,15 +6,15 @@ import ucm.api.Transfer;
 import ucm.store.common.BlockFooter;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
-import ucm.store.common.IoVector;
 import ucm.store.posix.StepReads.Footer;
 
 /**
  * Reads shards from files, and checks them: the size of the file and its footer before a shard is
  * called good, and its checksum while its bytes are still in the processor's cache.
  *
- * <p>The footer is read first, so that each shard can be ended as soon as it is read; only when
- * everything that is wanted fits into one step, or is one shard, it is read along with the last bytes.
+ * <p>Of a whole block the footer is read first, so that each shard can be ended as soon as it is read;
+ * only when everything fits into one step, or is one shard, it is read along with the last bytes. Where
+ * a block is loaded in parts, layer by layer, its file stays open between them: see {@link BlockOpener}.
  */
 final class BlockReader implements ShardMover {
 
@@ -23,6 +23,8 @@ final class BlockReader implements ShardMover {
 
   private final BlockFiles files;
   private final BlockFooter format;
+  private final OpenBlocks opened;
+  private final BlockOpener opener;
   private final PosixConfig.Verify verify;
   private final Quarantine quarantine;
   private final PosixMetrics metrics;
@@ -30,12 +32,15 @@ final class BlockReader implements ShardMover {
 
   BlockReader(
       BlockFiles files,
+      OpenBlocks opened,
       PosixConfig.Verify verify,
       Quarantine quarantine,
       PosixMetrics metrics,
       ThreadLocal<IoScratch> scratches) {
     this.files = files;
     this.format = files.format;
+    this.opened = opened;
+    this.opener = new BlockOpener(files, opened);
     this.verify = verify;
     this.quarantine = quarantine;
     this.metrics = metrics;
@@ -51,15 +56,11 @@ final class BlockReader implements ShardMover {
     scratch.idLow = idLow;
     String fault = null;
     try {
-      int fd = files.seam.openRead(files.paths.block(scratch.block, idHigh, idLow));
-      if (fd >= 0) {
-        try {
-          fault = read(fd, job, from, to, scratch);
-        } finally {
-          scratch.queue.drain();
-          files.closeQuietly(fd, scratch.block);
-        }
-      }
+      files.paths.block(scratch.block, idHigh, idLow);
+      fault =
+          to - from < format.layout().shardCount()
+              ? readPart(job, from, to, scratch)
+              : readAll(job, from, to, scratch);
     } catch (FileException e) {
       if (e.errno() != Errno.ESTALE) {
         throw e;
@@ -79,9 +80,48 @@ final class BlockReader implements ShardMover {
   }
 
   /**
-   * Reads what is there and ends the shards that are good. Those left are damaged when a fault is
-   * returned, else missing.
+   * Reads what is there of a whole block and ends the shards that are good. Those left are damaged when
+   * a fault is returned, else missing.
    */
+  private @Nullable String readAll(TransferJob job, int from, int to, IoScratch scratch) {
+    int fd = files.openRead(scratch.block, scratch.idHigh, scratch.idLow);
+    if (fd < 0) {
+      return null;
+    }
+    try {
+      return read(fd, job, from, to, scratch);
+    } finally {
+      scratch.queue.drain();
+      files.closeQuietly(fd, scratch.block);
+    }
+  }
+
+  /** The same for a part of a block. */
+  private @Nullable String readPart(TransferJob job, int from, int to, IoScratch scratch) {
+    scratch.fault = null;
+    OpenBlock block = opener.open(scratch);
+    if (block == null) {
+      return scratch.fault;
+    }
+    int done = 0;
+    try {
+      if (block.crcs == null) {
+        metrics.unverifiedShards().add(to - from);
+      }
+      scratch.cursor.begin(job.transfer, from, to);
+      scratch.reads.begin();
+      String fault = readShards(block.fd, job, from, scratch, Footer.NOT, block.crcs);
+      done = to - from;
+      return fault;
+    } finally {
+      scratch.queue.drain();
+      if (done == 0) {
+        opened.drop(block.idHigh, block.idLow);
+      }
+      opened.release(block, done);
+    }
+  }
+
   private @Nullable String read(int fd, TransferJob job, int from, int to, IoScratch scratch) {
     long size = files.seam.size(fd, scratch.block);
     if (size == format.fileSize()) {
@@ -96,6 +136,10 @@ final class BlockReader implements ShardMover {
       files.setDirect(fd, scratch.block);
       return readUnchecked(fd, job, from, to, scratch);
     }
+    return wrongSize(format, size);
+  }
+
+  static String wrongSize(BlockFooter format, long size) {
     return "its size is "
         + size
         + " bytes; a block has "
@@ -105,13 +149,19 @@ final class BlockReader implements ShardMover {
         + " without a footer";
   }
 
+  static String shortFile(long bytes) {
+    return "it ended after " + bytes + " bytes while it was read";
+  }
+
   private @Nullable String readChecked(
       int fd, TransferJob job, int from, int to, IoScratch scratch) {
     scratch.cursor.begin(job.transfer, from, to);
     scratch.reads.begin();
     if (!isFooterNext(job.transfer, from, to)) {
       String fault = readFooter(fd, scratch);
-      return fault != null ? fault : readShards(fd, job, from, scratch, Footer.FIRST);
+      return fault != null
+          ? fault
+          : readShards(fd, job, from, scratch, Footer.FIRST, storedCrcs(format, scratch));
     }
     boolean digest = isToBeChecked(scratch);
     IoStep step;
@@ -128,7 +178,7 @@ final class BlockReader implements ShardMover {
         step.cursor.digest(scratch.crc, scratch.crcs, from);
       }
     } while (scratch.reads.hasNext(scratch, Footer.LAST));
-    return endGood(job, from, to, from, scratch, digest);
+    return endGood(job, from, to, from, scratch, digest ? storedCrcs(format, scratch) : null);
   }
 
   /** Whether the footer is best read along with the last bytes of the shards. */
@@ -149,24 +199,24 @@ final class BlockReader implements ShardMover {
 
   private @Nullable String readUnchecked(
       int fd, TransferJob job, int from, int to, IoScratch scratch) {
-    long tail = format.layout().blockSize() - format.byteSize();
-    if (tail >= 0) {
-      IoVector vector = scratch.vector().clear().add(scratch.footer.segment());
-      scratch.queue.read(fd, scratch.block, vector, tail);
-      scratch.queue.await();
-      if (BlockFooter.isFooterEnd(scratch.footer)) {
-        return "it is a whole file of a smaller block";
-      }
+    String fault = opener.lookForSmallerBlock(fd, scratch);
+    if (fault != null) {
+      return fault;
     }
     metrics.unverifiedShards().add(to - from);
     scratch.cursor.begin(job.transfer, from, to);
     scratch.reads.begin();
-    return readShards(fd, job, from, scratch, Footer.NOT);
+    return readShards(fd, job, from, scratch, Footer.NOT, null);
   }
 
   private @Nullable String readShards(
-      int fd, TransferJob job, int from, IoScratch scratch, Footer footer) {
-    boolean digest = footer != Footer.NOT && isToBeChecked(scratch);
+      int fd,
+      TransferJob job,
+      int from,
+      IoScratch scratch,
+      Footer footer,
+      int @Nullable [] stored) {
+    int[] expected = stored != null && isToBeChecked(scratch) ? stored : null;
     String firstFault = null;
     while (scratch.reads.hasNext(scratch, footer)) {
       IoStep step = scratch.reads.next(fd, scratch, format, footer);
@@ -175,10 +225,10 @@ final class BlockReader implements ShardMover {
         return fault;
       }
       ShardCursor cursor = step.cursor;
-      if (digest) {
+      if (expected != null) {
         cursor.digest(scratch.crc, scratch.crcs, from);
       }
-      fault = endGood(job, cursor.firstShard(), cursor.firstOpenShard(), from, scratch, digest);
+      fault = endGood(job, cursor.firstShard(), cursor.firstOpenShard(), from, scratch, expected);
       firstFault = firstFault == null ? fault : firstFault;
     }
     return firstFault;
@@ -186,13 +236,12 @@ final class BlockReader implements ShardMover {
 
   /** Ends the shards whose checksum is right, and says what is wrong with the first other one. */
   private @Nullable String endGood(
-      TransferJob job, int from, int to, int base, IoScratch scratch, boolean digested) {
+      TransferJob job, int from, int to, int base, IoScratch scratch, int @Nullable [] expected) {
     String firstFault = null;
     for (int i = from; i < to; i++) {
       int shard = job.transfer.shardIndex(i);
       int computed = scratch.crcs[i - base];
-      int stored = digested ? format.shardCrc(scratch.footer, shard) : 0;
-      if (!digested || computed == stored) {
+      if (expected == null || computed == expected[shard]) {
         metrics.loaded(format.layout());
         if (i == from) {
           // Before the task ends, so that whoever waited for it finds the block known.
@@ -201,7 +250,8 @@ final class BlockReader implements ShardMover {
         job.task.ok(i);
       } else if (firstFault == null) {
         firstFault =
-            BlockFooter.differs("shard " + shard + " is damaged: its CRC32C", stored, computed);
+            BlockFooter.differs(
+                "shard " + shard + " is damaged: its CRC32C", expected[shard], computed);
       }
     }
     return firstFault;
@@ -213,9 +263,16 @@ final class BlockReader implements ShardMover {
   }
 
   private static @Nullable String fault(IoStep step) {
-    return step.moved == step.wanted
-        ? null
-        : "it ended after " + (step.offset + step.moved) + " bytes while it was read";
+    return step.moved == step.wanted ? null : shortFile(step.offset + step.moved);
+  }
+
+  /** The checksums that the footer tells. */
+  static int[] storedCrcs(BlockFooter format, IoScratch scratch) {
+    int[] stored = scratch.storedCrcs;
+    for (int i = 0; i < stored.length; i++) {
+      stored[i] = format.shardCrc(scratch.footer, i);
+    }
+    return stored;
   }
 
   private boolean isToBeChecked(IoScratch scratch) {

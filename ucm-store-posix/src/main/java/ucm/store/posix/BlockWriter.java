@@ -105,11 +105,16 @@ final class BlockWriter implements ShardMover {
     try {
       scratch.cursor.begin(job.transfer, from, to);
       scratch.writes.writeBlock(fd, temp, scratch, files.format, idHigh, idLow);
-      files.sync(fd, temp);
-      int toClose = fd;
-      fd = FileSeam.ABSENT;
-      files.seam.close(toClose, temp);
-      files.publish(temp, scratch.block, idHigh, idLow);
+      files.beginCommit(idHigh, idLow);
+      try {
+        files.sync(fd, temp);
+        int toClose = fd;
+        fd = FileSeam.ABSENT;
+        files.seam.close(toClose, temp);
+        files.publish(temp, scratch.block, idHigh, idLow);
+      } finally {
+        files.endCommit(idHigh, idLow);
+      }
     } catch (RuntimeException e) {
       if (fd != FileSeam.ABSENT) {
         files.closeQuietly(fd, temp);

@@ -3,6 +3,7 @@ package ucm.store.posix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 import ucm.store.common.BlockFooter;
 import ucm.store.common.IoQueue;
 import ucm.store.common.IoVector;
@@ -18,6 +19,10 @@ final class IoScratch {
   final ShardCursor cursor = new ShardCursor();
   final MemoryCrc crc = new MemoryCrc();
   final int[] crcs;
+
+  /** The checksums that the footer tells. */
+  final int[] storedCrcs;
+
   final BlockFooter.Buffer footer;
 
   /** The engine of the worker. */
@@ -37,6 +42,9 @@ final class IoScratch {
   /** Its last eight bytes. */
   long idLow;
 
+  /** What is wrong with the file of the block being read, or null. */
+  @Nullable String fault;
+
   /** Groups of shards seen so far, for checking a sample of them. */
   int groups;
 
@@ -47,6 +55,7 @@ final class IoScratch {
     reads = new StepReads(queue, steps);
     writes = new StepWrites(queue, steps);
     crcs = new int[format.layout().shardCount()];
+    storedCrcs = new int[crcs.length];
     footer = format.newBuffer();
     gap = Arena.ofAuto().allocate(Math.max(1, format.gap()));
   }

@@ -9,10 +9,20 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class OpenTemps {
 
-  /** Most files kept open; a process is given 1,024 by default. */
+  /** Most files kept open, however many the process may have. */
   static final int MAX_KEPT = 256;
 
+  private final int most;
   private final AtomicInteger open = new AtomicInteger();
+
+  /**
+   * None is open.
+   *
+   * @param most files kept open at the most
+   */
+  OpenTemps(int most) {
+    this.most = most;
+  }
 
   void opened() {
     open.incrementAndGet();
@@ -23,6 +33,6 @@ final class OpenTemps {
   }
 
   boolean tooMany() {
-    return open.get() > MAX_KEPT;
+    return open.get() > most;
   }
 }

@@ -11,26 +11,30 @@ final class PartialWriter {
 
   private final BlockFiles files;
   private final PartialBlocks partials;
-  private final OpenTemps openTemps = new OpenTemps();
+  private final OpenTemps openTemps;
   private final DumpFailures failures;
   private final PosixMetrics metrics;
   private final LongSupplier clock;
   private final BackendHealth health;
-  private final TempRemover remover = new TempRemover(this::removeFile);
+  private final FileChores chores;
 
   PartialWriter(
       BlockFiles files,
       PartialBlocks partials,
+      OpenTemps openTemps,
       DumpFailures failures,
       PosixMetrics metrics,
       LongSupplier clock,
-      BackendHealth health) {
+      BackendHealth health,
+      FileChores chores) {
     this.files = files;
     this.partials = partials;
+    this.openTemps = openTemps;
     this.failures = failures;
     this.metrics = metrics;
     this.clock = clock;
     this.health = health;
+    this.chores = chores;
   }
 
   /**
@@ -98,6 +102,7 @@ final class PartialWriter {
    */
   private void end(PartialBlock partial, IoScratch scratch) {
     int fd = partial.takeFd(openTemps);
+    files.beginCommit(partial.idHigh, partial.idLow);
     try {
       RuntimeException failure = partial.failure();
       if (failure != null) {
@@ -120,6 +125,7 @@ final class PartialWriter {
       }
       throw e;
     } finally {
+      files.endCommit(partial.idHigh, partial.idLow);
       partials.remove(partial);
       partial.ended();
     }
@@ -140,8 +146,8 @@ final class PartialWriter {
       } else if (health.isDown(partial.idHigh, partial.idLow)) {
         // Its file could not be removed now; it waits until the backend works again.
         next = Math.min(next, timeoutNanos);
-      } else if (!remover.isFull() && giveUp(partial, now, timeoutNanos)) {
-        remover.add(partial);
+      } else if (!chores.isFull() && giveUp(partial, now, timeoutNanos)) {
+        chores.add(() -> removeFile(partial));
       } else {
         next = Math.min(next, timeoutNanos);
       }
@@ -156,7 +162,6 @@ final class PartialWriter {
         removeFile(partial);
       }
     }
-    remover.close();
   }
 
   private boolean giveUp(PartialBlock partial, long now, long timeoutNanos) {

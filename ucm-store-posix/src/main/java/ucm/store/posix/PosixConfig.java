@@ -144,11 +144,6 @@ record PosixConfig(
         }
       }
     }
-    for (ConfigKey<?> key : PosixKeys.WITHOUT_EFFECT) {
-      if (config.isSet(key)) {
-        config.warn(key, "has no effect in this version");
-      }
-    }
     Gc gc = Gc.from(config);
     if (config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD) > config.get(PosixKeys.HEALTH_WINDOW_SIZE)) {
       config.warn(

@@ -108,6 +108,7 @@ final class PosixEngine {
     }
     parts.watch.close();
     int unfinished = parts.unfinished.endAll();
+    parts.chores.close();
     SpaceKeeper keeper = parts.keeper;
     if (keeper != null) {
       keeper.close();

@@ -21,8 +21,8 @@ final class PosixKeys {
           .defaultTo(128)
           .unit("threads")
           .doc(
-              "Most threads that move data; fewer are started when the machine has few"
-                  + " processors.");
+              "Most threads that move data. One per processor does while the page cache keeps up;"
+                  + " more are started while they wait for the file system.");
 
   static final ConfigKey<Integer> LOOKUP_CONCURRENCY =
       ConfigKey.integer("posix_lookup_concurrency")
@@ -60,14 +60,20 @@ final class PosixKeys {
           .range(1, 1024)
           .defaultTo(32)
           .unit("threads")
-          .doc("Threads that open files for aio; here the threads that move data do.");
+          .doc(
+              "How many files are opened or created at a time in each of storage_backends, whatever"
+                  + " the engine; the threads that move data do it.");
 
   static final ConfigKey<Integer> COMMIT_CONCURRENCY =
       ConfigKey.integer("posix_commit_concurrency")
           .range(1, 1024)
           .defaultTo(4)
           .unit("threads")
-          .doc("Threads that commit files for aio; here the threads that move data do.");
+          .doc(
+              "How many blocks are committed at a time in each of storage_backends, whatever the"
+                  + " engine: what durability waits for, and the rename that makes the block"
+                  + " visible; the threads that move data do it. More helps where a sync takes"
+                  + " long and the file system gathers several.");
 
   static final ConfigKey<Integer> DATA_DIR_SHARD_BYTES =
       ConfigKey.integer("data_dir_shard_bytes")
@@ -219,9 +225,6 @@ final class PosixKeys {
           .doc(
               "How many of them must have failed for the directory to be given up for now; at most"
                   + " health_window_size.");
-
-  /** Accepted, so that a file of the original stays good, but without effect yet. */
-  static final List<ConfigKey<?>> WITHOUT_EFFECT = List.of(OPEN_CONCURRENCY, COMMIT_CONCURRENCY);
 
   /** What is collected, and how; acted on when there is a capacity. */
   static final List<ConfigKey<?>> GC =

@@ -9,6 +9,7 @@ import ucm.api.StoreMetrics;
 import ucm.store.common.BlockPaths;
 import ucm.store.common.CpuAffinity;
 import ucm.store.common.FileSeam;
+import ucm.store.common.OpenFileLimit;
 import ucm.store.common.ShardWorkers;
 
 /**
@@ -17,12 +18,18 @@ import ucm.store.common.ShardWorkers;
  */
 final class PosixParts {
 
+  // Of the files that the process may have open, this part at the most is kept open to be written
+  // further, and as many to be read further.
+  private static final int PARTS_OF_DESCRIPTORS = 8;
+
   final WriterClaim[] claims;
   final IoEngine io;
+  final OpenBlocks opened;
   final BlockLookup lookup;
   final BackendHealth health;
   final ShardWorkers workers;
   final DumpFailures failures = new DumpFailures();
+  final FileChores chores = new FileChores();
   final BlockIndex index;
   final IndexFill fill;
   final BackendErrands scanning;
@@ -54,17 +61,28 @@ final class PosixParts {
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks());
     index = new BlockIndex(config.indexMaxBlocks());
-    BlockFiles files = new BlockFiles(seam, paths, config, claims, space, index);
+    int kept = OpenFileLimit.now() / PARTS_OF_DESCRIPTORS;
+    opened = new OpenBlocks(seam, paths, clock, chores, Math.min(OpenBlocks.MAX_KEPT, kept));
+    BlockFiles files = new BlockFiles(seam, paths, config, claims, space, index, opened);
     ThreadLocal<IoScratch> scratches =
         ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
     health = new BackendHealth(config, seam, paths, context.metrics(), clock, this::backendIsDown);
     PartialBlocks partials = new PartialBlocks();
     PartialWriter partialWriter =
-        new PartialWriter(files, partials, failures, metrics, clock, health);
+        new PartialWriter(
+            files,
+            partials,
+            new OpenTemps(Math.min(OpenTemps.MAX_KEPT, kept)),
+            failures,
+            metrics,
+            clock,
+            health,
+            chores);
     BlockWriter writer =
         new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
     Quarantine quarantine = new Quarantine(seam, paths, metrics);
-    BlockReader reader = new BlockReader(files, config.verify(), quarantine, metrics, scratches);
+    BlockReader reader =
+        new BlockReader(files, opened, config.verify(), quarantine, metrics, scratches);
     DiskLookup disk = new DiskLookup(files, index, health, metrics, clock, config);
     lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
     int backends = config.backends().size();
@@ -72,7 +90,8 @@ final class PosixParts {
     scanning = new BackendErrands("scan", "the scan for blocks", backends, health, fill::run);
     workers = workers();
     unfinished =
-        new UnfinishedWork(board, partials, partialWriter, failures, clock, config.timeoutMs());
+        new UnfinishedWork(
+            board, partials, partialWriter, opened, health, failures, clock, config.timeoutMs());
     watch = new Watch(unfinished::endDue);
     deadWriters = new DeadWriters(seam, paths, claims, metrics);
     sweeps =
@@ -91,6 +110,7 @@ final class PosixParts {
             health,
             uses,
             watch,
+            opened,
             new GuardedMover(writer, health),
             new GuardedMover(reader, health));
     registerGauges(context.metrics(), partials);
@@ -155,6 +175,8 @@ final class PosixParts {
     registry.gauge("posix_open_shards", "Shards accepted and not ended", intake::openShards);
     registry.gauge(
         "posix_partial_blocks", "Blocks of which shards are still to come", partials::size);
+    registry.gauge(
+        "posix_kept_open_blocks", "Blocks whose file is open for the next layer", opened::size);
     registry.gauge("posix_index_blocks", "Blocks known to have a file", index::size);
     registry.gauge(
         "posix_index_forgotten_blocks",

@@ -28,6 +28,7 @@ final class TaskIntake {
   private final BackendHealth health;
   private final BlockUses uses;
   private final Watch watch;
+  private final OpenBlocks opened;
   private final ShardMover writer;
   private final ShardMover reader;
   // The workers count groups of shards; the configured bound is one of shards.
@@ -43,6 +44,7 @@ final class TaskIntake {
       BackendHealth health,
       BlockUses uses,
       Watch watch,
+      OpenBlocks opened,
       ShardMover writer,
       ShardMover reader) {
     this.config = config;
@@ -54,6 +56,7 @@ final class TaskIntake {
     this.health = health;
     this.uses = uses;
     this.watch = watch;
+    this.opened = opened;
     this.writer = writer;
     this.reader = reader;
   }
@@ -133,6 +136,9 @@ final class TaskIntake {
   private void finished(TransferJob job) {
     board.remove(job);
     openShards.addAndGet(-job.transfer.shardCount());
+    if (opened.size() > 0) {
+      watch.lookIn(OpenBlocks.IDLE_NANOS);
+    }
     double millis = (clock.getAsLong() - job.startNanos) / 1e6;
     (job.isDump ? metrics.dumpMillis() : metrics.loadMillis()).record(millis);
     if (LOG.isDebugEnabled()) {

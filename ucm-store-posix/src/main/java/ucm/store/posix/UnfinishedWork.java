@@ -18,6 +18,8 @@ final class UnfinishedWork {
   private final JobBoard board;
   private final PartialBlocks partials;
   private final PartialWriter partialWriter;
+  private final OpenBlocks opened;
+  private final BackendHealth health;
   private final DumpFailures failures;
   private final LongSupplier clock;
   private final long timeoutNanos;
@@ -26,12 +28,16 @@ final class UnfinishedWork {
       JobBoard board,
       PartialBlocks partials,
       PartialWriter partialWriter,
+      OpenBlocks opened,
+      BackendHealth health,
       DumpFailures failures,
       LongSupplier clock,
       int timeoutMs) {
     this.board = board;
     this.partials = partials;
     this.partialWriter = partialWriter;
+    this.opened = opened;
+    this.health = health;
     this.failures = failures;
     this.clock = clock;
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMs);
@@ -44,12 +50,12 @@ final class UnfinishedWork {
    */
   long endDue() {
     long now = clock.getAsLong();
-    long jobs = board.expireDue(now);
+    long next = Math.min(board.expireDue(now), opened.closeIdle(health, now));
     if (partials.size() == 0) {
       // A dump that is late may still begin a block, and nobody else would come back to that.
-      return board.isEmpty() ? jobs : Math.min(jobs, timeoutNanos);
+      return board.isEmpty() ? next : Math.min(next, timeoutNanos);
     }
-    return Math.min(jobs, partialWriter.giveUpDue(now, timeoutNanos));
+    return Math.min(next, partialWriter.giveUpDue(now, timeoutNanos));
   }
 
   /**
@@ -99,6 +105,7 @@ final class UnfinishedWork {
     endWaiting();
     int unfinished = partials.size();
     partialWriter.giveUpAll();
+    opened.closeAll(health);
     return unfinished;
   }
 }

@@ -19,9 +19,9 @@ final class Watch implements AutoCloseable {
 
   private final LongSupplier check;
 
-  // Written under the lock of this; planned is read without it on the hot path.
+  // Written under the lock of this; these two are read without it on the hot path.
   private volatile boolean planned;
-  private long wakeNanos;
+  private volatile long wakeNanos;
   private boolean closed;
   private @Nullable Thread thread;
 
@@ -35,18 +35,19 @@ final class Watch implements AutoCloseable {
     this.check = check;
   }
 
-  /** Asks for a look in some time, unless one is planned: then that one finds out what is next. */
+  /** Asks for a look in some time, unless one is planned by then: that one finds out what is next. */
   void lookIn(long nanos) {
-    if (!planned) {
-      plan(nanos);
+    long at = System.nanoTime() + Math.max(nanos, SHORTEST_NANOS);
+    if (!planned || at - wakeNanos < 0) {
+      plan(at);
     }
   }
 
-  private synchronized void plan(long nanos) {
-    if (planned || closed) {
+  private synchronized void plan(long at) {
+    if (closed || (planned && at - wakeNanos >= 0)) {
       return;
     }
-    wakeNanos = System.nanoTime() + Math.max(nanos, SHORTEST_NANOS);
+    wakeNanos = at;
     planned = true;
     if (thread == null) {
       thread = Thread.ofPlatform().daemon().name("ucm-posix-watch-0").start(this::watch);

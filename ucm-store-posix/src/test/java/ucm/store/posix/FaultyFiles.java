@@ -28,6 +28,7 @@ final class FaultyFiles implements FileSeam {
     SIZE_OF_OPEN,
     STAT,
     TOUCH,
+    VERSION,
     READ,
     WRITE,
     SET_SIZE,
@@ -142,6 +143,12 @@ final class FaultyFiles implements FileSeam {
   public long size(int fd, NativePath path) {
     enter(Call.SIZE_OF_OPEN, path);
     return real.size(fd, path);
+  }
+
+  @Override
+  public long version(int fd, NativePath path) {
+    enter(Call.VERSION, path);
+    return real.version(fd, path);
   }
 
   @Override

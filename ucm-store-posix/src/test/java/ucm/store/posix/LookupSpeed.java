@@ -61,7 +61,14 @@ final class LookupSpeed {
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, System::nanoTime, metrics.refusedBlocks());
     BlockFiles files =
-        new BlockFiles(new LibcFiles(), paths, config, new WriterClaim[0], space, index);
+        new BlockFiles(
+            new LibcFiles(),
+            paths,
+            config,
+            new WriterClaim[0],
+            space,
+            index,
+            new OpenBlocks(new LibcFiles(), paths, System::nanoTime, new FileChores(), 1));
     BackendHealth health =
         new BackendHealth(
             config, new LibcFiles(), paths, StoreMetrics.NONE, System::nanoTime, backend -> {});

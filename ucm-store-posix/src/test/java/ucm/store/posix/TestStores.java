@@ -110,7 +110,18 @@ final class TestStores implements AutoCloseable {
 
   /** Loads blocks; whatever ends well must be right. */
   TransferResult load(Store store, BlockIds ids) throws InterruptedException {
-    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.SCATTERED, ids);
+    return load(store, TransferMemory.ofBlocks(layout, Placement.SCATTERED, ids));
+  }
+
+  /** Loads one shard of each block; whatever ends well must be right. */
+  TransferResult loadShard(Store store, BlockIds ids, int shard) throws InterruptedException {
+    int[] shards = new int[ids.size()];
+    Arrays.fill(shards, shard);
+    return load(store, new TransferMemory(layout, Placement.SCATTERED, ids, shards));
+  }
+
+  private static TransferResult load(Store store, TransferMemory memory)
+      throws InterruptedException {
     TransferResult result = ended(store.load(memory.transfer()));
     for (int i = 0; i < memory.shardCount(); i++) {
       if (!result.failedShards().get(i)) {

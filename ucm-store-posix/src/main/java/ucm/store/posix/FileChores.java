@@ -1,0 +1,80 @@
+package ucm.store.posix;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is to be done with files that nobody waits for, on a thread of its own: temporary files of
+ * blocks that were given up are removed, files that nobody reads any more are closed. Those who find
+ * out look after deadlines or wait for a flush, and must not wait for a file system that hangs. The
+ * thread is started when there is something to do, and sleeps when there is nothing. Bounded: whoever
+ * finds it full comes back later. Thread-safe.
+ */
+final class FileChores implements AutoCloseable {
+
+  private static final int MOST_WAITING = PartialBlocks.MAX_BLOCKS;
+
+  // Guarded by this.
+  private final Deque<Runnable> waiting = new ArrayDeque<>();
+  private boolean closed;
+  private @Nullable Thread thread;
+
+  /** Whether it takes up no more for now. */
+  synchronized boolean isFull() {
+    return waiting.size() >= MOST_WAITING;
+  }
+
+  /**
+   * Takes up a chore; returns at once.
+   *
+   * @param chore must not throw
+   */
+  synchronized void add(Runnable chore) {
+    waiting.add(chore);
+    if (thread == null) {
+      thread = Thread.ofPlatform().daemon().name("ucm-posix-chores-0").start(this::run);
+    }
+    notifyAll();
+  }
+
+  private void run() {
+    for (Runnable chore = next(); chore != null; chore = next()) {
+      chore.run();
+    }
+  }
+
+  private synchronized @Nullable Runnable next() {
+    boolean interrupted = false;
+    while (waiting.isEmpty() && !closed) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        // Nobody interrupts this thread to end it.
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return waiting.poll();
+  }
+
+  /** Waits until everything is done, and the thread has ended. */
+  @Override
+  public void close() {
+    Thread running;
+    synchronized (this) {
+      closed = true;
+      running = thread;
+      notifyAll();
+    }
+    try {
+      if (running != null) {
+        running.join();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
