@@ -100,7 +100,7 @@ final class LayerTest {
     assertThat(openBlocks(ids)).isEqualTo(5);
     clock.advance(Duration.ofNanos(1));
     store.flush(Duration.ZERO);
-    assertThat(openBlocks(ids)).isZero();
+    Waiting.until("files that nobody reads to be closed", () -> openBlocks(ids) == 0);
     assertThat(stores.loadShard(store, ids, 1).ok()).isTrue();
   }
 
