@@ -353,12 +353,7 @@ final class CollectorTest {
   @Test
   void countsNothingWonBackForABlockItCannotRemove() throws Exception {
     filled(15);
-    files.before(
-        call -> {
-          if (call == FaultyFiles.Call.REMOVE) {
-            files.fail(FaultyFiles.Call.REMOVE, files.count(FaultyFiles.Call.REMOVE), Errno.EROFS);
-          }
-        });
+    files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       stores.open(files, System::nanoTime, settings(64, Map.of())).keeper().makeRound();
       assertThat(names()).hasSize(BLOCKS);

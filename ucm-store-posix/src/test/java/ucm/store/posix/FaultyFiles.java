@@ -45,6 +45,8 @@ final class FaultyFiles implements FileSeam {
   private record Fault(Call call, int nth, int errno) {}
 
   private final LibcFiles real = new LibcFiles();
+  private static final int EVERY = -1;
+
   private final Map<Call, AtomicInteger> counts = new EnumMap<>(Call.class);
   private volatile @Nullable Fault fault;
   private volatile boolean shortIo;
@@ -60,6 +62,11 @@ final class FaultyFiles implements FileSeam {
   /** Makes one call fail: the nth of its kind from the start, counted from 0. */
   void fail(Call call, int nth, int errno) {
     fault = new Fault(call, nth, errno);
+  }
+
+  /** Makes every call of a kind fail from now on. */
+  void failAll(Call call, int errno) {
+    fault = new Fault(call, EVERY, errno);
   }
 
   /** Makes every read and write of more than one byte move a part only. */
@@ -86,7 +93,7 @@ final class FaultyFiles implements FileSeam {
     before.accept(call);
     int n = counts.get(call).getAndIncrement();
     Fault planned = fault;
-    if (planned != null && planned.call == call && planned.nth == n) {
+    if (planned != null && planned.call == call && (planned.nth == n || planned.nth == EVERY)) {
       throw new FileException(call.name(), path, planned.errno);
     }
   }
