@@ -33,16 +33,18 @@ import ucm.testkit.TransferMemory.Placement;
 final class LostBehindTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 3 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final BlockIds IDS = BlockBytes.ids(1, 2);
   private static final BlockIds LOST = IDS.slice(0, 1);
   private static final int BLOCKS = 8;
 
   private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final HeldBackend held = new HeldBackend();
   private final List<TestCache> open = new ArrayList<>();
 
   @AfterEach
   void closesAllAndLeavesNoSegment() {
+    held.letGo();
     open.forEach(TestCache::close);
     Segments.requireNone();
   }
@@ -51,7 +53,6 @@ final class LostBehindTest {
   @ValueSource(booleans = {false, true})
   void aLoadThatFindsAShardCorruptDoesNotKeepTheOthersFromBeingDumped(boolean shared)
       throws InterruptedException {
-    HeldBackend held = new HeldBackend();
     TestCache cache = cache(held, shared, Map.of());
     Task load = cache.store.load(memory(LOST).transfer());
     HeldBackend.Held read = held.nextLoad();
@@ -66,7 +67,6 @@ final class LostBehindTest {
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(cache.pool().isComplete(LOST, 0)).isTrue();
     assertThat(cache.pool().referenced()).isZero();
-    held.letGo();
   }
 
   @ParameterizedTest
