@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import ucm.api.CommonKeys;
+import ucm.api.ConfigKey;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
@@ -34,6 +35,9 @@ public final class ConnectorSetup {
 
   private static final String ENGINE = "engine";
   private static final String LITE_PIPELINE = "Fake";
+  private static final String CACHE_STAGE = "Cache";
+  private static final ConfigKey<Boolean> SHARE_BUFFER =
+      ConfigKey.flag("share_buffer_enable").defaultTo(false);
   // A task that its store has given up ends a little after its deadline.
   private static final Duration GRACE = Duration.ofSeconds(10);
 
@@ -212,7 +216,26 @@ public final class ConnectorSetup {
   }
 
   private Pipeline open(int deviceId, KvLayout layout) {
-    return open(config.with(keys(deviceId, layout), ENGINE));
+    return open(configOf(deviceId, layout));
+  }
+
+  /** The configuration with what the engine knows, for the pipeline of a device, or -1. */
+  UcmConfig configOf(int deviceId, KvLayout layout) {
+    Map<String, Object> keys = keys(deviceId, layout);
+    // The ranks load the same blocks: one buffer has them once. A scheduler has no buffer.
+    if (spec.mla() && deviceId >= 0 && hasCache() && !config.storeConfig().isSet(SHARE_BUFFER)) {
+      keys.put(SHARE_BUFFER.name(), true);
+    }
+    return config.with(keys, ENGINE);
+  }
+
+  private boolean hasCache() {
+    try {
+      return config.pipeline().stages().contains(CACHE_STAGE);
+    } catch (StoreException e) {
+      // It is refused, with all that is wrong with it, when it is opened.
+      return false;
+    }
   }
 
   private Pipeline open(UcmConfig complete) {

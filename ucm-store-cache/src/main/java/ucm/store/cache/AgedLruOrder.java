@@ -10,12 +10,12 @@ import java.util.Arrays;
  * of a conversation that goes on. Two LRU lines, and of their oldest blocks the one of the greater weighted
  * age goes. A block that is evicted and comes back was used again too: the ids of as many evicted blocks
  * as there is room for are remembered. The idea of two lines and of remembered ids is that of 2Q (Johnson
- * and Shasha, VLDB 1994); weighing ages instead of fixing the lengths of the lines makes it lose nothing to
- * LRU where the pool is large.
+ * and Shasha, VLDB 1994); here ages are weighed, and no lengths of the lines fixed, so that a large pool,
+ * which few blocks leave, is near LRU.
  */
 final class AgedLruOrder implements EvictionOrder {
 
-  // Of 1.5, 2, 3, 4 and 8 the best over the sizes measured; see docs/cache.md.
+  // Chosen on the chat trace of docs/cache.md, which shows what it gives there and elsewhere.
   private static final int SLOWER = 2;
 
   private final EntryQueue once;

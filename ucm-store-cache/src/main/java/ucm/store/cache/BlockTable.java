@@ -179,13 +179,17 @@ final class BlockTable {
     return busy[entry] += change;
   }
 
-  /** Whether a shard of the block was dumped here, so that the backend is known to lack it. */
+  /** Whether shards of the block were dumped here, and none of those was evicted alone. */
   boolean wasDumped(int entry) {
     return dumped[entry];
   }
 
   void markDumped(int entry) {
     dumped[entry] = true;
+  }
+
+  void unmarkDumped(int entry) {
+    dumped[entry] = false;
   }
 
   private int home(int entry) {

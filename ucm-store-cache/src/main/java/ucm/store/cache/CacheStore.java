@@ -87,7 +87,7 @@ public final class CacheStore implements Store {
   public BitSet lookup(BlockIds ids) {
     life.requireOpen();
     if (cache != null) {
-      return cache.lookup(ids);
+      return cache.lookups().lookup(ids);
     }
     return backend == null ? new BitSet() : backend.lookup(ids);
   }
@@ -96,7 +96,7 @@ public final class CacheStore implements Store {
   public int lookupPrefix(BlockIds ids) {
     life.requireOpen();
     if (cache != null) {
-      return cache.lookupPrefix(ids);
+      return cache.lookups().lookupPrefix(ids);
     }
     return backend == null ? -1 : backend.lookupPrefix(ids);
   }

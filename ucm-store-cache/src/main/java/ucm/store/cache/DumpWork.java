@@ -11,9 +11,12 @@ import ucm.api.Store;
 import ucm.api.Transfer;
 
 /**
- * A dump. Shards that are here or in the backend need no move; the others take a slot each, are copied
- * into it by the copy threads, and end for the engine. From then on the slots are a hit, and are written
- * to the backend in the background.
+ * A dump. Blocks that are in the backend, and shards that a dump has brought here on their way there, need
+ * no move; the other shards take a slot each, are copied into it by the copy threads, and end for the
+ * engine. From then on the slots are a hit, and are written to the backend in the background.
+ *
+ * <p>That shards are here does not say that the backend has them: they may have been loaded, or written,
+ * before it lost the block. So it decides, block by block.
  *
  * <p>For the engine the dump ends when the bytes have left its memory. For {@code flush} it is
  * <em>settled</em> when the backend is done with each shard, or the shard failed or needed no move.
@@ -52,7 +55,10 @@ final class DumpWork extends Work {
     return false;
   }
 
-  /** Asks the backend, and ends the shards of blocks that it has. May block. */
+  /**
+   * Asks the backend; ends the shards of blocks that it has, and has the pool forget what it holds of the
+   * others, as these must go there with all their shards. May block.
+   */
   void ask(Store backend) {
     BlockIds ids = transfer.ids();
     int[] asked = new int[blocks.count()];
@@ -72,14 +78,19 @@ final class DumpWork extends Work {
     } catch (RuntimeException e) {
       // Not known is not there: the blocks are written, and the backend takes them or not.
       LOG.warn("{} did not say which blocks it has; all are dumped: {}", backend, e.toString());
-      return;
+      present = new BitSet();
+    }
+    for (int block = 0; block < asked.length; block++) {
+      if (asked[block] > 0 && !present.get(asked[block] - 1)) {
+        int shard = blocks.firstShard(block);
+        cache.pool.forgetLost(ids.high(shard), ids.low(shard));
+      }
     }
     for (int shard = 0; shard < transfer.shardCount(); shard++) {
       int number = asked[blocks.blockOf(shard)];
-      if (number > 0 && present.get(number - 1) && begin(shard)) {
-        finish(shard, ShardOutcome.OK, null);
-        settle(1);
+      if (number > 0 && present.get(number - 1) && isOpen(shard)) {
         todo[shard] = DONE;
+        needsNoMove(shard);
       }
     }
   }
@@ -124,13 +135,9 @@ final class DumpWork extends Work {
         }
         case Claim.ELSEWHERE -> {
           cache.borrowed.add(high, low);
-          end(shard, ShardOutcome.OK, null);
-          settled++;
+          needsNoMove(shard);
         }
-        default -> {
-          end(shard, ShardOutcome.OK, null);
-          settled++;
-        }
+        default -> needsNoMove(shard);
       }
     }
     keep(left);
@@ -139,6 +146,12 @@ final class DumpWork extends Work {
     }
     settle(settled);
     return full;
+  }
+
+  /** Settles before it ends: who has seen the dump end and flushes does not find it pending. */
+  private void needsNoMove(int shard) {
+    settle(1);
+    end(shard, ShardOutcome.OK, null);
   }
 
   /** Says that so many shards are settled; the last one takes the dump out of the ledger. */
@@ -158,10 +171,14 @@ final class DumpWork extends Work {
     cache.ledger.failed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
   }
 
+  /**
+   * Whether it must be asked for: it may have been there, and be lost since. Of a block that was dumped
+   * in part it is known that the backend lacks it, until the last layer is here.
+   */
   private boolean isUnknown(int block) {
     int shard = blocks.firstShard(block);
     BlockIds ids = transfer.ids();
-    return !cache.pool.wasDumped(ids.high(shard), ids.low(shard))
-        && !cache.pool.isComplete(ids, shard);
+    return cache.pool.isComplete(ids, shard)
+        || !cache.pool.wasDumped(ids.high(shard), ids.low(shard));
   }
 }

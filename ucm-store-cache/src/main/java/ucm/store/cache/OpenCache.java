@@ -1,11 +1,7 @@
 package ucm.store.cache;
 
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.BitSet;
-import java.util.LinkedHashSet;
 import java.util.Objects;
-import java.util.SequencedSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -15,7 +11,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
-import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
@@ -70,6 +65,8 @@ final class OpenCache {
   final AtomicReference<Transfer.@Nullable Builder> spareBuilder = new AtomicReference<>();
 
   private final LongSupplier clock;
+  private final CacheLookup lookups;
+  private final CacheFlush flush;
   private final Prefetcher prefetcher;
   private final @Nullable SharedBuffer shared;
   private final AtomicLong lastTask = new AtomicLong();
@@ -87,7 +84,7 @@ final class OpenCache {
     // What can fail comes first: the threads are started when there is nothing left to go wrong.
     CpuAffinity affinity = CpuAffinity.of(config.cores());
     this.shared = config.shared() ? SharedBuffer.join(config) : null;
-    this.memory = shared == null ? memory(config, backend) : shared.memory();
+    this.memory = shared == null ? PoolMemory.of(config, backend) : shared.memory();
     try {
       this.engineDevice = EngineDevice.open(config, memory);
     } catch (RuntimeException | Error e) {
@@ -122,6 +119,8 @@ final class OpenCache {
     this.borrowed = new BorrowedDumps(pool, clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
+    this.lookups = new CacheLookup(pool, backend, config.loadBackendOnly());
+    this.flush = new CacheFlush(this, clock);
     this.prefetcher = new Prefetcher(this);
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
     deadlines.start();
@@ -148,56 +147,9 @@ final class OpenCache {
     }
   }
 
-  BitSet lookup(BlockIds ids) {
-    int size = ids.size();
-    BitSet found = new BitSet(size);
-    int absent = 0;
-    for (int i = 0; i < size; i++) {
-      if (inPool(ids, i)) {
-        found.set(i);
-      } else {
-        absent++;
-      }
-    }
-    if (absent == 0 || backend == null) {
-      return found;
-    }
-    if (absent == size) {
-      return backend.lookup(ids);
-    }
-    long[] words = new long[2 * absent];
-    int next = 0;
-    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
-      words[next++] = ids.high(i);
-      words[next++] = ids.low(i);
-    }
-    BitSet behind = backend.lookup(BlockIds.wrap(words));
-    int asked = 0;
-    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
-      if (behind.get(asked++)) {
-        found.set(i);
-      }
-    }
-    return found;
-  }
-
-  int lookupPrefix(BlockIds ids) {
-    int size = ids.size();
-    int next = 0;
-    while (next < size) {
-      while (next < size && inPool(ids, next)) {
-        next++;
-      }
-      if (next == size || backend == null) {
-        break;
-      }
-      int run = backend.lookupPrefix(next == 0 ? ids : ids.slice(next, size)) + 1;
-      next += run;
-      if (run == 0 || next == size || !inPool(ids, next)) {
-        break;
-      }
-    }
-    return next - 1;
+  /** Answers which blocks are here or behind. */
+  CacheLookup lookups() {
+    return lookups;
   }
 
   void prefetch(BlockIds ids) {
@@ -235,29 +187,7 @@ final class OpenCache {
   }
 
   FlushResult flush(Duration timeout) throws InterruptedException {
-    long deadline = clock.getAsLong() + TimeUnit.NANOSECONDS.convert(timeout);
-    FlushResult own;
-    writes.hurry(1);
-    try {
-      own = ledger.await(deadline);
-    } finally {
-      writes.hurry(-1);
-    }
-    if (backend == null) {
-      return own;
-    }
-    long left = Math.max(0, deadline - clock.getAsLong());
-    FlushResult behind = backend.flush(Duration.ofNanos(left));
-    BlockIds lost = behind.failedBlocks();
-    for (int i = 0; i < lost.size(); i++) {
-      // It took them over, and failed afterwards.
-      pool.drop(lost.high(i), lost.low(i));
-    }
-    return merge(merge(own, behind), borrowed.await(backend, deadline));
-  }
-
-  BitSet durable(BlockIds ids) {
-    return backend == null ? new BitSet() : backend.durable(ids);
+    return flush.await(timeout);
   }
 
   /** What is shared with other workers; null when the buffer is this process's alone. */
@@ -374,55 +304,5 @@ final class OpenCache {
     if (work.wantsRoom()) {
       dispatcher.retry(work);
     }
-  }
-
-  private boolean inPool(BlockIds ids, int i) {
-    return !config.loadBackendOnly() && pool.isComplete(ids, i);
-  }
-
-  private static FlushResult merge(FlushResult own, FlushResult behind) {
-    SequencedSet<BlockIds> named = new LinkedHashSet<>();
-    for (BlockIds ids : new BlockIds[] {own.failedBlocks(), behind.failedBlocks()}) {
-      for (int i = 0; i < ids.size(); i++) {
-        named.add(BlockIds.of(ids.high(i), ids.low(i)));
-      }
-    }
-    long[] words = new long[2 * named.size()];
-    int next = 0;
-    for (BlockIds id : named) {
-      words[next++] = id.high(0);
-      words[next++] = id.low(0);
-    }
-    // A block may have failed in both: one name, one failure.
-    long unnamed = own.failedCount() - own.failedBlocks().size();
-    unnamed += behind.failedCount() - behind.failedBlocks().size();
-    return new FlushResult(
-        own.pendingBlocks() + behind.pendingBlocks(),
-        BlockIds.wrap(words),
-        named.size() + unnamed,
-        own.cause() != null ? own.cause() : behind.cause());
-  }
-
-  private static PoolMemory memory(CacheConfig config, @Nullable Store backend) {
-    int slots = (int) config.slots();
-    long stride = config.stride();
-    MemoryRegion offered = backend == null ? null : backend.offerMemory(slots * stride);
-    if (offered != null) {
-      return PoolMemory.offered(offered, slots, stride);
-    }
-    long available = new HostMemory(Path.of("/")).available();
-    if (slots * stride > available) {
-      throw new StoreException(
-          "Cache needs "
-              + CacheConfig.gib(slots * stride)
-              + " GiB of memory for its buffer (cache_buffer_capacity_gb "
-              + config.capacityGb()
-              + "), and "
-              + CacheConfig.gib(available)
-              + " GiB are available: lower cache_buffer_capacity_gb; each of the "
-              + config.localRanks()
-              + " workers on this node has a buffer of its own");
-    }
-    return PoolMemory.allocate(slots, stride);
   }
 }

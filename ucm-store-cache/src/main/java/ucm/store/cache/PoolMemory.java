@@ -3,10 +3,12 @@ package ucm.store.cache;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
+import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.store.common.FileException;
 import ucm.store.common.HugeMemory;
@@ -45,6 +47,34 @@ final class PoolMemory {
   /** Bytes from one slot to the next: the shard, rounded up to whole pages. */
   static long stride(long shardSize) {
     return Math.ceilDiv(shardSize, PAGE_BYTES) * PAGE_BYTES;
+  }
+
+  /**
+   * The pool of one process: what the stage behind offers, or an allocation.
+   *
+   * @throws StoreException when there is not enough memory
+   */
+  static PoolMemory of(CacheConfig config, @Nullable Store backend) {
+    int slots = (int) config.slots();
+    long stride = config.stride();
+    MemoryRegion offered = backend == null ? null : backend.offerMemory(slots * stride);
+    if (offered != null) {
+      return offered(offered, slots, stride);
+    }
+    long available = new HostMemory(Path.of("/")).available();
+    if (slots * stride > available) {
+      throw new StoreException(
+          "Cache needs "
+              + CacheConfig.gib(slots * stride)
+              + " GiB of memory for its buffer (cache_buffer_capacity_gb "
+              + config.capacityGb()
+              + "), and "
+              + CacheConfig.gib(available)
+              + " GiB are available: lower cache_buffer_capacity_gb; each of the "
+              + config.localRanks()
+              + " workers on this node has a buffer of its own");
+    }
+    return allocate(slots, stride);
   }
 
   /** Slots in memory of the backend, which owns it and keeps it until it is closed. */

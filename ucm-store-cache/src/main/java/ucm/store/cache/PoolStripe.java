@@ -250,6 +250,17 @@ final class PoolStripe {
     }
   }
 
+  /** See {@link SlotDirectory#forgetLost}; {@link #ROOM} or 0. */
+  int forgetLost(long hash, long high, long low) {
+    long stamp = lock.writeLock();
+    try {
+      boolean dumping = slots.isBeingDumped(hash, high, low);
+      return !dumping && slots.drop(hash, high, low) > 0 ? ROOM : 0;
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
   /** Slots that hold, or are about to hold, something. */
   int inUse() {
     long stamp = lock.readLock();

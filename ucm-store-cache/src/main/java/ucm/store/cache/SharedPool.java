@@ -165,6 +165,12 @@ final class SharedPool implements SlotDirectory {
   }
 
   @Override
+  public void forgetLost(long high, long low) {
+    long hash = BlockTable.hash(high, low);
+    tellRoom(stripe(hash).forgetLost(hash, high, low));
+  }
+
+  @Override
   public boolean isFull(long fullStripes) {
     return Long.numberOfTrailingZeros(~fullStripes) >= stripes.length;
   }

@@ -316,6 +316,26 @@ final class SharedStripe {
     }
   }
 
+  /** See {@link SlotDirectory#forgetLost}; {@link #ROOM} or 0. */
+  int forgetLost(long hash, long high, long low) {
+    local.lock();
+    try {
+      int frame = table.find(hash, high, low);
+      if (frame == FrameTable.NONE || isBeingDumped(frame) || !table.holds(frame, high, low)) {
+        return 0;
+      }
+      table.orphan(frame);
+      return frames.freeIfIdle(frame) ? ROOM : 0;
+    } finally {
+      local.unlock();
+    }
+  }
+
+  private boolean isBeingDumped(int frame) {
+    long word = table.word(frame);
+    return FrameWord.dumpers(word) != 0 && !(FrameWord.isComplete(word) && table.isIdle(frame));
+  }
+
   /** Slots this process refers to. */
   int referenced() {
     local.lock();

@@ -72,6 +72,14 @@ interface SlotDirectory {
   /** Forgets a block. */
   void drop(long high, long low);
 
+  /**
+   * Forgets a block that the stage behind was asked for and does not have, so that a dump takes all its
+   * shards. What was loaded proves nothing any more: it came from behind and is gone there. Only a dump
+   * that is under way is left alone: some of its shards are still to come, or are referenced, as those
+   * are that wait to be written.
+   */
+  void forgetLost(long high, long low);
+
   /** Whether the bits of a set name all stripes. */
   boolean isFull(long fullStripes);
 

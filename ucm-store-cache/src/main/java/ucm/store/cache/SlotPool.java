@@ -153,6 +153,12 @@ final class SlotPool implements SlotDirectory {
   }
 
   @Override
+  public void forgetLost(long high, long low) {
+    long hash = BlockTable.hash(high, low);
+    tellRoom(stripes[stripeOf(hash)].forgetLost(hash, high, low));
+  }
+
+  @Override
   public boolean isFull(long fullStripes) {
     return Long.numberOfTrailingZeros(~fullStripes) >= stripes.length;
   }

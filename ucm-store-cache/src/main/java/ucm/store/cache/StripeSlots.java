@@ -78,6 +78,14 @@ final class StripeSlots {
     return entry != NONE && table.wasDumped(entry);
   }
 
+  /** Whether shards of a block were dumped, and some are to come or are referenced. */
+  boolean isBeingDumped(long hash, long high, long low) {
+    int entry = table.find(hash, high, low);
+    return entry != NONE
+        && table.wasDumped(entry)
+        && (table.ready(entry) < shards || table.busy(entry) > 0);
+  }
+
   /** The slot of a shard, or {@link BlockTable#NONE}. */
   int find(long hash, long high, long low, int shard) {
     int entry = table.find(hash, high, low);
@@ -229,6 +237,8 @@ final class StripeSlots {
     while (states[hand] != READY || references[hand] > 0) {
       hand = hand + 1 == states.length ? 0 : hand + 1;
     }
+    // The shards that stay no longer tell whether those that are not here were dumped.
+    table.unmarkDumped(entries[hand]);
     dropIdle(hand);
     evicted++;
     return true;

@@ -144,11 +144,12 @@ final class DumpTest {
     dump(cache, ids);
     backend.nextDump().takeAll();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    backend.has(ids);
     dump(cache, ids);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(backend.dumps).isEmpty();
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * 4096);
-    assertThat(backend.lookups).hasSize(1);
+    assertThat(backend.lookups).as("each dump asks, as it may be lost by then").hasSize(3);
   }
 
   @Test

@@ -52,6 +52,21 @@ final class SlotPoolTest {
   }
 
   @Test
+  void whatIsLeftOfABlockThatLostASingleShardDoesNotSayThatItWasDumped() {
+    int first = Claim.number(pool.claimForDump(1, 1, 0, 0));
+    int second = Claim.number(pool.claimForDump(1, 1, 1, 0));
+    pool.filled(first, true);
+    pool.filled(second, false);
+    assertThat(pool.wasDumped(1, 1)).isTrue();
+    int third = claim(2, 0);
+    int fourth = claim(2, 1);
+    assertThat(pool.wasDumped(1, 1)).isTrue();
+    assertThat(claim(3, 0)).as("evicted alone").isEqualTo(first);
+    assertThat(pool.wasDumped(1, 1)).isFalse();
+    assertThat(Set.of(first, second, third, fourth)).hasSize(4);
+  }
+
+  @Test
   void droppedBlockLivesOnForThoseWhoHoldIt() {
     fill(1);
     long held = load(1, 0);

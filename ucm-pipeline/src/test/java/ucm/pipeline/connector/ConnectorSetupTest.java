@@ -1,0 +1,47 @@
+package ucm.pipeline.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.ConfigKey;
+import ucm.pipeline.StoreCatalog;
+import ucm.pipeline.UcmConfig;
+
+class ConnectorSetupTest {
+
+  private static final ConfigKey<Boolean> SHARE =
+      ConfigKey.flag("share_buffer_enable").defaultTo(false);
+
+  private static Optional<Boolean> shared(
+      EngineSpec spec, String pipeline, Map<String, ?> settings, int deviceId) {
+    UcmConfig config = UcmConfig.of(pipeline, settings);
+    ConnectorSetup setup = ConnectorSetup.of(config, StoreCatalog.find(), spec);
+    return setup.configOf(deviceId, spec.kv()).storeConfig().find(SHARE);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Cache|Posix", "Cache", "Relay|Cache|Posix"})
+  void workersOfAnMlaModelShareTheBufferOfTheCache(String pipeline) {
+    assertThat(shared(TestEngines.mla(2), pipeline, Map.of(), 0)).contains(true);
+    assertThat(shared(TestEngines.mla(2), pipeline, Map.of(), 1)).contains(true);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatIsConfiguredAboutSharingStays(boolean configured) {
+    Map<String, Boolean> settings = Map.of(SHARE.name(), configured);
+    assertThat(shared(TestEngines.mla(2), "Cache|Posix", settings, 0)).contains(configured);
+    assertThat(shared(TestEngines.gqa(2), "Cache|Posix", settings, 0)).contains(configured);
+  }
+
+  @Test
+  void nobodyElseShares() {
+    assertThat(shared(TestEngines.gqa(2), "Cache|Posix", Map.of(), 0)).as("no MLA").isEmpty();
+    assertThat(shared(TestEngines.mla(2), "Posix", Map.of(), 0)).as("no Cache").isEmpty();
+    assertThat(shared(TestEngines.mla(2), "Cache|Posix", Map.of(), -1)).as("scheduler").isEmpty();
+  }
+}

@@ -1,0 +1,72 @@
+package ucm.store.cache;
+
+import java.time.Duration;
+import java.util.LinkedHashSet;
+import java.util.SequencedSet;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import ucm.api.BlockIds;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+
+/**
+ * Waits until what was dumped is durable: first for the writes to the stage behind, then for that stage,
+ * then for the blocks that other workers bring there.
+ */
+final class CacheFlush {
+
+  private final OpenCache cache;
+  private final LongSupplier clock;
+
+  CacheFlush(OpenCache cache, LongSupplier clock) {
+    this.cache = cache;
+    this.clock = clock;
+  }
+
+  /** See {@link Store#flush}. */
+  FlushResult await(Duration timeout) throws InterruptedException {
+    long deadline = clock.getAsLong() + TimeUnit.NANOSECONDS.convert(timeout);
+    FlushResult own;
+    cache.writes.hurry(1);
+    try {
+      own = cache.ledger.await(deadline);
+    } finally {
+      cache.writes.hurry(-1);
+    }
+    Store backend = cache.backend;
+    if (backend == null) {
+      return own;
+    }
+    long left = Math.max(0, deadline - clock.getAsLong());
+    FlushResult behind = backend.flush(Duration.ofNanos(left));
+    BlockIds lost = behind.failedBlocks();
+    for (int i = 0; i < lost.size(); i++) {
+      // It took them over, and failed afterwards.
+      cache.pool.drop(lost.high(i), lost.low(i));
+    }
+    return merge(merge(own, behind), cache.borrowed.await(backend, deadline));
+  }
+
+  private static FlushResult merge(FlushResult own, FlushResult behind) {
+    SequencedSet<BlockIds> named = new LinkedHashSet<>();
+    for (BlockIds ids : new BlockIds[] {own.failedBlocks(), behind.failedBlocks()}) {
+      for (int i = 0; i < ids.size(); i++) {
+        named.add(BlockIds.of(ids.high(i), ids.low(i)));
+      }
+    }
+    long[] words = new long[2 * named.size()];
+    int next = 0;
+    for (BlockIds id : named) {
+      words[next++] = id.high(0);
+      words[next++] = id.low(0);
+    }
+    // A block may have failed in both: one name, one failure.
+    long unnamed = own.failedCount() - own.failedBlocks().size();
+    unnamed += behind.failedCount() - behind.failedBlocks().size();
+    return new FlushResult(
+        own.pendingBlocks() + behind.pendingBlocks(),
+        BlockIds.wrap(words),
+        named.size() + unnamed,
+        own.cause() != null ? own.cause() : behind.cause());
+  }
+}

@@ -1,0 +1,83 @@
+package ucm.store.cache;
+
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.Store;
+
+/** Answers which blocks are in the pool or behind it; asks the stage behind for those that are not here. */
+final class CacheLookup {
+
+  private final SlotDirectory pool;
+  private final @Nullable Store backend;
+  private final boolean behindOnly;
+
+  /**
+   * Looks into a pool and behind it.
+   *
+   * @param behindOnly leaves the pool out
+   */
+  CacheLookup(SlotDirectory pool, @Nullable Store backend, boolean behindOnly) {
+    this.pool = pool;
+    this.backend = backend;
+    this.behindOnly = behindOnly;
+  }
+
+  /** See {@link Store#lookup}. */
+  BitSet lookup(BlockIds ids) {
+    int size = ids.size();
+    BitSet found = new BitSet(size);
+    int absent = 0;
+    for (int i = 0; i < size; i++) {
+      if (inPool(ids, i)) {
+        found.set(i);
+      } else {
+        absent++;
+      }
+    }
+    if (absent == 0 || backend == null) {
+      return found;
+    }
+    if (absent == size) {
+      return backend.lookup(ids);
+    }
+    long[] words = new long[2 * absent];
+    int next = 0;
+    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
+      words[next++] = ids.high(i);
+      words[next++] = ids.low(i);
+    }
+    BitSet behind = backend.lookup(BlockIds.wrap(words));
+    int asked = 0;
+    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
+      if (behind.get(asked++)) {
+        found.set(i);
+      }
+    }
+    return found;
+  }
+
+  /** See {@link Store#lookupPrefix}. */
+  int lookupPrefix(BlockIds ids) {
+    int size = ids.size();
+    int next = 0;
+    while (next < size) {
+      while (next < size && inPool(ids, next)) {
+        next++;
+      }
+      if (next == size || backend == null) {
+        break;
+      }
+      int run = backend.lookupPrefix(next == 0 ? ids : ids.slice(next, size)) + 1;
+      next += run;
+      if (run == 0 || next == size || !inPool(ids, next)) {
+        break;
+      }
+    }
+    return next - 1;
+  }
+
+  private boolean inPool(BlockIds ids, int i) {
+    return !behindOnly && pool.isComplete(ids, i);
+  }
+}
