@@ -44,11 +44,7 @@ final class BlockLookup implements AutoCloseable {
       }
     }
     if (known < ids.size()) {
-      if (exclusive && index.isComplete()) {
-        addNotExcluded(ids, present);
-      } else {
-        disk.addPresent(ids, present);
-      }
+      disk.addPresent(ids, present, exclusive);
     }
     hideWhatIsDown(ids, present);
     count(ids.size(), present.cardinality(), known);
@@ -63,15 +59,6 @@ final class BlockLookup implements AutoCloseable {
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
       if (health.hides(ids.high(i), ids.low(i))) {
         present.clear(i);
-      }
-    }
-  }
-
-  private void addNotExcluded(BlockIds ids, BitSet present) {
-    for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
-      if (!index.excludes(ids.high(i), ids.low(i))
-          && disk.firstAbsent(ids.slice(i, i + 1), 0) > 0) {
-        present.set(i);
       }
     }
   }
@@ -100,8 +87,13 @@ final class BlockLookup implements AutoCloseable {
   /** Which blocks have a file now, whatever the index says. */
   BitSet onDisk(BlockIds ids) {
     BitSet present = new BitSet(ids.size());
-    disk.addPresent(ids, present);
+    disk.addPresent(ids, present, false);
     return present;
+  }
+
+  /** A backend is not to be used any more: callers that wait for it have their answer. */
+  void backendIsDown() {
+    disk.backendIsDown();
   }
 
   private void count(int asked, int hits, int known) {

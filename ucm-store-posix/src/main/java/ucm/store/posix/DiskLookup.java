@@ -6,17 +6,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.store.common.FileException;
-import ucm.store.common.NativePath;
 
 /**
- * Asks the file system for blocks, one system call each: on the caller's thread while it answers fast,
- * on several threads when it is slow, see {@link LookupPace}. What it fails, or does not answer in
- * time, is absent. Thread-safe.
+ * Asks the file system for blocks, one system call each, on threads of its own: the caller waits and
+ * is never inside the file system. How many threads ask side by side follows from {@link LookupPace}.
+ * What the file system fails, or does not answer in time, is absent; so is, at once, what lies in a
+ * backend that is down or goes down meanwhile. Thread-safe.
  */
 final class DiskLookup implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DiskLookup.class);
-  // The clock is looked at once in this many blocks.
+  // While the file system is fast, the clock is looked at once in this many blocks.
   private static final int STEP = 16;
 
   private final BlockFiles files;
@@ -27,7 +27,6 @@ final class DiskLookup implements AutoCloseable {
   private final long timeoutNanos;
   private final LookupPace pace = new LookupPace();
   private final LookupThreads threads;
-  private final ThreadLocal<NativePath> paths = ThreadLocal.withInitial(NativePath::new);
   // The first error of each number is a warning, the others are counted.
   private final BitSet seenErrors = new BitSet();
 
@@ -44,47 +43,35 @@ final class DiskLookup implements AutoCloseable {
     this.metrics = metrics;
     this.clock = clock;
     this.timeoutNanos = config.timeoutMs() * 1_000_000L;
-    this.threads = new LookupThreads(config.lookupConcurrency(), timeoutNanos, this::probe);
+    this.threads =
+        new LookupThreads(
+            config.lookupConcurrency(),
+            config.backends().size(),
+            backend -> health.refusal(backend) != null,
+            timeoutNanos,
+            this::ask);
   }
 
-  /** Looks up the blocks whose bits are clear, and sets the bits of those that are present. */
-  void addPresent(BlockIds ids, BitSet present) {
-    long start = clock.getAsLong();
-    int from = pace.isSlow(start) ? 0 : addWhileFast(ids, present, start);
-    int next = present.nextClearBit(from);
-    if (next >= ids.size()) {
-      return;
-    }
-    int[] asked = new int[ids.size() - next];
+  /**
+   * Looks up the blocks whose bits are clear, and sets the bits of those that are present.
+   *
+   * @param trustsIndex whether what the index excludes is absent without a look
+   */
+  void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
+    boolean anyDown = health.isAnyDown();
+    int[] asked = new int[ids.size() - present.cardinality()];
     int size = 0;
-    for (int i = next; i < ids.size(); i = present.nextClearBit(i + 1)) {
-      asked[size++] = i;
-    }
-    run(new LookupWave(ids, asked, size, false), start).addTo(present);
-  }
-
-  /** Returns from where on nothing is looked up yet. */
-  private int addWhileFast(BlockIds ids, BitSet present, long start) {
-    NativePath path = paths.get();
-    boolean watched = pace.enter(start);
-    long last = start;
-    int done = 0;
-    try {
-      for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
-        if (isPresent(path, ids, i)) {
-          present.set(i);
-        }
-        if (++done == STEP) {
-          done = 0;
-          last = step(last, STEP, watched);
-          if (pace.isSlow() || last - start >= timeoutNanos) {
-            return i + 1;
-          }
-        }
+    for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
+      long high = ids.high(i);
+      long low = ids.low(i);
+      if (!(trustsIndex && index.excludes(high, low)) && !(anyDown && health.hides(high, low))) {
+        asked[size++] = i;
       }
-      return ids.size();
-    } finally {
-      leave(last, done, watched);
+    }
+    if (size > 0) {
+      LookupWave wave = LookupWave.of(ids, asked, size);
+      run(wave, pace.threadsFor(size));
+      wave.addTo(present);
     }
   }
 
@@ -95,101 +82,75 @@ final class DiskLookup implements AutoCloseable {
    * @return its index, or the number of blocks when none is absent
    */
   int firstAbsent(BlockIds ids, int from) {
-    long start = clock.getAsLong();
-    return pace.isSlow(start)
-        ? firstAbsentInWave(ids, from, start)
-        : firstAbsentWhileFast(ids, from, start);
-  }
-
-  private int firstAbsentWhileFast(BlockIds ids, int from, long start) {
-    NativePath path = paths.get();
-    boolean watched = pace.enter(start);
-    long last = start;
-    int done = 0;
-    int i = from;
-    try {
-      for (; i < ids.size(); i++) {
-        if (index.contains(ids.high(i), ids.low(i))) {
-          continue;
-        }
-        done++;
-        if (!isPresent(path, ids, i)) {
-          return i;
-        }
-        if (done == STEP) {
-          done = 0;
-          last = step(last, STEP, watched);
-          if (pace.isSlow() || last - start >= timeoutNanos) {
-            i++;
-            break;
-          }
-        }
-      }
-    } finally {
-      leave(last, done, watched);
-    }
-    return i == ids.size() ? i : firstAbsentInWave(ids, i, start);
-  }
-
-  private int firstAbsentInWave(BlockIds ids, int from, long start) {
-    int[] asked = new int[ids.size() - from];
-    int size = 0;
-    for (int i = from; i < ids.size(); i++) {
-      if (!index.contains(ids.high(i), ids.low(i))) {
-        asked[size++] = i;
+    int to = ids.size();
+    if (health.isAnyDown()) {
+      to = from;
+      while (to < ids.size() && !health.hides(ids.high(to), ids.low(to))) {
+        to++;
       }
     }
-    return size == 0
-        ? ids.size()
-        : run(new LookupWave(ids, asked, size, true), start).firstAbsent();
+    if (to == from) {
+      return from;
+    }
+    LookupWave wave = LookupWave.prefix(ids, from, to);
+    // Most often the first one is absent: where an answer comes soon, it is waited for.
+    run(wave, pace.isSlow() ? to - from : 1);
+    return wave.firstAbsent();
   }
 
-  private LookupWave run(LookupWave wave, long start) {
-    long left = timeoutNanos - (clock.getAsLong() - start);
-    if (!threads.run(wave, left)) {
+  private void run(LookupWave wave, int wanted) {
+    if (!threads.run(wave, wanted, timeoutNanos)) {
       metrics.lookupExpiries().increment();
     }
-    return wave;
   }
 
-  private long step(long last, int accesses, boolean watched) {
-    long now = clock.getAsLong();
-    pace.took(now - last, accesses);
-    if (watched) {
-      pace.step(now);
+  /** A backend is not to be used any more: its blocks are absent to all who wait. */
+  void backendIsDown() {
+    threads.giveUp(health::hides);
+  }
+
+  private void ask(LookupWave wave, LookupThreads.Seat seat) {
+    long last = clock.getAsLong();
+    int done = 0;
+    for (int place = wave.take(); place >= 0; place = wave.take()) {
+      int i = wave.id(place);
+      if (wave.stopsAtMiss && index.contains(wave.ids.high(i), wave.ids.low(i))) {
+        wave.answer(place, true);
+        continue;
+      }
+      wave.answer(place, isPresent(seat, wave.ids.high(i), wave.ids.low(i)));
+      done++;
+      if (done == STEP || pace.isSlow()) {
+        long now = clock.getAsLong();
+        pace.took(now - last, done);
+        last = now;
+        done = 0;
+        threads.getsOn(wave, pace.threadsFor(wave.left()));
+      }
     }
-    return now;
-  }
-
-  private void leave(long last, int accesses, boolean watched) {
-    if (accesses > 0) {
-      step(last, accesses, watched);
-    }
-    if (watched) {
-      pace.leave();
+    if (done > 0) {
+      pace.took(clock.getAsLong() - last, done);
     }
   }
 
-  private boolean probe(LookupWave wave, int place) {
-    long start = clock.getAsLong();
-    boolean present = isPresent(paths.get(), wave.ids, wave.id(place));
-    pace.took(clock.getAsLong() - start, 1);
-    return present;
-  }
-
-  private boolean isPresent(NativePath path, BlockIds ids, int i) {
+  private boolean isPresent(LookupThreads.Seat seat, long high, long low) {
+    seat.backend = health.backendOf(high, low);
     try {
-      return health.beginLookup(ids.high(i), ids.low(i))
-          && files.isPresent(path, ids.high(i), ids.low(i));
+      return health.beginLookup(high, low) && files.isPresent(seat.path, high, low);
     } catch (FileException e) {
-      health.lookupFailed(ids.high(i), ids.low(i), e);
+      // First: the failure may open the breaker, and then the caller goes on.
       metrics.lookupErrors().increment();
+      health.lookupFailed(high, low, e);
       if (isFirst(e.errno())) {
         LOG.warn("Posix takes blocks for absent that it cannot look up: {}", e.getMessage());
       }
       return false;
+    } catch (RuntimeException e) {
+      LOG.error("Posix failed to look up a block", e);
+      return false;
     } finally {
       health.endLookup();
+      seat.backend = LookupThreads.Seat.NOWHERE;
     }
   }
 

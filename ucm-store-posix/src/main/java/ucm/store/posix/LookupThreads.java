@@ -1,40 +1,63 @@
 package ucm.store.posix;
 
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.store.common.NativePath;
 
 /**
  * Threads that look blocks up on disk for callers that wait. They are started when there is something
- * to do and none is free, up to a bound, and sleep when there is nothing. The waves in the queue are
- * as many as there are callers waiting.
+ * to do and none is free, up to a bound, and sleep when there is nothing. For each that hangs in a
+ * backend that is down, another one may be started, so that the other backends keep theirs; one too
+ * many ends when it has nothing to do. The waves in the queue are as many as there are callers waiting.
+ * Thread-safe.
  */
 final class LookupThreads implements AutoCloseable {
 
-  /** Looks one block up. */
+  /** Looks blocks up. */
   @FunctionalInterface
-  interface Probe {
+  interface Asker {
 
-    /** Whether a block of a wave is present; what it throws is logged, and means no. */
-    boolean isPresent(LookupWave wave, int place);
+    /** Looks up what it can take of a wave, on one of the threads; must not throw. */
+    void ask(LookupWave wave, Seat seat);
+  }
+
+  /** What belongs to one of the threads. */
+  static final class Seat {
+
+    static final int NOWHERE = -1;
+
+    final NativePath path = new NativePath();
+
+    /** The backend that the thread asks. */
+    volatile int backend = NOWHERE;
+
+    private @Nullable Thread thread;
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(LookupThreads.class);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+  // A wave that is not over by then may be held by a thread that hangs: others are called to help.
+  private static final long HANGING_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final int most;
+  private final int backends;
+  private final IntPredicate isDown;
   private final long timeoutNanos;
-  private final Probe probe;
+  private final Asker asker;
 
   // Guarded by this.
-  private final Deque<LookupWave> waves = new ArrayDeque<>();
-  private final List<Thread> threads = new ArrayList<>();
+  private final List<LookupWave> waves = new ArrayList<>();
+  private final List<Seat> seats = new ArrayList<>();
+  private int started;
+  // Threads that sleep and were not called; threads that were called and still sleep.
   private int idle;
+  private int called;
   private boolean closed;
 
   // When a thread last got on.
@@ -43,109 +66,185 @@ final class LookupThreads implements AutoCloseable {
   /**
    * Starts no thread yet.
    *
-   * @param most threads at the most
+   * @param most threads at the most, not counting those that a backend holds which is down
+   * @param backends how many backends there are; so many times {@code most} threads are never passed
+   * @param isDown whether a backend is not to be used
    * @param timeoutNanos how long all of them may hang before nobody waits for them any more
    */
-  LookupThreads(int most, long timeoutNanos, Probe probe) {
+  LookupThreads(int most, int backends, IntPredicate isDown, long timeoutNanos, Asker asker) {
     this.most = most;
+    this.backends = backends;
+    this.isDown = isDown;
     this.timeoutNanos = timeoutNanos;
-    this.probe = probe;
+    this.asker = asker;
   }
 
   /**
    * Looks up what a wave asks for.
    *
+   * @param wanted how many threads to begin with
    * @param nanos how long to wait at the most
-   * @return whether all answers that matter came in time
+   * @return whether all answers that matter came in time; not when the thread was interrupted, or this
+   *     was closed
    */
-  boolean run(LookupWave wave, long nanos) {
-    begin(wave);
+  boolean run(LookupWave wave, int wanted, long nanos) {
+    if (!begin(wave, wanted)) {
+      return false;
+    }
+    long deadline = System.nanoTime() + nanos;
     try {
-      return wave.await(nanos);
+      long left = nanos;
+      while (left > 0 && !wave.await(Math.min(left, HANGING_NANOS))) {
+        help(wave);
+        left = deadline - System.nanoTime();
+      }
+    } catch (InterruptedException e) {
+      // What is not known by now is absent; the caller finds its interrupt where it left it.
+      Thread.currentThread().interrupt();
     } finally {
-      remove(wave);
+      end(wave);
+    }
+    return wave.isAnswered();
+  }
+
+  private synchronized boolean begin(LookupWave wave, int wanted) {
+    if (closed || isStuck()) {
+      return false;
+    }
+    waves.add(wave);
+    call(wave, wanted);
+    return true;
+  }
+
+  private synchronized void end(LookupWave wave) {
+    waves.remove(wave);
+    wave.stop();
+  }
+
+  private synchronized void help(LookupWave wave) {
+    call(wave, wave.called + wave.left());
+  }
+
+  /** A thread gets on with a wave, and would share what is left with others. */
+  void getsOn(LookupWave wave, int wanted) {
+    movedNanos = System.nanoTime();
+    if (wave.called < wanted) {
+      synchronized (this) {
+        call(wave, wanted);
+      }
     }
   }
 
-  private synchronized void begin(LookupWave wave) {
-    if (closed || isStuck()) {
-      wave.stop();
-      return;
+  /** A backend is not to be used any more: nobody waits for it, and others ask in place of the held. */
+  synchronized void giveUp(LookupWave.Hidden hidden) {
+    for (LookupWave wave : waves) {
+      wave.giveUp(hidden);
+      call(wave, wave.called + wave.left());
     }
-    waves.add(wave);
-    long open = -idle;
-    for (LookupWave waiting : waves) {
-      open += waiting.size();
-    }
-    for (int i = threads.size(); i < most && open > 0; i++, open--) {
-      String name = "ucm-posix-lookup-" + i;
-      movedNanos = System.nanoTime();
-      threads.add(Thread.ofPlatform().daemon().name(name).start(this::work));
-    }
-    notifyAll();
   }
 
   private boolean isStuck() {
-    return threads.size() == most && idle == 0 && System.nanoTime() - movedNanos >= timeoutNanos;
+    return idle + called == 0
+        && seats.size() >= limit()
+        && System.nanoTime() - movedNanos >= timeoutNanos;
   }
 
-  private synchronized void remove(LookupWave wave) {
-    waves.remove(wave);
-  }
-
-  private void work() {
-    for (LookupWave wave = next(); wave != null; wave = next()) {
-      for (int place = wave.take(); place >= 0; place = wave.take()) {
-        movedNanos = System.nanoTime();
-        wave.answer(place, isPresent(wave, place));
+  private int limit() {
+    int limit = most;
+    for (int i = 0; i < seats.size() && limit < most * backends; i++) {
+      int backend = seats.get(i).backend;
+      if (backend != Seat.NOWHERE && isDown.test(backend)) {
+        limit++;
       }
-      remove(wave);
     }
+    return limit;
   }
 
-  private boolean isPresent(LookupWave wave, int place) {
-    try {
-      return probe.isPresent(wave, place);
-    } catch (RuntimeException e) {
-      LOG.error("Posix failed to look up a block", e);
+  private void call(LookupWave wave, int wanted) {
+    int calls = wave.called;
+    while (calls < wanted && callOne()) {
+      calls++;
+    }
+    wave.called = calls;
+  }
+
+  private boolean callOne() {
+    if (idle > 0) {
+      idle--;
+      called++;
+      notify();
+      return true;
+    }
+    if (closed || (seats.size() >= most && seats.size() >= limit())) {
       return false;
     }
+    Seat seat = new Seat();
+    seats.add(seat);
+    movedNanos = System.nanoTime();
+    String name = "ucm-posix-lookup-" + started++;
+    seat.thread = Thread.ofPlatform().daemon().name(name).start(() -> work(seat));
+    return true;
   }
 
-  private synchronized @Nullable LookupWave next() {
+  private void work(Seat seat) {
+    for (LookupWave wave = next(seat); wave != null; wave = next(seat)) {
+      asker.ask(wave, seat);
+    }
+  }
+
+  private synchronized @Nullable LookupWave next(Seat seat) {
+    movedNanos = System.nanoTime();
+    while (!closed) {
+      if (seats.size() > most && seats.size() > limit()) {
+        seats.remove(seat);
+        return null;
+      }
+      for (LookupWave wave : waves) {
+        if (wave.left() > 0) {
+          return wave;
+        }
+      }
+      sleep();
+    }
+    return null;
+  }
+
+  private void sleep() {
     boolean interrupted = false;
-    while (!closed && waves.isEmpty()) {
-      idle++;
+    idle++;
+    while (called == 0 && !closed) {
       try {
         wait();
       } catch (InterruptedException e) {
         // Nobody interrupts these threads to end them.
         interrupted = true;
-      } finally {
-        idle--;
-        movedNanos = System.nanoTime();
       }
     }
+    if (called > 0) {
+      called--;
+    }
+    movedNanos = System.nanoTime();
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
-    return closed ? null : waves.peek();
   }
 
   /** Ends the waves with the answers they have, and joins the threads. */
   @Override
   public void close() {
-    List<Thread> running;
+    List<Seat> running;
     synchronized (this) {
       closed = true;
       waves.forEach(LookupWave::stop);
-      running = List.copyOf(threads);
+      running = List.copyOf(seats);
       notifyAll();
     }
     long deadline = System.nanoTime() + LONGEST_CLOSE.toNanos();
     try {
-      for (Thread thread : running) {
-        if (!thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
+      for (Seat seat : running) {
+        Thread thread = seat.thread;
+        if (thread != null
+            && !thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
           LOG.warn("Posix: {} still waits for the file system", thread.getName());
         }
       }

@@ -2,67 +2,129 @@ package ucm.store.posix;
 
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import ucm.api.BlockIds;
 
 /**
- * Blocks of one look-up that several threads look up on disk. They are taken in order, and a look-up
- * that stops at its first miss begins with no more of them once it has found one.
+ * Blocks of one look-up that threads look up on disk while its caller waits. They are taken one by
+ * one, in order, without a lock, so that a thread that hangs holds one block and no more; and a
+ * look-up that stops at its first miss begins with no more of them once it has found one. The first
+ * answer for a block counts.
  */
 final class LookupWave {
 
+  /** Tells of a block whether it is to be called absent without an answer. */
+  @FunctionalInterface
+  interface Hidden {
+    boolean isHidden(long idHigh, long idLow);
+  }
+
+  private static final int OPEN = 0;
+  private static final int ABSENT = 1;
+  private static final int PRESENT = 2;
+
   final BlockIds ids;
 
-  private final int[] asked;
-  private final int size;
-  private final boolean stopsAtMiss;
+  /** Whether nothing behind the first absent block matters. */
+  final boolean stopsAtMiss;
 
-  // Guarded by this.
-  private final BitSet answered = new BitSet();
-  private final BitSet present = new BitSet();
-  private int next;
-  private int end;
-  private boolean over;
+  /** How many threads were called for this wave; changed under the lock of {@link LookupThreads}. */
+  volatile int called;
+
+  // Places 0, 1, ... stand for these, or for those of all ids that follow one another.
+  private final int[] asked;
+  private final int from;
+  private final int size;
+  private final AtomicIntegerArray answers;
+  private final AtomicInteger next = new AtomicInteger();
+  private final AtomicInteger end;
+  // Written under the lock of this.
+  private volatile boolean over;
+  // Before it, all have answers. Guarded by this.
+  private int settled;
+
+  private LookupWave(BlockIds ids, int[] asked, int from, int size, boolean stopsAtMiss) {
+    this.ids = ids;
+    this.asked = asked;
+    this.from = from;
+    this.size = size;
+    this.stopsAtMiss = stopsAtMiss;
+    this.answers = new AtomicIntegerArray(size);
+    this.end = new AtomicInteger(size);
+  }
 
   /**
-   * Looks nothing up yet.
+   * Wants an answer for each of some ids; looks nothing up yet.
    *
    * @param asked which of {@code ids} to look up, in order
    * @param size how many of {@code asked} count
-   * @param stopsAtMiss whether nothing behind the first absent block matters
    */
-  LookupWave(BlockIds ids, int[] asked, int size, boolean stopsAtMiss) {
-    this.ids = ids;
-    this.asked = asked;
-    this.size = size;
-    this.stopsAtMiss = stopsAtMiss;
-    this.end = size;
+  static LookupWave of(BlockIds ids, int[] asked, int size) {
+    return new LookupWave(ids, asked, 0, size, false);
   }
 
-  int size() {
-    return size;
+  /** Wants the first absent block of a range; looks nothing up yet. */
+  static LookupWave prefix(BlockIds ids, int from, int to) {
+    return new LookupWave(ids, new int[0], from, to - from, true);
+  }
+
+  /** How many blocks nobody has taken yet. */
+  int left() {
+    return over ? 0 : Math.max(0, end.get() - next.get());
   }
 
   /** The next block to look up, as a place in this wave, or -1 when there is none. */
-  synchronized int take() {
-    return over || next >= end ? -1 : next++;
+  int take() {
+    while (left() > 0) {
+      int place = next.getAndIncrement();
+      if (place < end.get() && answers.get(place) == OPEN) {
+        return place;
+      }
+    }
+    settle();
+    return -1;
   }
 
   /** Which of the ids a place stands for. */
   int id(int place) {
-    return asked[place];
+    return stopsAtMiss ? from + place : asked[place];
   }
 
-  /** Gives an answer; one that comes too late is dropped. */
-  synchronized void answer(int place, boolean isPresent) {
-    if (over) {
-      return;
+  /** Gives an answer. */
+  void answer(int place, boolean isPresent) {
+    give(place, isPresent);
+    // Whoever takes the last block answers after that: one of the last askers sees all answers.
+    if (next.get() >= end.get()) {
+      settle();
     }
-    answered.set(place);
-    present.set(place, isPresent);
-    if (!isPresent && stopsAtMiss) {
-      end = Math.min(end, place);
+  }
+
+  private void give(int place, boolean isPresent) {
+    if (answers.compareAndSet(place, OPEN, isPresent ? PRESENT : ABSENT)
+        && !isPresent
+        && stopsAtMiss) {
+      end.accumulateAndGet(place, Math::min);
     }
-    if (answered.nextClearBit(0) >= end) {
+  }
+
+  /** Gives the answers itself that nobody needs to wait for, whoever is asking for them. */
+  void giveUp(Hidden hidden) {
+    for (int place = 0; place < end.get(); place++) {
+      int i = id(place);
+      if (answers.get(place) == OPEN && hidden.isHidden(ids.high(i), ids.low(i))) {
+        give(place, false);
+      }
+    }
+    settle();
+  }
+
+  private synchronized void settle() {
+    int last = end.get();
+    while (settled < last && answers.get(settled) != OPEN) {
+      settled++;
+    }
+    if (settled >= last && !over) {
       stop();
     }
   }
@@ -73,36 +135,35 @@ final class LookupWave {
     notifyAll();
   }
 
-  /**
-   * Waits for the answers, and ends the wave.
-   *
-   * @return whether all that matter came; not when the time was up, the thread was interrupted, or
-   *     the wave was {@linkplain #stop stopped}
-   */
-  synchronized boolean await(long nanos) {
+  /** Waits for the end of the wave, no longer than some time; returns whether it has ended. */
+  synchronized boolean await(long nanos) throws InterruptedException {
     long deadline = System.nanoTime() + nanos;
-    try {
-      for (long left = nanos; !over && left > 0; left = deadline - System.nanoTime()) {
-        TimeUnit.NANOSECONDS.timedWait(this, left);
-      }
-    } catch (InterruptedException e) {
-      // What is not known by now is absent; the caller finds its interrupt where it left it.
-      Thread.currentThread().interrupt();
+    for (long left = nanos; !over && left > 0; left = deadline - System.nanoTime()) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
     }
-    over = true;
-    return answered.nextClearBit(0) >= end;
+    return over;
+  }
+
+  /** Whether all answers that matter have come. */
+  synchronized boolean isAnswered() {
+    return settled >= end.get();
   }
 
   /** Sets the bits of the ids that are present. */
-  synchronized void addTo(BitSet found) {
-    for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
-      found.set(asked[i]);
+  void addTo(BitSet found) {
+    for (int place = 0; place < size; place++) {
+      if (answers.get(place) == PRESENT) {
+        found.set(id(place));
+      }
     }
   }
 
-  /** The first of the ids that is absent or has no answer; the number of all ids when none is. */
-  synchronized int firstAbsent() {
-    int place = Math.min(end, present.nextClearBit(0));
-    return place >= size ? ids.size() : asked[place];
+  /** The first of the range that is absent or has no answer; the end of the range when none is. */
+  int firstAbsent() {
+    int place = 0;
+    while (place < size && answers.get(place) == PRESENT) {
+      place++;
+    }
+    return from + place;
   }
 }

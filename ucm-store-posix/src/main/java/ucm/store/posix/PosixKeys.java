@@ -30,9 +30,9 @@ final class PosixKeys {
           .defaultTo(16)
           .unit("threads")
           .doc(
-              "Most threads that ask a slow file system for blocks; one that answers within 0.1 ms"
-                  + " is asked by the caller alone. What is not answered within"
-                  + " timeout_ms counts as absent.");
+              "Most threads that ask the file system for blocks while their callers wait; one that"
+                  + " answers within 0.1 ms is asked by no more than there are processors. What is"
+                  + " not answered within timeout_ms counts as absent.");
 
   static final ConfigKey<String> LOOKUP_MODE =
       ConfigKey.choice("lookup_mode", "shared", "exclusive")

@@ -191,6 +191,7 @@ final class PosixParts {
   /** Ends what waits for a backend that is down, and keeps workers for the others. */
   private void backendIsDown(int backend) {
     board.refuse(health);
+    lookup.backendIsDown();
     int most = workers.maxThreads() * config.backends().size();
     workers.standIn(Math.min(health.heldWorkers(), most));
   }

@@ -12,6 +12,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -86,18 +88,22 @@ final class DiskLookupTest {
     }
   }
 
+  private static void await(CyclicBarrier barrier) {
+    try {
+      barrier.await(30, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
   @Test
   void asksWithAsManyThreadsAsAllowedWhileTheDiskIsNotKnownToBeFast() {
     PosixStore store = open(4, 30_000);
     CyclicBarrier four = new CyclicBarrier(4);
     beforeEachLookup(
         () -> {
-          try {
-            // Passed only when four look-ups are under way at once.
-            four.await(30, TimeUnit.SECONDS);
-          } catch (Exception e) {
-            throw new AssertionError(e);
-          }
+          // Passed only when four look-ups are under way at once.
+          await(four);
         });
     assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
     assertThat(askers).hasSize(48);
@@ -106,32 +112,36 @@ final class DiskLookupTest {
   }
 
   @Test
-  void asksOnTheCallersThreadWhenTheDiskIsFast() {
+  void neverAsksOnTheThreadOfTheCaller() {
     PosixStore store = openFast(4, 30_000);
     beforeEachLookup(() -> {});
     assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
     assertThat(store.lookupPrefix(ids)).isEqualTo(47);
+    assertThat(store.durable(ids).cardinality()).isEqualTo(48);
+    assertThat(askers).hasSize(144).allMatch(name -> name.startsWith(LOOKUP));
+    askers.clear();
     assertThat(store.lookupPrefix(absent)).isEqualTo(-1);
-    assertThat(askers).hasSize(97);
-    assertThat(askers.stream().distinct()).containsExactly(Thread.currentThread().getName());
+    // One, but for those whom a busy machine calls for help.
+    assertThat(askers).hasSizeBetween(1, 8).allMatch(name -> name.startsWith(LOOKUP));
   }
 
   @Test
-  void goesOverToThreadsWhenTheDiskTurnsOutSlowAndBack() {
+  void callsMoreThreadsWhenTheDiskTurnsOutSlow() {
     PosixStore store = openFast(4, 30_000);
-    String self = Thread.currentThread().getName();
-    beforeEachLookup(() -> clock.advance(Duration.ofMillis(1)));
+    AtomicInteger asked = new AtomicInteger();
+    CyclicBarrier four = new CyclicBarrier(4);
+    beforeEachLookup(
+        () -> {
+          if (asked.incrementAndGet() <= 16) {
+            clock.advance(Duration.ofMillis(1));
+          } else {
+            await(four);
+          }
+        });
     assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
-    assertThat(askers.stream().filter(self::equals)).as("until it was noticed").hasSize(16);
     assertThat(askers).hasSize(48);
-    askers.clear();
-    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
-    assertThat(askers).hasSize(48).noneMatch(self::equals);
-    beforeEachLookup(() -> {});
-    assertThat(store.lookup(absent).isEmpty()).isTrue();
-    askers.clear();
-    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
-    assertThat(askers).as("fast again").hasSize(48).allMatch(self::equals);
+    assertThat(askers.stream().distinct())
+        .containsExactlyInAnyOrder(LOOKUP + 0, LOOKUP + 1, LOOKUP + 2, LOOKUP + 3);
   }
 
   @Test
@@ -179,30 +189,45 @@ final class DiskLookupTest {
   }
 
   @Test
-  void goesRoundACallerThatHangs() throws Exception {
+  void goesRoundAThreadThatHangs() throws Exception {
     PosixStore store = openFast(2, 30_000);
     CountDownLatch hanging = new CountDownLatch(1);
     CountDownLatch released = new CountDownLatch(1);
+    AtomicBoolean isHeld = new AtomicBoolean();
     beforeEachLookup(
         () -> {
-          if (Thread.currentThread().getName().equals("hanging")) {
+          if (isHeld.compareAndSet(false, true)) {
             hanging.countDown();
             await(released);
           }
         });
     AtomicReference<BitSet> late = new AtomicReference<>();
-    Thread caller = Thread.ofPlatform().name("hanging").start(() -> late.set(store.lookup(ids)));
+    Thread caller = Thread.ofPlatform().start(() -> late.set(store.lookup(ids)));
     hanging.await();
-    clock.advance(Duration.ofMillis(100));
-    askers.clear();
-    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
-    assertThat(askers)
-        .as("not on this thread")
-        .hasSize(48)
-        .allMatch(name -> name.startsWith(LOOKUP));
+    assertThat(store.lookupPrefix(ids)).as("asked by the other thread").isEqualTo(47);
+    Waiting.until("the other thread helps the caller too", () -> askers.size() == 96);
     released.countDown();
     caller.join();
     assertThat(late.get().cardinality()).isEqualTo(48);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isZero();
+  }
+
+  @Test
+  void losesOnlyTheBlockThatIsNotAnswered() {
+    PosixStore store = openFast(2, 500);
+    CountDownLatch released = new CountDownLatch(1);
+    AtomicBoolean isHeld = new AtomicBoolean();
+    beforeEachLookup(
+        () -> {
+          if (isHeld.compareAndSet(false, true)) {
+            await(released);
+          }
+        });
+    BitSet allButTheFirst = new BitSet();
+    allButTheFirst.set(1, 48);
+    assertThat(store.lookup(ids)).isEqualTo(allButTheFirst);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(1);
+    released.countDown();
   }
 
   @Test

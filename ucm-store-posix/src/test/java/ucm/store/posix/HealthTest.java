@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -189,10 +190,42 @@ final class HealthTest {
         store.health().lookForLateOperations();
         clock.advance(CHECK_TIMEOUT);
         store.health().lookForLateOperations();
+        assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
         assertThat(store.lookupPrefix(sickIds)).as("does not hang").isEqualTo(-1);
+        assertThat(stores.metrics.count("posix_lookup_expiries")).isZero();
         hang.end();
-        asking.join();
       }
+    }
+  }
+
+  @Test
+  void keepsThreadsForLookupsOfTheOtherDirectoryWhenOneHangs() throws Exception {
+    settings.put("store_health.failure_threshold", 1);
+    settings.put("posix_index_max_blocks", 0);
+    settings.put("posix_lookup_concurrency", 1);
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      PosixStore store = open(stores);
+      stores.dump(store, sickIds);
+      stores.dump(store, wellIds);
+      try (SickFiles.Hang hang = files.hang(sick, "size"::equals)) {
+        Thread asking = Thread.ofPlatform().start(() -> store.lookup(sickIds));
+        hang.awaitHeld(1);
+        AtomicInteger last = new AtomicInteger();
+        Thread other = Thread.ofPlatform().start(() -> last.set(store.lookupPrefix(wellIds)));
+        store.health().lookForLateOperations();
+        clock.advance(CHECK_TIMEOUT);
+        store.health().lookForLateOperations();
+        assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
+        assertThat(other.join(TestStores.PATIENCE)).as("by another thread").isTrue();
+        assertThat(last.get()).isEqualTo(7);
+        assertThat(store.lookup(wellIds).cardinality()).isEqualTo(8);
+        assertThat(Waiting.threads("ucm-posix-lookup-")).hasSize(2);
+        hang.end();
+      }
+      files.heal(sick);
+      Waiting.until("one ends", () -> Waiting.threads("ucm-posix-lookup-").size() == 1);
+      assertThat(store.health().probe(SICK)).isTrue();
+      assertThat(store.lookup(sickIds).cardinality()).isEqualTo(8);
     }
   }
 
@@ -292,6 +325,8 @@ final class HealthTest {
     settings.put("posix_lookup_concurrency", 1);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       PosixStore store = open(stores);
+      // It would meet the fault as well, and be one of the two failures.
+      store.awaitScan();
       files.fail(sick, Errno.EIO);
       assertThat(store.lookup(sickIds).isEmpty()).isTrue();
       assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);

@@ -26,8 +26,9 @@ import ucm.testkit.BlockBytes;
 /**
  * Measures look-ups of prompts of 1,024 blocks, beside a bare loop of access(2) in the same run on the
  * same folders: {@code LookupSpeed DIRECTORY [KNOWN_BLOCKS]}. Prints medians of 21 runs, and bytes of
- * heap a prompt. Rates are those of one thread in a second of processor time, which others on the
- * machine disturb least. Unknown ids are new in every run.
+ * heap a prompt. Rates of known ids are those of one thread in a second of processor time, which others
+ * on the machine disturb least; where the caller waits for other threads, and for access(2) beside it,
+ * they are those of a second of real time. Unknown ids are new in every run.
  */
 final class LookupSpeed {
 
@@ -125,11 +126,11 @@ final class LookupSpeed {
     double[] first = new double[RUNS];
     for (int run = -5; run < RUNS; run++) {
       List<MemorySegment> names = names(fresh());
-      double accessed = rate(PROMPT * PROMPTS, () -> names.forEach(this::access));
+      double accessed = realRate(PROMPT * PROMPTS, () -> names.forEach(this::access));
       BlockIds ids = fresh();
       BlockIds[] asked = prompts(ids);
-      double looked = rate(PROMPT * PROMPTS, () -> all(asked));
-      double missed = rate(PROMPTS, () -> prefixes(asked));
+      double looked = realRate(PROMPT * PROMPTS, () -> all(asked));
+      double missed = realRate(PROMPTS, () -> prefixes(asked));
       if (run >= 0) {
         bare[run] = accessed;
         own[run] = looked;
@@ -231,6 +232,12 @@ final class LookupSpeed {
     long start = threadNanos();
     work.run();
     return count * 1e3 / (threadNanos() - start);
+  }
+
+  private static double realRate(int count, Runnable work) {
+    long start = System.nanoTime();
+    work.run();
+    return count * 1e3 / (System.nanoTime() - start);
   }
 
   private long threadNanos() {

@@ -2,12 +2,16 @@ package ucm.store.posix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.ByteArrayOutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -250,13 +254,75 @@ final class SickMountTest {
     requireRecovery(store, work);
   }
 
+  /** Nothing else opens the breaker: no probe is made, nothing is loaded, no id is in the index. */
+  @Test
+  void answersCallersOfLookupsThatStallWhenTheBreakerOpens() throws Exception {
+    settings.put("timeout_ms", 60_000);
+    settings.put("store_health.health_check_interval_s", 86_400);
+    PosixStore store = openWithoutIndex();
+    BlockIds all = wellAndSick();
+    mount.stall("lookup");
+    AtomicInteger last = new AtomicInteger();
+    Thread prefix = Thread.ofPlatform().daemon().start(() -> last.set(store.lookupPrefix(sick)));
+    AtomicReference<BitSet> found = new AtomicReference<>();
+    Thread mixed = Thread.ofPlatform().daemon().start(() -> found.set(store.lookup(all)));
+    mount.awaitStalled("lookup", 2);
+    assertThat(store.lookup(well).cardinality()).isEqualTo(6);
+    assertThat(mixed.join(TestStores.PATIENCE)).as("%s", Waiting.stacks()).isTrue();
+    assertThat(prefix.join(TestStores.PATIENCE)).as("%s", Waiting.stacks()).isTrue();
+    assertThat(isDown()).isTrue();
+    BitSet ofTheOther = new BitSet();
+    ofTheOther.set(0, 6);
+    assertThat(found.get()).isEqualTo(ofTheOther);
+    assertThat(last.get()).isEqualTo(-1);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).as("none used its time up").isZero();
+    assertThat(stores.metrics.count("posix_health_late_operations")).isGreaterThanOrEqualTo(2);
+    mount.heal();
+    assertThat(store.health().probe(SICK)).isTrue();
+    assertThat(store.lookup(all).cardinality()).isEqualTo(12);
+    assertThat(store.lookupPrefix(sick)).isEqualTo(5);
+  }
+
+  @Test
+  void answersCallersOfLookupsThatStallInTimeWithoutABreaker() throws Exception {
+    settings.put("timeout_ms", 500);
+    settings.put("store_health.enabled", false);
+    PosixStore store = openWithoutIndex();
+    BlockIds all = wellAndSick();
+    mount.stall("lookup");
+    BitSet found = store.lookup(all);
+    assertThat(found.nextSetBit(6)).as("nothing of the directory that stalls").isEqualTo(-1);
+    assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(2);
+    mount.heal();
+    Waiting.until("look-ups are answered", () -> store.lookupPrefix(sick) == 5);
+    assertThat(store.lookup(all).cardinality()).isEqualTo(12);
+  }
+
+  private BlockIds wellAndSick() {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    bytes.writeBytes(well.toBytes());
+    bytes.writeBytes(sick.toBytes());
+    return BlockIds.ofBytes(bytes.toByteArray());
+  }
+
+  /** Its blocks are there, and every look-up asks the file system. */
+  private PosixStore openWithoutIndex() throws Exception {
+    settings.put("posix_index_max_blocks", 0);
+    PosixStore store = stores.open(settings);
+    stores.dump(store, sick);
+    stores.dump(store, well);
+    assertThat(store.lookup(sick).cardinality()).isEqualTo(6);
+    return store;
+  }
+
   private PosixStore openAndFill() throws Exception {
     settings.put("durability", "full");
     PosixStore store = stores.open(settings);
     stores.dump(store, sick);
     stores.dump(store, well);
     stores.dumpShard(store, in(SICK, 14, 2), 0).requireOk();
-    // So fast that the callers of look-ups ask by themselves.
+    // So fast that look-ups begin with few threads.
     store.lookup(in(SICK, 17, 500));
     return store;
   }
