@@ -30,6 +30,7 @@ public final class TransferTask implements Task {
   private final AtomicInteger open;
   private final AtomicReference<@Nullable Throwable> cause = new AtomicReference<>();
   private final CountDownLatch terminal = new CountDownLatch(1);
+  private volatile @Nullable Runnable ending;
   // Guarded by this; null once the actions have been taken to be run.
   private @Nullable List<Runnable> actions = new ArrayList<>(1);
 
@@ -139,8 +140,28 @@ public final class TransferTask implements Task {
     action.run();
   }
 
+  /**
+   * Sets what the store does before anybody sees the task terminal, such as giving back the room that
+   * the task took: who has waited for one task may hand in the next. Run on the thread that ends the
+   * last shard, or at once when the task is terminal. Set at most once, before a shard can end.
+   */
+  public void beforeTerminal(Runnable action) {
+    if (check()) {
+      action.run();
+    } else {
+      ending = action;
+    }
+  }
+
   private void finish() {
-    terminal.countDown();
+    Runnable last = ending;
+    try {
+      if (last != null) {
+        last.run();
+      }
+    } finally {
+      terminal.countDown();
+    }
     List<Runnable> toRun;
     synchronized (this) {
       toRun = actions == null ? List.of() : actions;

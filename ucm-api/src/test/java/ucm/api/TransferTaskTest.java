@@ -53,6 +53,20 @@ final class TransferTaskTest {
   }
 
   @Test
+  void letsItsStoreTidyUpBeforeAnybodySeesItTerminal() {
+    TransferTask task = new TransferTask(1, transfer(2, ShardListener.NONE));
+    List<Boolean> seen = new ArrayList<>();
+    task.beforeTerminal(() -> seen.add(task.check()));
+    task.whenTerminal(() -> seen.add(task.check()));
+    task.ok(0);
+    assertThat(seen).isEmpty();
+    task.ok(1);
+    assertThat(seen).containsExactly(false, true);
+    task.beforeTerminal(() -> seen.add(task.check()));
+    assertThat(seen).as("at once").containsExactly(false, true, true);
+  }
+
+  @Test
   void refusesToEndAShardTwice() {
     List<Integer> told = new ArrayList<>();
     TransferTask task =

@@ -98,6 +98,7 @@ final class TaskIntake {
     TransferJob job = new TransferJob(task, isDump, isDump ? writer : reader, clock, timeoutNanos);
     reserve(transfer.shardCount());
     board.add(job);
+    task.beforeTerminal(() -> finished(job));
     uses.moved(transfer);
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", name(job));
@@ -115,7 +116,6 @@ final class TaskIntake {
       openShards.addAndGet(-transfer.shardCount());
       throw e;
     }
-    task.whenTerminal(() -> finished(job));
     watch.lookIn(timeoutNanos);
     return task;
   }
