@@ -134,7 +134,16 @@ public final class ConnectorSetup {
 
   private SchedulerConnector scheduler(Store store, @Nullable Store owned) {
     return new SchedulerConnector(
-        this, store, owned, settings.enableRecordTraces() ? recorder() : null);
+        this,
+        store,
+        owned,
+        settings.enableRecordTraces() ? recorder() : null,
+        settings.useLite() ? monitor() : null);
+  }
+
+  private LiteMonitor monitor() {
+    ConnectorFaults faults = new ConnectorFaults("lite mode of " + spec.instance(), metrics);
+    return new LiteMonitor(spec, traces.folder(), LiteMonitor.INTERVAL, metrics, faults);
   }
 
   private TraceRecorder recorder() {
