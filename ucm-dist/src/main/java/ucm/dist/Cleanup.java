@@ -86,7 +86,8 @@ final class Cleanup implements AutoCloseable {
     return first;
   }
 
-  private static void delete(Path folder) throws IOException {
+  /** Removes a folder with all it holds. */
+  static void delete(Path folder) throws IOException {
     Files.walkFileTree(
         folder,
         new SimpleFileVisitor<>() {
