@@ -69,7 +69,7 @@ final class ServeSite {
 
   private static void requireRoom(List<Path> parents, long storedBytes) {
     for (Path parent : parents) {
-      long free = freeBytes(parent);
+      long free = DiskSpace.freeBytes(parent);
       long share = storedBytes / parents.size();
       // Footers, and what the file system adds.
       if (share + share / 16 > free) {
@@ -82,18 +82,6 @@ final class ServeSite {
                 parent,
                 free / GB));
       }
-    }
-  }
-
-  private static long freeBytes(Path folder) {
-    try {
-      Path existing = folder.toAbsolutePath();
-      while (existing.getParent() != null && !Files.exists(existing)) {
-        existing = existing.getParent();
-      }
-      return Files.getFileStore(existing).getUsableSpace();
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot look at " + folder + ": " + e, e);
     }
   }
 

@@ -2,11 +2,15 @@ package ucm.dist;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
@@ -220,11 +224,45 @@ class BenchServeIT {
   }
 
   @Test
+  void interruptionRemovesWhatWasStored() throws IOException, InterruptedException {
+    Process bench =
+        UcmProcess.start(
+            UcmProcess.IMAGE,
+            Map.of(),
+            "bench",
+            "serve",
+            "--config",
+            config,
+            "--tp",
+            2,
+            "--lengths",
+            2000,
+            "--ms-per-token",
+            1000);
+    try (BufferedReader err =
+        new BufferedReader(new InputStreamReader(bench.getErrorStream(), StandardCharsets.UTF_8))) {
+      // Its beginning is stored; minutes of simulated compute lie ahead.
+      String line = err.readLine();
+      while (line != null && !line.contains("request_id: request-0")) {
+        line = err.readLine();
+      }
+      assertThat(line).contains("hit external: 12");
+      new ProcessBuilder("kill", "-INT", Long.toString(bench.pid())).start().waitFor();
+      assertThat(err.lines().filter(rest -> rest.contains("Exception") || rest.contains("\tat ")))
+          .isEmpty();
+    }
+    assertThat(bench.waitFor(120, TimeUnit.SECONDS)).isTrue();
+    assertThat(bench.exitValue()).isEqualTo(130);
+    requireNothingLeft();
+  }
+
+  @Test
   void refusesWhatItCannotMeasure() throws IOException {
     assertRefused("--kv-tokens", "--lengths", 1000, "--kv-tokens", 128);
     assertRefused("exclude each other", "--gpu", "h100", "--ms-per-token", 1);
     assertRefused("multiple of layers", "--bytes-per-token", 1000, "--layers", 16);
-    assertRefused("are available", "--concurrency", 1024, "--bytes-per-token", 1 << 20);
+    assertRefused("are free", "--concurrency", 1024, "--bytes-per-token", 1 << 20);
+    assertRefused("are available", "--kv-tokens", 2_000_000_000);
     assertRefused("--hit-percent", "--hit-percent", 101);
     config = Files.writeString(folder.resolve("lite.yaml"), "use_lite: true\n" + text());
     assertRefused("use_lite moves no bytes");

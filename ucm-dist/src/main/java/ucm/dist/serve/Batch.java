@@ -39,10 +39,6 @@ record Batch(List<Part> parts) {
     return parts.isEmpty();
   }
 
-  int tokens() {
-    return parts.stream().mapToInt(Part::newTokens).sum();
-  }
-
   /** As the connector is told. */
   List<ScheduledRequest> scheduled() {
     List<ScheduledRequest> scheduled = new ArrayList<>(parts.size());

@@ -1,7 +1,6 @@
 package ucm.dist.serve;
 
 import java.util.ArrayDeque;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -157,16 +156,5 @@ final class PagedKvMemory {
 
   private static Name name(BlockIds ids, int i) {
     return new Name(ids.high(i), ids.low(i));
-  }
-
-  @Override
-  public String toString() {
-    return "KV memory of "
-        + blocks()
-        + " blocks, "
-        + free()
-        + " free, "
-        + Arrays.stream(users).filter(count -> count > 1).count()
-        + " shared";
   }
 }

@@ -1,6 +1,5 @@
 package ucm.dist.serve;
 
-import java.util.List;
 import java.util.SplittableRandom;
 import ucm.lite.TraceRequest;
 
@@ -48,10 +47,5 @@ public final class Prompts {
     for (int i = from; i < to; i++) {
       prompt[i] = random.nextInt(VOCABULARY);
     }
-  }
-
-  /** Most tokens that one of some requests will have in the KV cache. */
-  public static int longest(List<ServeRequest> requests) {
-    return requests.stream().mapToInt(ServeRequest::mostTokens).max().orElse(0);
   }
 }

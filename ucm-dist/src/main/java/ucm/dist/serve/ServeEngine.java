@@ -110,7 +110,7 @@ public final class ServeEngine implements AutoCloseable {
   }
 
   /** How long the engine's clock stood still while bytes were made and compared, in seconds. */
-  public double uncountedSeconds() {
+  double uncountedSeconds() {
     return clock.stoppedNanos() / 1e9;
   }
 

@@ -39,7 +39,7 @@ public final class WallClock implements EngineClock {
   }
 
   /** How long the clock has stood still. */
-  public long stoppedNanos() {
+  long stoppedNanos() {
     return stoppedNanos;
   }
 }
