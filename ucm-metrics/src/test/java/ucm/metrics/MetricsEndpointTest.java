@@ -21,8 +21,7 @@ class MetricsEndpointTest {
   private final MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
   private final StoreMetrics place = registry.place("qwq", "0");
 
-  private static HttpURLConnection get(MetricsEndpoint endpoint, String path)
-      throws IOException {
+  private static HttpURLConnection get(MetricsEndpoint endpoint, String path) throws IOException {
     URI uri = URI.create("http://127.0.0.1:" + endpoint.port() + path);
     return (HttpURLConnection) uri.toURL().openConnection();
   }

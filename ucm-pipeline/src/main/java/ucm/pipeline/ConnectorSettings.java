@@ -60,11 +60,6 @@ public record ConnectorSettings(
           ConnectorKeys.BLOCK_HASHER,
           "is " + settings.blockHasher + "; found are " + String.join(", ", BlockHashing.names()));
     }
-    if (settings.metricsConfigPath.isPresent()) {
-      config.warn(
-          ConnectorKeys.METRICS_CONFIG_PATH,
-          "is checked and not acted on: this version has no metrics endpoint yet");
-    }
     return settings;
   }
 

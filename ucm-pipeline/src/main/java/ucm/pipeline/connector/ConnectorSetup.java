@@ -3,8 +3,11 @@ package ucm.pipeline.connector;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
@@ -33,6 +36,9 @@ import ucm.pipeline.UcmConfig;
  */
 public final class ConnectorSetup {
 
+  /** The scheduler side among the workers that metrics name. */
+  static final String SCHEDULER = "scheduler";
+
   private static final String ENGINE = "engine";
   private static final String LITE_PIPELINE = "Fake";
   private static final String CACHE_STAGE = "Cache";
@@ -46,8 +52,10 @@ public final class ConnectorSetup {
   private final EngineSpec spec;
   private final ConnectorSettings settings;
   private final BlockHasher hasher;
-  private final StoreMetrics metrics;
+  private final MetricsPlaces metrics;
   private final TraceOptions traces;
+  // Of pipelines opened here, for schedulers that share them.
+  private final Map<Store, LookupWatch> watches = Collections.synchronizedMap(new WeakHashMap<>());
 
   private ConnectorSetup(
       UcmConfig config,
@@ -55,7 +63,7 @@ public final class ConnectorSetup {
       EngineSpec spec,
       ConnectorSettings settings,
       BlockHasher hasher,
-      StoreMetrics metrics,
+      MetricsPlaces metrics,
       TraceOptions traces) {
     this.config = config;
     this.catalog = catalog;
@@ -93,13 +101,22 @@ public final class ConnectorSetup {
         spec,
         settings,
         hasher,
-        StoreMetrics.NONE,
+        (model, worker) -> StoreMetrics.NONE,
         TraceOptions.of(System.getenv()));
   }
 
   /** This setup, counting elsewhere; the stages of its pipelines count there too. */
   public ConnectorSetup withMetrics(StoreMetrics place) {
-    return new ConnectorSetup(config, catalog, spec, settings, hasher, place, traces);
+    return withMetricsPlaces((model, worker) -> place);
+  }
+
+  /**
+   * This setup, with a place to count for the scheduler side and for each rank; the stages of its
+   * pipelines count where their owner does. {@code metrics_config_path} says what a registry of {@code
+   * ucm.metrics} shows of it.
+   */
+  public ConnectorSetup withMetricsPlaces(MetricsPlaces places) {
+    return new ConnectorSetup(config, catalog, spec, settings, hasher, places, traces);
   }
 
   /** This setup, with traces written elsewhere. */
@@ -115,8 +132,10 @@ public final class ConnectorSetup {
    * @throws StoreException when a stage cannot be opened
    */
   public SchedulerConnector scheduler() {
-    Store store = settings.useLite() ? open(liteConfig()) : open(-1, spec.kv());
-    return scheduler(store, store);
+    UcmConfig complete = settings.useLite() ? liteConfig() : configOf(-1, spec.kv());
+    LookupWatch watch = watch(SCHEDULER, complete);
+    Store store = Pipeline.open(complete, catalog, stage -> watch);
+    return scheduler(store, store, watch);
   }
 
   /**
@@ -129,20 +148,27 @@ public final class ConnectorSetup {
     if (settings.useLite()) {
       throw new StoreException("use_lite needs a pipeline of its own: open one with scheduler()");
     }
-    return scheduler(shared, null);
+    LookupWatch watch = watches.get(shared);
+    return scheduler(
+        shared, null, watch == null ? new LookupWatch(StoreMetrics.NONE, List.of()) : watch);
   }
 
-  private SchedulerConnector scheduler(Store store, @Nullable Store owned) {
+  private SchedulerConnector scheduler(Store store, @Nullable Store owned, LookupWatch watch) {
     return new SchedulerConnector(
-        this, store, owned, settings.enableRecordTraces() ? recorder() : null);
+        this, store, owned, settings.enableRecordTraces() ? recorder() : null, watch);
+  }
+
+  private LookupWatch watch(String worker, UcmConfig complete) {
+    return new LookupWatch(metrics(worker), stages(complete));
   }
 
   private TraceRecorder recorder() {
-    ConnectorFaults faults = new ConnectorFaults("traces of " + spec.instance(), metrics);
+    ConnectorFaults faults =
+        new ConnectorFaults("traces of " + spec.instance(), metrics(SCHEDULER));
     return new TraceRecorder(
         spec,
         traces,
-        metrics,
+        metrics(SCHEDULER),
         faults,
         () -> ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
   }
@@ -165,7 +191,8 @@ public final class ConnectorSetup {
           this, rank, caches, StoreCalls.refused("lite mode moves nothing", faultsOf(rank)), null);
     }
     check(rank, caches);
-    Store store = openPipeline(deviceId);
+    StoreMetrics place = metrics(String.valueOf(rank));
+    Store store = Pipeline.open(configOf(deviceId, spec.kv()), catalog, stage -> place);
     return worker(rank, caches, store, store);
   }
 
@@ -186,7 +213,8 @@ public final class ConnectorSetup {
   }
 
   private ConnectorFaults faultsOf(int rank) {
-    return new ConnectorFaults("rank " + rank + " of " + spec.instance(), metrics);
+    return new ConnectorFaults(
+        "rank " + rank + " of " + spec.instance(), metrics(String.valueOf(rank)));
   }
 
   private void check(int rank, KvCaches caches) {
@@ -212,11 +240,11 @@ public final class ConnectorSetup {
    * @return an open pipeline, which the caller closes
    */
   public Pipeline openPipeline(int deviceId) {
-    return open(deviceId, spec.kv());
-  }
-
-  private Pipeline open(int deviceId, KvLayout layout) {
-    return open(configOf(deviceId, layout));
+    UcmConfig complete = configOf(deviceId, spec.kv());
+    LookupWatch watch = watch(deviceId < 0 ? SCHEDULER : String.valueOf(deviceId), complete);
+    Pipeline pipeline = Pipeline.open(complete, catalog, stage -> watch);
+    watches.put(pipeline, watch);
+    return pipeline;
   }
 
   /** The configuration with what the engine knows, for the pipeline of a device, or -1. */
@@ -230,16 +258,16 @@ public final class ConnectorSetup {
   }
 
   private boolean hasCache() {
-    try {
-      return config.pipeline().stages().contains(CACHE_STAGE);
-    } catch (StoreException e) {
-      // It is refused, with all that is wrong with it, when it is opened.
-      return false;
-    }
+    return stages(config).contains(CACHE_STAGE);
   }
 
-  private Pipeline open(UcmConfig complete) {
-    return Pipeline.open(complete, catalog, stage -> metrics);
+  private static List<String> stages(UcmConfig of) {
+    try {
+      return of.pipeline().stages();
+    } catch (StoreException e) {
+      // It is refused, with all that is wrong with it, when it is opened.
+      return List.of();
+    }
   }
 
   /** A configured {@code Fake} keeps its settings. */
@@ -277,8 +305,9 @@ public final class ConnectorSetup {
     return hasher;
   }
 
-  StoreMetrics metrics() {
-    return metrics;
+  /** Where a rank, or {@link #SCHEDULER}, counts. */
+  StoreMetrics metrics(String worker) {
+    return metrics.place(spec.model(), worker);
   }
 
   private Duration patience() {
