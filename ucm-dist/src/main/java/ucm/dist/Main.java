@@ -46,6 +46,7 @@ import ucm.pipeline.UnknownStageException;
       StoreCommand.class,
       ConfigCommand.class,
       TraceCommand.class,
+      ExplainCommand.class,
       CalcCommand.class,
       BenchCommand.class,
       DoctorCommand.class

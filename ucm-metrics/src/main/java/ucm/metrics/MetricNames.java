@@ -14,10 +14,9 @@ final class MetricNames {
   private static final Map<String, String> ORIGINAL =
       Map.ofEntries(
           Map.entry("cache_miss_shards", "cache_load_backend_shards"),
+          Map.entry("connector_load_failed_blocks", "connector_load_invalid_blocks"),
           Map.entry("posix_load_bytes", "posix_s2h_bytes"),
           Map.entry("posix_dump_bytes", "posix_h2s_bytes"),
-          Map.entry("posix_load_task_ms", "posix_load_task_duration_ms"),
-          Map.entry("posix_dump_task_ms", "posix_dump_task_duration_ms"),
           Map.entry("posix_lookup_blocks", "posix_lookup_query_blocks"),
           Map.entry("posix_used_bytes", "posix_store_used_bytes"),
           Map.entry("posix_capacity_bytes", "posix_store_capacity_bytes"),

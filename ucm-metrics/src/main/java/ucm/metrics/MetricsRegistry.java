@@ -14,7 +14,7 @@ import ucm.api.StoreMetrics;
 
 /**
  * What is counted in a process, for Prometheus. Stores and connectors count in a {@link #place}; a
- * {@link MetricsEndpoint} shows it. Thread-safe; counting allocates nothing.
+ * {@link MetricsEndpoint} shows it. Thread-safe; counting allocates nothing once it is compiled.
  *
  * <p>Every metric has the labels {@code model_name} and {@code worker_id}, as dashboards of the
  * original expect. A name that cannot be exported (a plugin's that is taken by another kind of metric)
@@ -24,7 +24,7 @@ public final class MetricsRegistry {
 
   private static final Logger LOG = LoggerFactory.getLogger(MetricsRegistry.class);
   private static final String[] LABELS = {"model_name", "worker_id"};
-  // Prefix a stage's state of health with it: 0 closed, 1 half-open, 2 open.
+  // A stage's worst breaker, 0 closed, 1 half-open, 2 open; the original shows 1 or 0 instead.
   private static final String HEALTH_STATE = "_health_state";
   private static final double OPEN = 2;
 
@@ -57,7 +57,6 @@ public final class MetricsRegistry {
     return registry;
   }
 
-  /** What a metric that is not exported counts. */
   private StoreMetrics.Counter counter(String given, String help, String[] labels) {
     String name = MetricNames.exported(given);
     if (!config.exports(MetricKind.COUNTER, name)) {

@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
 import ucm.api.Store;
@@ -39,6 +41,8 @@ public final class ConnectorSetup {
   /** The scheduler side among the workers that metrics name. */
   static final String SCHEDULER = "scheduler";
 
+  private static final Logger LOG = LoggerFactory.getLogger(ConnectorSetup.class);
+  private static final MetricsPlaces NOWHERE = (model, worker) -> StoreMetrics.NONE;
   private static final String ENGINE = "engine";
   private static final String LITE_PIPELINE = "Fake";
   private static final String CACHE_STAGE = "Cache";
@@ -96,13 +100,7 @@ public final class ConnectorSetup {
             .orElseThrow()
             .hasher(spec.model(), spec.tpSize(), spec.dtype());
     return new ConnectorSetup(
-        config,
-        catalog,
-        spec,
-        settings,
-        hasher,
-        (model, worker) -> StoreMetrics.NONE,
-        TraceOptions.of(System.getenv()));
+        config, catalog, spec, settings, hasher, NOWHERE, TraceOptions.of(System.getenv()));
   }
 
   /** This setup, counting elsewhere; the stages of its pipelines count there too. */
@@ -154,6 +152,11 @@ public final class ConnectorSetup {
   }
 
   private SchedulerConnector scheduler(Store store, @Nullable Store owned, LookupWatch watch) {
+    if (settings.metricsConfigPath().isPresent() && metrics.equals(NOWHERE)) {
+      LOG.warn(
+          "metrics_config_path is set, and the engine has no metrics: it must hand a registry to"
+              + " withMetricsPlaces()");
+    }
     return new SchedulerConnector(
         this, store, owned, settings.enableRecordTraces() ? recorder() : null, watch);
   }

@@ -15,7 +15,7 @@ import ucm.api.StoreMetrics;
  * _lookup_expiries}. The sums are of all look-ups of the pipeline, so who reads them around a look-up
  * of its own sees those of others that run at the same time as well.
  */
-final class LookupWatch implements StoreMetrics {
+public final class LookupWatch implements StoreMetrics {
 
   private static final List<String> HITS = List.of("_lookup_hit_blocks", "_hit_blocks");
   private static final List<String> DOWN =
@@ -31,7 +31,7 @@ final class LookupWatch implements StoreMetrics {
    *
    * @param stages the names of the pipeline's stages, the one nearest the engine first
    */
-  LookupWatch(StoreMetrics place, List<String> stages) {
+  public LookupWatch(StoreMetrics place, List<String> stages) {
     this.place = place;
     this.stages = stages.stream().map(stage -> stage.toLowerCase(Locale.ROOT)).toList();
     this.hits = new LongAdder[stages.size()];
@@ -41,17 +41,17 @@ final class LookupWatch implements StoreMetrics {
   }
 
   /** The names of the stages, in lower case, the one nearest the engine first. */
-  List<String> stages() {
+  public List<String> stages() {
     return stages;
   }
 
   /** Blocks that look-ups found in a stage so far. */
-  long hits(int stage) {
+  public long hits(int stage) {
     return hits[stage].sum();
   }
 
   /** How often a stage could not answer so far. */
-  long unanswered() {
+  public long unanswered() {
     return unanswered.sum();
   }
 

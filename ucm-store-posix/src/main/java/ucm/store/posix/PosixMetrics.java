@@ -26,8 +26,8 @@ record PosixMetrics(
     StoreMetrics.Counter scannedFiles,
     StoreMetrics.Counter orphanFiles,
     StoreMetrics.Counter refusedBlocks,
-    StoreMetrics.Histogram loadMillis,
-    StoreMetrics.Histogram dumpMillis) {
+    TaskMetrics loads,
+    TaskMetrics dumps) {
 
   static PosixMetrics of(StoreMetrics metrics) {
     return new PosixMetrics(
@@ -55,8 +55,8 @@ record PosixMetrics(
         metrics.counter("posix_index_scanned_files", "Files seen by the scan when a store opens"),
         metrics.counter("posix_orphan_files", "Temporary files of dead writers removed"),
         metrics.counter("posix_refused_blocks", "Blocks not written, for want of space"),
-        metrics.histogram("posix_load_task_ms", "Time from submission to the end of a load"),
-        metrics.histogram("posix_dump_task_ms", "Time from submission to the end of a dump"));
+        TaskMetrics.of(metrics, false),
+        TaskMetrics.of(metrics, true));
   }
 
   /** Counts shards written. */
