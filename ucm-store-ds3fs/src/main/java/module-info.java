@@ -1,0 +1,10 @@
+/** The store {@code Ds3fs}: host memory to and from 3FS, through USRBIO. */
+@org.jspecify.annotations.NullMarked
+module ucm.store.ds3fs {
+  requires com.sun.jna;
+  requires static org.jspecify;
+  requires org.slf4j;
+  requires ucm.api;
+  requires ucm.store.common;
+  requires ucm.store.posix;
+}
