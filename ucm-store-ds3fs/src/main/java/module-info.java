@@ -7,4 +7,7 @@ module ucm.store.ds3fs {
   requires ucm.api;
   requires ucm.store.common;
   requires ucm.store.posix;
+
+  provides ucm.api.Store with
+      ucm.store.ds3fs.Ds3fsStore;
 }

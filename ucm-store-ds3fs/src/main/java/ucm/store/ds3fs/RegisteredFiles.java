@@ -15,14 +15,14 @@ final class RegisteredFiles {
 
   private static final int FIRST_CAPACITY = 1024;
 
-  private final List<Mount> mounts;
+  private volatile List<Mount> mounts = List.of();
 
   // By descriptor: the number of its mount, counted from 1, or 0. Written under the lock of this.
   private volatile AtomicIntegerArray mountOf = new AtomicIntegerArray(FIRST_CAPACITY);
 
-  /** Of files on these mounts. */
-  RegisteredFiles(List<Mount> mounts) {
-    this.mounts = mounts;
+  /** Says which mounts there are, before any file is registered. */
+  void on(List<Mount> all) {
+    mounts = List.copyOf(all);
   }
 
   /**

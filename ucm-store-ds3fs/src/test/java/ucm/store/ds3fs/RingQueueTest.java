@@ -57,8 +57,9 @@ final class RingQueueTest {
     point =
         new Mount(
             mount.toString(), List.of(mount.toString()), settings, 1, iovBytes, iovBytes, metrics);
-    registered = new RegisteredFiles(List.of(point));
-    files = new UsrbioFiles(new LibcFiles(), registered);
+    registered = new RegisteredFiles();
+    registered.on(List.of(point));
+    files = new Ds3fsFiles(new LibcFiles(), registered);
     queue = new RingQueue(List.of(point), registered, settings.vectors(), timeoutNanos);
   }
 
