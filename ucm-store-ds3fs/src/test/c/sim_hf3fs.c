@@ -10,7 +10,7 @@
  *   batches of at most |n|. As the real one may, it takes some requests of rings with io_depth 0 before they are
  *   submitted.
  * - Requests are carried out by threads, in no order, after a delay; some fall short, fail, or are held on demand.
- * - Misuse is counted and described: a ring used by two threads, registered files that were closed, memory outside of
+ * - Misuse is counted and described: a ring prepared or submitted by two threads, or waited for by two at a time, registered files that were closed, memory outside of
  *   the iov, rings and iovs destroyed with requests under way, empty requests.
  *
  * Environment: SIM_HF3FS_MOUNTS (folders, joined with ':'), SIM_HF3FS_DELAY_US (0), SIM_HF3FS_SEED (1),
@@ -79,7 +79,7 @@ typedef struct request {
   int index;
 } request;
 typedef struct ring {
-  int entries, used, open, under_way, depth, user;
+  int entries, used, open, under_way, depth, user, waiting;
   bool for_read;
   char mount[256];
   request *prepared, **prepared_end, *done, **done_end;
@@ -331,11 +331,19 @@ static void issue_batches(ring *g) {
   }
 }
 
-/* The ring, when it may be used by this thread. */
-static ring *ring_of(const struct hf3fs_ior *ior, const char *call) {
+static ring *open_ring(const struct hf3fs_ior *ior, const char *call) {
   ring *g = ior ? ior->iorh : NULL;
   if (!g || !g->open) {
     misuse("%s of a ring that is not open", call);
+    return NULL;
+  }
+  return g;
+}
+
+/* The ring, when it may be used by this thread. */
+static ring *ring_of(const struct hf3fs_ior *ior, const char *call) {
+  ring *g = open_ring(ior, call);
+  if (!g) {
     return NULL;
   }
   if (thread_number == 0) {
@@ -615,8 +623,11 @@ int hf3fs_submit_ios(const struct hf3fs_ior *ior) {
 int hf3fs_wait_for_ios(const struct hf3fs_ior *ior, struct hf3fs_cqe *cqes, int cqec, int min_results,
                        const struct timespec *abs_timeout) {
   pthread_mutex_lock(&lock);
-  ring *g = ring_of(ior, "wait_for_ios");
+  ring *g = open_ring(ior, "wait_for_ios");
   int code = g && cqec > 0 ? rule("wait_for_ios") : EINVAL;
+  if (g && g->waiting++ > 0) {
+    misuse("wait_for_ios by two threads at a time");
+  }
   int filled = 0;
   if (!code) {
     waits++;
@@ -644,6 +655,9 @@ int hf3fs_wait_for_ios(const struct hf3fs_ior *ior, struct hf3fs_cqe *cqes, int 
         break;
       }
     }
+  }
+  if (g) {
+    g->waiting--;
   }
   pthread_mutex_unlock(&lock);
   return code ? -code : filled;

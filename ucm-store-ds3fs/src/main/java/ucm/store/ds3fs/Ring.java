@@ -89,11 +89,6 @@ final class Ring implements AutoCloseable {
     }
   }
 
-  /** Requests that have not ended. */
-  int used() {
-    return used;
-  }
-
   /**
    * Prepares a request.
    *
@@ -156,6 +151,19 @@ final class Ring implements AutoCloseable {
     fillBatch(deadlineNanos, listener);
     submit();
     return reap(deadlineNanos, listener);
+  }
+
+  /** Tells of all requests that have ended, without waiting; whether there are no others. */
+  boolean hasEnded(Listener listener) {
+    try {
+      boolean some = true;
+      while (used > 0 && some) {
+        some = reap(System.nanoTime(), listener);
+      }
+    } catch (FileException e) {
+      return false;
+    }
+    return used == 0;
   }
 
   private void fillBatch(long deadlineNanos, Listener listener) {

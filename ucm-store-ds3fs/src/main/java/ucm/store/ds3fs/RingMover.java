@@ -319,7 +319,8 @@ final class RingMover {
 
   /** Gives the ring back; no thread uses this any more. */
   void close() {
-    if (ring.used() == 0) {
+    // Answers to what was given up may have come since.
+    if (ring.hasEnded(listener)) {
       ring.close();
     } else {
       mount.leaveMemory();
