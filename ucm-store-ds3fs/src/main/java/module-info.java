@@ -1,4 +1,8 @@
-/** The store {@code Ds3fs}: host memory to and from 3FS, through USRBIO. */
+/**
+ * The store {@code Ds3fs}: host memory to and from 3FS, through USRBIO.
+ *
+ * @provides ucm.api.Checkup for 3FS's library, its mounts and the shared memory it needs
+ */
 @org.jspecify.annotations.NullMarked
 module ucm.store.ds3fs {
   requires com.sun.jna;
@@ -8,6 +12,8 @@ module ucm.store.ds3fs {
   requires ucm.store.common;
   requires ucm.store.posix;
 
+  provides ucm.api.Checkup with
+      ucm.store.ds3fs.Ds3fsCheckup;
   provides ucm.api.Store with
       ucm.store.ds3fs.Ds3fsStore;
 }

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 
@@ -22,6 +23,7 @@ final class UsrbioLibrary {
   private static final List<Path> USUAL_FOLDERS =
       List.of(Path.of("/usr/local/lib"), Path.of("/usr/local/lib64"));
 
+  private static final String LIBRARY_PATH = "LD_LIBRARY_PATH";
   private static final String LINKER_NAME = "hf3fs_api_shared";
 
   private static @Nullable String loaded;
@@ -36,13 +38,8 @@ final class UsrbioLibrary {
    * @throws StoreException when there is none, or it cannot be used; says what to do
    */
   static synchronized String require(String configured) {
-    return require(configured, System.getenv("LD_LIBRARY_PATH"), USUAL_FOLDERS);
-  }
-
-  /** The same, with another environment; for tests. */
-  static synchronized String require(
-      String configured, @Nullable String libraryPath, List<Path> usualFolders) {
-    String found = find(configured, libraryPath, usualFolders);
+    String libraryPath = System.getenv(LIBRARY_PATH);
+    String found = find(configured, libraryPath, USUAL_FOLDERS);
     String known = loaded;
     if (known != null) {
       if (!configured.isEmpty() && !known.equals(found)) {
@@ -58,14 +55,20 @@ final class UsrbioLibrary {
     try {
       UsrbioCalls.bind(NativeLibrary.getInstance(found));
     } catch (UnsatisfiedLinkError e) {
-      throw unusable(found, e, libraryPath, usualFolders);
+      throw unusable(found, e, libraryPath, USUAL_FOLDERS);
     }
     loaded = found;
     return found;
   }
 
-  private static String find(
-      String configured, @Nullable String libraryPath, List<Path> usualFolders) {
+  /** Where there is one, without loading it; empty when it is in no folder that is looked into. */
+  static Optional<String> installed() {
+    String found = find("", System.getenv(LIBRARY_PATH), USUAL_FOLDERS);
+    return found.equals(LINKER_NAME) ? Optional.empty() : Optional.of(found);
+  }
+
+  /** The file, or the name by which the linker may know it. */
+  static String find(String configured, @Nullable String libraryPath, List<Path> usualFolders) {
     if (!configured.isEmpty()) {
       Path path = Path.of(configured);
       Path file = Files.isDirectory(path) ? path.resolve(FILE_NAME) : path;
@@ -107,7 +110,8 @@ final class UsrbioLibrary {
     return folders;
   }
 
-  private static StoreException unusable(
+  /** Why it could not be loaded, and what to do. */
+  static StoreException unusable(
       String found,
       UnsatisfiedLinkError cause,
       @Nullable String libraryPath,
