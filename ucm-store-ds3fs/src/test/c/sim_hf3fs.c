@@ -14,7 +14,8 @@
  *   the iov, rings and iovs destroyed with requests under way, empty requests.
  *
  * Environment: SIM_HF3FS_MOUNTS (folders, joined with ':'), SIM_HF3FS_DELAY_US (0), SIM_HF3FS_SEED (1),
- * SIM_HF3FS_SHORT (one request in so many moves only a part; 0 for none).
+ * SIM_HF3FS_SHORT (one request in so many moves only a part; 0 for none), SIM_HF3FS_REPORT (a file for counters and
+ * misuse at exit).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -185,6 +186,16 @@ __attribute__((constructor)) static void read_environment(void) {
   }
   if ((text = getenv("SIM_HF3FS_SHORT"))) {
     short_every = atol(text);
+  }
+}
+
+__attribute__((destructor)) static void report(void) {
+  const char *file = getenv("SIM_HF3FS_REPORT");
+  FILE *out = file ? fopen(file, "w") : NULL;
+  if (out) {
+    fprintf(out, "iovs=%ld\nrings=%ld\nregistered=%ld\nunder_way=%ld\nreads=%ld\nwrites=%ld\nmisuses=%ld\nfirst=%s\n",
+            iovs, rings, registered, under_way, reads, writes, misuses, first_misuse);
+    fclose(out);
   }
 }
 

@@ -38,6 +38,7 @@ class ModuleLayerIT {
           Map.entry("ucm.pipeline", Set.of("ucm.pipeline", "ucm.pipeline.connector")),
           Map.entry("ucm.store.cache", Set.of()),
           Map.entry("ucm.store.common", Set.of()),
+          Map.entry("ucm.store.ds3fs", Set.of()),
           Map.entry("ucm.store.fake", Set.of()),
           Map.entry("ucm.store.posix", Set.of()));
 
@@ -92,6 +93,7 @@ class ModuleLayerIT {
             .distinct()
             .sorted()
             .toList();
-    assertThat(providers).contains("ucm.store.cache", "ucm.store.fake", "ucm.store.posix");
+    assertThat(providers)
+        .contains("ucm.store.cache", "ucm.store.ds3fs", "ucm.store.fake", "ucm.store.posix");
   }
 }

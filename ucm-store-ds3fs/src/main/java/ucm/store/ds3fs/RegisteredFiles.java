@@ -44,7 +44,7 @@ final class RegisteredFiles {
     }
     int mount = mountOf.get(fd);
     if (mount == 0) {
-      mount = 1 + mountOf(path.toString());
+      mount = 1 + (mounts.size() == 1 ? 0 : mountOf(path.toString()));
       int result = UsrbioCalls.registerFile(fd);
       if (result > 0) {
         throw new FileException("hf3fs_reg_fd", path, result);
