@@ -2,7 +2,9 @@ package ucm.store.ds3fs;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Predicate;
 import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
@@ -113,28 +115,50 @@ final class Ds3fsFiles implements FileSeam {
     return names;
   }
 
-  /** Shows those that are being written in the folder of their block. */
+  /**
+   * Shows files that are being written in the folder of their block, and in their directory the folder
+   * that will be theirs.
+   */
   @Override
   public void forEachName(NativePath folder, Predicate<? super String> visitor) {
+    Set<String> shown = new HashSet<>();
     boolean[] isOver = new boolean[1];
     files.forEachName(
         folder,
         name -> {
+          if (name.length() <= TEMP_FOLDER.length()) {
+            shown.add(name);
+          }
           isOver[0] = !visitor.test(name);
           return !isOver[0];
         });
     String path = folder.toString();
     String digits = path.substring(path.lastIndexOf('/') + 1);
-    if (isOver[0] || digits.length() != Ds3fsConfig.FOLDER_DIGITS) {
+    if (isOver[0]) {
       return;
     }
-    NativePath temps = folderOf(folder).append('/').append(TEMP_FOLDER);
-    NativePath inFolder = new NativePath();
+    if (shown.contains(TEMP_FOLDER)) {
+      NativePath temps = NativePath.of(path + "/" + TEMP_FOLDER);
+      forEachTemp(temps, "", name -> showFolder(name, shown, visitor));
+    } else if (digits.length() == Ds3fsConfig.FOLDER_DIGITS) {
+      forEachTemp(folderOf(folder).append('/').append(TEMP_FOLDER), digits, visitor);
+    }
+  }
+
+  private static boolean showFolder(
+      String temp, Set<String> shown, Predicate<? super String> visitor) {
+    String folder = temp.substring(0, Ds3fsConfig.FOLDER_DIGITS);
+    return !shown.add(folder) || visitor.test(folder);
+  }
+
+  /** Shows the files being written whose names begin with some digits. */
+  private void forEachTemp(NativePath temps, String digits, Predicate<? super String> visitor) {
+    NativePath path = new NativePath();
     files.forEachName(
         temps,
         name -> {
-          inFolder.set(path).append('/').append(name);
-          return !name.startsWith(digits) || place(inFolder) == inFolder || visitor.test(name);
+          path.set("/x/").append(name);
+          return !name.startsWith(digits) || place(path) == path || visitor.test(name);
         });
   }
 

@@ -1,5 +1,7 @@
 package ucm.store.ds3fs;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -55,6 +57,12 @@ public final class Ds3fsStore extends FileStore {
     config = read;
   }
 
+  /** Whether it has the folder for files being written that no other store has. */
+  @Override
+  public boolean recognizes(Path directory) {
+    return Files.isDirectory(directory.resolve(Ds3fsFiles.TEMP_FOLDER));
+  }
+
   @Override
   public StoreDirectories directories(StoreConfig from) {
     return super.directories(Ds3fsConfig.ofFiles(from));
@@ -62,11 +70,13 @@ public final class Ds3fsStore extends FileStore {
 
   @Override
   public void open(StoreContext context) {
+    RingQueues before = queues;
     try {
       super.open(context);
     } catch (RuntimeException e) {
       RingQueues opened = queues;
-      if (opened != null) {
+      // Not those of a store that was opened before.
+      if (opened != null && before == null) {
         opened.close();
       }
       throw e;

@@ -130,7 +130,7 @@ final class Ring implements AutoCloseable {
   }
 
   /** Hands what is prepared to 3FS. */
-  void submit() {
+  private void submit() {
     if (!isSubmitted) {
       int result = UsrbioCalls.submit(handle);
       if (result != 0) {

@@ -75,11 +75,6 @@ final class RingMover {
     return request;
   }
 
-  /** Hands what was begun to 3FS. */
-  void submit() {
-    ring.submit();
-  }
-
   /**
    * Waits until a request is done.
    *
@@ -89,9 +84,10 @@ final class RingMover {
   long await(RingRequest request) {
     NativePath path = Objects.requireNonNull(request.path);
     while (!request.isDone) {
-      awaitSome(path, request.deadlineNanos);
-      while (unfinishedCount > 0) {
+      if (unfinishedCount > 0) {
         nextRound(requests[unfinished[--unfinishedCount]]);
+      } else {
+        awaitSome(path, request.deadlineNanos);
       }
     }
     if (request.failedCall != null) {

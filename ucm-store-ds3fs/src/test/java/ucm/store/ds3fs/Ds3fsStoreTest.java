@@ -20,6 +20,7 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
+import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
@@ -79,14 +80,13 @@ final class Ds3fsStoreTest {
   void removesWhatADeadWriterLeft() throws Exception {
     Path directory = Files.createDirectories(mount.resolve("blocks"));
     BlockIds id = BlockBytes.ids(1, 1);
+    // Of another boot, so that nobody trusts a list of folders.
     String token = "dead-1-0";
     Path temps = Files.createDirectories(directory.resolve(".temp"));
     Path orphan = Files.createFile(temps.resolve(id.hex(0) + "." + token + "-0000000000.tmp"));
     Path foreign = Files.createFile(temps.resolve(id.hex(0)));
-    Files.createDirectories(directory.resolve(id.hex(0).substring(0, 2)));
     Files.createDirectories(directory.resolve(".writers"));
-    Files.writeString(
-        directory.resolve(".writers").resolve(token), id.hex(0).substring(0, 2) + "\n");
+    Files.writeString(directory.resolve(".writers").resolve(token), "");
     try (TestDs3fs stores = new TestDs3fs(directory, SMALL)) {
       stores.open(Map.of());
     }
@@ -100,6 +100,8 @@ final class Ds3fsStoreTest {
     }
     assertThat(orphan).doesNotExist();
     assertThat(foreign).exists();
+    assertThat(new Ds3fsStore().recognizes(directory)).isTrue();
+    assertThat(new Ds3fsStore().recognizes(otherMount)).isFalse();
   }
 
   @Test
@@ -288,6 +290,17 @@ final class Ds3fsStoreTest {
       assertThatThrownBy(() -> stores.open(settings))
           .isInstanceOf(StoreException.class)
           .hasMessageContainingAll(words);
+    }
+  }
+
+  @Test
+  void goesOnAfterItWasOpenedASecondTime() throws Exception {
+    try (TestDs3fs stores = new TestDs3fs(mount, SMALL)) {
+      Store store = stores.open(Map.of());
+      assertThatThrownBy(() -> store.open(StoreContext.of(null)))
+          .isInstanceOf(IllegalStateException.class);
+      stores.dump(store, BlockBytes.ids(1, 1)).requireOk();
+      stores.load(store, BlockBytes.ids(1, 1)).requireOk();
     }
   }
 
