@@ -9,5 +9,6 @@ module ucm.store.common {
 
   exports ucm.store.common to
       ucm.store.cache,
+      ucm.store.ds3fs,
       ucm.store.posix;
 }

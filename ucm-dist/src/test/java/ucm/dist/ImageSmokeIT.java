@@ -71,7 +71,7 @@ class ImageSmokeIT {
     assertThat(stores.out()).contains("ucm.store.cache", "ucm.store.posix", "ucm.store.fake");
     JsonNode json = UcmProcess.run("stores", "--json").json();
     assertThat(json.get("stores").findValuesAsString("name"))
-        .containsExactlyInAnyOrder("Cache", "Posix", "Fake", "Empty");
+        .containsExactlyInAnyOrder("Cache", "Posix", "Ds3fs", "Fake", "Empty");
     assertThat(json.get("problems")).isEmpty();
   }
 
