@@ -21,8 +21,6 @@ module ucm.dist {
   requires ucm.metrics;
   requires ucm.pipeline;
 
-  uses ucm.api.Checkup;
-
   provides ch.qos.logback.classic.spi.Configurator with
       ucm.dist.LogSetup;
   provides ucm.api.Checkup with

@@ -4,6 +4,7 @@
  * <p>{@link ucm.pipeline.UcmConfig} reads the configuration, {@link ucm.pipeline.StoreCatalog} finds
  * the stores, {@link ucm.pipeline.Pipeline} makes one store of several.
  *
+ * @uses ucm.api.Checkup what looks at the machine, in the same places as stores
  * @uses ucm.api.Store the stages of pipelines, in the boot layer and in one layer per plugin
  * @uses ucm.pipeline.BlockHashing other ways of naming blocks than the original's
  */
@@ -20,6 +21,7 @@ module ucm.pipeline {
   exports ucm.pipeline;
   exports ucm.pipeline.connector;
 
+  uses ucm.api.Checkup;
   uses ucm.api.Store;
   uses ucm.pipeline.BlockHashing;
 }

@@ -4,6 +4,8 @@
  * <p>It exports nothing. It keeps shards in a pool of host memory that is allocated once, takes dumps
  * at the speed of a memory copy, writes them on to the stage behind in the background, and serves loads
  * from the pool or through it.
+ *
+ * @provides ucm.api.Checkup for the memory of the buffer
  */
 @org.jspecify.annotations.NullMarked
 module ucm.store.cache {
@@ -13,6 +15,8 @@ module ucm.store.cache {
   requires ucm.device;
   requires ucm.store.common;
 
+  provides ucm.api.Checkup with
+      ucm.store.cache.CacheCheckup;
   provides ucm.api.Store with
       ucm.store.cache.CacheStore;
 }

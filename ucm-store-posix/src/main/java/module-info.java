@@ -1,6 +1,8 @@
 /**
  * The store {@code Posix}: host memory to and from files; and what other stores share with it that keep
  * blocks in files, see {@link ucm.store.posix.FileStore}.
+ *
+ * @provides ucm.api.Checkup for the directories
  */
 // The modules it is exported to are compiled later.
 @SuppressWarnings("module")
@@ -15,6 +17,8 @@ module ucm.store.posix {
       ucm.store.nfs,
       ucm.store.ds3fs;
 
+  provides ucm.api.Checkup with
+      ucm.store.posix.PosixCheckup;
   provides ucm.api.Store with
       ucm.store.posix.PosixStore;
 }

@@ -1,5 +1,6 @@
 package ucm.api;
 
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -7,7 +8,7 @@ import java.util.List;
  * where it has not. {@code ucm doctor} shows the findings of all.
  *
  * <p>A module that has something to look at says {@code provides ucm.api.Checkup with ...}. Creating one
- * does nothing. Stateless; called by one thread.
+ * does nothing. Stateless; called by one thread. A jar of plugins may bring one beside its store.
  */
 public interface Checkup {
 
@@ -50,9 +51,22 @@ public interface Checkup {
   /**
    * Looks. May take seconds, and leaves nothing behind. Never throws for what it finds.
    *
-   * @param config the values of the pipeline in question; without any, what is asked for is taken to be
-   *     the defaults. What is wrong in it is somebody else's business
+   * @param config the values of the pipeline in question, with {@code store_pipeline} among them (see
+   *     {@link #isInPipeline}); without any, what is asked for is taken to be the defaults. What is wrong
+   *     in it is somebody else's business
    * @return the findings, in the order to be shown
    */
   List<Finding> look(StoreConfig config);
+
+  /**
+   * Whether the pipeline in question has a stage.
+   *
+   * @param config what {@link #look} is given
+   * @param stage the name of a store
+   */
+  static boolean isInPipeline(StoreConfig config, String stage) {
+    return config.find(ConfigKey.text("store_pipeline")).stream()
+        .flatMap(pipeline -> Arrays.stream(pipeline.split("\\|", -1)))
+        .anyMatch(name -> name.strip().equals(stage));
+  }
 }

@@ -19,15 +19,19 @@ import ucm.pipeline.ConfigReport;
 import ucm.pipeline.EffectiveConfig;
 import ucm.pipeline.UcmConfig;
 
-/** {@code ucm config}: checks, shows and documents configurations. */
-@Command(name = "config", description = "Checks and shows configuration files.")
+/** {@code ucm config}: checks, shows, documents and converts configurations. */
+@Command(
+    name = "config",
+    description = "Checks, shows and converts configuration files.",
+    subcommands = ConfigConvertCommand.class)
 final class ConfigCommand implements Runnable {
 
   @Spec private CommandSpec spec;
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "name a command: check, show or docs");
+    throw new ParameterException(
+        spec.commandLine(), "name a command: check, show, docs or convert");
   }
 
   @Command(

@@ -2,13 +2,13 @@ package ucm.dist;
 
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -21,6 +21,7 @@ import ucm.api.Checkup.Finding;
 import ucm.api.Checkup.Status;
 import ucm.api.StoreConfig;
 import ucm.pipeline.ConfigReport;
+import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
 
 /** {@code ucm doctor}: whether this machine has what UCM needs. */
@@ -31,11 +32,17 @@ import ucm.pipeline.UcmConfig;
       "",
       "With --config, what its pipeline asks for is looked at: a part that is missing is a warning"
           + " or nothing at all without it, and a failure when the file asks for that part. Exit"
-          + " code 1 when something failed, 2 when the file itself is wrong; warnings fail nothing."
+          + " code 1 when something failed, 2 when the file itself is wrong; warnings fail"
+          + " nothing.",
+      "",
+      "Also with --config, a block is sent through the whole pipeline, in a folder of its own in"
+          + " each of storage_backends: dumped, made durable, loaded by a second instance, compared"
+          + " and removed. Run it as the user, and in the container, that the engines run in."
     })
 final class DoctorCommand implements Callable<Integer> {
 
   private static final int WRONG_CONFIG = 2;
+  private static final Duration LIMIT = Duration.ofSeconds(60);
 
   @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
@@ -49,30 +56,64 @@ final class DoctorCommand implements Callable<Integer> {
   @Option(names = "--json", description = "print JSON instead of a table")
   private boolean json;
 
+  @Option(
+      names = "--no-probe",
+      description = "send no block through the pipeline; small files are written all the same")
+  private boolean noProbe;
+
   @Override
-  public Integer call() {
+  public Integer call() throws InterruptedException {
     UcmConfig read = config == null ? null : UcmConfig.read(config);
-    ConfigReport report = read == null ? null : read.check(plugins.catalog());
+    StoreCatalog catalog = plugins.catalog();
+    ConfigReport report = read == null ? null : read.check(catalog);
+    boolean isWrong = report != null && report.hasErrors();
+    CheckupRun run = new CheckupRun(LIMIT);
     List<Finding> findings = new ArrayList<>();
-    for (Checkup checkup : checkups()) {
-      // A view for each: what one records in it is not the next one's.
-      StoreConfig values = read == null ? StoreConfig.of(Map.of()) : read.storeConfig();
-      findings.addAll(checkup.look(values));
+    for (Checkup checkup : inOrder(catalog.checkups())) {
+      findings.addAll(run.run(checkup, values(read, isWrong)));
     }
     if (report != null) {
       findings.add(configuration(report));
     }
+    if (read != null && !isWrong) {
+      findings.addAll(lite(read));
+      if (!noProbe && !run.hung()) {
+        try (Cleanup cleanup = new Cleanup()) {
+          findings.addAll(new PipelineProbe(read, catalog, cleanup).run());
+        }
+      }
+    }
     boolean failed = findings.stream().anyMatch(finding -> finding.status() == Status.FAILED);
     print(findings, failed);
-    return report != null && report.hasErrors() ? WRONG_CONFIG : failed ? 1 : 0;
+    return isWrong ? WRONG_CONFIG : failed ? 1 : 0;
   }
 
-  /** All of the image; what concerns everybody first. */
-  private static List<Checkup> checkups() {
-    return ServiceLoader.load(Checkup.class, DoctorCommand.class.getClassLoader()).stream()
-        .sorted(Comparator.comparing(provider -> !provider.type().equals(SystemCheckup.class)))
-        .map(ServiceLoader.Provider::get)
+  /** A fresh view for each checkup: what one records in it is not the next one's. */
+  private static StoreConfig values(@Nullable UcmConfig read, boolean isWrong) {
+    if (read == null) {
+      return StoreConfig.of(Map.of());
+    }
+    // The name UcmNfsStore says which stage there is, where no pipeline is written.
+    return isWrong
+        ? read.storeConfig()
+        : read.with(Map.of("store_pipeline", read.pipeline().toString()), "doctor").storeConfig();
+  }
+
+  /** What concerns everybody first. */
+  private static List<Checkup> inOrder(List<Checkup> checkups) {
+    return checkups.stream()
+        .sorted(Comparator.comparing(checkup -> !(checkup instanceof SystemCheckup)))
         .toList();
+  }
+
+  private static List<Finding> lite(UcmConfig read) {
+    return read.settings().useLite()
+        ? List.of(
+            Finding.warning(
+                "mode",
+                "use_lite is true: requests are counted, and no block is kept",
+                "set use_lite: false to keep blocks"))
+        : List.of();
   }
 
   private Finding configuration(ConfigReport report) {

@@ -3,6 +3,8 @@ package ucm.dist;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -18,13 +20,13 @@ public final class SystemCheckup implements Checkup {
   private static final long ENOUGH_FILES = 65_536;
   private static final long ENOUGH_LOCKED = 8L << 20;
   private static final double GIB = 1L << 30;
+  private static final String CLOCK_SOURCE =
+      "sys/devices/system/clocksource/clocksource0/current_clocksource";
+  private static final List<String> SLOW_CLOCKS = List.of("hpet", "acpi_pm", "jiffies");
+  // No machine that runs this Java has lived before.
+  private static final Instant EARLIEST = Instant.parse("2025-09-01T00:00:00Z");
 
-  // As the Cache declares them; only their values matter here.
-  private static final ConfigKey<Double> BUFFER =
-      ConfigKey.number("cache_buffer_capacity_gb").range(0, 1 << 20).defaultTo(0.0);
-  private static final ConfigKey<Boolean> SHARED =
-      ConfigKey.flag("share_buffer_enable").defaultTo(false);
-
+  // As the Cache declares it; only its value matters here.
   private static final String CUDA = "cuda";
   private static final ConfigKey<String> DEVICE =
       ConfigKey.choice("cache_device", "auto", "host", CUDA).defaultTo("auto");
@@ -52,8 +54,9 @@ public final class SystemCheckup implements Checkup {
     findings.add(kernel());
     findings.add(openFiles());
     findings.add(lockedMemory());
-    findings.add(memory(config));
-    findings.add(shared(config));
+    findings.add(memory());
+    findings.add(shared());
+    findings.add(clock());
     if (config.get(DEVICE).equals(CUDA) && DeviceDriver.find(CUDA).isEmpty()) {
       findings.add(
           Finding.failed(
@@ -104,38 +107,46 @@ public final class SystemCheckup implements Checkup {
             "raise it (ulimit -l, or LimitMEMLOCK= of the unit): io_uring may be refused");
   }
 
-  private Finding memory(StoreConfig config) {
-    long available = HostMemory.availableBytes();
-    double wanted = config.get(SHARED) ? 0 : config.get(BUFFER);
-    String found = gib(available) + " GiB of memory available";
-    return wanted * GIB <= available
-        ? Finding.ok("memory", found)
-        : Finding.failed(
-            "memory",
-            found,
-            "cache_buffer_capacity_gb is " + wanted + ": lower it for this machine");
+  /** What stages need of it they say themselves. */
+  private static Finding memory() {
+    return Finding.ok("memory", gib(HostMemory.availableBytes()) + " GiB of memory available");
   }
 
-  private Finding shared(StoreConfig config) {
-    Path folder = root.resolve("dev/shm");
-    long free;
+  private Finding shared() {
     try {
-      free = Files.getFileStore(folder).getUsableSpace();
+      long free = Files.getFileStore(root.resolve("dev/shm")).getUsableSpace();
+      return Finding.ok("/dev/shm", gib(free) + " GiB free");
     } catch (IOException e) {
       return Finding.warning(
           "/dev/shm", "is not there (" + e.getMessage() + ")", "mount a tmpfs to share buffers");
     }
-    double wanted = config.get(SHARED) ? config.get(BUFFER) : 0;
-    String found = gib(free) + " GiB free";
-    return wanted * GIB <= free
-        ? Finding.ok("/dev/shm", found)
-        : Finding.failed(
-            "/dev/shm",
+  }
+
+  /** Whether deadlines, and the times of files, can be trusted, and asked for cheaply. */
+  private Finding clock() {
+    String subject = "clock";
+    Instant now = Instant.now();
+    String source = clockSource();
+    String found = now.truncatedTo(ChronoUnit.SECONDS) + (source.isEmpty() ? "" : ", " + source);
+    if (now.isBefore(EARLIEST)) {
+      return Finding.warning(
+          subject, found, "it is behind: let NTP (chrony) set it, as times of files order blocks");
+    }
+    return SLOW_CLOCKS.contains(source)
+        ? Finding.warning(
+            subject,
             found,
-            "share_buffer_enable is true and cache_buffer_capacity_gb is "
-                + wanted
-                + ": lower it, or enlarge /dev/shm (mount -o remount,size=..., or the container's"
-                + " --shm-size)");
+            "each look at this clock is a slow access to a device: use tsc or the hypervisor's own"
+                + " (/sys/devices/system/clocksource)")
+        : Finding.ok(subject, found);
+  }
+
+  private String clockSource() {
+    try {
+      return Files.readString(root.resolve(CLOCK_SOURCE)).strip();
+    } catch (IOException e) {
+      return "";
+    }
   }
 
   /** The soft limit of a name; unlimited where it cannot be read. */

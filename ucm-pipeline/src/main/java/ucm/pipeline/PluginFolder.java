@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import ucm.api.Checkup;
 import ucm.pipeline.FoundStore.Home;
 
 /**
@@ -20,6 +21,7 @@ final class PluginFolder {
   private final @Nullable ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
   private final List<FoundHashing> hashings = new ArrayList<>();
+  private final List<Checkup> checkups = new ArrayList<>();
 
   private PluginFolder(Path folder, @Nullable ModuleLayer parent) {
     this.folder = folder;
@@ -47,6 +49,11 @@ final class PluginFolder {
   /** The block hashers. */
   List<FoundHashing> hashings() {
     return hashings;
+  }
+
+  /** What looks at the machine. */
+  List<Checkup> checkups() {
+    return checkups;
   }
 
   private void scanFolder() {
@@ -90,6 +97,7 @@ final class PluginFolder {
       layer.load();
       found.addAll(layer.stores());
       hashings.addAll(layer.hashings());
+      checkups.addAll(layer.checkups());
     }
   }
 

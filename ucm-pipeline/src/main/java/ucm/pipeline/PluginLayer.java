@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.Checkup;
 import ucm.api.Store;
 import ucm.pipeline.FoundStore.Home;
 import ucm.pipeline.PluginJar.BadJarException;
@@ -42,6 +43,7 @@ final class PluginLayer {
   private final ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
   private final List<FoundHashing> hashings = new ArrayList<>();
+  private final List<Checkup> checkups = new ArrayList<>();
 
   /**
    * Prepares to load a plugin.
@@ -63,6 +65,7 @@ final class PluginLayer {
         ModuleLayer layer = layer(modules);
         found.addAll(ProviderScan.plugin(layer, home(plugin)));
         hashings.addAll(HashingScan.plugin(layer, home(plugin), found));
+        checkups.addAll(CheckupScan.plugin(layer, home(plugin), found));
       }
     } catch (FindException | ResolutionException | LayerInstantiationException e) {
       refuse(plugin, "does not fit together: " + e.getMessage());
@@ -80,6 +83,11 @@ final class PluginLayer {
   /** Its block hashers. */
   List<FoundHashing> hashings() {
     return hashings;
+  }
+
+  /** What it looks at. */
+  List<Checkup> checkups() {
+    return checkups;
   }
 
   private Map<String, PluginJar> readJars() {

@@ -14,6 +14,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.Checkup;
 import ucm.api.ConfigKey;
 import ucm.api.Store;
 import ucm.api.StoreException;
@@ -36,9 +37,13 @@ public final class StoreCatalog {
   private final List<String> searched;
   private final Map<String, FoundStore> usable = new LinkedHashMap<>();
   private final Map<String, BlockHashing> hashings;
+  private final List<Checkup> checkups;
 
   private StoreCatalog(
-      List<FoundStore> all, Map<String, BlockHashing> hashings, List<String> searched) {
+      List<FoundStore> all,
+      Map<String, BlockHashing> hashings,
+      List<Checkup> checkups,
+      List<String> searched) {
     this.found =
         settleNames(all).stream()
             .sorted(
@@ -46,6 +51,7 @@ public final class StoreCatalog {
                     .thenComparing(store -> store.home().location()))
             .toList();
     this.hashings = Map.copyOf(hashings);
+    this.checkups = List.copyOf(checkups);
     this.searched = List.copyOf(searched);
     for (FoundStore store : found) {
       if (store.usable()) {
@@ -80,13 +86,15 @@ public final class StoreCatalog {
     }
     all.addAll(ProviderScan.classPath(StoreCatalog.class.getClassLoader()));
     List<FoundHashing> hashings = HashingScan.builtIn();
+    List<Checkup> checkups = CheckupScan.builtIn();
     if (pluginsFolder != null) {
       PluginFolder plugins = PluginFolder.scan(pluginsFolder, layer);
       all.addAll(plugins.stores());
       hashings.addAll(plugins.hashings());
+      checkups.addAll(plugins.checkups());
     }
     Map<String, BlockHashing> byName = HashingScan.byName(hashings, all);
-    StoreCatalog catalog = new StoreCatalog(all, byName, searched);
+    StoreCatalog catalog = new StoreCatalog(all, byName, checkups, searched);
     catalog.log();
     return catalog;
   }
@@ -102,7 +110,7 @@ public final class StoreCatalog {
     stores.forEach(
         (name, factory) -> all.add(new FoundStore(name, home, false, "", factory, List.of())));
     Map<String, BlockHashing> hashings = HashingScan.byName(HashingScan.builtIn(), all);
-    return new StoreCatalog(all, hashings, List.of(home.location()));
+    return new StoreCatalog(all, hashings, List.of(), List.of(home.location()));
   }
 
   /** Marks stores whose name another one has. */
@@ -192,6 +200,11 @@ public final class StoreCatalog {
   /** The names that {@code block_hasher} can have, sorted. */
   public List<String> blockHashings() {
     return hashings.keySet().stream().sorted().toList();
+  }
+
+  /** What looks whether the machine has what stores need: of UCM's own modules, then of plugins. */
+  public List<Checkup> checkups() {
+    return checkups;
   }
 
   /** Where stores were looked for. */

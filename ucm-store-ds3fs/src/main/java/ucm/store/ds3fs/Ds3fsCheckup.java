@@ -3,18 +3,16 @@ package ucm.store.ds3fs;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import ucm.api.Checkup;
-import ucm.api.ConfigKey;
 import ucm.api.StoreConfig;
 import ucm.api.StoreException;
+import ucm.store.posix.FileCheckup;
 
 /** Looks whether what {@code Ds3fs} needs is there: 3FS's library, its mounts, and shared memory. */
 public final class Ds3fsCheckup implements Checkup {
 
-  private static final ConfigKey<String> PIPELINE = ConfigKey.text("store_pipeline");
   private static final String LIBRARY = "3FS library";
   private static final String MOUNT = "3FS mount";
   private static final String SHARED_MEMORY = "shared memory for 3FS";
@@ -24,11 +22,12 @@ public final class Ds3fsCheckup implements Checkup {
 
   @Override
   public List<Finding> look(StoreConfig config) {
-    boolean isAsked =
-        config.find(PIPELINE).stream()
-            .flatMap(pipeline -> Arrays.stream(pipeline.split("\\|", -1)))
-            .anyMatch(stage -> stage.strip().equals("Ds3fs"));
-    return isAsked ? lookAt(Ds3fsConfig.from(config)) : List.of(unasked());
+    if (!Checkup.isInPipeline(config, "Ds3fs")) {
+      return List.of(unasked());
+    }
+    List<Finding> findings = lookAt(Ds3fsConfig.from(config));
+    findings.addAll(FileCheckup.look(Ds3fsStore.KIND, Ds3fsConfig.ofFiles(config)));
+    return findings;
   }
 
   /** The library is not loaded for a pipeline that does not use it. */

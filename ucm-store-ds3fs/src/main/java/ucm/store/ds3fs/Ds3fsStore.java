@@ -31,6 +31,8 @@ import ucm.store.posix.StoreKind;
 @StoreName("Ds3fs")
 public final class Ds3fsStore extends FileStore {
 
+  static final StoreKind KIND = new StoreKind("Ds3fs");
+
   private final RegisteredFiles registered;
   private @Nullable Ds3fsConfig config;
   private volatile @Nullable RingQueues queues;
@@ -41,7 +43,7 @@ public final class Ds3fsStore extends FileStore {
   }
 
   private Ds3fsStore(RegisteredFiles registered) {
-    super(new StoreKind("Ds3fs"), new Ds3fsFiles(new LibcFiles(), registered));
+    super(KIND, new Ds3fsFiles(new LibcFiles(), registered));
     this.registered = registered;
   }
 

@@ -75,7 +75,8 @@ final class DirectProbe {
     }
   }
 
-  private static void closeAndRemove(FileSeam files, int fd, NativePath path) {
+  /** Ends a probe. */
+  static void closeAndRemove(FileSeam files, int fd, NativePath path) {
     try {
       files.close(fd, path);
     } finally {
