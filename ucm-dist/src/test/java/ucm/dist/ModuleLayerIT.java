@@ -40,7 +40,6 @@ class ModuleLayerIT {
           Map.entry("ucm.store.cache", Set.of()),
           Map.entry("ucm.store.common", Set.of()),
           Map.entry("ucm.store.ds3fs", Set.of()),
-          Map.entry("ucm.store.ds3fs", Set.of()),
           Map.entry("ucm.store.fake", Set.of()),
           Map.entry("ucm.store.posix", Set.of()));
 
