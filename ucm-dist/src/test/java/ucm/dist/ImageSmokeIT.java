@@ -84,6 +84,7 @@ class ImageSmokeIT {
     assertThat(modules.out())
         .doesNotContain("automatic")
         .contains("ucm.api", "ucm.pipeline", "ucm.store.cache", "ucm.store.posix", "com.sun.jna")
+        .contains("ucm.metrics", "io.prometheus.metrics")
         .contains("ucm.device.cuda", "jcuda");
   }
 
@@ -101,6 +102,7 @@ class ImageSmokeIT {
             List.of("trace"),
             List.of("trace", "analyze"),
             List.of("trace", "replay"),
+            List.of("explain"),
             List.of("bench"),
             List.of("bench", "store"),
             List.of("bench", "gpu"),

@@ -35,6 +35,7 @@ class ModuleLayerIT {
           Map.entry("ucm.device.cuda", Set.of()),
           Map.entry("ucm.dist", Set.of()),
           Map.entry("ucm.lite", Set.of("ucm.lite")),
+          Map.entry("ucm.metrics", Set.of("ucm.metrics")),
           Map.entry("ucm.pipeline", Set.of("ucm.pipeline", "ucm.pipeline.connector")),
           Map.entry("ucm.store.cache", Set.of()),
           Map.entry("ucm.store.common", Set.of()),

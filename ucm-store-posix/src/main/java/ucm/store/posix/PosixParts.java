@@ -182,6 +182,10 @@ final class PosixParts {
             recorded,
             board::loading,
             Collector.Metrics.of(registry));
+    registry.gauge(
+        "gc_running",
+        "1 while this process removes blocks to win back space, else 0",
+        () -> collector.isRunning() ? 1 : 0);
     registry.gauge("used_bytes", "Bytes that all files take", space.used::used);
     registry.gauge(
         "capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
