@@ -36,6 +36,7 @@ public final class BlockPaths {
   // The product with the length, 16 bytes, modulo 2 to the 64.
   private static final long HASH_START = HASH_SEED ^ (HASH_MULTIPLIER << 4);
 
+  private final String store;
   private final List<String> backends;
   private final byte[][] prefixes;
   private final int folderDigits;
@@ -43,21 +44,28 @@ public final class BlockPaths {
   /**
    * The tree below some directories.
    *
+   * @param store the name of the store that keeps blocks there, for messages
    * @param backends the directories; their order matters, as the hash of an id counts them
    * @param folderDigits digits of the id that name a block's folder, 0 to 5; 0 puts all blocks into
    *     one folder {@code data}
    */
-  public BlockPaths(List<String> backends, int folderDigits) {
+  public BlockPaths(String store, List<String> backends, int folderDigits) {
     Objects.checkIndex(folderDigits, MAX_FOLDER_DIGITS + 1);
     if (backends.isEmpty()) {
       throw new IllegalArgumentException("blocks need at least one directory; found none");
     }
+    this.store = store;
     this.backends = List.copyOf(backends);
     this.folderDigits = folderDigits;
     this.prefixes = new byte[backends.size()][];
     for (int i = 0; i < prefixes.length; i++) {
       prefixes[i] = (backends.get(i) + "/").getBytes(StandardCharsets.UTF_8);
     }
+  }
+
+  /** The name of the store that keeps blocks there, for messages. */
+  public String store() {
+    return store;
   }
 
   /** The directories. */

@@ -28,6 +28,7 @@ final class BackendErrands {
 
   private static final Logger LOG = LoggerFactory.getLogger(BackendErrands.class);
 
+  private final StoreKind kind;
   private final String what;
   private final BackendHealth health;
   private final Errand errand;
@@ -41,10 +42,12 @@ final class BackendErrands {
   /**
    * Starts no thread yet.
    *
-   * @param role names the threads: {@code ucm-posix-<role>-<n>}
+   * @param role names the threads: {@code ucm-<store>-<role>-<n>}
    * @param what names it in messages
    */
-  BackendErrands(String role, String what, int backends, BackendHealth health, Errand errand) {
+  BackendErrands(
+      StoreKind kind, String role, String what, int backends, BackendHealth health, Errand errand) {
+    this.kind = kind;
     this.what = what;
     this.health = health;
     this.errand = errand;
@@ -53,10 +56,7 @@ final class BackendErrands {
     for (int i = 0; i < backends; i++) {
       int backend = i;
       threads.add(
-          Thread.ofPlatform()
-              .daemon()
-              .name("ucm-posix-" + role + "-" + i)
-              .unstarted(() -> serve(backend)));
+          Thread.ofPlatform().daemon().name(kind.thread(role, i)).unstarted(() -> serve(backend)));
     }
   }
 
@@ -90,7 +90,7 @@ final class BackendErrands {
     try {
       return errand.run(backend);
     } catch (RuntimeException e) {
-      LOG.warn("Posix: {} failed, and is made up for later: {}", what, e.getMessage());
+      LOG.warn("{}: {} failed, and is made up for later: {}", kind.name(), what, e.getMessage());
       health.failedInBackground(backend, e);
       return false;
     }

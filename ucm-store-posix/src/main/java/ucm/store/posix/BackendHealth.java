@@ -37,7 +37,7 @@ final class BackendHealth {
   /** How the names of the probes' files begin. */
   static final String PROBE = "probe-";
 
-  private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
+  private static final Logger LOG = LoggerFactory.getLogger(FileStore.class);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final BlockPaths paths;
@@ -67,21 +67,25 @@ final class BackendHealth {
     HealthMonitor watching =
         config.health().enabled()
             ? new HealthMonitor(
-                "Posix", media(config, seam, paths), rules(config.health()), metrics, clock, onDown)
+                paths.store(),
+                media(config, seam, paths),
+                rules(config.health()),
+                metrics,
+                clock,
+                onDown)
             : null;
     monitor = watching;
     patienceNanos =
         config.health().enabled()
             ? TimeUnit.SECONDS.toNanos(config.health().checkTimeoutS())
             : TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
+    StoreMetrics own = new KindMetrics(config.kind(), metrics);
     refusedLoadShards =
-        metrics.counter(
-            "posix_health_refused_load_shards", "Shards not loaded from a sick backend");
+        own.counter("health_refused_load_shards", "Shards not loaded from a sick backend");
     droppedDumpShards =
-        metrics.counter("posix_health_dropped_dump_shards", "Shards not written to a sick backend");
+        own.counter("health_dropped_dump_shards", "Shards not written to a sick backend");
     lookupMisses =
-        metrics.counter(
-            "posix_health_lookup_misses", "Blocks called absent, their backend is sick");
+        own.counter("health_lookup_misses", "Blocks called absent, their backend is sick");
     operations = ThreadLocal.withInitial(() -> Objects.requireNonNull(watching).newOperation());
   }
 
@@ -103,7 +107,8 @@ final class BackendHealth {
     List<HealthMonitor.Medium> media = new ArrayList<>();
     for (int i = 0; i < paths.backends().size(); i++) {
       String directory = paths.backends().get(i);
-      Runnable probe = config.isScheduler() ? looking(seam, directory) : writing(seam, directory);
+      Runnable probe =
+          config.isScheduler() ? looking(seam, directory) : writing(config, seam, directory);
       media.add(new HealthMonitor.Medium(directory, probe));
     }
     return media;
@@ -123,13 +128,13 @@ final class BackendHealth {
    * The probe's file is in the folder of the writers' claims: one left behind by a process that died
    * is removed from there by the next start, like the claim of a dead writer.
    */
-  private static Runnable writing(FileSeam seam, String directory) {
+  private static Runnable writing(PosixConfig config, FileSeam seam, String directory) {
     String name =
         PROBE
             + ProcessHandle.current().pid()
             + "-"
             + Long.toHexString(ThreadLocalRandom.current().nextLong());
-    return new FileProbe(seam, "Posix", directory + "/" + BlockPaths.WRITERS, name);
+    return new FileProbe(seam, config.kind().name(), directory + "/" + BlockPaths.WRITERS, name);
   }
 
   /** Names who is to be told of a backend that may be used again. */
@@ -282,7 +287,7 @@ final class BackendHealth {
   /** Ends the threads; one that the file system holds is left to end by itself. */
   void close() {
     if (monitor != null && !monitor.close(LONGEST_CLOSE)) {
-      LOG.warn("Posix: a probe still waits for the file system");
+      LOG.warn("{}: a probe still waits for the file system", paths.store());
     }
   }
 }

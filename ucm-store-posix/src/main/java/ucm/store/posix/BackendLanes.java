@@ -22,6 +22,7 @@ final class BackendLanes implements Lanes, AutoCloseable {
   private static final long LONGEST_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
+  private final StoreKind kind;
   private final BackendHealth health;
   private final LongSupplier clock;
   private final long patienceNanos;
@@ -39,7 +40,9 @@ final class BackendLanes implements Lanes, AutoCloseable {
    *
    * @param patienceNanos how long the file system may take for one answer
    */
-  BackendLanes(int backends, BackendHealth health, LongSupplier clock, long patienceNanos) {
+  BackendLanes(
+      StoreKind kind, int backends, BackendHealth health, LongSupplier clock, long patienceNanos) {
+    this.kind = kind;
     this.health = health;
     this.clock = clock;
     this.patienceNanos = patienceNanos;
@@ -96,7 +99,7 @@ final class BackendLanes implements Lanes, AutoCloseable {
       threads[backend] =
           Thread.ofPlatform()
               .daemon()
-              .name("ucm-posix-lane-" + backend)
+              .name(kind.thread("lane", backend))
               .start(() -> serve(backend));
     }
     notifyAll();
@@ -136,7 +139,8 @@ final class BackendLanes implements Lanes, AutoCloseable {
         action.accept(backend);
         wrong = false;
       } catch (RuntimeException e) {
-        LOG.warn("Posix cannot look after the space of storage_backends: {}", e.getMessage());
+        LOG.warn(
+            "{} cannot look after the space of storage_backends: {}", kind.name(), e.getMessage());
         health.failedInBackground(backend, e);
       } finally {
         ended(backend, wrong);
@@ -177,7 +181,7 @@ final class BackendLanes implements Lanes, AutoCloseable {
         Thread thread = thread(i);
         long left = Math.max(1, deadline - System.nanoTime());
         if (thread != null && !thread.join(Duration.ofNanos(left))) {
-          LOG.warn("Posix: the collector still waits for the file system of a directory");
+          LOG.warn("{}: the collector still waits for the file system of a directory", kind.name());
         }
       }
     } catch (InterruptedException e) {

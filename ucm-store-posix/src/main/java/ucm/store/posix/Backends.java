@@ -16,12 +16,13 @@ final class Backends {
    *
    * @throws StoreException when that cannot be done, or something else is in its place
    */
-  static void prepare(FileSeam files, String directory) {
+  static void prepare(StoreKind kind, FileSeam files, String directory) {
     try {
       make(files, directory);
     } catch (FileException e) {
       throw new StoreException(
-          "Posix cannot make the directory "
+          kind.name()
+              + " cannot make the directory "
               + directory
               + " of storage_backends: "
               + e.getMessage()

@@ -89,7 +89,7 @@ final class BlockFiles {
         isPresentAfterAll(path, idHigh, idLow);
       }
     } catch (FileException e) {
-      LOG.debug("Posix: {}", e.getMessage());
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
   }
 
@@ -299,7 +299,7 @@ final class BlockFiles {
       seam.remove(temp);
       return true;
     } catch (FileException e) {
-      LOG.warn("Posix cannot remove what is left of a failed dump: {}", e.getMessage());
+      LOG.warn("{} cannot remove what is left of a failed dump: {}", paths.store(), e.getMessage());
       return false;
     }
   }
@@ -309,7 +309,7 @@ final class BlockFiles {
     try {
       seam.close(fd, path);
     } catch (FileException e) {
-      LOG.debug("Posix: {}", e.getMessage());
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
   }
 }

@@ -130,7 +130,8 @@ final class BlockWriter implements ShardMover {
   private void refuse(TransferJob job, int from, int to) {
     StoreException why =
         new StoreException(
-            "Posix holds "
+            files.paths.store()
+                + " holds "
                 + PartialBlocks.MAX_BLOCKS
                 + " blocks of which not all shards have come, and takes no more of them: dump the"
                 + " shards of a block closer together");

@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
  */
 final class BoundedClose {
 
-  private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
+  private static final Logger LOG = LoggerFactory.getLogger(FileStore.class);
   // What is under way may take until its deadline; closing files and joining threads comes then.
   private static final Duration MARGIN = Duration.ofSeconds(1);
 
@@ -20,28 +20,33 @@ final class BoundedClose {
   /**
    * Closes, and waits for that as long as a task may take.
    *
+   * @param kind of the store
    * @param close may take as long as the file system wants
    * @param timeoutNanos the deadline of a task
    */
-  static void run(Runnable close, long timeoutNanos) {
+  static void run(StoreKind kind, Runnable close, long timeoutNanos) {
     Thread closer =
-        Thread.ofPlatform().daemon().name("ucm-posix-close-0").start(() -> runOrLog(close));
+        Thread.ofPlatform()
+            .daemon()
+            .name(kind.thread("close", 0))
+            .start(() -> runOrLog(kind, close));
     try {
       if (!closer.join(MARGIN.plusNanos(timeoutNanos))) {
         LOG.warn(
-            "Posix is closed, but the file system holds some of it: what that is ends when the file"
-                + " system lets go, and temporary files are removed then or by the next start");
+            "{} is closed, but the file system holds some of it: what that is ends when the file"
+                + " system lets go, and temporary files are removed then or by the next start",
+            kind.name());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  private static void runOrLog(Runnable close) {
+  private static void runOrLog(StoreKind kind, Runnable close) {
     try {
       close.run();
     } catch (RuntimeException e) {
-      LOG.error("Posix failed to close", e);
+      LOG.error("{} failed to close", kind.name(), e);
     }
   }
 }

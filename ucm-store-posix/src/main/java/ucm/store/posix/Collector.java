@@ -36,9 +36,9 @@ final class Collector implements Eviction.Blocks {
 
     static Metrics of(StoreMetrics metrics) {
       return new Metrics(
-          metrics.counter("posix_gc_runs", "Rounds in which blocks were to be removed"),
-          metrics.counter("posix_gc_removed_blocks", "Blocks removed to win back space"),
-          metrics.counter("posix_gc_removed_bytes", "Bytes won back"));
+          metrics.counter("gc_runs", "Rounds in which blocks were to be removed"),
+          metrics.counter("gc_removed_blocks", "Blocks removed to win back space"),
+          metrics.counter("gc_removed_bytes", "Bytes won back"));
     }
   }
 
@@ -95,7 +95,8 @@ final class Collector implements Eviction.Blocks {
     metrics.runs().increment();
     long freed = eviction.run(folders, (long) Math.ceil(wanted));
     LOG.info(
-        "Posix removed blocks of {} bytes; {} of {} bytes are used",
+        "{} removed blocks of {} bytes; {} of {} bytes are used",
+        files.paths.store(),
         freed,
         space.used.used(),
         space.capacityBytes);
@@ -141,7 +142,8 @@ final class Collector implements Eviction.Blocks {
       }
       files.lost(path, high, low);
     } catch (FileException e) {
-      LOG.warn("Posix cannot remove a block to win back space: {}", e.getMessage());
+      LOG.warn(
+          "{} cannot remove a block to win back space: {}", files.paths.store(), e.getMessage());
       return false;
     }
     space.used.removed(block.slot(), block.bytes());

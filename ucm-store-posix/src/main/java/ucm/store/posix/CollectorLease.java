@@ -121,7 +121,8 @@ final class CollectorLease implements AutoCloseable {
         warned.set(backend);
       }
       LOG.warn(
-          "Posix collects nothing there, as it cannot lock a file in .gc of storage_backends: {}",
+          "{} collects nothing there, as it cannot lock a file in .gc of storage_backends: {}",
+          paths.store(),
           e.getMessage());
       return true;
     }
@@ -158,7 +159,7 @@ final class CollectorLease implements AutoCloseable {
       MemorySegment line = arena.allocateFrom(ValueLayout.JAVA_BYTE, LeaseHolder.line());
       VectorIo.writeFully(files, fd, path, new IoVector().add(line), 0);
     } catch (FileException e) {
-      LOG.debug("Posix: {}", e.getMessage());
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
   }
 
@@ -198,7 +199,7 @@ final class CollectorLease implements AutoCloseable {
     try {
       files.close(lock.fd(), lock.path());
     } catch (FileException e) {
-      LOG.debug("Posix: {}", e.getMessage());
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
   }
 

@@ -59,7 +59,10 @@ final class DeadWriters implements Runnable {
       try {
         sweep(backend);
       } catch (RuntimeException e) {
-        LOG.warn("Posix cannot look for temporary files of dead writers: {}", e.getMessage());
+        LOG.warn(
+            "{} cannot look for temporary files of dead writers: {}",
+            paths.store(),
+            e.getMessage());
       }
     }
   }
@@ -105,11 +108,13 @@ final class DeadWriters implements Runnable {
         files.remove(claim);
         removedFiles.add(removed);
         metrics.orphanFiles().add(removed);
-        LOG.info("Posix removed {} temporary files of the dead writer {}", removed, token);
+        LOG.info(
+            "{} removed {} temporary files of the dead writer {}", paths.store(), removed, token);
       }
       return true;
     } catch (FileException e) {
-      LOG.warn("Posix cannot clear up after the dead writer {}: {}", token, e.getMessage());
+      LOG.warn(
+          "{} cannot clear up after the dead writer {}: {}", paths.store(), token, e.getMessage());
       return false;
     } finally {
       files.close(fd, claim);

@@ -27,7 +27,7 @@ final class DirectProbe {
    *
    * @throws StoreException when its file system refuses, or the page cannot be written
    */
-  static void run(FileSeam files, String backend) {
+  static void run(StoreKind kind, FileSeam files, String backend) {
     NativePath path = NativePath.of(backend).append(NAME);
     path.appendHex(ThreadLocalRandom.current().nextLong(), 16);
     try {
@@ -42,7 +42,8 @@ final class DirectProbe {
       }
     } catch (FileException e) {
       throw new StoreException(
-          "Posix cannot use io_direct: true in "
+          kind.name()
+              + " cannot use io_direct: true in "
               + backend
               + ": "
               + e.getMessage()

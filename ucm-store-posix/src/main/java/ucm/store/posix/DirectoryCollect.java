@@ -26,6 +26,7 @@ final class DirectoryCollect implements Eviction.Blocks {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryCollect.class);
 
+  private final StoreKind kind;
   private final FileSeam files;
   private final List<FoundDirectory> directories;
   private final boolean isDry;
@@ -44,11 +45,13 @@ final class DirectoryCollect implements Eviction.Blocks {
   private long wantedBytes;
 
   DirectoryCollect(
+      StoreKind kind,
       FileSeam files,
       List<FoundDirectory> directories,
       FolderWalk walk,
       boolean isDry,
       Observer observer) {
+    this.kind = kind;
     this.files = files;
     this.directories = directories;
     this.walk = walk;
@@ -68,7 +71,7 @@ final class DirectoryCollect implements Eviction.Blocks {
    */
   CollectResult run(Target target, PosixConfig.Gc order) {
     List<String> roots = directories.stream().map(FoundDirectory::root).toList();
-    try (CollectorLease lease = new CollectorLease(files, new BlockPaths(roots, 0))) {
+    try (CollectorLease lease = new CollectorLease(files, new BlockPaths(kind.name(), roots, 0))) {
       if (!isDry) {
         lease.holdAll();
       }
@@ -104,12 +107,12 @@ final class DirectoryCollect implements Eviction.Blocks {
                 return !observer.isStopped();
               });
         } catch (FileException e) {
-          LOG.warn("Posix leaves alone what it cannot read: {}", e.getMessage());
+          LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
         }
       }
     }
     if (!isDry) {
-      BlockPaths paths = new BlockPaths(roots, 0);
+      BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
       DeadWriters claims =
           new DeadWriters(files, paths, unclaimed(paths), PosixMetrics.of(StoreMetrics.NONE));
       claims.run();
@@ -153,7 +156,7 @@ final class DirectoryCollect implements Eviction.Blocks {
           names.add(name);
           bytesIn.add(sum);
         } catch (FileException e) {
-          LOG.warn("Posix leaves alone what it cannot read: {}", e.getMessage());
+          LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
         }
       }
       long[] aside = new long[1];
@@ -187,7 +190,7 @@ final class DirectoryCollect implements Eviction.Blocks {
         return false;
       }
     } catch (FileException e) {
-      LOG.warn("Posix cannot remove a block to win back space: {}", e.getMessage());
+      LOG.warn("{} cannot remove a block to win back space: {}", kind.name(), e.getMessage());
       return false;
     }
     synchronized (this) {

@@ -30,6 +30,7 @@ final class DirectoryVerify {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryVerify.class);
 
+  private final StoreKind kind;
   private final FileSeam files;
   private final VerifyPlan plan;
   private final Observer observer;
@@ -45,7 +46,13 @@ final class DirectoryVerify {
   private long unreadable;
 
   DirectoryVerify(
-      FileSeam files, VerifyPlan plan, Observer observer, Consumer<Damage> found, ReadPace pace) {
+      StoreKind kind,
+      FileSeam files,
+      VerifyPlan plan,
+      Observer observer,
+      Consumer<Damage> found,
+      ReadPace pace) {
+    this.kind = kind;
     this.files = files;
     this.plan = plan;
     this.observer = observer;
@@ -82,7 +89,7 @@ final class DirectoryVerify {
         };
     for (FoundDirectory directory : directories) {
       Sizes known = new Sizes();
-      new DirectoryWalk(files, plan.threads(), quiet).run(directory, known);
+      new DirectoryWalk(kind, files, plan.threads(), quiet).run(directory, known);
       sizes.put(directory.root(), known.evidence);
       totalBytes += known.bytes;
     }
@@ -129,7 +136,7 @@ final class DirectoryVerify {
     }
 
     void run() {
-      try (FileTasks tasks = new FileTasks("verify", plan.threads())) {
+      try (FileTasks tasks = new FileTasks(kind, "verify", plan.threads())) {
         for (String folder : directory.folders()) {
           try {
             files.forEachName(
@@ -202,13 +209,13 @@ final class DirectoryVerify {
               digits ->
                   new Quarantine(
                       files,
-                      new BlockPaths(List.of(directory.root()), digits),
+                      new BlockPaths(kind.name(), List.of(directory.root()), digits),
                       PosixMetrics.of(StoreMetrics.NONE)));
       try {
         quarantine.moveAside(id.high(0), id.low(0));
         return true;
       } catch (FileException e) {
-        LOG.warn("Posix cannot move a damaged block aside: {}", e.getMessage());
+        LOG.warn("{} cannot move a damaged block aside: {}", kind.name(), e.getMessage());
         return false;
       }
     }

@@ -34,12 +34,14 @@ final class DirectoryWalk {
   private static final ThreadLocal<MemorySegment> MEMORY =
       ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(MEMORY_BYTES, 4096));
 
+  private final StoreKind kind;
   private final FileSeam files;
   private final int threads;
   private final Observer observer;
   private final AtomicLong seen = new AtomicLong();
 
-  DirectoryWalk(FileSeam files, int threads, Observer observer) {
+  DirectoryWalk(StoreKind kind, FileSeam files, int threads, Observer observer) {
+    this.kind = kind;
     this.files = files;
     this.threads = threads;
     this.observer = observer;
@@ -57,7 +59,7 @@ final class DirectoryWalk {
 
   /** Shows all of a directory. */
   void run(FoundDirectory directory, Visitor visitor) {
-    try (FileTasks tasks = new FileTasks("look", threads)) {
+    try (FileTasks tasks = new FileTasks(kind, "look", threads)) {
       for (String folder : directory.folders()) {
         synchronized (visitor) {
           visitor.folder(folder);

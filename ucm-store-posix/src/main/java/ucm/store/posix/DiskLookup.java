@@ -45,6 +45,7 @@ final class DiskLookup implements AutoCloseable {
     this.timeoutNanos = config.timeoutMs() * 1_000_000L;
     this.threads =
         new LookupThreads(
+            config.kind(),
             config.lookupConcurrency(),
             config.backends().size(),
             backend -> health.refusal(backend) != null,
@@ -142,11 +143,14 @@ final class DiskLookup implements AutoCloseable {
       metrics.lookupErrors().increment();
       health.lookupFailed(high, low, e);
       if (isFirst(e.errno())) {
-        LOG.warn("Posix takes blocks for absent that it cannot look up: {}", e.getMessage());
+        LOG.warn(
+            "{} takes blocks for absent that it cannot look up: {}",
+            files.paths.store(),
+            e.getMessage());
       }
       return false;
     } catch (RuntimeException e) {
-      LOG.error("Posix failed to look up a block", e);
+      LOG.error("{} failed to look up a block", files.paths.store(), e);
       return false;
     } finally {
       health.endLookup();

@@ -15,10 +15,16 @@ final class FileChores implements AutoCloseable {
 
   private static final int MOST_WAITING = PartialBlocks.MAX_BLOCKS;
 
+  private final StoreKind kind;
+
   // Guarded by this.
   private final Deque<Runnable> waiting = new ArrayDeque<>();
   private boolean closed;
   private @Nullable Thread thread;
+
+  FileChores(StoreKind kind) {
+    this.kind = kind;
+  }
 
   /** Whether it takes up no more for now. */
   synchronized boolean isFull() {
@@ -33,7 +39,7 @@ final class FileChores implements AutoCloseable {
   synchronized void add(Runnable chore) {
     waiting.add(chore);
     if (thread == null) {
-      thread = Thread.ofPlatform().daemon().name("ucm-posix-chores-0").start(this::run);
+      thread = Thread.ofPlatform().daemon().name(kind.thread("chores", 0)).start(this::run);
     }
     notifyAll();
   }

@@ -22,9 +22,9 @@ final class FileTasks implements AutoCloseable {
   /**
    * Starts no thread yet.
    *
-   * @param role names the threads: {@code ucm-posix-<role>-<n>}
+   * @param role names the threads: {@code ucm-<store>-<role>-<n>}
    */
-  FileTasks(String role, int count) {
+  FileTasks(StoreKind kind, String role, int count) {
     AtomicInteger number = new AtomicInteger();
     threads =
         new ThreadPoolExecutor(
@@ -36,7 +36,7 @@ final class FileTasks implements AutoCloseable {
             task ->
                 Thread.ofPlatform()
                     .daemon()
-                    .name("ucm-posix-" + role + "-" + number.getAndIncrement())
+                    .name(kind.thread(role, number.getAndIncrement()))
                     .unstarted(task),
             new ThreadPoolExecutor.CallerRunsPolicy());
   }

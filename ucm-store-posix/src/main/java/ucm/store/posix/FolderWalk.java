@@ -17,10 +17,12 @@ final class FolderWalk {
   // Fewer folders than this are not worth a thread.
   private static final int FOLDERS_PER_THREAD = 64;
 
+  private final StoreKind kind;
   private final int concurrency;
   private volatile boolean stopped;
 
-  FolderWalk(int concurrency) {
+  FolderWalk(StoreKind kind, int concurrency) {
+    this.kind = kind;
     this.concurrency = concurrency;
   }
 
@@ -56,7 +58,7 @@ final class FolderWalk {
     List<Thread> helpers = new ArrayList<>();
     int threads = Math.min(concurrency, 1 + folders.size() / FOLDERS_PER_THREAD);
     for (int i = 1; i < threads; i++) {
-      helpers.add(Thread.ofPlatform().daemon().name("ucm-posix-gc-" + i).start(part));
+      helpers.add(Thread.ofPlatform().daemon().name(kind.thread("gc", i)).start(part));
     }
     part.run();
     join(helpers);

@@ -12,12 +12,14 @@ final class IndexFill {
   private static final Logger LOG = LoggerFactory.getLogger(IndexFill.class);
 
   private final BlockIndex index;
+  private final String store;
   private final List<String> backends;
   private final IndexScan[] scans;
   private final AtomicInteger left;
 
   IndexFill(BlockFiles files, BlockIndex index, PosixMetrics metrics, BackendHealth health) {
     this.index = index;
+    store = files.paths.store();
     backends = files.paths.backends();
     scans = new IndexScan[backends.size()];
     Arrays.setAll(scans, i -> new IndexScan(files, index, metrics, health, i));
@@ -29,7 +31,7 @@ final class IndexFill {
     boolean whole = scans[backend].run();
     if (whole && left.decrementAndGet() == 0) {
       index.scanned();
-      LOG.info("Posix knows {} blocks in {}", index.size(), backends);
+      LOG.info("{} knows {} blocks in {}", store, index.size(), backends);
     }
     return whole;
   }

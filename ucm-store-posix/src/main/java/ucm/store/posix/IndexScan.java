@@ -127,7 +127,7 @@ final class IndexScan {
 
   private void failed(RuntimeException e) {
     if (!failed) {
-      LOG.warn("Posix cannot see all blocks that are there: {}", e.getMessage());
+      LOG.warn("{} cannot see all blocks that are there: {}", paths.store(), e.getMessage());
       health.failedInBackground(backend, e);
     }
     failed = true;

@@ -20,6 +20,7 @@ final class IoEngine implements AutoCloseable {
   // A group of shards has 4 MiB at the most, in steps of 512 KiB; and the footer is one more.
   private static final int DEPTH = 16;
 
+  private final StoreKind store;
   private final PosixConfig.Engine kind;
   private final boolean isDirect;
   private final FileSeam files;
@@ -37,6 +38,7 @@ final class IoEngine implements AutoCloseable {
 
   /** An engine on another kernel's queues, for tests. */
   IoEngine(PosixConfig config, FileSeam files, KernelQueue.Opener opener) {
+    this.store = config.kind();
     this.kind = config.engine();
     this.isDirect = config.ioDirect();
     this.files = files;
@@ -75,15 +77,21 @@ final class IoEngine implements AutoCloseable {
       return opener.open(depth);
     } catch (FileException e) {
       throw new StoreException(
-          "Posix cannot use posix_io_engine: "
+          store.name()
+              + " cannot use "
+              + store.key("io_engine")
+              + ": "
               + kind.name().toLowerCase(Locale.ROOT)
               + ": "
               + e.getMessage()
               + (kind == PosixConfig.Engine.AIO && e.errno() == Errno.EAGAIN
                   ? "; the requests that all processes of this machine may have are used up: raise"
-                      + " fs.aio-max-nr with sysctl, or set posix_io_engine: psync"
-                  : "; the kernel, or the container this runs in, does not allow it: set"
-                      + " posix_io_engine: psync"),
+                      + " fs.aio-max-nr with sysctl, or set "
+                      + store.key("io_engine")
+                      + ": psync"
+                  : "; the kernel, or the container this runs in, does not allow it: set "
+                      + store.key("io_engine")
+                      + ": psync"),
           e);
     }
   }

@@ -45,6 +45,7 @@ final class LookupThreads implements AutoCloseable {
   // A wave that is not over by then may be held by a thread that hangs: others are called to help.
   private static final long HANGING_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
+  private final StoreKind kind;
   private final int most;
   private final int backends;
   private final IntPredicate isDown;
@@ -71,7 +72,9 @@ final class LookupThreads implements AutoCloseable {
    * @param isDown whether a backend is not to be used
    * @param timeoutNanos how long all of them may hang before nobody waits for them any more
    */
-  LookupThreads(int most, int backends, IntPredicate isDown, long timeoutNanos, Asker asker) {
+  LookupThreads(
+      StoreKind kind, int most, int backends, IntPredicate isDown, long timeoutNanos, Asker asker) {
+    this.kind = kind;
     this.most = most;
     this.backends = backends;
     this.isDown = isDown;
@@ -181,7 +184,7 @@ final class LookupThreads implements AutoCloseable {
     Seat seat = new Seat();
     seats.add(seat);
     movedNanos = System.nanoTime();
-    String name = "ucm-posix-lookup-" + started++;
+    String name = kind.thread("lookup", started++);
     seat.thread = Thread.ofPlatform().daemon().name(name).start(() -> work(seat));
     return true;
   }
@@ -245,7 +248,7 @@ final class LookupThreads implements AutoCloseable {
         Thread thread = seat.thread;
         if (thread != null
             && !thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
-          LOG.warn("Posix: {} still waits for the file system", thread.getName());
+          LOG.warn("{}: {} still waits for the file system", kind.name(), thread.getName());
         }
       }
     } catch (InterruptedException e) {

@@ -207,7 +207,7 @@ final class OpenBlocks {
     try {
       seam.close(block.fd, path);
     } catch (FileException e) {
-      LOG.debug("Posix: {}", e.getMessage());
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
   }
 

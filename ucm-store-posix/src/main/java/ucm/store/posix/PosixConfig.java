@@ -11,10 +11,11 @@ import ucm.api.ConfigKey;
 import ucm.api.StoreConfig;
 
 /**
- * What the store {@code Posix} is told, parsed and checked. See {@link PosixKeys} for what each value
+ * What a store of files is told, parsed and checked. See {@link PosixKeys} for what each value
  * means.
  */
 record PosixConfig(
+    StoreKind kind,
     List<String> backends,
     BlockLayout layout,
     int deviceId,
@@ -77,16 +78,16 @@ record PosixConfig(
       boolean preciseMode) {
 
     /** Reads the keys; faults are recorded in {@code config}. */
-    static Gc from(StoreConfig config) {
+    static Gc from(PosixKeys keys, StoreConfig config) {
       return new Gc(
-          config.get(PosixKeys.GC_ENABLE),
-          config.get(PosixKeys.GC_TRIGGER_THRESHOLD_RATIO),
-          config.get(PosixKeys.GC_RECYCLE_PERCENT),
-          config.get(PosixKeys.GC_CHECK_INTERVAL_SEC),
-          config.get(PosixKeys.GC_CONCURRENCY),
-          config.get(PosixKeys.GC_MAX_RECYCLE_COUNT_PER_SHARD),
-          config.get(PosixKeys.GC_SHARD_SAMPLE_RATIO),
-          config.get(PosixKeys.GC_PRECISE_MODE));
+          config.get(keys.gcEnable),
+          config.get(keys.gcTriggerThresholdRatio),
+          config.get(keys.gcRecyclePercent),
+          config.get(keys.gcCheckIntervalSec),
+          config.get(keys.gcConcurrency),
+          config.get(keys.gcMaxRecycleCountPerShard),
+          config.get(keys.gcShardSampleRatio),
+          config.get(keys.gcPreciseMode));
     }
 
     /** The same, for somebody who says how much is to go: the coldest of all, however many. */
@@ -126,68 +127,72 @@ record PosixConfig(
    *
    * @return the configuration; nothing when an error was recorded
    */
-  static Optional<PosixConfig> from(StoreConfig config) {
+  static Optional<PosixConfig> from(StoreKind kind, StoreConfig config) {
+    PosixKeys keys = kind.keys();
     Optional<BlockLayout> layout = CommonKeys.layout(config);
     List<String> backends = backends(config);
-    Engine engine = Engine.valueOf(constant(config.get(PosixKeys.IO_ENGINE)));
+    Engine engine = Engine.valueOf(constant(config.get(keys.ioEngine)));
     if (engine != Engine.PSYNC && !config.get(CommonKeys.IO_DIRECT)) {
       config.reject(
-          PosixKeys.IO_ENGINE,
-          config.get(PosixKeys.IO_ENGINE)
+          keys.ioEngine,
+          config.get(keys.ioEngine)
               + " needs io_direct: true, since through the page cache it only costs more; set that,"
-              + " or posix_io_engine: psync");
+              + " or "
+              + keys.ioEngine.name()
+              + ": psync");
     }
-    if (config.get(PosixKeys.CAPACITY_GB) == 0) {
-      for (ConfigKey<?> key : PosixKeys.GC) {
+    if (config.get(keys.capacityGb) == 0) {
+      for (ConfigKey<?> key : keys.gc) {
         if (config.isSet(key)) {
-          config.warn(key, "has no effect while posix_capacity_gb is 0");
+          config.warn(key, "has no effect while " + keys.capacityGb.name() + " is 0");
         }
       }
     }
-    Gc gc = Gc.from(config);
-    if (config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD) > config.get(PosixKeys.HEALTH_WINDOW_SIZE)) {
+    Gc gc = Gc.from(keys, config);
+    if (config.get(keys.healthFailureThreshold) > config.get(keys.healthWindowSize)) {
       config.warn(
-          PosixKeys.HEALTH_FAILURE_THRESHOLD,
+          keys.healthFailureThreshold,
           "is more than "
-              + PosixKeys.HEALTH_WINDOW_SIZE.name()
+              + keys.healthWindowSize.name()
               + ", which is used in its place: no more results than that are looked at");
     }
     Health health =
         new Health(
-            config.get(PosixKeys.HEALTH_ENABLED),
-            config.get(PosixKeys.HEALTH_CHECK_INTERVAL_S),
-            config.get(PosixKeys.HEALTH_CHECK_TIMEOUT_S),
-            config.get(PosixKeys.HEALTH_WINDOW_SIZE),
-            config.get(PosixKeys.HEALTH_FAILURE_THRESHOLD));
+            config.get(keys.healthEnabled),
+            config.get(keys.healthCheckIntervalS),
+            config.get(keys.healthCheckTimeoutS),
+            config.get(keys.healthWindowSize),
+            config.get(keys.healthFailureThreshold));
     int deviceId = config.get(CommonKeys.DEVICE_ID);
     List<Long> cores = config.get(CommonKeys.CPU_AFFINITY_CORES);
     boolean ioDirect = config.get(CommonKeys.IO_DIRECT);
     int timeoutMs = config.get(CommonKeys.TIMEOUT_MS);
     int waiting = config.get(CommonKeys.WAITING_QUEUE_DEPTH);
     int running = config.get(CommonKeys.RUNNING_QUEUE_DEPTH);
-    int dataTrans = config.get(PosixKeys.DATA_TRANS_CONCURRENCY);
-    int lookup = config.get(PosixKeys.LOOKUP_CONCURRENCY);
-    int open = config.get(PosixKeys.OPEN_CONCURRENCY);
-    int commit = config.get(PosixKeys.COMMIT_CONCURRENCY);
-    LookupMode lookupMode = LookupMode.valueOf(constant(config.get(PosixKeys.LOOKUP_MODE)));
-    int indexMaxBlocks = config.get(PosixKeys.INDEX_MAX_BLOCKS);
+    int dataTrans = config.get(keys.dataTransConcurrency);
+    int lookup = config.get(keys.lookupConcurrency);
+    int open = config.get(keys.openConcurrency);
+    int commit = config.get(keys.commitConcurrency);
+    LookupMode lookupMode = LookupMode.valueOf(constant(config.get(keys.lookupMode)));
+    int indexMaxBlocks = config.get(keys.indexMaxBlocks);
     if (lookupMode == LookupMode.EXCLUSIVE && indexMaxBlocks == 0) {
       config.reject(
-          PosixKeys.INDEX_MAX_BLOCKS,
+          keys.indexMaxBlocks,
           "is 0, which lookup_mode exclusive cannot do without: leave it out, or set lookup_mode to"
               + " shared");
     }
-    int folderDigits = config.get(PosixKeys.DATA_DIR_SHARD_BYTES);
-    Durability durability = Durability.valueOf(constant(config.get(PosixKeys.DURABILITY)));
-    Verify verify = Verify.valueOf(constant(config.get(PosixKeys.VERIFY)));
-    double capacityGb = config.get(PosixKeys.CAPACITY_GB);
-    double minFreeGb = config.get(PosixKeys.MIN_FREE_GB);
+    int folderDigits = config.get(keys.dataDirShardBytes);
+    Durability durability = Durability.valueOf(constant(config.get(keys.durability)));
+    Verify verify = Verify.valueOf(constant(config.get(keys.verify)));
+    double capacityGb = config.get(keys.capacityGb);
+    double minFreeGb = config.get(keys.minFreeGb);
     if (config.hasErrors()) {
       return Optional.empty();
     }
     return layout.map(
         known ->
             new PosixConfig(
+                kind,
                 backends,
                 known,
                 deviceId,

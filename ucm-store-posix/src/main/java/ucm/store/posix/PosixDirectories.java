@@ -20,13 +20,15 @@ final class PosixDirectories implements StoreDirectories {
 
   private static final int LOOKING_THREADS = 4;
 
+  private final StoreKind kind;
   private final FileSeam files;
   private final List<String> roots;
   private final double capacityGb;
   private final PosixConfig.Gc gc;
 
   private PosixDirectories(
-      FileSeam files, List<String> roots, double capacityGb, PosixConfig.Gc gc) {
+      StoreKind kind, FileSeam files, List<String> roots, double capacityGb, PosixConfig.Gc gc) {
+    this.kind = kind;
     this.files = files;
     this.roots = roots;
     this.capacityGb = capacityGb;
@@ -34,12 +36,14 @@ final class PosixDirectories implements StoreDirectories {
   }
 
   /** Reads what is configured; faults are recorded in {@code config}. */
-  static PosixDirectories of(FileSeam files, StoreConfig config) {
+  static PosixDirectories of(StoreKind kind, FileSeam files, StoreConfig config) {
+    PosixKeys keys = kind.keys();
     return new PosixDirectories(
+        kind,
         files,
         PosixConfig.backends(config),
-        config.get(PosixKeys.CAPACITY_GB),
-        PosixConfig.Gc.from(config));
+        config.get(keys.capacityGb),
+        PosixConfig.Gc.from(keys, config));
   }
 
   private List<FoundDirectory> found() {
@@ -49,7 +53,7 @@ final class PosixDirectories implements StoreDirectories {
   @Override
   public List<DirectorySummary> summarize(Observer observer) {
     List<DirectorySummary> summaries = new ArrayList<>();
-    DirectoryWalk walk = new DirectoryWalk(files, LOOKING_THREADS, observer);
+    DirectoryWalk walk = new DirectoryWalk(kind, files, LOOKING_THREADS, observer);
     for (FoundDirectory directory : found()) {
       DirectorySurvey survey = new DirectorySurvey(files, directory);
       walk.run(directory, survey);
@@ -60,7 +64,7 @@ final class PosixDirectories implements StoreDirectories {
 
   @Override
   public void list(Observer observer, Consumer<StoredBlock> visitor) {
-    DirectoryWalk walk = new DirectoryWalk(files, LOOKING_THREADS, observer);
+    DirectoryWalk walk = new DirectoryWalk(kind, files, LOOKING_THREADS, observer);
     for (FoundDirectory directory : found()) {
       walk.run(directory, new Listing(directory, visitor));
     }
@@ -102,7 +106,8 @@ final class PosixDirectories implements StoreDirectories {
 
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    return new DirectoryVerify(files, plan, observer, found, DirectoryVerify.pace(plan, observer))
+    return new DirectoryVerify(
+            kind, files, plan, observer, found, DirectoryVerify.pace(plan, observer))
         .run(found());
   }
 
@@ -113,8 +118,9 @@ final class PosixDirectories implements StoreDirectories {
 
   @Override
   public CollectResult collect(CollectPlan plan, Observer observer) {
-    FolderWalk walk = new FolderWalk(Math.max(1, gc.concurrency() / roots.size()));
-    DirectoryCollect collect = new DirectoryCollect(files, found(), walk, plan.dryRun(), observer);
+    FolderWalk walk = new FolderWalk(kind, Math.max(1, gc.concurrency() / roots.size()));
+    DirectoryCollect collect =
+        new DirectoryCollect(kind, files, found(), walk, plan.dryRun(), observer);
     Long keepBytes = plan.keepBytes();
     Double keepShare = plan.keepShare();
     if (keepBytes != null) {
@@ -125,7 +131,7 @@ final class PosixDirectories implements StoreDirectories {
     }
     if (!hasOwnLimit()) {
       throw new StoreException(
-          "how much may stay is not said, as posix_capacity_gb is 0: name an amount");
+          "how much may stay is not said, as " + kind.key("capacity_gb") + " is 0: name an amount");
     }
     return collect.run(this::keep, gc);
   }

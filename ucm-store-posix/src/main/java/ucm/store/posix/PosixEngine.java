@@ -19,7 +19,7 @@ import ucm.store.common.FileSeam;
  */
 final class PosixEngine {
 
-  private static final Logger LOG = LoggerFactory.getLogger(PosixStore.class);
+  private static final Logger LOG = LoggerFactory.getLogger(FileStore.class);
 
   final BlockLookup lookup;
   final BlockUses uses;
@@ -102,7 +102,8 @@ final class PosixEngine {
     if (!parts.workers.close(Duration.ofNanos(parts.timeoutNanos()))) {
       parts.unfinished.endWaiting();
       LOG.warn(
-          "Posix closes while the file system still holds {} shards; they end when it lets go",
+          "{} closes while the file system still holds {} shards; they end when it lets go",
+          config.kind().name(),
           parts.intake.openShards());
       parts.workers.close();
     }
@@ -116,7 +117,8 @@ final class PosixEngine {
     FlushResult dropped = parts.failures.take(0);
     if (dropped.failedCount() > 0) {
       LOG.warn(
-          "Posix closes with {} blocks not stored, {} of them unfinished; first cause: {}",
+          "{} closes with {} blocks not stored, {} of them unfinished; first cause: {}",
+          config.kind().name(),
           dropped.failedCount(),
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());

@@ -31,32 +31,30 @@ record PosixMetrics(
 
   static PosixMetrics of(StoreMetrics metrics) {
     return new PosixMetrics(
-        metrics.counter("posix_load_shards", "Shards loaded"),
-        metrics.counter("posix_load_bytes", "Bytes loaded"),
-        metrics.counter("posix_load_missing_shards", "Shards to load that were not there"),
-        metrics.counter("posix_corrupt_blocks", "Blocks found damaged or of another layout"),
-        metrics.counter("posix_quarantined_blocks", "Damaged blocks taken out of the tree"),
+        metrics.counter("load_shards", "Shards loaded"),
+        metrics.counter("load_bytes", "Bytes loaded"),
+        metrics.counter("load_missing_shards", "Shards to load that were not there"),
+        metrics.counter("corrupt_blocks", "Blocks found damaged or of another layout"),
+        metrics.counter("quarantined_blocks", "Damaged blocks taken out of the tree"),
+        metrics.counter("unverified_load_shards", "Shards loaded from files without checksums"),
+        metrics.counter("dump_shards", "Shards written"),
+        metrics.counter("dump_bytes", "Bytes written"),
+        metrics.counter("committed_blocks", "Blocks that became visible"),
+        metrics.counter("dump_present_blocks", "Blocks not dumped because they were there"),
+        metrics.counter("dump_failed_blocks", "Blocks whose dump failed"),
+        metrics.counter("given_up_blocks", "Blocks of which shards never came"),
+        metrics.counter("expired_shards", "Shards whose deadline passed first"),
+        metrics.counter("lookup_blocks", "Blocks looked up"),
+        metrics.counter("lookup_hit_blocks", "Blocks looked up and found"),
         metrics.counter(
-            "posix_unverified_load_shards", "Shards loaded from files without checksums"),
-        metrics.counter("posix_dump_shards", "Shards written"),
-        metrics.counter("posix_dump_bytes", "Bytes written"),
-        metrics.counter("posix_committed_blocks", "Blocks that became visible"),
-        metrics.counter("posix_dump_present_blocks", "Blocks not dumped because they were there"),
-        metrics.counter("posix_dump_failed_blocks", "Blocks whose dump failed"),
-        metrics.counter("posix_given_up_blocks", "Blocks of which shards never came"),
-        metrics.counter("posix_expired_shards", "Shards whose deadline passed first"),
-        metrics.counter("posix_lookup_blocks", "Blocks looked up"),
-        metrics.counter("posix_lookup_hit_blocks", "Blocks looked up and found"),
-        metrics.counter(
-            "posix_lookup_index_hit_blocks", "Blocks looked up and found without asking the disk"),
-        metrics.counter("posix_lookup_errors", "Look-ups of a block that the file system failed"),
-        metrics.counter(
-            "posix_lookup_expiries", "Look-ups that the file system did not answer in time"),
-        metrics.counter("posix_index_scanned_files", "Files seen by the scan when a store opens"),
-        metrics.counter("posix_orphan_files", "Temporary files of dead writers removed"),
-        metrics.counter("posix_refused_blocks", "Blocks not written, for want of space"),
-        metrics.histogram("posix_load_task_ms", "Time from submission to the end of a load"),
-        metrics.histogram("posix_dump_task_ms", "Time from submission to the end of a dump"));
+            "lookup_index_hit_blocks", "Blocks looked up and found without asking the disk"),
+        metrics.counter("lookup_errors", "Look-ups of a block that the file system failed"),
+        metrics.counter("lookup_expiries", "Look-ups that the file system did not answer in time"),
+        metrics.counter("index_scanned_files", "Files seen by the scan when a store opens"),
+        metrics.counter("orphan_files", "Temporary files of dead writers removed"),
+        metrics.counter("refused_blocks", "Blocks not written, for want of space"),
+        metrics.histogram("load_task_ms", "Time from submission to the end of a load"),
+        metrics.histogram("dump_task_ms", "Time from submission to the end of a dump"));
   }
 
   /** Counts shards written. */

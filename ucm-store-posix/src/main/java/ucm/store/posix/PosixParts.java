@@ -29,7 +29,7 @@ final class PosixParts {
   final BackendHealth health;
   final ShardWorkers workers;
   final DumpFailures failures = new DumpFailures();
-  final FileChores chores = new FileChores();
+  final FileChores chores;
   final BlockIndex index;
   final IndexFill fill;
   final BackendErrands scanning;
@@ -46,9 +46,12 @@ final class PosixParts {
 
   PosixParts(PosixConfig config, FileSeam seam, StoreContext context) {
     this.config = config;
+    chores = new FileChores(config.kind());
     LongSupplier clock = context.nanoClock();
-    PosixMetrics metrics = PosixMetrics.of(context.metrics());
-    BlockPaths paths = new BlockPaths(config.backends(), config.folderDigits());
+    StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
+    PosixMetrics metrics = PosixMetrics.of(registry);
+    BlockPaths paths =
+        new BlockPaths(config.kind().name(), config.backends(), config.folderDigits());
     prepareBackends(seam);
     io = new IoEngine(config, seam);
     if (!config.isScheduler()) {
@@ -87,16 +90,23 @@ final class PosixParts {
     lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
     int backends = config.backends().size();
     fill = new IndexFill(files, index, metrics, health);
-    scanning = new BackendErrands("scan", "the scan for blocks", backends, health, fill::run);
+    scanning =
+        new BackendErrands(
+            config.kind(), "scan", "the scan for blocks", backends, health, fill::run);
     workers = workers();
     unfinished =
         new UnfinishedWork(
             board, partials, partialWriter, opened, health, failures, clock, config.timeoutMs());
-    watch = new Watch(unfinished::endDue);
+    watch = new Watch(config.kind(), unfinished::endDue);
     deadWriters = new DeadWriters(seam, paths, claims, metrics);
     sweeps =
         new BackendErrands(
-            "sweep", "the sweep for dead writers", backends, health, deadWriters::sweep);
+            config.kind(),
+            "sweep",
+            "the sweep for dead writers",
+            backends,
+            health,
+            deadWriters::sweep);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     uses = new BlockUses(keepsSpace ? new LastUses() : null, clock);
     keeper = uses.recorded == null ? null : keeper(files, space, uses.recorded, context);
@@ -113,22 +123,22 @@ final class PosixParts {
             opened,
             new GuardedMover(writer, health),
             new GuardedMover(reader, health));
-    registerGauges(context.metrics(), partials);
+    registerGauges(registry, partials);
     health.whenUp(this::backendIsUp);
   }
 
   private void prepareBackends(FileSeam seam) {
     for (String backend : config.backends()) {
-      Backends.prepare(seam, backend);
+      Backends.prepare(config.kind(), seam, backend);
       if (config.ioDirect() && !config.isScheduler()) {
-        DirectProbe.run(seam, backend);
+        DirectProbe.run(config.kind(), seam, backend);
       }
     }
   }
 
   private ShardWorkers workers() {
     return new ShardWorkers(
-        "posix-io",
+        config.kind().prefix() + "-io",
         config.dataTransConcurrency(),
         new ShardWorkers.Limits(
             config.waitingQueueDepth(),
@@ -140,11 +150,13 @@ final class PosixParts {
 
   private SpaceKeeper keeper(
       BlockFiles files, SpaceLimit space, LastUses recorded, StoreContext context) {
-    StoreMetrics registry = context.metrics();
+    StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
     int backends = config.backends().size();
-    FolderWalk walk = new FolderWalk(Math.max(1, config.gc().concurrency() / backends));
+    FolderWalk walk =
+        new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / backends));
     long patience = Math.min(health.patienceNanos(), timeoutNanos());
-    BackendLanes lanes = new BackendLanes(backends, health, context.nanoClock(), patience);
+    BackendLanes lanes =
+        new BackendLanes(config.kind(), backends, health, context.nanoClock(), patience);
     Collector collector =
         new Collector(
             files,
@@ -155,9 +167,9 @@ final class PosixParts {
             recorded,
             board::loading,
             Collector.Metrics.of(registry));
-    registry.gauge("posix_used_bytes", "Bytes that all files take", space.used::used);
+    registry.gauge("used_bytes", "Bytes that all files take", space.used::used);
     registry.gauge(
-        "posix_capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
+        "capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
     return new SpaceKeeper(
         config,
         files,
@@ -172,18 +184,15 @@ final class PosixParts {
   }
 
   private void registerGauges(StoreMetrics registry, PartialBlocks partials) {
-    registry.gauge("posix_open_shards", "Shards accepted and not ended", intake::openShards);
+    registry.gauge("open_shards", "Shards accepted and not ended", intake::openShards);
+    registry.gauge("partial_blocks", "Blocks of which shards are still to come", partials::size);
     registry.gauge(
-        "posix_partial_blocks", "Blocks of which shards are still to come", partials::size);
+        "kept_open_blocks", "Blocks whose file is open for the next layer", opened::size);
+    registry.gauge("index_blocks", "Blocks known to have a file", index::size);
     registry.gauge(
-        "posix_kept_open_blocks", "Blocks whose file is open for the next layer", opened::size);
-    registry.gauge("posix_index_blocks", "Blocks known to have a file", index::size);
+        "index_forgotten_blocks", "Blocks forgotten as the index was full", index::forgottenCount);
     registry.gauge(
-        "posix_index_forgotten_blocks",
-        "Blocks forgotten as the index was full",
-        index::forgottenCount);
-    registry.gauge(
-        "posix_index_complete",
+        "index_complete",
         "1 when all files there are known to the index, else 0",
         () -> index.isComplete() ? 1 : 0);
   }

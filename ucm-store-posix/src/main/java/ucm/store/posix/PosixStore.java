@@ -1,191 +1,19 @@
 package ucm.store.posix;
 
-import java.time.Duration;
-import java.util.BitSet;
-import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
-import ucm.api.ConfigKey;
-import ucm.api.DirectoryStore;
-import ucm.api.FlushResult;
-import ucm.api.Store;
-import ucm.api.StoreClosedException;
-import ucm.api.StoreConfig;
-import ucm.api.StoreContext;
-import ucm.api.StoreDirectories;
-import ucm.api.StoreException;
-import ucm.api.StoreLife;
 import ucm.api.StoreName;
-import ucm.api.Task;
-import ucm.api.Transfer;
 import ucm.store.common.FileSeam;
-import ucm.store.common.LibcFiles;
 
-/**
- * Keeps blocks in files of a POSIX file system, local or remote. A last stage: it takes none behind
- * it, and moves host memory only.
- *
- * <p>A block is durable when it is committed with the configured {@code durability}.
- */
+/** Keeps blocks in files of a POSIX file system, by ordinary calls. */
 @StoreName("Posix")
-public final class PosixStore implements Store, DirectoryStore {
-
-  private static final String NAME = "Posix";
-
-  private final StoreLife life = new StoreLife(NAME);
-  private final FileSeam files;
-  private final ReentrantLock closing = new ReentrantLock();
-  private @Nullable PosixConfig config;
-  private volatile @Nullable PosixEngine engine;
+public final class PosixStore extends FileStore {
 
   /** A store that is not configured. */
   public PosixStore() {
-    this(new LibcFiles());
+    super(StoreKind.POSIX);
   }
 
   /** A store on other system calls, for tests. */
   PosixStore(FileSeam files) {
-    this.files = files;
-  }
-
-  @Override
-  public List<ConfigKey<?>> configKeys() {
-    return PosixKeys.ALL;
-  }
-
-  @Override
-  public void configure(StoreConfig from) {
-    life.configured();
-    config = PosixConfig.from(from).orElse(null);
-  }
-
-  @Override
-  public StoreDirectories directories(StoreConfig from) {
-    return PosixDirectories.of(files, from);
-  }
-
-  @Override
-  public void open(StoreContext context) {
-    life.opened();
-    try {
-      Store backend = context.backend();
-      if (backend != null) {
-        throw new StoreException(
-            "Posix is a last stage and takes no stage behind it; found " + backend.name());
-      }
-      PosixConfig known = config;
-      if (known == null) {
-        throw new StoreException("Posix is not opened, because its configuration has errors");
-      }
-      PosixEngine opened = new PosixEngine(known, files, context);
-      opened.start();
-      engine = opened;
-    } catch (RuntimeException e) {
-      life.closed();
-      throw e;
-    }
-  }
-
-  @Override
-  public BitSet lookup(BlockIds ids) {
-    PosixEngine open = engine();
-    return open.uses.found(ids, open.lookup.all(ids));
-  }
-
-  @Override
-  public int lookupPrefix(BlockIds ids) {
-    PosixEngine open = engine();
-    return open.uses.found(ids, open.lookup.prefix(ids));
-  }
-
-  /** Does nothing: the kernel reads ahead on its own. */
-  @Override
-  public void prefetch(BlockIds ids) {
-    life.requireOpen();
-  }
-
-  @Override
-  public Task load(Transfer transfer) {
-    return submit(transfer, false);
-  }
-
-  @Override
-  public Task dump(Transfer transfer) {
-    return submit(transfer, true);
-  }
-
-  private Task submit(Transfer transfer, boolean isDump) {
-    PosixEngine open = engine();
-    open.check(transfer);
-    try {
-      return open.submit(transfer, isDump);
-    } catch (StoreClosedException e) {
-      // The workers were closed after we looked, and they have a name of their own.
-      throw new StoreClosedException(NAME);
-    }
-  }
-
-  @Override
-  public FlushResult flush(Duration timeout) throws InterruptedException {
-    return engine().flush(timeout);
-  }
-
-  @Override
-  public BitSet durable(BlockIds ids) {
-    // A file has its name only after what durability asks for; the index may know removed ones.
-    return engine().lookup.onDisk(ids);
-  }
-
-  /** Waits until what dead writers left behind is removed; for tests. */
-  void awaitSweep() throws InterruptedException {
-    engine().awaitSweep();
-  }
-
-  /** What looks after the space; for tests. */
-  SpaceKeeper keeper() {
-    return Objects.requireNonNull(engine().keeper());
-  }
-
-  /** Waits until the files that were there at the start are in the index; for tests. */
-  void awaitScan() throws InterruptedException {
-    engine().awaitScan();
-  }
-
-  /** The health of the directories; for tests. */
-  BackendHealth health() {
-    return engine().health();
-  }
-
-  private PosixEngine engine() {
-    life.requireOpen();
-    PosixEngine open = engine;
-    if (open == null) {
-      life.requireOpen();
-      throw new IllegalStateException("Store Posix is still being opened");
-    }
-    return open;
-  }
-
-  @Override
-  public void close() {
-    boolean first = life.closed();
-    closing.lock();
-    try {
-      PosixEngine open = engine;
-      if (first && open != null) {
-        engine = null;
-        BoundedClose.run(open::close, open.timeoutNanos());
-      }
-    } finally {
-      closing.unlock();
-    }
-  }
-
-  @Override
-  public String toString() {
-    PosixConfig known = config;
-    return life + (known == null ? "" : " on " + known.backends());
+    super(StoreKind.POSIX, files);
   }
 }

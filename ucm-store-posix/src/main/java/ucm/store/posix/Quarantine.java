@@ -51,7 +51,8 @@ final class Quarantine {
       boolean keep = moveAside(idHigh, idLow);
       metrics.quarantinedBlocks().increment();
       LOG.warn(
-          "Posix did not serve {}: {}; the file is {}",
+          "{} did not serve {}: {}; the file is {}",
+          paths.store(),
           path,
           reason,
           keep
@@ -59,7 +60,11 @@ final class Quarantine {
               : "removed, as " + BlockPaths.QUARANTINE + " is full");
     } catch (FileException e) {
       LOG.warn(
-          "Posix did not serve {}: {}; and cannot move it aside: {}", path, reason, e.getMessage());
+          "{} did not serve {}: {}; and cannot move it aside: {}",
+          paths.store(),
+          path,
+          reason,
+          e.getMessage());
     }
   }
 

@@ -49,7 +49,7 @@ final class RememberedSpace {
     } catch (NoSuchFileException e) {
       return 0;
     } catch (IOException e) {
-      LOG.warn("Posix cannot read how much space was used: {}", e.toString());
+      LOG.warn("{} cannot read how much space was used: {}", paths.store(), e.toString());
       return 0;
     }
   }
@@ -77,7 +77,7 @@ final class RememberedSpace {
       files.rename(next, path(NAME));
       written = used;
     } catch (FileException e) {
-      LOG.debug("Posix cannot note how much space is used: {}", e.getMessage());
+      LOG.debug("{} cannot note how much space is used: {}", paths.store(), e.getMessage());
     }
   }
 

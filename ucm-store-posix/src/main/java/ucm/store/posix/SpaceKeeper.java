@@ -72,7 +72,7 @@ final class SpaceKeeper implements AutoCloseable {
     closeNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     lease = new CollectorLease(files.seam, files.paths);
     remembered = new RememberedSpace(files.seam, files.paths);
-    thread = Thread.ofPlatform().daemon().name("ucm-posix-gc-0").unstarted(this::keep);
+    thread = Thread.ofPlatform().daemon().name(config.kind().thread("gc", 0)).unstarted(this::keep);
   }
 
   /** Takes up what was used at the end of the last process, and starts. */
@@ -135,7 +135,10 @@ final class SpaceKeeper implements AutoCloseable {
       }
       remember(held);
     } catch (RuntimeException e) {
-      LOG.warn("Posix cannot look after the space of storage_backends: {}", e.toString());
+      LOG.warn(
+          "{} cannot look after the space of storage_backends: {}",
+          files.paths.store(),
+          e.toString());
     } finally {
       round.unlock();
     }
@@ -164,7 +167,7 @@ final class SpaceKeeper implements AutoCloseable {
       return files.seam.touch(files.paths.block(new NativePath(), idHigh, idLow), atNanos)
           || wallNanos.getAsLong() - atNanos > closeNanos;
     } catch (FileException e) {
-      LOG.debug("Posix cannot note the use of a block: {}", e.getMessage());
+      LOG.debug("{} cannot note the use of a block: {}", files.paths.store(), e.getMessage());
       return true;
     }
   }

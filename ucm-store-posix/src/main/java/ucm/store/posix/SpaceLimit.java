@@ -33,6 +33,7 @@ final class SpaceLimit {
   final FolderTree tree;
   final long capacityBytes;
 
+  private final StoreKind kind;
   private final List<String> backends;
   private final double minFreeGb;
   private final @Nullable FreeSpace[] free;
@@ -44,6 +45,7 @@ final class SpaceLimit {
 
   SpaceLimit(
       PosixConfig config, FolderTree tree, LongSupplier clock, StoreMetrics.Counter refused) {
+    this.kind = config.kind();
     this.tree = tree;
     this.backends = config.backends();
     this.minFreeGb = config.minFreeGb();
@@ -96,9 +98,14 @@ final class SpaceLimit {
             used.used() + " bytes of storage_backends are used, and its " + bytes,
             "would pass the "
                 + capacityBytes
-                + " of posix_capacity_gb: raise it, or let more be collected with"
-                + " posix_gc_enable, posix_gc_trigger_threshold_ratio and"
-                + " posix_gc_recycle_percent");
+                + " of "
+                + kind.key("capacity_gb")
+                + ": raise it, or let more be collected with "
+                + kind.key("gc_enable")
+                + ", "
+                + kind.key("gc_trigger_threshold_ratio")
+                + " and "
+                + kind.key("gc_recycle_percent"));
       }
     }
     FreeSpace space = free[backend];
@@ -111,7 +118,9 @@ final class SpaceLimit {
           idHigh,
           idLow,
           space.known() + " bytes are free in " + backends.get(backend) + ", and its " + bytes,
-          "would leave less than posix_min_free_gb, "
+          "would leave less than "
+              + kind.key("min_free_gb")
+              + ", "
               + (long) (minFreeGb * GB)
               + " bytes: make room there, or lower it");
     }
@@ -120,7 +129,13 @@ final class SpaceLimit {
   private SpaceRefusedException refuse(long idHigh, long idLow, String found, String why) {
     refused.increment();
     return new SpaceRefusedException(
-        "Posix does not write block " + BlockIds.hex(idHigh, idLow) + ": " + found + " " + why);
+        kind.name()
+            + " does not write block "
+            + BlockIds.hex(idHigh, idLow)
+            + ": "
+            + found
+            + " "
+            + why);
   }
 
   private void press(int backend) {

@@ -75,7 +75,8 @@ final class TaskIntake {
   void check(Transfer transfer) {
     if (config.isScheduler()) {
       throw new StoreException(
-          "Posix has the scheduler role (device_id: -1), which looks up and moves no data: set"
+          config.kind().name()
+              + " has the scheduler role (device_id: -1), which looks up and moves no data: set"
               + " device_id to that of the worker");
     }
     if (!transfer.layout().equals(config.layout())) {
@@ -87,8 +88,9 @@ final class TaskIntake {
     }
     if (!transfer.isHost()) {
       throw new StoreException(
-          "Posix moves host memory, and the transfer names memory of a device: put a stage in front"
-              + " that copies it, as in Cache|Posix");
+          config.kind().name()
+              + " moves host memory, and the transfer names memory of a device: put a stage in"
+              + " front that copies it, as in Cache|Posix");
     }
   }
 
@@ -101,7 +103,7 @@ final class TaskIntake {
     task.beforeTerminal(() -> finished(job));
     uses.moved(transfer);
     if (LOG.isDebugEnabled()) {
-      LOG.debug("{} dispatching.", name(job));
+      LOG.debug("{} dispatching.", name(config.kind(), job));
     }
     if (health.isAnyDown()) {
       // After the job is on the board: a backend that goes down from now on finds it there.
@@ -130,7 +132,8 @@ final class TaskIntake {
       }
       open = found;
     }
-    throw new QueueFullException("Posix shards", open, CommonKeys.RUNNING_QUEUE_DEPTH.name());
+    throw new QueueFullException(
+        config.kind().name() + " shards", open, CommonKeys.RUNNING_QUEUE_DEPTH.name());
   }
 
   private void finished(TransferJob job) {
@@ -142,12 +145,14 @@ final class TaskIntake {
     double millis = (clock.getAsLong() - job.startNanos) / 1e6;
     (job.isDump ? metrics.dumpMillis() : metrics.loadMillis()).record(millis);
     if (LOG.isDebugEnabled()) {
-      LOG.debug("{} finished, cost {}ms.", name(job), Math.round(millis * 1000) / 1000.0);
+      LOG.debug(
+          "{} finished, cost {}ms.", name(config.kind(), job), Math.round(millis * 1000) / 1000.0);
     }
   }
 
-  static String name(TransferJob job) {
-    return "Posix task("
+  static String name(StoreKind kind, TransferJob job) {
+    return kind.name()
+        + " task("
         + job.task.id()
         + ","
         + (job.isDump ? "Cache2Backend" : "Backend2Cache")

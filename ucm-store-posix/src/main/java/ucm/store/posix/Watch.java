@@ -17,6 +17,7 @@ final class Watch implements AutoCloseable {
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
+  private final StoreKind kind;
   private final LongSupplier check;
 
   // Written under the lock of this; these two are read without it on the hot path.
@@ -31,7 +32,8 @@ final class Watch implements AutoCloseable {
    * @param check ends what is due; returns the nanoseconds until the next look, or {@link
    *     Long#MAX_VALUE} when none is needed
    */
-  Watch(LongSupplier check) {
+  Watch(StoreKind kind, LongSupplier check) {
+    this.kind = kind;
     this.check = check;
   }
 
@@ -50,7 +52,7 @@ final class Watch implements AutoCloseable {
     wakeNanos = at;
     planned = true;
     if (thread == null) {
-      thread = Thread.ofPlatform().daemon().name("ucm-posix-watch-0").start(this::watch);
+      thread = Thread.ofPlatform().daemon().name(kind.thread("watch", 0)).start(this::watch);
     } else {
       notifyAll();
     }
@@ -91,7 +93,7 @@ final class Watch implements AutoCloseable {
         lookIn(next);
       }
     } catch (RuntimeException e) {
-      LOG.error("Posix failed to look after deadlines", e);
+      LOG.error("{} failed to look after deadlines", kind.name(), e);
     }
   }
 
@@ -106,7 +108,7 @@ final class Watch implements AutoCloseable {
     }
     try {
       if (running != null && !running.join(LONGEST_CLOSE)) {
-        LOG.warn("Posix: the watch still waits for the file system");
+        LOG.warn("{}: the watch still waits for the file system", kind.name());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -108,12 +108,13 @@ final class WriterClaim {
         files.remove(path);
       }
     } catch (FileException e) {
-      LOG.warn("Posix cannot remove its claim; the next start will: {}", e.getMessage());
+      LOG.warn(
+          "{} cannot remove its claim; the next start will: {}", paths.store(), e.getMessage());
     }
     try {
       files.close(fd, path);
     } catch (FileException e) {
-      LOG.debug("Posix: {}", e.getMessage());
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
     token = null;
     fd = FileSeam.ABSENT;
@@ -148,7 +149,8 @@ final class WriterClaim {
         throw e;
       }
       // Nobody can take a lock here, so nobody will take our files for those of a dead writer.
-      LOG.warn("Posix leaves temporary files of dead writers alone: {}", e.getMessage());
+      LOG.warn(
+          "{} leaves temporary files of dead writers alone: {}", paths.store(), e.getMessage());
       return true;
     }
   }

@@ -34,7 +34,7 @@ final class DirectSupport {
 
   static boolean isThere(Path directory) {
     try {
-      DirectProbe.run(new LibcFiles(), directory.toString());
+      DirectProbe.run(StoreKind.POSIX, new LibcFiles(), directory.toString());
       return true;
     } catch (StoreException e) {
       return false;
@@ -43,7 +43,7 @@ final class DirectSupport {
 
   static void require(Path directory) {
     try {
-      DirectProbe.run(new LibcFiles(), directory.toString());
+      DirectProbe.run(StoreKind.POSIX, new LibcFiles(), directory.toString());
     } catch (StoreException e) {
       abort("needs a folder of temporary files that takes O_DIRECT: " + e.getMessage());
     }

@@ -282,7 +282,9 @@ final class DirectoriesTest {
     files.fail(file(ids, 3).getParent(), Errno.EACCES, "forEachName"::equals);
     StoreDirectories sick =
         PosixDirectories.of(
-            files.seam(), StoreConfig.of(Map.of("storage_backends", directory.toString())));
+            StoreKind.POSIX,
+            files.seam(),
+            StoreConfig.of(Map.of("storage_backends", directory.toString())));
     List<Damage> damages = new ArrayList<>();
     VerifyResult result = sick.verify(MOVE, QUIET, damages::add);
     assertThat(result.unreadable()).isEqualTo(2);

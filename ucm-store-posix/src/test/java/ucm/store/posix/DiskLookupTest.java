@@ -223,9 +223,8 @@ final class DiskLookupTest {
             await(released);
           }
         });
-    BitSet allButTheFirst = new BitSet();
-    allButTheFirst.set(1, 48);
-    assertThat(store.lookup(ids)).isEqualTo(allButTheFirst);
+    // Which of the first two it is depends on which thread comes first.
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(47);
     assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(1);
     released.countDown();
   }

@@ -100,7 +100,7 @@ final class HealthTest {
         assertThat(stores.load(store, wellIds).ok()).isTrue();
         BlockIds fresh = BlockBytes.ids(81, 64);
         TransferResult mixed = dump(store, fresh);
-        BlockPaths paths = new BlockPaths(List.of(sick.toString(), well.toString()), 3);
+        BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
         for (int i = 0; i < fresh.size(); i++) {
           boolean isSick = paths.backendOf(fresh.high(i), fresh.low(i)) == SICK;
           assertThat(mixed.outcome(4 * i))
@@ -291,7 +291,7 @@ final class HealthTest {
   }
 
   private BlockIds idsIn(int backend, BlockIds all) {
-    BlockPaths paths = new BlockPaths(List.of(sick.toString(), well.toString()), 3);
+    BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
     List<Long> words = new ArrayList<>();
     for (int i = 0; i < all.size(); i++) {
       if (paths.backendOf(all.high(i), all.low(i)) == backend) {

@@ -35,7 +35,7 @@ final class IoEngineTest {
                 kind));
     try (IoEngine engine =
         new IoEngine(
-            PosixConfig.from(config).orElseThrow(),
+            PosixConfig.from(StoreKind.POSIX, config).orElseThrow(),
             new LibcFiles(),
             depth -> {
               throw new FileException("set-up", "a queue of " + depth, errno);

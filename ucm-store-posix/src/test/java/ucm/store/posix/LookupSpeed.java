@@ -53,10 +53,11 @@ final class LookupSpeed {
     }
     PosixConfig config =
         PosixConfig.from(
+                StoreKind.POSIX,
                 StoreConfig.of(
                     Map.of("storage_backends", directory.toString(), "block_size", 4096)))
             .orElseThrow();
-    paths = new BlockPaths(config.backends(), config.folderDigits());
+    paths = new BlockPaths("Posix", config.backends(), config.folderDigits());
     BlockIndex index = new BlockIndex(config.indexMaxBlocks());
     PosixMetrics metrics = PosixMetrics.of(StoreMetrics.NONE);
     FolderTree tree = new FolderTree(paths, config.folderDigits());
@@ -69,7 +70,8 @@ final class LookupSpeed {
             new WriterClaim[0],
             space,
             index,
-            new OpenBlocks(new LibcFiles(), paths, System::nanoTime, new FileChores(), 1));
+            new OpenBlocks(
+                new LibcFiles(), paths, System::nanoTime, new FileChores(StoreKind.POSIX), 1));
     BackendHealth health =
         new BackendHealth(
             config, new LibcFiles(), paths, StoreMetrics.NONE, System::nanoTime, backend -> {});

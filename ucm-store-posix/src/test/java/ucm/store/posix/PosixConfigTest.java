@@ -35,11 +35,12 @@ final class PosixConfigTest {
   @Test
   void hasTheDefaultsOfTheOriginal() {
     StoreConfig config = StoreConfig.of(LEAST);
-    PosixConfig read = PosixConfig.from(config).orElseThrow();
+    PosixConfig read = PosixConfig.from(StoreKind.POSIX, config).orElseThrow();
     assertThat(config.problems()).isEmpty();
     assertThat(read)
         .isEqualTo(
             new PosixConfig(
+                StoreKind.POSIX,
                 List.of("/cache"),
                 LAYOUT,
                 -1,
@@ -104,9 +105,10 @@ final class PosixConfigTest {
     all.put("store_health.health_window_size", 16);
     all.put("store_health.failure_threshold", 4);
     StoreConfig config = StoreConfig.of(all);
-    assertThat(PosixConfig.from(config))
+    assertThat(PosixConfig.from(StoreKind.POSIX, config))
         .contains(
             new PosixConfig(
+                StoreKind.POSIX,
                 List.of("/a", "/b"),
                 BlockLayout.uniform(100, 200, 800),
                 3,
@@ -129,7 +131,7 @@ final class PosixConfigTest {
                 2.5,
                 new PosixConfig.Gc(false, 0.9, 0.2, 60, 2, 100, 0.5, false),
                 new PosixConfig.Health(false, 20, 6, 16, 4)));
-    List<String> listed = PosixKeys.ALL.stream().map(ConfigKey::name).toList();
+    List<String> listed = StoreKind.POSIX.keys().all.stream().map(ConfigKey::name).toList();
     assertThat(listed)
         .doesNotHaveDuplicates()
         .containsAll(all.keySet())
@@ -143,7 +145,7 @@ final class PosixConfigTest {
     settings.put("posix_gc_enable", true);
     settings.put("posix_gc_precise_mode", false);
     StoreConfig config = StoreConfig.of(settings);
-    assertThat(PosixConfig.from(config)).isPresent();
+    assertThat(PosixConfig.from(StoreKind.POSIX, config)).isPresent();
     assertThat(config.problems().stream().map(ConfigProblem::key))
         .containsExactlyInAnyOrder("posix_gc_enable", "posix_gc_precise_mode");
     assertThat(config.problems())
@@ -170,7 +172,7 @@ final class PosixConfigTest {
     Map<String, Object> settings = new TreeMap<>(LEAST);
     settings.put(key, value.matches("-?\\d+") ? (Object) Long.valueOf(value) : value);
     StoreConfig config = StoreConfig.of(settings);
-    assertThat(PosixConfig.from(config)).isEmpty();
+    assertThat(PosixConfig.from(StoreKind.POSIX, config)).isEmpty();
     assertThat(config.problems().stream().filter(ConfigProblem::isError))
         .singleElement()
         .satisfies(problem -> assertThat(problem.key()).isEqualTo(key))
@@ -183,7 +185,7 @@ final class PosixConfigTest {
     settings.put("lookup_mode", "exclusive");
     settings.put("posix_index_max_blocks", 0);
     StoreConfig config = StoreConfig.of(settings);
-    assertThat(PosixConfig.from(config)).isEmpty();
+    assertThat(PosixConfig.from(StoreKind.POSIX, config)).isEmpty();
     assertThat(config.problems())
         .singleElement()
         .satisfies(problem -> assertThat(problem.message()).contains("set lookup_mode to shared"));
@@ -195,7 +197,7 @@ final class PosixConfigTest {
     settings.put("store_health.health_window_size", 2);
     settings.put("store_health.failure_threshold", 3);
     StoreConfig config = StoreConfig.of(settings);
-    assertThat(PosixConfig.from(config)).isPresent();
+    assertThat(PosixConfig.from(StoreKind.POSIX, config)).isPresent();
     assertThat(config.problems())
         .singleElement()
         .satisfies(problem -> assertThat(problem.isError()).isFalse())
@@ -207,7 +209,7 @@ final class PosixConfigTest {
     StoreConfig config =
         StoreConfig.of(
             Map.of("posix_io_engine", "aio", "verify", "maybe", "data_dir_shard_bytes", 9));
-    assertThat(PosixConfig.from(config)).isEmpty();
+    assertThat(PosixConfig.from(StoreKind.POSIX, config)).isEmpty();
     assertThat(config.problems().stream().map(ConfigProblem::key))
         .contains(
             "posix_io_engine", "verify", "data_dir_shard_bytes", "storage_backends", "block_size");
@@ -258,7 +260,8 @@ final class PosixConfigTest {
       Transfer good = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(host, 0).build();
       TransferJob job =
           new TransferJob(new TransferTask(17, good), true, null, System::nanoTime, 1);
-      assertThat(TaskIntake.name(job)).isEqualTo("Posix task(17,Cache2Backend,1,4096)");
+      assertThat(TaskIntake.name(StoreKind.POSIX, job))
+          .isEqualTo("Posix task(17,Cache2Backend,1,4096)");
     }
   }
 }

@@ -94,7 +94,7 @@ final class SickMountTest {
     mount = SickMount.in(parent, program);
     Path other = Files.createDirectory(parent.resolve("well"));
     List<String> backends = List.of(mount.directory.toString(), other.toString());
-    paths = new BlockPaths(backends, 3);
+    paths = new BlockPaths("Posix", backends, 3);
     stores = new TestStores(mount.directory, LAYOUT);
     sick = in(SICK, 10, 6);
     well = in(1 - SICK, 11, 6);

@@ -98,8 +98,8 @@ final class SpaceLimitTest {
     Map<String, Object> settings = room(320, NO_GC);
     settings.put("storage_backends", directory.toString());
     settings.put("block_size", LAYOUT.blockSize());
-    PosixConfig config = PosixConfig.from(StoreConfig.of(settings)).orElseThrow();
-    FolderTree tree = new FolderTree(new BlockPaths(config.backends(), 3), 3);
+    PosixConfig config = PosixConfig.from(StoreKind.POSIX, StoreConfig.of(settings)).orElseThrow();
+    FolderTree tree = new FolderTree(new BlockPaths("Posix", config.backends(), 3), 3);
     SpaceLimit space =
         new SpaceLimit(config, tree, System::nanoTime, new RecordingMetrics().counter("c", "h"));
     AtomicInteger asked = new AtomicInteger();

@@ -214,7 +214,7 @@ final class StoreSpeed {
   }
 
   private NativePath[] paths(String backend, BlockIds ids) {
-    BlockPaths paths = new BlockPaths(List.of(backend), 3);
+    BlockPaths paths = new BlockPaths("Posix", List.of(backend), 3);
     NativePath[] all = new NativePath[blocks];
     for (int i = 0; i < blocks; i++) {
       all[i] = paths.block(new NativePath(), ids.high(i), ids.low(i));
