@@ -42,8 +42,8 @@ public abstract class FileStore implements Store, DirectoryStore {
     this(kind, new LibcFiles());
   }
 
-  /** A store on other system calls, for tests. */
-  FileStore(StoreKind kind, FileSeam files) {
+  /** A store that is not configured, on other system calls. */
+  protected FileStore(StoreKind kind, FileSeam files) {
     this.kind = kind;
     this.life = new StoreLife(kind.name());
     this.files = files;
@@ -130,6 +130,15 @@ public abstract class FileStore implements Store, DirectoryStore {
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
     return engine().flush(timeout);
+  }
+
+  /**
+   * Has the next flush report a block whose dump failed on the way to this store.
+   *
+   * @throws StoreClosedException when the store is closed
+   */
+  protected final void dumpFailed(long idHigh, long idLow, Throwable why) {
+    engine().dumpFailed(idHigh, idLow, why);
   }
 
   @Override
