@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -45,6 +46,7 @@ public final class NfsStore extends FileStore {
   private static final Logger LOG = LoggerFactory.getLogger(NfsStore.class);
   private static final int MICROSECOND_DIGITS = 6;
 
+  private final ReentrantLock closing = new ReentrantLock();
   private final AtomicLong lastTask = new AtomicLong();
   private @Nullable NfsConfig config;
   private volatile @Nullable Staging staging;
@@ -95,7 +97,7 @@ public final class NfsStore extends FileStore {
       return;
     }
     try {
-      staging = new Staging(known, new ToFiles(), context.nanoClock());
+      staging = new Staging(known, new ToFiles(), context);
     } catch (RuntimeException | Error e) {
       super.close();
       throw e;
@@ -183,17 +185,19 @@ public final class NfsStore extends FileStore {
 
   @Override
   public void close() {
-    Staging open;
-    synchronized (this) {
-      open = staging;
-      staging = null;
-    }
-    if (open != null) {
-      open.close();
-    }
-    super.close();
-    if (open != null) {
-      open.release();
+    // Who comes second waits for the first, as with the files.
+    closing.lock();
+    try {
+      Staging open = staging;
+      if (open != null) {
+        open.close();
+      }
+      super.close();
+      if (open != null) {
+        open.release();
+      }
+    } finally {
+      closing.unlock();
     }
   }
 }

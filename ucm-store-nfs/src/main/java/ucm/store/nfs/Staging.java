@@ -19,6 +19,7 @@ import ucm.api.CommonKeys;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
+import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
@@ -59,22 +60,34 @@ final class Staging {
   private int openTasks;
   private int openShards;
   private boolean closed;
+  // Used by who closes.
   private boolean threadsEnded = true;
+  private boolean released;
 
   /**
    * Opens the device and allocates the buffers, if there is a device.
    *
    * @throws StoreException when the configured device cannot be had, or there is not enough memory
    */
-  Staging(NfsConfig config, FileMover files, LongSupplier clock) {
+  Staging(NfsConfig config, FileMover files, StoreContext context) {
     this.config = config;
     this.files = files;
-    this.clock = clock;
+    this.clock = context.nanoClock();
     this.watch = new Watch(NfsStore.KIND, this::endDue);
-    this.device = EngineDevice.open(config.engineDevice(), this::allocate);
-    if (buffers != null && !device.isThere()) {
-      buffers.free();
-      buffers = null;
+    try {
+      this.device = EngineDevice.open(config.engineDevice(), this::allocate);
+    } catch (RuntimeException | Error e) {
+      freeBuffers();
+      throw e;
+    }
+    if (!device.isThere()) {
+      freeBuffers();
+    }
+    StagingBuffers known = buffers;
+    if (known != null) {
+      context
+          .metrics()
+          .gauge("nfs_buffers_in_use", "Buffers between device and files in use", known::inUse);
     }
     LOG.info("{}: {}; device: {}", NfsStore.NAME, buffers == null ? "no buffers" : buffers, device);
   }
@@ -83,6 +96,13 @@ final class Staging {
     StagingBuffers allocated = StagingBuffers.allocate(config.slots(), config.stride());
     buffers = allocated;
     return allocated;
+  }
+
+  private void freeBuffers() {
+    if (buffers != null) {
+      buffers.free();
+      buffers = null;
+    }
   }
 
   /** The device; its threads are there when it is. */
@@ -314,8 +334,14 @@ final class Staging {
     return blocks.size();
   }
 
-  /** Takes nothing more, and ends what was accepted, at the latest with the deadline of a task. */
+  /**
+   * Takes nothing more, and ends what was accepted, at the latest with the deadline of a task. Idempotent;
+   * one at a time.
+   */
   void close() {
+    if (isClosed()) {
+      return;
+    }
     awaitEnd();
     List<StagedWork> late;
     lock.lock();
@@ -328,6 +354,15 @@ final class Staging {
     late.forEach(this::expire);
     threadsEnded = device.closeThreads(JOIN);
     watch.close();
+  }
+
+  private boolean isClosed() {
+    lock.lock();
+    try {
+      return closed;
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void awaitEnd() {
@@ -345,8 +380,12 @@ final class Staging {
     }
   }
 
-  /** Gives device and memory back; the files are closed. */
+  /** Gives device and memory back, once; the files are closed. One at a time. */
   void release() {
+    if (released) {
+      return;
+    }
+    released = true;
     StagingBuffers known = buffers;
     if (threadsEnded) {
       device.release();
@@ -354,7 +393,7 @@ final class Staging {
     if (known == null) {
       return;
     }
-    if (threadsEnded && known.areAllFree()) {
+    if (threadsEnded && known.inUse() == 0) {
       known.free();
     } else {
       LOG.warn("Nfs keeps its {}: the device or the file system may still use some of them", known);

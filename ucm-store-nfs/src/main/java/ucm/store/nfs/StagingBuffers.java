@@ -84,9 +84,9 @@ final class StagingBuffers implements SlotMemory {
     free[freeCount++] = slot;
   }
 
-  /** Whether nobody has a slot. */
-  synchronized boolean areAllFree() {
-    return freeCount == slots;
+  /** How many slots somebody has. */
+  synchronized int inUse() {
+    return slots - freeCount;
   }
 
   @Override
