@@ -75,7 +75,7 @@ public final class NfsStore extends FileStore {
 
   @Override
   public StoreDirectories directories(StoreConfig from) {
-    return super.directories(NfsConfig.ofFiles(from));
+    return new NfsDirectories(super.directories(NfsConfig.ofFiles(from)));
   }
 
   /** Whether there is a folder of a block as only this store names them. */

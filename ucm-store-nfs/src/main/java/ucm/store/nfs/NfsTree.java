@@ -63,6 +63,11 @@ final class NfsTree implements FileSeam {
     return FOLDER.matcher(name).matches();
   }
 
+  /** The real name of a file. */
+  static String realName(String path) {
+    return at(NativePath.of(path)).toString();
+  }
+
   private static NativePath at(NativePath path) {
     return at(path, SCRATCH.get().first);
   }
