@@ -5,6 +5,8 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.lang.module.ModuleDescriptor;
 import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -39,28 +41,38 @@ import ucm.pipeline.UnknownStageException;
       "                    (MiB, default 5) and UCM_LOG_MAX_FILES (default 10) bound them",
       "  UCM_PLUGINS       folder of plugin stores (default: plugins/ of the image)",
       "  UCM_JAVA_OPTS     further options for the Java runtime"
-    },
-    subcommands = {
-      DemoCommand.class,
-      StoresCommand.class,
-      StoreCommand.class,
-      ConfigCommand.class,
-      TraceCommand.class,
-      CalcCommand.class,
-      BenchCommand.class,
-      DoctorCommand.class
     })
 public final class Main implements Runnable {
 
   private static final int FAILED = 1;
   private static final int WRONG_USAGE = 2;
 
+  private static final Map<String, Class<?>> COMMANDS = commands();
+
   @Spec private CommandSpec spec;
 
   private Main() {}
 
+  private static Map<String, Class<?>> commands() {
+    Map<String, Class<?>> commands = new LinkedHashMap<>();
+    commands.put("demo", DemoCommand.class);
+    commands.put("stores", StoresCommand.class);
+    commands.put("store", StoreCommand.class);
+    commands.put("config", ConfigCommand.class);
+    commands.put("trace", TraceCommand.class);
+    commands.put("calc", CalcCommand.class);
+    commands.put("bench", BenchCommand.class);
+    commands.put("doctor", DoctorCommand.class);
+    return commands;
+  }
+
   /** Runs the command and ends the process with its exit code. */
   public static void main(String[] args) {
+    if (args.length == 1 && (args[0].equals("--version") || args[0].equals("-V"))) {
+      // As the command line would print it, which takes ten times as long to set up.
+      System.out.println(Version.line());
+      return;
+    }
     int exitCode = run(writer(System.out), writer(System.err), args);
     // After Ctrl-C the clean-up ends the process; a second exit from here would wait for it
     // forever.
@@ -76,13 +88,25 @@ public final class Main implements Runnable {
 
   /** Runs the command within this process. */
   static int run(PrintWriter out, PrintWriter err, String... args) {
-    return new CommandLine(new Main())
+    return commandLine(args)
         .setOut(out)
         .setErr(err)
         .setCaseInsensitiveEnumValuesAllowed(true)
         .setParameterExceptionHandler(Main::wrongUsage)
         .setExecutionExceptionHandler(Main::failed)
         .execute(args);
+  }
+
+  /** Knows only the command that is asked for, as each takes time to set up; or all, to name them. */
+  private static CommandLine commandLine(String[] args) {
+    CommandLine line = new CommandLine(new Main());
+    Class<?> asked = args.length == 0 ? null : COMMANDS.get(args[0]);
+    if (asked != null) {
+      line.addSubcommand(args[0], asked);
+    } else {
+      COMMANDS.forEach(line::addSubcommand);
+    }
+    return line;
   }
 
   @Override
@@ -130,7 +154,11 @@ public final class Main implements Runnable {
 
     @Override
     public String[] getVersion() {
-      return new String[] {"ucm " + text()};
+      return new String[] {line()};
+    }
+
+    static String line() {
+      return "ucm " + text();
     }
 
     static String text() {

@@ -192,19 +192,22 @@ final class SharedSegment implements AutoCloseable {
       SegmentFolder folder, SharedFile file, SegmentLayout layout, long available) {
     long needed = layout.byteSize();
     long free = Math.min(folder.free(), available);
+    if (needed > free) {
+      file.remove();
+      throw noRoom(folder, needed, free, null);
+    }
+    takeRoom(folder, file, needed);
+  }
+
+  /** Takes the memory that was free a moment ago; others may have been faster. */
+  static void takeRoom(SegmentFolder folder, SharedFile file, long needed) {
     try {
-      if (needed > free) {
-        throw noRoom(folder, needed, free, null);
-      }
       file.allocate(needed);
     } catch (FileException e) {
       file.remove();
       if (e.errno() == Errno.ENOSPC || e.errno() == Errno.ENOMEM) {
         throw noRoom(folder, needed, folder.free(), e);
       }
-      throw e;
-    } catch (StoreException e) {
-      file.remove();
       throw e;
     }
   }

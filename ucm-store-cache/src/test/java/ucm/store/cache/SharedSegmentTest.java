@@ -181,6 +181,38 @@ final class SharedSegmentTest {
   }
 
   @Test
+  void roomThatOthersTookFirstIsRefusedAndLeavesNoFile() throws Exception {
+    long all = Files.getFileStore(SegmentFolder.DEV_SHM.path()).getTotalSpace();
+    Path path = Segments.path(NAME);
+    try (SharedFile file = SharedFile.create(path)) {
+      assertThatThrownBy(
+              () -> SharedSegment.takeRoom(SegmentFolder.DEV_SHM, file, all + (1L << 30)))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining("GiB are free")
+          .hasMessageContaining("lower cache_buffer_capacity_gb")
+          .cause()
+          .hasMessageContaining("posix_fallocate");
+    }
+    assertThat(path).doesNotExist();
+  }
+
+  @Test
+  void takesAsManyWorkersAsThereArePlacesAndNoMore() throws Exception {
+    for (int i = 0; i < SegmentLayout.OWNERS; i++) {
+      worker(NAME, 4);
+    }
+    assertThatThrownBy(() -> worker(NAME, 4))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("32 workers share it already")
+        .hasMessageContaining("share_buffer_enable")
+        .hasMessageContaining("unique_id");
+    keep(open.getFirst(), BlockBytes.ids(1, 1));
+    requireLoads(open.getLast(), BlockBytes.ids(1, 1));
+    open.get(7).close();
+    requireLoads(worker(NAME, 4), BlockBytes.ids(1, 1));
+  }
+
+  @Test
   void fileThatOthersMayWriteOrThatIsALinkIsNotUsed() throws Exception {
     Path path = Segments.path(NAME);
     Files.createFile(path);

@@ -11,9 +11,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
 
 /** The runtime image as it is shipped. */
-class ImageIT {
+class ImageSmokeIT {
 
   @TempDir private Path folder;
 
@@ -22,6 +23,45 @@ class ImageIT {
     UcmProcess.Ended version = UcmProcess.run("--version");
     assertThat(version.exitCode()).as(version.all()).isZero();
     assertThat(version.out()).matches("ucm \\d+\\.\\d+\\.\\d+.*\\s*");
+  }
+
+  @Test
+  void startsFromItsCacheWhereverItLies() throws Exception {
+    Path image = folder.resolve("elsewhere");
+    copy(UcmProcess.IMAGE, image);
+    Process java =
+        new ProcessBuilder(
+                image.resolve("bin/java").toString(),
+                // Fails where the cache does not fit.
+                "-XX:AOTMode=on",
+                "-XX:AOTCache=" + image.resolve("lib/ucm.aot"),
+                "-m",
+                "ucm.dist/ucm.dist.Main",
+                "--version")
+            .start();
+    UcmProcess.Ended version = UcmProcess.finish(java);
+    assertThat(version.exitCode()).as(version.all()).isZero();
+  }
+
+  @Test
+  void goesOnWithoutItsCacheAndSaysNothing() {
+    Map<String, String> other = Map.of("UCM_JAVA_OPTS", "-XX:-UseG1GC -XX:+UseSerialGC");
+    UcmProcess.Ended version =
+        UcmProcess.finish(UcmProcess.start(UcmProcess.IMAGE, other, "--version"));
+    assertThat(version.exitCode()).as(version.all()).isZero();
+    assertThat(version.all()).matches("ucm \\S+\\s*");
+  }
+
+  @Test
+  void saysWhatItIsMadeOf() throws IOException {
+    Path legal = UcmProcess.IMAGE.resolve("legal/ucm");
+    JsonNode sbom = JsonMapper.builder().build().readTree(legal.resolve("sbom.json").toFile());
+    assertThat(sbom.get("bomFormat").asString()).isEqualTo("CycloneDX");
+    assertThat(sbom.get("components").findValuesAsString("name"))
+        .contains("jna-jpms", "logback-classic", "jackson-dataformat-yaml", "jcuda");
+    assertThat(Files.readString(legal.resolve("THIRD-PARTY.txt")))
+        .contains("jna-jpms", "logback-classic")
+        .doesNotContain("Unknown license");
   }
 
   @Test
