@@ -39,6 +39,7 @@ class ModuleLayerIT {
           Map.entry("ucm.store.cache", Set.of()),
           Map.entry("ucm.store.common", Set.of()),
           Map.entry("ucm.store.fake", Set.of()),
+          Map.entry("ucm.store.nfs", Set.of()),
           Map.entry("ucm.store.posix", Set.of()));
 
   private static List<ModuleDescriptor> modules() {
@@ -92,6 +93,7 @@ class ModuleLayerIT {
             .distinct()
             .sorted()
             .toList();
-    assertThat(providers).contains("ucm.store.cache", "ucm.store.fake", "ucm.store.posix");
+    assertThat(providers)
+        .contains("ucm.store.cache", "ucm.store.fake", "ucm.store.nfs", "ucm.store.posix");
   }
 }

@@ -3,12 +3,16 @@ package ucm.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import jcuda.driver.CUresult;
@@ -33,6 +37,8 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.device.Device;
+import ucm.store.common.FileSeam;
+import ucm.store.common.LibcFiles;
 import ucm.store.nfs.NfsStore;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.ManualClock;
@@ -153,6 +159,54 @@ final class NfsOnDeviceTest {
     awaitThat(() -> metrics.gauge("nfs_buffers_in_use") == 0);
   }
 
+  @Test
+  void loadEndsAtItsDeadlineThoughTheFileSystemHangs() throws Exception {
+    CountDownLatch hang = new CountDownLatch(1);
+    CountDownLatch hanging = new CountDownLatch(1);
+    Store nfs = nfs(onFilesThatHang(hanging, hang), Map.of("timeout_ms", 50));
+    BlockIds ids = BlockBytes.ids(1, 2);
+    dump(nfs, ids).requireOk();
+    assertThat(nfs.flush(PATIENCE).ok()).isTrue();
+    TransferMemory memory = memory(ids).scribble();
+    DeviceMirror mirror = mirror(memory.transfer(), true, 0);
+    Task load = nfs.load(mirror.transfer());
+    hanging.await();
+    clock.advance(Duration.ofMillis(51));
+    TransferResult result = load.await(PATIENCE);
+    assertThat(result.okCount()).isZero();
+    assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
+    // The files still have the buffers, and the engine its memory.
+    assertThat(metrics.gauge("nfs_buffers_in_use")).isPositive();
+    mirror.bytes(memory.transfer().region(0, 0)).fill((byte) 7);
+    long copies = cuda.count("copies");
+    hang.countDown();
+    requireAllBuffersFree();
+    assertThat(cuda.count("copies")).isEqualTo(copies);
+    assertThat(mirror.bytes(memory.transfer().region(0, 0)).toArray(ValueLayout.JAVA_BYTE))
+        .containsOnly(7);
+  }
+
+  /** A store whose reads wait; its constructor is for tests of its own module. */
+  private static Store onFilesThatHang(CountDownLatch hanging, CountDownLatch hang)
+      throws ReflectiveOperationException {
+    FileSeam real = new LibcFiles();
+    FileSeam files =
+        (FileSeam)
+            Proxy.newProxyInstance(
+                FileSeam.class.getClassLoader(),
+                new Class<?>[] {FileSeam.class},
+                (proxy, method, arguments) -> {
+                  if (method.getName().equals("readAt")) {
+                    hanging.countDown();
+                    hang.await();
+                  }
+                  return method.invoke(real, arguments);
+                });
+    Constructor<NfsStore> constructor = NfsStore.class.getDeclaredConstructor(FileSeam.class);
+    constructor.setAccessible(true);
+    return constructor.newInstance(files);
+  }
+
   private static long failures(Store nfs) {
     try {
       return nfs.flush(Duration.ZERO).failedCount();
@@ -263,6 +317,10 @@ final class NfsOnDeviceTest {
   }
 
   private Store nfs(Map<String, Object> more) {
+    return nfs(new NfsStore(), more);
+  }
+
+  private Store nfs(Store nfs, Map<String, Object> more) {
     Map<String, Object> settings = new HashMap<>();
     settings.put("tensor_size", 2048);
     settings.put("shard_size", 4096);
@@ -272,7 +330,6 @@ final class NfsOnDeviceTest {
     settings.put("transferStreamNumber", 2);
     settings.put("nfs_device", "cuda");
     settings.putAll(more);
-    Store nfs = new NfsStore();
     StoreConfig config = StoreConfig.of(settings);
     nfs.configure(config);
     assertThat(config.problems()).isEmpty();

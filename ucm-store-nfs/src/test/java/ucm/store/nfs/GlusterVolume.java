@@ -66,6 +66,9 @@ final class GlusterVolume implements AutoCloseable {
   }
 
   private void write() throws IOException, InterruptedException {
+    if (!Files.isExecutable(Path.of("/usr/bin/setfattr"))) {
+      abort("no setfattr to mark a brick with: install the Debian package attr");
+    }
     Path brick = Files.createDirectories(home.resolve("brick"));
     String id = UUID.randomUUID().toString();
     String mark = "0x" + id.replace("-", "");
