@@ -14,6 +14,7 @@ module ucm.dist {
   requires jdk.unsupported;
   requires static org.jspecify;
   requires org.slf4j;
+  requires tools.jackson.core;
   requires tools.jackson.databind;
   requires ucm.device;
   requires ucm.lite;

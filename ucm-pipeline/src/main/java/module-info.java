@@ -15,6 +15,7 @@ module ucm.pipeline {
   requires tools.jackson.core;
   requires tools.jackson.dataformat.yaml;
   requires transitive ucm.api;
+  requires ucm.lite;
 
   exports ucm.pipeline;
   exports ucm.pipeline.connector;

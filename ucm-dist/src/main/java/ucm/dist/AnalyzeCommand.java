@@ -1,9 +1,12 @@
 package ucm.dist;
 
 import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -20,7 +23,9 @@ import ucm.lite.TouchOrder;
 import ucm.lite.TraceAnalysis;
 import ucm.lite.TraceAnalyzer;
 import ucm.lite.TraceException;
+import ucm.lite.TraceInsights;
 import ucm.lite.TraceReadReport;
+import ucm.lite.TraceVisitor;
 
 /** {@code ucm trace analyze}: the hit rate of caches of every size on a trace. */
 @Command(
@@ -35,6 +40,8 @@ import ucm.lite.TraceReadReport;
           + " analysed from a sample, and the output says so."
     })
 final class AnalyzeCommand implements Runnable {
+
+  static final String HTML_HELP = "also write a report with charts: one file that needs no network";
 
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
@@ -71,7 +78,9 @@ final class AnalyzeCommand implements Runnable {
   @Option(
       names = "--sample",
       paramLabel = "RATE",
-      description = "estimate the curve from this share of the blocks (SHARDS), 0.01 for example")
+      description =
+          "estimate the curve, and policies, from this share of the blocks (SHARDS), 0.01 for"
+              + " example")
   private double sampleRate;
 
   @Option(
@@ -92,8 +101,10 @@ final class AnalyzeCommand implements Runnable {
           "most distinct blocks to analyse exactly (default: what half of the heap holds)")
   private int maxBlocks = AnalysisOptions.DEFAULT.maxUniqueBlocks();
 
-  @Option(names = "--json", description = "print JSON instead of tables")
-  private boolean json;
+  @Option(names = "--html", paramLabel = "FILE", description = HTML_HELP)
+  private @Nullable Path html;
+
+  @Mixin private FormatOptions format = new FormatOptions();
 
   @Override
   public void run() {
@@ -103,9 +114,16 @@ final class AnalyzeCommand implements Runnable {
     if (chosen.needsModel() && model.isEmpty()) {
       throw new UsageException("capacities in bytes need --model or --model-config");
     }
-    TraceAnalyzer analyzer = new TraceAnalyzer(options(!simulated.isEmpty()));
+    boolean json = format.json();
+    AnalysisOptions options = options(!simulated.isEmpty());
+    TraceAnalyzer analyzer = new TraceAnalyzer(options);
+    Optional<MiniatureSimulation> miniature =
+        options.exact() || simulated.isEmpty()
+            ? Optional.empty()
+            : Optional.of(new MiniatureSimulation(sampleRate, maxBlocks));
     PrintWriter err = spec.commandLine().getErr();
-    TraceReadReport read = inputs.read("requests", err, analyzer);
+    TraceVisitor visitor = miniature.isPresent() ? miniature.get().beside(analyzer) : analyzer;
+    TraceReadReport read = inputs.read("requests", err, visitor);
     TraceAnalysis analysis = analyzer.finish();
     if (!analysis.exact() && sampleRate == 0 && sampleSize == 0) {
       err.println(
@@ -119,18 +137,44 @@ final class AnalyzeCommand implements Runnable {
         model.map(kv -> kv.storedBytesPerToken(models.tensorParallel())).orElse(0L)
             * analysis.summary().blockTokens();
     long[] blocks = chosen.blocks(analysis.summary(), blockBytes);
-    List<PolicyHits> hits = simulate(analyzer, simulated, blocks);
+    List<PolicyHits> hits = List.of();
+    Optional<TraceInsights> insights = Optional.empty();
+    int cores = Runtime.getRuntime().availableProcessors();
+    try {
+      if (miniature.isPresent()) {
+        hits = miniature.get().run(simulated, touchOrder, cores, blocks);
+      } else if (options.recording() && (analysis.exact() || !simulated.isEmpty())) {
+        // What a trace that is too large lacks on the page is no reason to fail; simulations that
+        // were asked for are.
+        try (RecordedTrace trace = analyzer.recorded()) {
+          hits = new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
+          insights = html == null ? Optional.empty() : Optional.of(TraceInsights.of(trace));
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new TraceException("the simulation was interrupted", e);
+    }
     AnalyzeReport report =
         new AnalyzeReport(read, analysis, model, blockBytes, blocks, hits, touchOrder);
     PrintWriter out = spec.commandLine().getOut();
+    if (html != null) {
+      String name = model.map(KvModel::name).orElse("");
+      ReportPage page = new ReportPage(read, analysis, name, blockBytes, Instant.now());
+      page.policies(hits);
+      insights.ifPresent(page::insights);
+      HtmlReport.write(html, page.data(), out);
+    }
     if (json) {
       Json.print(out, report.data());
+    } else if (format.csv()) {
+      Csv.print(out, report.rows());
     } else {
       report.print(out);
     }
   }
 
-  private AnalysisOptions options(boolean recording) {
+  private AnalysisOptions options(boolean simulating) {
     if (sampleRate != 0 && sampleSize != 0) {
       throw new UsageException("--sample and --sample-size exclude each other");
     }
@@ -138,9 +182,10 @@ final class AnalyzeCommand implements Runnable {
     if (compare && !sampled) {
       throw new UsageException("--compare needs --sample or --sample-size");
     }
-    if (sampled && recording && !compare) {
+    if (sampleSize != 0 && simulating && !compare) {
       throw new UsageException(
-          "--policies simulates all blocks: leave --sample out, or add --compare");
+          "--policies needs to know the share of the blocks before: use --sample, or add"
+              + " --compare to simulate all");
     }
     try {
       AnalysisOptions options = AnalysisOptions.DEFAULT.withMaxUniqueBlocks(maxBlocks);
@@ -149,7 +194,8 @@ final class AnalyzeCommand implements Runnable {
             sampleSize != 0 ? Sampling.fixedSize(sampleSize) : Sampling.fixedRate(sampleRate);
         options = compare ? options.withSampling(sampling) : options.sampledOnly(sampling);
       }
-      return recording ? options.withRecording() : options;
+      boolean recording = simulating || html != null;
+      return recording && options.exact() ? options.withRecording() : options;
     } catch (IllegalArgumentException e) {
       throw new UsageException(String.valueOf(e.getMessage()));
     }
@@ -172,19 +218,5 @@ final class AnalyzeCommand implements Runnable {
                               + " opt and all")));
     }
     return chosen.stream().distinct().toList();
-  }
-
-  private List<PolicyHits> simulate(
-      TraceAnalyzer analyzer, List<CachePolicy> simulated, long[] blocks) {
-    if (simulated.isEmpty()) {
-      return List.of();
-    }
-    try (RecordedTrace trace = analyzer.recorded()) {
-      int cores = Runtime.getRuntime().availableProcessors();
-      return new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new TraceException("the simulation was interrupted", e);
-    }
   }
 }

@@ -80,6 +80,9 @@ final class AnalyzeReport {
           "Share of input tokens, touched "
               + policyOrder.key()
               + "; prefix-lru evicts leaves first; opt (Belady) is what no policy can exceed.");
+      if (!analysis.exact()) {
+        out.println("All policies are simulated on the sampled blocks and scaled up.");
+      }
     }
     if (analysis.exact()) {
       analysis.sampledCurves().ifPresent(sampled -> printError(out, sampled));
@@ -156,6 +159,33 @@ final class AnalyzeReport {
     if (blockBytes > 0) {
       data.put("block_bytes", blockBytes);
     }
+    data.put("knee_blocks", analysis.lru(TouchOrder.LEAF_LAST).kneeCapacity());
+    data.put("curve", curveRows());
+    if (analysis.exact()) {
+      analysis.sampledCurves().ifPresent(sampled -> data.put("sampled", sampledData(sampled)));
+    }
+    return data;
+  }
+
+  /** The curves and policies as rows of a table, one a policy and capacity. */
+  List<Map<String, Object>> rows() {
+    List<Map<String, Object>> rows = curveRows();
+    for (Map<String, Object> row : rows) {
+      long blocks = number(row, "capacity_blocks");
+      row.put("token_hit_rate", summary.tokenHitRate(number(row, "hit_tokens")));
+      row.put("capacity_tokens", blocks * summary.blockTokens());
+      if (blockBytes > 0) {
+        row.put("capacity_bytes", blocks * blockBytes);
+      }
+    }
+    return rows;
+  }
+
+  private static long number(Map<String, Object> row, String name) {
+    return row.get(name) instanceof Number number ? number.longValue() : 0;
+  }
+
+  private List<Map<String, Object>> curveRows() {
     List<Map<String, Object>> rows = new ArrayList<>();
     for (long capacity : capacities) {
       rows.add(row(analysis.lru(TouchOrder.LEAF_LAST), capacity));
@@ -169,11 +199,7 @@ final class AnalyzeReport {
           };
       rows.add(row(simulated.policy().key(), order, simulated.hits()));
     }
-    data.put("curve", rows);
-    if (analysis.exact()) {
-      analysis.sampledCurves().ifPresent(sampled -> data.put("sampled", sampledData(sampled)));
-    }
-    return data;
+    return rows;
   }
 
   private List<Map<String, Object>> sampledData(LruCurves sampled) {

@@ -13,7 +13,8 @@ import picocli.CommandLine.Spec;
       BenchStoreCommand.class,
       BenchLayerwiseCommand.class,
       BenchPoliciesCommand.class,
-      BenchGpuCommand.class
+      BenchGpuCommand.class,
+      BenchServeCommand.class
     })
 final class BenchCommand implements Runnable {
 
@@ -22,6 +23,6 @@ final class BenchCommand implements Runnable {
   @Override
   public void run() {
     throw new ParameterException(
-        spec.commandLine(), "name a command: store, layerwise, policies or gpu");
+        spec.commandLine(), "name a command: store, layerwise, policies, gpu or serve");
   }
 }

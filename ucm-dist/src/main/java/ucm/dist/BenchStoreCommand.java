@@ -1,9 +1,6 @@
 package ucm.dist;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -283,7 +280,7 @@ final class BenchStoreCommand implements Runnable {
       largest = Math.max(largest, round);
     }
     for (Path parent : parents) {
-      long free = freeBytes(parent);
+      long free = DiskSpace.freeBytes(parent);
       if (free < written) {
         throw new UsageException(
             String.format(
@@ -307,18 +304,6 @@ final class BenchStoreCommand implements Runnable {
                   + " --blocks or --buffer-gb",
               need / GB,
               available / GB));
-    }
-  }
-
-  private static long freeBytes(Path folder) {
-    try {
-      Path existing = folder.toAbsolutePath();
-      while (existing.getParent() != null && !Files.exists(existing)) {
-        existing = existing.getParent();
-      }
-      return Files.getFileStore(existing).getUsableSpace();
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot look at " + folder + ": " + e, e);
     }
   }
 }

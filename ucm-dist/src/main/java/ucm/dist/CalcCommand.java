@@ -48,8 +48,7 @@ final class CalcCommand implements Runnable {
       description = "a capacity, such as 512GB (default: ${DEFAULT-VALUE})")
   private ByteSize capacity = new ByteSize(0);
 
-  @Option(names = "--json", description = "print JSON instead of a table")
-  private boolean json;
+  @Mixin private FormatOptions format = new FormatOptions();
 
   @Override
   public void run() {
@@ -62,8 +61,12 @@ final class CalcCommand implements Runnable {
       KvModels.names().forEach(name -> KvModels.named(name, models.kvType()).ifPresent(shown::add));
     }
     PrintWriter out = spec.commandLine().getOut();
-    if (json) {
+    if (format.json()) {
       Json.print(out, shown.stream().map(this::data).toList());
+    } else if (format.csv()) {
+      List<Map<String, Object>> rows = shown.stream().map(this::data).toList();
+      rows.forEach(row -> row.remove("notes"));
+      Csv.print(out, rows);
     } else {
       print(out, shown);
     }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -86,7 +87,8 @@ final class Cleanup implements AutoCloseable {
     return first;
   }
 
-  private static void delete(Path folder) throws IOException {
+  /** Removes a folder with all it holds. */
+  static void delete(Path folder) throws IOException {
     Files.walkFileTree(
         folder,
         new SimpleFileVisitor<>() {
@@ -95,6 +97,16 @@ final class Cleanup implements AutoCloseable {
               throws IOException {
             Files.deleteIfExists(file);
             return FileVisitResult.CONTINUE;
+          }
+
+          // After Ctrl-C the command itself may be removing the same files.
+          @Override
+          public FileVisitResult visitFileFailed(Path file, IOException failure)
+              throws IOException {
+            if (failure instanceof NoSuchFileException) {
+              return FileVisitResult.CONTINUE;
+            }
+            throw failure;
           }
 
           @Override

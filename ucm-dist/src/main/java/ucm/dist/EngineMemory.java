@@ -2,25 +2,20 @@ package ucm.dist;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
+import ucm.dist.serve.KvPattern;
 
 /**
  * The paged KV cache of an engine, in host memory: one region per tensor of each layer, cut into
  * pages of one block each.
  *
- * <p>There is no model here, so the bytes of a block are made from its id: every eight bytes of every
- * tensor differ from all others in sight, so that a byte out of place is seen. Used by one thread; the
+ * <p>There is no model here, so the bytes of a block are made from its id, see {@link KvPattern}. Used by one thread; the
  * memory lives until {@link #close}.
  */
 final class EngineMemory implements AutoCloseable {
-
-  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
-  private static final long STEP = 0x9E3779B97F4A7C15L;
-  private static final byte POISON = (byte) 0xA5;
 
   private final BlockLayout layout;
   private final int pages;
@@ -42,7 +37,7 @@ final class EngineMemory implements AutoCloseable {
   /** Overwrites everything, so that bytes left from before cannot pass for loaded ones. */
   void poison() {
     for (MemoryRegion region : regions) {
-      region.segment().fill(POISON);
+      region.segment().fill(KvPattern.POISON);
     }
   }
 
@@ -93,7 +88,7 @@ final class EngineMemory implements AutoCloseable {
   void fill(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {
       for (int i = 0; i < regions.length; i++) {
-        fillTensor(page(i, block), seed(ids, block, i));
+        KvPattern.fill(page(i, block), KvPattern.seed(ids.high(block), ids.low(block), i));
       }
     }
   }
@@ -106,7 +101,9 @@ final class EngineMemory implements AutoCloseable {
   void verify(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {
       for (int i = 0; i < regions.length; i++) {
-        long wrong = firstWrongByte(page(i, block), seed(ids, block, i));
+        long wrong =
+            KvPattern.firstWrong(
+                page(i, block), KvPattern.seed(ids.high(block), ids.low(block), i));
         if (wrong >= 0) {
           throw new WrongBytesException(
               "block "
@@ -125,40 +122,6 @@ final class EngineMemory implements AutoCloseable {
   private MemorySegment page(int region, int block) {
     long size = layout.tensorSize(region % layout.tensorCount());
     return regions[region].segment().asSlice(block * size, size);
-  }
-
-  private static long seed(BlockIds ids, int block, int tensor) {
-    return ids.high(block) + Long.rotateLeft(ids.low(block), 32) + tensor * 0xD1B54A32D192ED03L;
-  }
-
-  private static void fillTensor(MemorySegment page, long seed) {
-    long whole = page.byteSize() & -Long.BYTES;
-    long value = seed;
-    for (long at = 0; at < whole; at += Long.BYTES) {
-      page.set(LONG, at, value);
-      value += STEP;
-    }
-    for (long at = whole; at < page.byteSize(); at++) {
-      page.set(ValueLayout.JAVA_BYTE, at, (byte) (value >>> (8 * (at - whole))));
-    }
-  }
-
-  private static long firstWrongByte(MemorySegment page, long seed) {
-    long whole = page.byteSize() & -Long.BYTES;
-    long value = seed;
-    for (long at = 0; at < whole; at += Long.BYTES) {
-      long difference = page.get(LONG, at) ^ value;
-      if (difference != 0) {
-        return at;
-      }
-      value += STEP;
-    }
-    for (long at = whole; at < page.byteSize(); at++) {
-      if (page.get(ValueLayout.JAVA_BYTE, at) != (byte) (value >>> (8 * (at - whole)))) {
-        return at;
-      }
-    }
-    return -1;
   }
 
   @Override

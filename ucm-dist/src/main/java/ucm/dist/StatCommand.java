@@ -2,11 +2,11 @@ package ucm.dist;
 
 import java.io.PrintWriter;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import ucm.lite.AnalysisOptions;
 import ucm.lite.HotPrefix;
@@ -32,11 +32,11 @@ final class StatCommand implements Runnable {
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
 
-  @Option(names = "--json", description = "print JSON instead of tables")
-  private boolean json;
+  @Mixin private FormatOptions format = new FormatOptions();
 
   @Override
   public void run() {
+    boolean json = format.json();
     TraceAnalyzer analyzer = new TraceAnalyzer(AnalysisOptions.DEFAULT.withRecording());
     TraceReadReport read = inputs.read("requests", spec.commandLine().getErr(), analyzer);
     TraceAnalysis analysis = analyzer.finish();
@@ -51,6 +51,8 @@ final class StatCommand implements Runnable {
         data.put("summary", analysis.summary());
         data.put("insights", insights);
         Json.print(out, data);
+      } else if (format.csv()) {
+        Csv.print(out, rows(insights));
       } else {
         TraceTotals.table(read, analysis.summary(), analysis.exact()).print(out);
         print(out, insights, analysis);
@@ -59,6 +61,26 @@ final class StatCommand implements Runnable {
       Thread.currentThread().interrupt();
       throw new TraceException("the work was interrupted", e);
     }
+  }
+
+  /** The three distributions as rows of one table. */
+  private static List<Map<String, Object>> rows(TraceInsights insights) {
+    return List.of(
+        row("session_gap", insights.sessionGaps()),
+        row("block_gap", insights.blockGaps()),
+        row("lifetime", insights.lifetimes()));
+  }
+
+  private static Map<String, Object> row(String name, Quantiles times) {
+    Map<String, Object> row = new LinkedHashMap<>();
+    row.put("seconds", name);
+    row.put("count", times.count());
+    row.put("mean", times.mean());
+    row.put("p50", times.p50());
+    row.put("p90", times.p90());
+    row.put("p99", times.p99());
+    row.put("max", times.max());
+    return row;
   }
 
   private static void print(PrintWriter out, TraceInsights insights, TraceAnalysis analysis) {

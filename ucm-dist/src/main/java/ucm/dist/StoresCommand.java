@@ -43,6 +43,8 @@ final class StoresCommand implements Runnable {
           entry.usable() ? "none" : String.join("; ", entry.problems()));
     }
     table.print(out);
+    out.println();
+    out.println("Block hashers: " + String.join(", ", catalog.blockHashings()));
     List<CatalogProblem> problems = catalog.problems();
     if (!problems.isEmpty()) {
       out.println();
@@ -55,6 +57,7 @@ final class StoresCommand implements Runnable {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("stores", catalog.entries().stream().map(StoresCommand::data).toList());
     data.put("problems", catalog.problems().stream().map(StoresCommand::data).toList());
+    data.put("block_hashers", catalog.blockHashings());
     data.put("searched", catalog.searched());
     return data;
   }

@@ -1,7 +1,11 @@
 package ucm.dist;
 
 import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -20,6 +24,8 @@ import ucm.lite.TouchOrder;
 import ucm.lite.TraceAnalysis;
 import ucm.lite.TraceAnalyzer;
 import ucm.lite.TraceException;
+import ucm.lite.TraceInsights;
+import ucm.lite.TraceReadReport;
 
 /** {@code ucm trace tiers}: what HBM, DRAM and storage of a cluster would hit, and what it saves. */
 @Command(
@@ -51,8 +57,10 @@ final class TiersCommand implements Runnable {
   @Option(names = "--yaml", description = "print only the suggested configuration")
   private boolean yaml;
 
-  @Option(names = "--json", description = "print JSON instead of tables")
-  private boolean json;
+  @Option(names = "--html", paramLabel = "FILE", description = AnalyzeCommand.HTML_HELP)
+  private @Nullable Path html;
+
+  @Mixin private FormatOptions format = new FormatOptions();
 
   @Override
   public void run() {
@@ -61,17 +69,42 @@ final class TiersCommand implements Runnable {
     // Checked before a long trace is read.
     cluster.plan(1);
     TraceAnalyzer analyzer = new TraceAnalyzer(AnalysisOptions.DEFAULT.withRecording());
-    inputs.read("requests", spec.commandLine().getErr(), analyzer);
+    boolean json = format.json();
+    TraceReadReport read = inputs.read("requests", spec.commandLine().getErr(), analyzer);
     TraceAnalysis analysis = analyzer.finish();
     try (RecordedTrace trace = analyzer.recorded()) {
-      report(model, plan, analysis, trace);
+      TiersReport report = report(model, plan, analysis, trace);
+      PrintWriter out = spec.commandLine().getOut();
+      if (html != null) {
+        HtmlReport.write(html, page(report, read, analysis, trace), out);
+      }
+      if (yaml) {
+        out.print(report.yaml());
+        out.flush();
+      } else if (json) {
+        Json.print(out, report.data());
+      } else if (format.csv()) {
+        Csv.print(out, report.rows());
+      } else {
+        report.print(out);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new TraceException("the simulation was interrupted", e);
     }
   }
 
-  private void report(
+  private static Map<String, Object> page(
+      TiersReport report, TraceReadReport read, TraceAnalysis analysis, RecordedTrace trace)
+      throws InterruptedException {
+    ReportPage page =
+        new ReportPage(read, analysis, report.model(), report.blockBytes(), Instant.now());
+    page.insights(TraceInsights.of(trace));
+    report.addTo(page);
+    return page.data();
+  }
+
+  private TiersReport report(
       KvModel model, Optional<ServingPlan> plan, TraceAnalysis analysis, RecordedTrace trace)
       throws InterruptedException {
     long blockBytes =
@@ -93,24 +126,14 @@ final class TiersCommand implements Runnable {
             cluster,
             analysis.lru(touchOrder).kneeCapacity() * blockBytes,
             plan.map(p -> p.breakEvenTokens(Math.max(1, analysis.summary().blockTokens()))));
-    TiersReport report =
-        new TiersReport(
-            model,
-            models.tensorParallel(),
-            blockBytes,
-            analysis.summary(),
-            tiers,
-            result,
-            worth,
-            advice);
-    PrintWriter out = spec.commandLine().getOut();
-    if (yaml) {
-      out.print(advice.yaml());
-      out.flush();
-    } else if (json) {
-      Json.print(out, report.data());
-    } else {
-      report.print(out);
-    }
+    return new TiersReport(
+        model,
+        models.tensorParallel(),
+        blockBytes,
+        analysis.summary(),
+        tiers,
+        result,
+        worth,
+        advice);
   }
 }

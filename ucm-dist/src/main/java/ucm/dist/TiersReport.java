@@ -1,7 +1,9 @@
 package ucm.dist;
 
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import ucm.lite.KvModel;
@@ -48,21 +50,7 @@ final class TiersReport {
   }
 
   void print(PrintWriter out) {
-    out.println(
-        Figures.grouped(summary.requests())
-            + " requests; KV cache of "
-            + model.name()
-            + ", "
-            + Figures.grouped(blockBytes)
-            + " bytes a block of "
-            + summary.blockTokens()
-            + " tokens; "
-            + plan.nodes()
-            + " node(s) of "
-            + plan.ranksPerNode()
-            + " engine(s) of "
-            + tensorParallel
-            + " GPU(s)");
+    out.println(Figures.grouped(summary.requests()) + " requests; " + cluster());
     model.notes().forEach(note -> out.println("Note: " + note + "."));
     out.println();
     tiers().print(out);
@@ -82,6 +70,22 @@ final class TiersReport {
     out.println("# Suggested configuration; fill in the folder.");
     out.print(advice.yaml());
     out.flush();
+  }
+
+  private String cluster() {
+    return "KV cache of "
+        + model.name()
+        + ", "
+        + Figures.grouped(blockBytes)
+        + " bytes a block of "
+        + summary.blockTokens()
+        + " tokens; "
+        + plan.nodes()
+        + " node(s) of "
+        + plan.ranksPerNode()
+        + " engine(s) of "
+        + tensorParallel
+        + " GPU(s)";
   }
 
   private Table tiers() {
@@ -197,6 +201,77 @@ final class TiersReport {
     advice.breakEvenTokens().ifPresent(tokens -> data.put("break_even_tokens", tokens));
     data.put("yaml", advice.yaml());
     return data;
+  }
+
+  /** The tiers as rows of a table; what is computed has no capacity, and no bytes are moved for it. */
+  List<Map<String, Object>> rows() {
+    long computed = summary.inputTokens() - result.hitTokens();
+    return List.of(
+        row("HBM", hbmCapacity(), result.hbmBlocks(), result.hbmTokens(), 0, 0),
+        row(
+            "DRAM",
+            plan.dramBlocks() * plan.nodes(),
+            result.dramBlocks(),
+            result.dramTokens(),
+            result.dramBlocks(),
+            result.dramWrites()),
+        row(
+            "storage",
+            storageCapacity(),
+            result.storageBlocks(),
+            result.storageTokens(),
+            result.storageBlocks(),
+            result.storageWrites()),
+        row("computed", 0, result.computedBlocks(), computed, 0, 0));
+  }
+
+  private Map<String, Object> row(
+      String tier, long capacity, long blocks, long tokens, long loaded, long written) {
+    Map<String, Object> row = new LinkedHashMap<>();
+    row.put("tier", tier);
+    row.put("capacity_bytes", capacity * blockBytes);
+    row.put("blocks", blocks);
+    row.put("tokens", tokens);
+    row.put("token_share", summary.tokenHitRate(tokens));
+    row.put("loaded_bytes", loaded * blockBytes);
+    row.put("written_bytes", written * blockBytes);
+    return row;
+  }
+
+  /** Adds the tiers, what they are worth, and the suggested configuration to a page. */
+  void addTo(ReportPage page) {
+    List<List<String>> facts = new ArrayList<>();
+    if (days > 0) {
+      facts.add(List.of("Storage written a day", Figures.gigabytes(writtenADay()) + " GB"));
+      facts.add(List.of("Drive writes a day", drivesADay()));
+    }
+    facts.add(
+        List.of("Busiest engine", Figures.fixed(result.imbalance(), 2) + " times", "the mean"));
+    worth.ifPresent(
+        serving -> {
+          page.serving(serving);
+          facts.add(
+              List.of(
+                  "GPU hours saved",
+                  gpuHours(serving.savedSeconds()),
+                  "of " + gpuHours(serving.computeSecondsWithout()) + ", simulated compute"));
+          String load = breakEven();
+          page.advice(Character.toUpperCase(load.charAt(0)) + load.substring(1) + ".");
+        });
+    page.tiers(cluster(), rows(), facts);
+    page.yaml(yaml());
+  }
+
+  String yaml() {
+    return advice.yaml();
+  }
+
+  String model() {
+    return model.name();
+  }
+
+  long blockBytes() {
+    return blockBytes;
   }
 
   private long hbmCapacity() {

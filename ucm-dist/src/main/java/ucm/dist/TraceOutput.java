@@ -16,7 +16,7 @@ import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a written trace goes: standard output, or a file that appears under its name only when it is
+ * Where a written trace or report goes: standard output, or a file that appears under its name only when it is
  * complete. Until then it is a file of the same name with {@code .part} behind it, which is removed
  * when the work does not end well.
  */

@@ -47,7 +47,7 @@ class ConnectorTraceTest {
         scheduler.matchedTokens(PromptRequest.of("cmpl-" + i, prompt(i), i), 0);
       }
     }
-    assertThat(folder).isDirectoryContaining(file -> file.toString().endsWith("000002.log"));
+    assertThat(folder).isDirectoryContaining(file -> file.toString().endsWith("000002.log.gz"));
     List<TraceRequest> read = new ArrayList<>();
     new TraceReader()
         .read(

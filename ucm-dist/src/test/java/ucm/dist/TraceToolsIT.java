@@ -1,6 +1,7 @@
 package ucm.dist;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -82,6 +83,53 @@ class TraceToolsIT {
   }
 
   @Test
+  void simulatesPoliciesOnASample() {
+    Path made = generated("made.jsonl");
+    UcmProcess.Ended ended =
+        run("trace", "analyze", made, "--policies", "lru,opt", "--capacity=50%", "--sample=0.5");
+    assertThat(ended.out()).contains("OPT", "simulated on the sampled blocks");
+    Object[] csv = {"trace", "analyze", made, "--policies", "arc", "--capacity=50%", "--csv"};
+    double all = column(run(csv), "arc", "token_hit_rate");
+    double sampled = column(run(with(csv, "--sample=0.5")), "arc", "token_hit_rate");
+    assertThat(sampled).isBetween(all - 0.2, all + 0.2).isNotEqualTo(all);
+  }
+
+  @Test
+  void printsCsvForSpreadsheets() {
+    Path made = generated("made.jsonl");
+    UcmProcess.Ended analyzed =
+        run("trace", "analyze", made, "--capacity=100", "--model=qwq-32b", "--csv");
+    assertThat(analyzed.out().lines())
+        .hasSize(3)
+        .first()
+        .isEqualTo(
+            "policy,touch_order,capacity_blocks,hit_blocks,hit_tokens,token_hit_rate,"
+                + "capacity_tokens,capacity_bytes");
+    assertThat(column(analyzed, "lru", "capacity_tokens")).isEqualTo(51_200);
+    UcmProcess.Ended tiers =
+        run("trace", "tiers", made, "--model=qwq-32b", "--dram=40GB", "--hbm=9GB", "--csv");
+    double shares = 0;
+    for (String tier : List.of("HBM", "DRAM", "storage", "computed")) {
+      shares += column(tiers, tier, "token_share");
+    }
+    assertThat(shares).isEqualTo(1, within(1e-9));
+    assertThat(column(run("trace", "stat", made, "--csv"), "block_gap", "count")).isPositive();
+    assertThat(column(run("calc", "--model=qwq-32b", "--csv"), "Qwen/QwQ-32B", "bytes_per_token"))
+        .isEqualTo(262_144);
+  }
+
+  /** The number in a column of the first row that begins with a cell. */
+  private static double column(UcmProcess.Ended ended, String first, String name) {
+    List<String> lines = ended.out().lines().toList();
+    int column = List.of(lines.getFirst().split(",")).indexOf(name);
+    return lines.stream()
+        .filter(line -> line.startsWith(first + ","))
+        .mapToDouble(line -> Double.parseDouble(List.of(line.split(",")).get(column)))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  @Test
   void comparesTheSampledCurveWithTheExactOne() {
     Path made = generated("made.jsonl");
     JsonNode sampled =
@@ -156,7 +204,8 @@ class TraceToolsIT {
           trace analyze x --capacities many               ; a capacity is written like
           trace analyze x --capacities 5GB                ; need --model
           trace analyze x --sample 2                      ; must be above 0 and at most 1
-          trace analyze x --sample 0.1 --policies lru     ; add --compare
+          trace analyze x --sample-size 9 --policies lru  ; add --compare
+          trace analyze x --json --csv                    ; exclude each other
           trace analyze x --compare                       ; --compare needs
           trace tiers x                                   ; name a model
           trace tiers x --model gpt-9                     ; no model gpt-9

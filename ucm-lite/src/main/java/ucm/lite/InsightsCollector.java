@@ -1,5 +1,6 @@
 package ucm.lite;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -12,6 +13,11 @@ final class InsightsCollector implements PrefixModel {
 
   /** A continuation this frequent belongs to the same hot prefix. */
   private static final double AS_FREQUENT = 0.9;
+
+  /** Ends of the time bins, in seconds; the last bin takes what is longer, too. */
+  private static final double[] BIN_EDGES = {
+    1, 3, 10, 30, 60, 180, 600, 1800, 3600, 10_800, 36_000, 86_400, 259_200, 864_000, 2_592_000
+  };
 
   private final RecordedTrace trace;
   private final SessionTracker tracker;
@@ -101,7 +107,33 @@ final class InsightsCollector implements PrefixModel {
         blockGaps.quantiles(),
         lifetimes.quantiles(),
         never,
+        timeBins(lifetimes),
         hotPrefixes());
+  }
+
+  private List<TimeBin> timeBins(QuantileHistogram lifetimes) {
+    List<TimeBin> bins = new ArrayList<>();
+    long all = sessionGaps.count() + blockGaps.count() + lifetimes.count();
+    long sessionsBefore = 0;
+    long blocksBefore = 0;
+    long lifetimesBefore = 0;
+    for (int edge = 0; sessionsBefore + blocksBefore + lifetimesBefore < all; edge++) {
+      boolean last = edge == BIN_EDGES.length - 1;
+      double end = last ? Double.MAX_VALUE : BIN_EDGES[edge];
+      long sessions = sessionGaps.countUpTo(end);
+      long blocks = blockGaps.countUpTo(end);
+      long lives = lifetimes.countUpTo(end);
+      bins.add(
+          new TimeBin(
+              BIN_EDGES[edge],
+              sessions - sessionsBefore,
+              blocks - blocksBefore,
+              lives - lifetimesBefore));
+      sessionsBefore = sessions;
+      blocksBefore = blocks;
+      lifetimesBefore = lives;
+    }
+    return bins;
   }
 
   private List<HotPrefix> hotPrefixes() {

@@ -165,6 +165,25 @@ public final class LruCurve {
   }
 
   /**
+   * Returns the smallest capacity that hits so many tokens.
+   *
+   * @param wanted tokens, 0 or more
+   * @return blocks; {@link #UNBOUNDED} when no capacity hits as many
+   */
+  public long smallestCapacity(long wanted) {
+    if (wanted <= 0) {
+      return 0;
+    }
+    int found = Arrays.binarySearch(tokens, wanted);
+    // Several steps may hit as many tokens: an empty block hits as a block.
+    while (found > 0 && tokens[found - 1] == wanted) {
+      found--;
+    }
+    int step = found >= 0 ? found : -found - 1;
+    return step < capacities.length ? capacities[step] : UNBOUNDED;
+  }
+
+  /**
    * Returns the knee of the curve: the capacity from which on more of it brings less than its share.
    * It is where the curve is farthest above the straight line from nothing to its end (Satopää et
    * al.: Finding a "Kneedle" in a Haystack, 2011).
@@ -172,9 +191,10 @@ public final class LruCurve {
    * @return blocks; 0 when nothing hits at any capacity
    */
   public long kneeCapacity() {
-    long knee = 0;
     double most = 0;
     int last = capacities.length - 1;
+    // Where nothing is above the line, all of it pays.
+    long knee = last < 0 ? 0 : capacities[last];
     for (int step = 0; step <= last; step++) {
       double above =
           (double) tokens[step] / tokens[last] - (double) capacities[step] / capacities[last];

@@ -26,6 +26,22 @@ final class QuantileHistogram {
     max = Math.max(max, value);
   }
 
+  long count() {
+    return count;
+  }
+
+  /** How many values are at most this, to within 1% of it. */
+  long countUpTo(double value) {
+    long seen = 0;
+    for (int bucket = 0; bucket < counts.length; bucket++) {
+      if (DistanceHistogram.end(bucket) * unit > value) {
+        break;
+      }
+      seen += counts[bucket];
+    }
+    return seen;
+  }
+
   Quantiles quantiles() {
     return new Quantiles(
         count, count == 0 ? 0 : sum / count, quantile(0.5), quantile(0.9), quantile(0.99), max);

@@ -65,11 +65,15 @@ final class TraceInputs {
     }
   }
 
-  /** The files directly in a directory in name order, hidden ones left out. */
+  /**
+   * The files directly in a directory in name order, hidden ones left out. One that is there
+   * compressed, too, is read once: whoever compresses it was stopped before it removed the other.
+   */
   private static List<Path> filesIn(Path directory) {
     try (Stream<Path> entries = Files.list(directory)) {
       return entries
           .filter(entry -> Files.isRegularFile(entry) && !fileName(entry).startsWith("."))
+          .filter(entry -> !Files.exists(entry.resolveSibling(fileName(entry) + ".gz")))
           .sorted(Comparator.comparing(TraceInputs::fileName))
           .toList();
     } catch (IOException e) {

@@ -14,6 +14,8 @@ import java.util.List;
  * @param lifetimes how long after a request some block that it brought was last used by another one;
  *     of requests that were used again
  * @param requestsNeverReused requests that brought blocks which no other request used
+ * @param timeBins the three distributions of times in the same bins, up to the longest time; empty
+ *     when there is none
  * @param hotPrefixes the prefixes that save most tokens, most first
  */
 public record TraceInsights(
@@ -24,10 +26,12 @@ public record TraceInsights(
     Quantiles blockGaps,
     Quantiles lifetimes,
     long requestsNeverReused,
+    List<TimeBin> timeBins,
     List<HotPrefix> hotPrefixes) {
 
-  /** Copies the list. */
+  /** Copies the lists. */
   public TraceInsights {
+    timeBins = List.copyOf(timeBins);
     hotPrefixes = List.copyOf(hotPrefixes);
   }
 

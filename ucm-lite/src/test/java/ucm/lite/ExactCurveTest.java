@@ -62,6 +62,25 @@ class ExactCurveTest {
     }
   }
 
+  @Test
+  void findsTheSmallestCapacityForSomeHitsAndAKneeThatPays() {
+    for (int seed = 0; seed < 400; seed++) {
+      LruCurve curve =
+          Analyses.analyze(RandomTraces.conversations(seed, 60)).lru(TouchOrder.LEAF_LAST);
+      long most = curve.hitTokens(LruCurve.UNBOUNDED);
+      assertThat(curve.smallestCapacity(0)).isZero();
+      assertThat(curve.smallestCapacity(most + 1)).isEqualTo(LruCurve.UNBOUNDED);
+      for (long wanted = 1; wanted <= most; wanted += 1 + most / 100) {
+        long capacity = curve.smallestCapacity(wanted);
+        assertThat(curve.hitTokens(capacity)).isGreaterThanOrEqualTo(wanted);
+        assertThat(curve.hitTokens(capacity - 1)).isLessThan(wanted);
+      }
+      if (most > 0) {
+        assertThat(curve.hitTokens(curve.kneeCapacity())).isPositive();
+      }
+    }
+  }
+
   private static void checkEveryCapacity(String name, List<TraceRequest> trace) {
     TraceAnalysis analysis = Analyses.analyze(trace);
     for (int capacity = 0; capacity <= analysis.summary().uniqueBlocks() + 2; capacity++) {

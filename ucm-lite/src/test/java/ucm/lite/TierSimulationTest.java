@@ -126,6 +126,15 @@ class TierSimulationTest {
       // Each turn but the last of a chat is used by the last one.
       assertThat(insights.lifetimes().count()).isEqualTo(16 * 9);
       assertThat(insights.requestsNeverReused()).isEqualTo(16);
+      // Turns of a chat are 16 seconds apart: behind 10 and at most 30.
+      assertThat(insights.timeBins().get(3).upToSeconds()).isEqualTo(30);
+      assertThat(insights.timeBins().get(3).sessionGaps()).isEqualTo(16 * 9);
+      assertThat(insights.timeBins().stream().mapToLong(TimeBin::blockGaps).sum())
+          .isEqualTo(insights.blockGaps().count());
+      assertThat(insights.timeBins().stream().mapToLong(TimeBin::lifetimes).sum())
+          .isEqualTo(insights.lifetimes().count());
+      assertThat(insights.timeBins().getLast().upToSeconds())
+          .isGreaterThanOrEqualTo(insights.lifetimes().max());
       assertThat(insights.hotPrefixes().getFirst().requests()).isEqualTo(160);
       assertThat(insights.hotPrefixes().getFirst().blocks()).isEqualTo(2);
       assertThat(insights.hotPrefixes().getFirst().lastBlockId())

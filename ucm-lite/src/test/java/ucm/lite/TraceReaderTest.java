@@ -41,6 +41,8 @@ class TraceReaderTest {
   @Test
   void readsTheFilesOfADirectoryInNameOrder() throws IOException {
     TraceFiles.write(directory, "2.jsonl.gz", TraceFiles.gzip(TraceFiles.text(SECOND)));
+    // Compressed, but not removed yet.
+    TraceFiles.write(directory, "2.jsonl", SECOND);
     TraceFiles.write(directory, "1.jsonl", TraceFiles.MOONCAKE);
     TraceFiles.write(directory, "3", THIRD);
     TraceFiles.write(directory, ".hidden", "not looked at");

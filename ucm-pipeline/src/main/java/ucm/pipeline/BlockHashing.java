@@ -1,14 +1,10 @@
 package ucm.pipeline;
 
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Optional;
-import java.util.ServiceLoader;
-
 /**
  * A way of naming blocks, chosen by {@code block_hasher} in the configuration. The original's, {@code
- * md5-pickle}, is built in; others are found through {@link ServiceLoader}. A provider is public and
- * has a public constructor without parameters that does nothing.
+ * md5-pickle}, is built in; others are found through {@link java.util.ServiceLoader}, among the modules UCM
+ * runs among and in plugins, by {@link StoreCatalog}. A provider is public and has a public constructor
+ * without parameters that does nothing.
  *
  * <p>Engines and programs that share blocks must use the same one.
  */
@@ -26,21 +22,4 @@ public interface BlockHashing {
    * @throws IllegalArgumentException when one of them is missing or out of range
    */
   BlockHasher hasher(String model, int tpSize, String dtype);
-
-  /** The one of a name, among the modules and the class path that UCM is loaded from. */
-  static Optional<BlockHashing> find(String name) {
-    return all().stream().filter(hashing -> hashing.name().equals(name)).findFirst();
-  }
-
-  /** The names of all that are there, sorted. */
-  static List<String> names() {
-    return all().stream().map(BlockHashing::name).sorted().toList();
-  }
-
-  private static List<BlockHashing> all() {
-    List<BlockHashing> all = new ArrayList<>();
-    all.add(new PickleMd5Hashing());
-    ServiceLoader.load(BlockHashing.class, BlockHashing.class.getClassLoader()).forEach(all::add);
-    return all;
-  }
 }

@@ -82,7 +82,8 @@ final class ConfigCheck {
     config.topLevel().values().forEach(s -> keys.topLevel(s).ifPresent(findings::add));
     config.connector().values().forEach(s -> keys.connector(s).ifPresent(findings::add));
     StoreConfig top = config.topLevelConfig();
-    ConnectorSettings.from(top, config.connectorName());
+    ConnectorSettings settings = ConnectorSettings.from(top, config.connectorName());
+    Optional<BlockHashing> _ = settings.blockHashing(top, catalog);
     for (ConfigProblem problem : top.problems()) {
       findings.add(place(problem, config.topLevel()));
     }

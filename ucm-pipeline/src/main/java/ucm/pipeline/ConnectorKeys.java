@@ -25,8 +25,8 @@ public final class ConnectorKeys {
       ConfigKey.flag("enable_event_sync")
           .defaultTo(true)
           .doc(
-              "A dump waits for the event of the computation instead of the whole device. Always"
-                  + " false with UcmNfsStore.");
+              "The engine may hand in an event with each layer, which the dump then waits for"
+                  + " instead of the whole device. Always false with UcmNfsStore.");
 
   /** Cap of the hits. */
   public static final ConfigKey<Double> HIT_RATIO =
@@ -69,7 +69,7 @@ public final class ConnectorKeys {
           .defaultTo(PickleMd5Hashing.NAME)
           .doc(
               "How blocks are named; md5-pickle is the original's way. Others are services found"
-                  + " with the engine; all who share blocks must use the same.");
+                  + " with the engine and in plugins; all who share blocks must use the same.");
 
   /** Which metrics. */
   public static final ConfigKey<String> METRICS_CONFIG_PATH =

@@ -10,7 +10,7 @@ import ucm.api.StoreConfig;
  * The top-level values of a configuration: how the engine side uses the pipeline.
  *
  * @param useLayerwise load and save layer by layer
- * @param enableEventSync a dump waits for an event instead of the whole device
+ * @param enableEventSync a dump waits for the event that the engine hands in with the layer
  * @param hitRatio cap of the tokens taken from the cache, as a share of the prompt, in (0, 1]
  * @param persistTokenThreshold requests of fewer tokens skip look-up, load and dump
  * @param loadTokensThreshold load only when more tokens than this are found
@@ -55,17 +55,23 @@ public record ConnectorSettings(
             config.get(ConnectorKeys.USE_LITE),
             config.get(ConnectorKeys.BLOCK_HASHER),
             metricsPath(config));
-    if (BlockHashing.find(settings.blockHasher).isEmpty()) {
-      config.reject(
-          ConnectorKeys.BLOCK_HASHER,
-          "is " + settings.blockHasher + "; found are " + String.join(", ", BlockHashing.names()));
-    }
     if (settings.metricsConfigPath.isPresent()) {
       config.warn(
           ConnectorKeys.METRICS_CONFIG_PATH,
           "is checked and not acted on: this version has no metrics endpoint yet");
     }
     return settings;
+  }
+
+  /** The way of naming blocks; when there is none of this name, that is recorded in {@code config}. */
+  Optional<BlockHashing> blockHashing(StoreConfig config, StoreCatalog catalog) {
+    Optional<BlockHashing> found = catalog.blockHashing(blockHasher);
+    if (found.isEmpty()) {
+      config.reject(
+          ConnectorKeys.BLOCK_HASHER,
+          "is " + blockHasher + "; found are " + String.join(", ", catalog.blockHashings()));
+    }
+    return found;
   }
 
   private static Optional<Path> metricsPath(StoreConfig config) {

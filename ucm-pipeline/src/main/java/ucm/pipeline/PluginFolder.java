@@ -19,6 +19,7 @@ final class PluginFolder {
   private final Path folder;
   private final @Nullable ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
+  private final List<FoundHashing> hashings = new ArrayList<>();
 
   private PluginFolder(Path folder, @Nullable ModuleLayer parent) {
     this.folder = folder;
@@ -29,14 +30,23 @@ final class PluginFolder {
    * Loads every plugin of a folder.
    *
    * @param parent the layer that holds ucm.api; null when that is on the class path
-   * @return the stores, and an entry with a problem for each jar or folder that gave none
    */
-  static List<FoundStore> scan(Path folder, @Nullable ModuleLayer parent) {
+  static PluginFolder scan(Path folder, @Nullable ModuleLayer parent) {
     PluginFolder scan = new PluginFolder(folder, parent);
     if (Files.exists(folder)) {
       scan.scanFolder();
     }
-    return scan.found;
+    return scan;
+  }
+
+  /** The stores, and an entry with a problem for each jar or folder that could not be used. */
+  List<FoundStore> stores() {
+    return found;
+  }
+
+  /** The block hashers. */
+  List<FoundHashing> hashings() {
+    return hashings;
   }
 
   private void scanFolder() {
@@ -76,7 +86,10 @@ final class PluginFolder {
           plugin,
           "is not loaded: plugins need UCM on the module path, and it is on the class path");
     } else {
-      found.addAll(new PluginLayer(plugin, jars, parent).stores());
+      PluginLayer layer = new PluginLayer(plugin, jars, parent);
+      layer.load();
+      found.addAll(layer.stores());
+      hashings.addAll(layer.hashings());
     }
   }
 

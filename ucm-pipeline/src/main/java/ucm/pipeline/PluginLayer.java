@@ -2,6 +2,7 @@ package ucm.pipeline;
 
 import java.lang.module.Configuration;
 import java.lang.module.FindException;
+import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleFinder;
 import java.lang.module.ResolutionException;
 import java.nio.file.Path;
@@ -12,6 +13,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.Store;
 import ucm.pipeline.FoundStore.Home;
 import ucm.pipeline.PluginJar.BadJarException;
 
@@ -20,9 +22,9 @@ import ucm.pipeline.PluginJar.BadJarException;
  *
  * <p>How modules are chosen. All modules of the plugin are roots, and its own jars are asked before
  * the parent layer: a plugin may bring any version of any library, also of one that the parent has,
- * and sees its own. The one exception is {@code ucm.api}: it always comes from the parent, because a
- * store that implements another copy of the interface would be no store to anybody here; a copy in
- * the plugin is passed over. What the plugin does not bring is taken from the parent, if it is there
+ * and sees its own. The exceptions are {@code ucm.api} and {@code ucm.pipeline}: they always come from
+ * the parent, because a store that implements another copy of the interface would be no store to anybody
+ * here, and a block hasher none; a copy in the plugin is passed over. What the plugin does not bring is taken from the parent, if it is there
  * (a jlink image holds only some modules of the JDK). The module that provides stores must be an
  * explicit one; its libraries may be plain jars, which become automatic modules.
  *
@@ -33,12 +35,13 @@ import ucm.pipeline.PluginJar.BadJarException;
 final class PluginLayer {
 
   private static final Logger LOG = LoggerFactory.getLogger(PluginLayer.class);
-  private static final String API = "ucm.api";
+  private static final List<String> FROM_PARENT = List.of("ucm.api", "ucm.pipeline");
 
   private final Path plugin;
   private final List<Path> jars;
   private final ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
+  private final List<FoundHashing> hashings = new ArrayList<>();
 
   /**
    * Prepares to load a plugin.
@@ -53,11 +56,13 @@ final class PluginLayer {
   }
 
   /** Loads it; what goes wrong is an entry with a problem. */
-  List<FoundStore> stores() {
+  void load() {
     try {
       Map<String, PluginJar> modules = readJars();
       if (found.isEmpty() && hasProvider(modules.values())) {
-        found.addAll(ProviderScan.plugin(layer(modules), home(plugin)));
+        ModuleLayer layer = layer(modules);
+        found.addAll(ProviderScan.plugin(layer, home(plugin)));
+        hashings.addAll(HashingScan.plugin(layer, home(plugin), found));
       }
     } catch (FindException | ResolutionException | LayerInstantiationException e) {
       refuse(plugin, "does not fit together: " + e.getMessage());
@@ -65,7 +70,16 @@ final class PluginLayer {
       // A jar can be damaged in more ways than the module system has exceptions for.
       refuse(plugin, "cannot be loaded: " + e);
     }
+  }
+
+  /** Its stores, and an entry for each thing that went wrong. */
+  List<FoundStore> stores() {
     return found;
+  }
+
+  /** Its block hashers. */
+  List<FoundHashing> hashings() {
+    return hashings;
   }
 
   private Map<String, PluginJar> readJars() {
@@ -87,28 +101,35 @@ final class PluginLayer {
         refuse(path, e.problem());
       }
     }
-    if (modules.remove(API) != null) {
-      LOG.info("Plugin {} brings a copy of {}, which is not used", plugin, API);
+    for (String name : FROM_PARENT) {
+      if (modules.remove(name) != null) {
+        LOG.info("Plugin {} brings a copy of {}, which is not used", plugin, name);
+      }
     }
     return modules;
   }
 
   private boolean hasProvider(Collection<PluginJar> modules) {
-    List<PluginJar> providers =
-        modules.stream().filter(jar -> ProviderScan.providers(jar.descriptor()) > 0).toList();
+    List<PluginJar> providers = modules.stream().filter(jar -> provides(jar.descriptor())).toList();
     if (providers.stream().anyMatch(PluginJar::isExplicit)) {
       return true;
     }
     if (!providers.isEmpty()) {
       refuse(
           providers.getFirst().path(),
-          "names a store in META-INF/services but is no module; add a module-info");
+          "names a store or a block hasher in META-INF/services but is no module; add a"
+              + " module-info");
     } else if (modules.stream().anyMatch(PluginJar::isExplicit)) {
       refuse(plugin, "has no store: no module in it says \"provides ucm.api.Store with ...\"");
     } else {
       refuse(plugin, "is no module: it has no module-info.class");
     }
     return false;
+  }
+
+  private static boolean provides(ModuleDescriptor descriptor) {
+    return ProviderScan.providers(descriptor, Store.class) > 0
+        || ProviderScan.providers(descriptor, BlockHashing.class) > 0;
   }
 
   private ModuleLayer layer(Map<String, PluginJar> modules) {

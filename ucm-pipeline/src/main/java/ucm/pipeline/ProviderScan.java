@@ -45,7 +45,7 @@ final class ProviderScan {
     // The loader goes on into the parents after the layer's own providers, which are this many.
     int own = 0;
     for (ResolvedModule module : layer.configuration().modules()) {
-      own += providers(module.reference().descriptor());
+      own += providers(module.reference().descriptor(), Store.class);
     }
     List<FoundStore> found = new ArrayList<>();
     scan(ServiceLoader.load(layer, Store.class), own, true, home, p -> true, found);
@@ -65,10 +65,10 @@ final class ProviderScan {
     return found;
   }
 
-  /** How many stores a module says it provides. */
-  static int providers(ModuleDescriptor descriptor) {
+  /** How many providers of a service a module says it has. */
+  static int providers(ModuleDescriptor descriptor, Class<?> service) {
     return descriptor.provides().stream()
-        .filter(provides -> provides.service().equals(Store.class.getName()))
+        .filter(provides -> provides.service().equals(service.getName()))
         .mapToInt(provides -> provides.providers().size())
         .sum();
   }

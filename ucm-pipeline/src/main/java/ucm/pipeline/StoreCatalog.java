@@ -20,7 +20,7 @@ import ucm.api.StoreException;
 import ucm.pipeline.FoundStore.Home;
 
 /**
- * The stores that pipelines can be made of.
+ * The stores that pipelines can be made of, and the ways of naming blocks.
  *
  * <p>Stores are found by {@link java.util.ServiceLoader} in the module layer of UCM itself, on the
  * class path (for programs that embed UCM there), and in the plugins folder; they are listed without
@@ -35,14 +35,17 @@ public final class StoreCatalog {
   private final List<FoundStore> found;
   private final List<String> searched;
   private final Map<String, FoundStore> usable = new LinkedHashMap<>();
+  private final Map<String, BlockHashing> hashings;
 
-  private StoreCatalog(List<FoundStore> all, List<String> searched) {
+  private StoreCatalog(
+      List<FoundStore> all, Map<String, BlockHashing> hashings, List<String> searched) {
     this.found =
         settleNames(all).stream()
             .sorted(
                 Comparator.comparing(FoundStore::name)
                     .thenComparing(store -> store.home().location()))
             .toList();
+    this.hashings = Map.copyOf(hashings);
     this.searched = List.copyOf(searched);
     for (FoundStore store : found) {
       if (store.usable()) {
@@ -76,10 +79,14 @@ public final class StoreCatalog {
       all.addAll(ProviderScan.builtIn(layer));
     }
     all.addAll(ProviderScan.classPath(StoreCatalog.class.getClassLoader()));
+    List<FoundHashing> hashings = HashingScan.builtIn();
     if (pluginsFolder != null) {
-      all.addAll(PluginFolder.scan(pluginsFolder, layer));
+      PluginFolder plugins = PluginFolder.scan(pluginsFolder, layer);
+      all.addAll(plugins.stores());
+      hashings.addAll(plugins.hashings());
     }
-    StoreCatalog catalog = new StoreCatalog(all, searched);
+    Map<String, BlockHashing> byName = HashingScan.byName(hashings, all);
+    StoreCatalog catalog = new StoreCatalog(all, byName, searched);
     catalog.log();
     return catalog;
   }
@@ -94,7 +101,8 @@ public final class StoreCatalog {
     Home home = new Home("", "", "given by the program");
     stores.forEach(
         (name, factory) -> all.add(new FoundStore(name, home, false, "", factory, List.of())));
-    return new StoreCatalog(all, List.of(home.location()));
+    Map<String, BlockHashing> hashings = HashingScan.byName(HashingScan.builtIn(), all);
+    return new StoreCatalog(all, hashings, List.of(home.location()));
   }
 
   /** Marks stores whose name another one has. */
@@ -174,6 +182,16 @@ public final class StoreCatalog {
   /** The names that pipelines can ask for, sorted. */
   public List<String> names() {
     return List.copyOf(usable.keySet());
+  }
+
+  /** The way of naming blocks that {@code block_hasher} calls so, if there is one. */
+  public Optional<BlockHashing> blockHashing(String name) {
+    return Optional.ofNullable(hashings.get(name));
+  }
+
+  /** The names that {@code block_hasher} can have, sorted. */
+  public List<String> blockHashings() {
+    return hashings.keySet().stream().sorted().toList();
   }
 
   /** Where stores were looked for. */

@@ -146,12 +146,29 @@ public final class UcmConfig {
   public ConnectorSettings settings() {
     StoreConfig config = topLevelConfig();
     ConnectorSettings settings = ConnectorSettings.from(config, connectorName);
+    requireNoErrors(config);
+    return settings;
+  }
+
+  /**
+   * The way of naming blocks that the top level asks for.
+   *
+   * @throws ConfigException when there is none of that name, or a value of the top level is bad
+   */
+  public BlockHashing blockHashing(StoreCatalog catalog) {
+    StoreConfig config = topLevelConfig();
+    Optional<BlockHashing> found =
+        ConnectorSettings.from(config, connectorName).blockHashing(config, catalog);
+    requireNoErrors(config);
+    return found.orElseThrow();
+  }
+
+  private static void requireNoErrors(StoreConfig config) {
     if (config.hasErrors()) {
       throw new ConfigException(
           new ConfigReport(
               config.problems().stream().map(p -> ConfigFinding.of(p, List.of())).toList()));
     }
-    return settings;
   }
 
   /** The connector's values as a store reads them; a fresh view, for one store. */

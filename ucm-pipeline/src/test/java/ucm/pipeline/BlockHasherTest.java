@@ -157,16 +157,16 @@ class BlockHasherTest {
 
   @Test
   void theOriginalsWayOfHashingIsTheServiceOfThatName() {
-    assertThat(BlockHashing.names()).contains("md5-pickle");
+    StoreCatalog catalog = StoreCatalog.find();
+    assertThat(catalog.blockHashings()).contains("md5-pickle");
+    UcmConfig original = UcmConfig.of("Fake", Map.of());
     BlockHasher found =
-        BlockHashing.find("md5-pickle")
-            .orElseThrow()
-            .hasher("Qwen/Qwen2.5-0.5B-Instruct", 2, "torch.bfloat16");
+        original.blockHashing(catalog).hasher("Qwen/Qwen2.5-0.5B-Instruct", 2, "torch.bfloat16");
     assertThat(found.hash(twoBlocks(), 16)).isEqualTo(QWEN.hash(twoBlocks(), 16));
-    assertThat(BlockHashing.find("sha256")).isEmpty();
-    UcmConfig config =
-        UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("block_hasher", "sha256"), "test");
-    assertThatThrownBy(config::settings)
+    UcmConfig other = original.withTopLevel(Map.of("block_hasher", "sha256"), "test");
+    assertThatThrownBy(() -> other.blockHashing(catalog))
+        .isInstanceOf(ConfigException.class)
         .hasMessageContaining("block_hasher: is sha256; found are md5-pickle");
+    assertThat(other.check(catalog).hasErrors()).isTrue();
   }
 }

@@ -49,7 +49,8 @@ class BrokenPluginTest extends PluginTest {
     jars.jar(plugins.resolve("old.jar"), classes);
     assertThat(onlyProblem())
         .isEqualTo(
-            "old.jar: names a store in META-INF/services but is no module; add a module-info");
+            "old.jar: names a store or a block hasher in META-INF/services but is no module; add a"
+                + " module-info");
   }
 
   @Test

@@ -12,7 +12,6 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.BlockHasher;
-import ucm.pipeline.BlockHashing;
 import ucm.pipeline.ConnectorSettings;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
@@ -70,7 +69,8 @@ public final class ConnectorSetup {
    * A setup that counts nothing, and writes traces (if they are switched on) where the environment
    * says. Opens nothing.
    *
-   * @throws ucm.pipeline.ConfigException when a value of the configuration's top level is bad
+   * @throws ucm.pipeline.ConfigException when a value of the configuration's top level is bad, or
+   *     there is no block hasher of the name it asks for
    * @throws StoreException when the engine and the configuration do not fit
    */
   public static ConnectorSetup of(UcmConfig config, StoreCatalog catalog, EngineSpec spec) {
@@ -84,9 +84,7 @@ public final class ConnectorSetup {
               + "; layer by layer, all must have the same tensors: set use_layerwise to false");
     }
     BlockHasher hasher =
-        BlockHashing.find(settings.blockHasher())
-            .orElseThrow()
-            .hasher(spec.model(), spec.tpSize(), spec.dtype());
+        config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
     return new ConnectorSetup(
         config,
         catalog,
@@ -134,7 +132,16 @@ public final class ConnectorSetup {
 
   private SchedulerConnector scheduler(Store store, @Nullable Store owned) {
     return new SchedulerConnector(
-        this, store, owned, settings.enableRecordTraces() ? recorder() : null);
+        this,
+        store,
+        owned,
+        settings.enableRecordTraces() ? recorder() : null,
+        settings.useLite() ? monitor() : null);
+  }
+
+  private LiteMonitor monitor() {
+    ConnectorFaults faults = new ConnectorFaults("lite mode of " + spec.instance(), metrics);
+    return new LiteMonitor(spec, traces.folder(), LiteMonitor.INTERVAL, metrics, faults);
   }
 
   private TraceRecorder recorder() {

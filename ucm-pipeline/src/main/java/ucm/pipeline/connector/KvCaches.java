@@ -31,6 +31,11 @@ public final class KvCaches {
     return blocks;
   }
 
+  /** Whether all of it is memory of a device. */
+  boolean isOnDevice() {
+    return layers.stream().flatMap(List::stream).noneMatch(tensor -> tensor.region().isHost());
+  }
+
   /** What the registered tensors look like. */
   public KvLayout layout() {
     return KvLayout.of(

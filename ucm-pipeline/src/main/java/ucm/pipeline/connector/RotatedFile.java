@@ -1,26 +1,35 @@
 package ucm.pipeline.connector;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Files of lines, begun anew when one is full: {@code name.000001.log}, {@code name.000002.log} and so
  * on, so that their names are in the order of time; the oldest are removed.
  *
+ * <p>A file that is full is compressed, as {@code name.000001.log.gz}: the compressed file appears as a
+ * whole, and then the plain one is removed. A crash in between leaves both, and readers of the folder
+ * prefer the compressed one.
+ *
  * <p>A line is one write, handed to the kernel at once. What a crash or a full disk leaves is at most
  * one torn line at the end; whoever opens it next ends that line first, so that no other is
  * lost with it. Used by one thread.
  */
 final class RotatedFile implements AutoCloseable {
+
+  private static final int GZIP_BUFFER = 1 << 16;
 
   private final TraceOptions options;
   private final String name;
@@ -39,7 +48,7 @@ final class RotatedFile implements AutoCloseable {
     this.options = options;
     this.name = name;
     this.head = head;
-    this.pattern = Pattern.compile(Pattern.quote(name) + "\\.(\\d{6})\\.log");
+    this.pattern = Pattern.compile(Pattern.quote(name) + "\\.(\\d{6})\\.log(\\.gz)?");
   }
 
   /**
@@ -53,6 +62,7 @@ final class RotatedFile implements AutoCloseable {
       FileChannel to = channel == null ? open() : channel;
       if (size > head.length && size + line.length > options.maxFileBytes()) {
         close();
+        compress(path(number));
         number++;
         to = open();
         removeOldest();
@@ -69,6 +79,7 @@ final class RotatedFile implements AutoCloseable {
     if (number == 0) {
       // A process of this number may have been here before, as in containers.
       number = Math.max(1, IntStream.of(numbers()).max().orElse(1));
+      number += Files.exists(compressed(path(number))) ? 1 : 0;
     }
     FileChannel opened =
         FileChannel.open(
@@ -99,10 +110,30 @@ final class RotatedFile implements AutoCloseable {
     }
   }
 
+  /** What cannot be compressed, because the disk is full, stays as it is: lines are worth more. */
+  private static void compress(Path file) throws IOException {
+    Path whole = compressed(file);
+    // Hidden, so that whoever reads the folder meanwhile passes it over.
+    Path part = file.resolveSibling("." + whole.getFileName() + ".part");
+    try (OutputStream to = new GZIPOutputStream(Files.newOutputStream(part), GZIP_BUFFER)) {
+      Files.copy(file, to);
+    } catch (IOException e) {
+      Files.deleteIfExists(part);
+      return;
+    }
+    Files.move(part, whole, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    Files.delete(file);
+  }
+
+  private static Path compressed(Path file) {
+    return file.resolveSibling(file.getFileName() + ".gz");
+  }
+
   private void removeOldest() throws IOException {
     for (int old : numbers()) {
       if (old <= number - options.maxFiles()) {
         Files.deleteIfExists(path(old));
+        Files.deleteIfExists(compressed(path(old)));
       }
     }
   }

@@ -36,6 +36,7 @@ public final class SchedulerConnector implements AutoCloseable {
   private final PartLookup lookup;
   private final @Nullable LiteCache lite;
   private final @Nullable TraceRecorder traces;
+  private final @Nullable LiteMonitor monitor;
   private final @Nullable Store owned;
   private final boolean keepsBytes;
   private final StoreMetrics.Counter lookupBlocks;
@@ -48,9 +49,14 @@ public final class SchedulerConnector implements AutoCloseable {
    * Takes over what was opened.
    *
    * @param owned the store to close with this, or null
+   * @param monitor told of requests in lite mode, or null
    */
   SchedulerConnector(
-      ConnectorSetup setup, Store store, @Nullable Store owned, @Nullable TraceRecorder traces) {
+      ConnectorSetup setup,
+      Store store,
+      @Nullable Store owned,
+      @Nullable TraceRecorder traces,
+      @Nullable LiteMonitor monitor) {
     this.spec = setup.spec();
     this.hasher = setup.hasher();
     this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
@@ -59,6 +65,7 @@ public final class SchedulerConnector implements AutoCloseable {
     this.lookup = new PartLookup(store, hasher, spec.parts(), faults);
     this.lite = setup.settings().useLite() ? new LiteCache(store, faults) : null;
     this.traces = traces;
+    this.monitor = monitor;
     this.owned = owned;
     this.keepsBytes = store.keepsBytes();
     if (!keepsBytes && lite == null) {
@@ -120,6 +127,9 @@ public final class SchedulerConnector implements AutoCloseable {
     }
     if (first && !ids.isEmpty()) {
       count(ids.size(), state.hbmBlocks, found);
+      if (monitor != null) {
+        monitor.add(ids, request.promptTokens(), statistics);
+      }
     }
     return lite != null || !keepsBytes ? 0 : offer(state, request, found, log);
   }
@@ -332,6 +342,9 @@ public final class SchedulerConnector implements AutoCloseable {
     closed = true;
     requests.clear();
     try {
+      if (monitor != null) {
+        monitor.close();
+      }
       if (traces != null) {
         traces.close();
       }

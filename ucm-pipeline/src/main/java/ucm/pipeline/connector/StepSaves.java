@@ -102,8 +102,12 @@ final class StepSaves {
     mark(excluded, of);
   }
 
-  /** Begins to save a layer that has been computed. */
-  void layer(int layer) {
+  /**
+   * Begins to save a layer that has been computed.
+   *
+   * @param event of the device, behind the computation; 0 when the layer is in memory
+   */
+  void layer(int layer, long event) {
     if (now.isEmpty()) {
       return;
     }
@@ -118,17 +122,21 @@ final class StepSaves {
       transfer.shard(blocks.high(i), blocks.low(i), layer);
       caches.addLayer(transfer, layer, blocks.block(i));
     }
-    dump(transfer);
+    dump(transfer, event);
   }
 
-  /** Saves what was to wait for the end of the step. */
-  void rest() {
+  /**
+   * Saves what was to wait for the end of the step.
+   *
+   * @param event of the device, behind the computation of all layers; 0 when they are in memory
+   */
+  void rest(long event) {
     collect(atTheEnd, atTheEndIds);
     Transfer.Builder transfer = Transfer.scattered(cut);
     for (int i = 0; i < blocks.size(); i++) {
       caches.addBlock(transfer, cut, blocks.high(i), blocks.low(i), blocks.block(i));
     }
-    dump(transfer);
+    dump(transfer, event);
   }
 
   /** Waits until the engine may write to its memory again; returns the shards not saved. */
@@ -141,9 +149,9 @@ final class StepSaves {
     return failed;
   }
 
-  private void dump(Transfer.Builder transfer) {
+  private void dump(Transfer.Builder transfer, long event) {
     if (blocks.size() > 0) {
-      @Nullable Task task = calls.dump(transfer.build());
+      @Nullable Task task = calls.dump(transfer.after(event).build());
       if (task != null) {
         tasks.add(task);
       }

@@ -49,6 +49,7 @@ public final class WorkerConnector implements AutoCloseable {
   private final KvCaches caches;
   private final BlockHasher hasher;
   private final boolean layerwise;
+  private final boolean eventSync;
   private final @Nullable Store owned;
   private final BitSet failed = new BitSet();
   private final BitSet taken = new BitSet();
@@ -59,6 +60,7 @@ public final class WorkerConnector implements AutoCloseable {
   private final StoreMetrics.Counter failedBlocks;
   private final StoreMetrics.Counter savedBlocks;
   private final StoreMetrics.Counter unsavedShards;
+  private long lastEvent;
   private boolean inStep;
   private boolean closed;
 
@@ -75,6 +77,7 @@ public final class WorkerConnector implements AutoCloseable {
     this.caches = caches;
     this.hasher = setup.hasher();
     this.layerwise = setup.settings().useLayerwise();
+    this.eventSync = setup.settings().enableEventSync() && caches.isOnDevice();
     this.owned = owned;
     BlockLayout cut = spec.kv().blockLayout();
     this.loads = new StepLoads(caches, cut, layerwise, calls, failed);
@@ -116,6 +119,7 @@ public final class WorkerConnector implements AutoCloseable {
     StepPlan toSave = spec.mla() && rank != 0 ? StepPlan.EMPTY : plan;
     saves.begin(toSave, hasher, part);
     savedBlocks.add(toSave.saveBlocks());
+    lastEvent = 0;
     inStep = true;
     loads.start();
     if (!layerwise) {
@@ -159,18 +163,50 @@ public final class WorkerConnector implements AutoCloseable {
   /**
    * Says that a layer has been computed, so that its part of the step's blocks is in memory and stays
    * unchanged until {@link #waitForSave}. In layer-wise mode begins to save it; in direct mode does
-   * nothing. With memory of a device, the device must have written it.
+   * nothing. With memory of a device, the device must have written it; an engine that does not wait for
+   * that hands in an event instead.
    */
   public void saveLayer(int layer) {
+    saveLayer(layer, 0);
+  }
+
+  /**
+   * Says that the device has been told to compute a layer, and recorded an event behind that: the layer
+   * is saved when the event has come, and nobody waits for the device. What direct mode saves at the end
+   * of the step waits for the event handed in last, so events of one stream are expected.
+   *
+   * @param event the driver's own handle (for CUDA, the value of a {@code CUevent}), not destroyed or
+   *     recorded anew until {@link #waitForSave} has returned; 0 when the layer is in memory
+   * @throws IllegalStateException for an event when {@link #takesEvents} says no
+   */
+  public void saveLayer(int layer, long event) {
     requireStep();
     Objects.checkIndex(layer, spec.kv().layers());
     if (!loads.isThere(layer)) {
       throw new IllegalStateException(
           this + ": layer " + layer + " was computed before waitForLayerLoad(" + layer + ")");
     }
-    if (layerwise) {
-      saves.layer(layer);
+    if (event != 0 && !eventSync) {
+      throw new IllegalStateException(
+          this
+              + " takes no events: "
+              + (caches.isOnDevice() ? "enable_event_sync is false" : "its KV cache is host memory")
+              + "; wait until the device has computed the layer, then saveLayer("
+              + layer
+              + ")");
     }
+    lastEvent = event == 0 ? lastEvent : event;
+    if (layerwise) {
+      saves.layer(layer, event);
+    }
+  }
+
+  /**
+   * Whether {@link #saveLayer(int, long)} takes events: {@code enable_event_sync} is true, as it is by
+   * default, and the KV cache is memory of a device.
+   */
+  public boolean takesEvents() {
+    return eventSync;
   }
 
   /**
@@ -201,7 +237,7 @@ public final class WorkerConnector implements AutoCloseable {
               + spec.kv().layers()
               + " layers: call waitForLayerLoad() and saveLayer() for each, or abandonStep()");
     }
-    saves.rest();
+    saves.rest(lastEvent);
     endStep();
   }
 

@@ -11,9 +11,11 @@ import static ucm.pipeline.connector.TestEngines.mla;
 import static ucm.pipeline.connector.TestEngines.setup;
 import static ucm.pipeline.connector.TestEngines.tokens;
 
+import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.BlockHasher;
@@ -252,10 +254,11 @@ class SchedulerConnectorTest {
   }
 
   @Test
-  void liteModeCountsHitsAndTellsTheEngineOfNone() throws InterruptedException {
+  void liteModeCountsHitsAndTellsTheEngineOfNone(@TempDir Path folder) throws InterruptedException {
     RecordingMetrics metrics = new RecordingMetrics();
     ConnectorSetup setup =
-        TestEngines.setup(gqa(2), TestEngines.top("use_lite", true, "hit_ratio", 0.5), metrics);
+        TestEngines.setup(gqa(2), TestEngines.top("use_lite", true, "hit_ratio", 0.5), metrics)
+            .withTraces(new TraceOptions(folder, 1, 1));
     int[] prompt = tokens(0, 17);
     try (SchedulerConnector scheduler = setup.scheduler();
         WorkerConnector worker =

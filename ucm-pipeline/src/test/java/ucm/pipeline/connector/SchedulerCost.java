@@ -1,5 +1,8 @@
 package ucm.pipeline.connector;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.SplittableRandom;
@@ -19,16 +22,25 @@ final class SchedulerCost {
   private SchedulerCost() {}
 
   /** Measures and prints. */
-  public static void main(String[] args) {
+  public static void main(String[] args) throws IOException {
     EngineSpec spec =
         new EngineSpec("cost", "m", "torch.bfloat16", 1, false, 128, KvLayout.uniform(1, 1));
     BlockHasher hasher = BlockHasher.of("m", 1, "torch.bfloat16");
     int[] tokens = new SplittableRandom(1).ints(TOKENS, 0, 151_643).toArray();
-    ConnectorSetup setup = TestEngines.setup(spec, "use_lite", true);
+    measure("hash", () -> hasher.hash(tokens, 128).size());
+    measureLite("matchedTokens in lite mode", spec, tokens, /* traces= */ false);
+    measureLite("the same, with a trace recorded", spec, tokens, /* traces= */ true);
+  }
+
+  private static void measureLite(String what, EngineSpec spec, int[] tokens, boolean traces)
+      throws IOException {
+    Path folder = Files.createTempDirectory("ucm-scheduler-cost-");
+    ConnectorSetup setup =
+        TestEngines.setup(spec, "use_lite", true, "enable_record_traces", traces)
+            .withTraces(new TraceOptions(folder, 5 << 20, 2));
     try (SchedulerConnector scheduler = setup.scheduler()) {
-      measure("hash", () -> hasher.hash(tokens, 128).size());
       measure(
-          "matchedTokens in lite mode, noting all blocks included",
+          what,
           () -> {
             scheduler.finished("r");
             return scheduler.matchedTokens(PromptRequest.of("r", tokens, 1), 0);

@@ -4,11 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static ucm.pipeline.connector.TestEngines.tokens;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
@@ -72,12 +77,41 @@ class TraceRecorderTest {
     }
     assertThat(files()).hasSize(3);
     for (Path file : files()) {
-      assertThat(Files.size(file)).isLessThanOrEqualTo(600);
-      assertThat(Files.readAllLines(file).getFirst()).startsWith("UCMTraceMeta: ");
-      assertThat(Files.readAllLines(file)).hasSizeGreaterThan(1);
+      boolean last = file.equals(files().getLast());
+      assertThat(file.toString()).endsWith(last ? ".log" : ".log.gz");
+      List<String> lines = lines(file);
+      assertThat(String.join("\n", lines).length()).isLessThan(600);
+      assertThat(lines.getFirst()).startsWith("UCMTraceMeta: ");
+      assertThat(lines).hasSizeGreaterThan(1);
     }
     assertThat(files()).doesNotContain(file());
     assertThat(Files.readString(files().getLast())).contains("request_id: r19,").endsWith("]\n");
+  }
+
+  @Test
+  void beginsBehindWhatIsCompressedAlready() throws IOException {
+    try (TraceRecorder recorder = recorder(options(400, 9))) {
+      for (int i = 0; i < 4; i++) {
+        recorder.record("r" + i, 8, 1, IDS);
+      }
+    }
+    Path plain = files().getLast();
+    Path compressed = plain.resolveSibling(plain.getFileName() + ".gz");
+    try (OutputStream to = new GZIPOutputStream(Files.newOutputStream(compressed))) {
+      Files.copy(plain, to);
+    }
+    try (TraceRecorder recorder = recorder(options(400, 9))) {
+      recorder.record("after", 8, 1, IDS);
+    }
+    assertThat(Files.readString(files().getLast())).contains("request_id: after,");
+    assertThat(lines(compressed)).isEqualTo(lines(plain));
+  }
+
+  private static List<String> lines(Path file) throws IOException {
+    try (InputStream bytes = Files.newInputStream(file);
+        InputStream text = file.toString().endsWith(".gz") ? new GZIPInputStream(bytes) : bytes) {
+      return new String(text.readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+    }
   }
 
   @Test
@@ -130,7 +164,8 @@ class TraceRecorderTest {
         scheduler.matchedTokens(PromptRequest.of("short", tokens(0, 4), 7), 0);
       }
       try (Stream<Path> files = Files.list(place)) {
-        List<String> lines = Files.readAllLines(files.findFirst().orElseThrow());
+        List<String> lines =
+            Files.readAllLines(files.filter(Files::isRegularFile).findFirst().orElseThrow());
         assertThat(lines).hasSize(3);
         assertThat(lines.get(1))
             .contains(", request_id: a, input_length: 8, output_length: 7, ", IDS.hex(1));

@@ -199,6 +199,26 @@ class WorkerConnectorTest {
   }
 
   @Test
+  void withMlaOneRankDumpsAndAllLoad() throws InterruptedException {
+    EngineSpec spec = TestEngines.mla(2);
+    List<RankMemory> memories = List.of(new RankMemory(spec.kv(), 8), new RankMemory(spec.kv(), 8));
+    for (int rank = 0; rank < 2; rank++) {
+      RankMemory own = memories.get(rank);
+      FaultyStore counted = new FaultyStore(new MemoryStore(medium), 1);
+      try (WorkerConnector worker =
+          setup(spec, "use_layerwise", true)
+              .worker(rank, own.caches(), TestEngines.open(counted, spec))) {
+        TestEngines.step(
+            worker, save(IDS, blocks(0, 1, 2, 3)), layer -> own.compute(layer, 0, IDS, 0));
+        assertThat(counted.calls(Call.DUMP)).isEqualTo(rank == 0 ? LAYERS : 0);
+        TestEngines.step(worker, load(IDS, 4, 5, 6, 7), TestEngines.LayerComputation.NONE);
+        assertThat(worker.takeLoadErrors()).isEmpty();
+        assertThat(own.holds(4, IDS, 0)).as("the bytes of rank 0, on rank %d", rank).isTrue();
+      }
+    }
+  }
+
+  @Test
   void anAbandonedStepStoresNothing() throws InterruptedException {
     try (MemoryStore store = store();
         WorkerConnector worker = worker(store, true)) {

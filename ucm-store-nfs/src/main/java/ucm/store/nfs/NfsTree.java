@@ -232,20 +232,23 @@ final class NfsTree implements FileSeam {
     if (start >= 0) {
       folder(to, start, scratch.committed);
     }
-    removeFolderOf(from, nameStart(from), start);
+    if (start < 0) {
+      removeFolderOf(from);
+    }
   }
 
   @Override
   public boolean remove(NativePath path) {
     boolean removed = calls.remove(at(path));
-    removeFolderOf(path, nameStart(path), -1);
+    removeFolderOf(path);
     return removed;
   }
 
-  /** Removes the folder of a file that left it, unless a file came into one in exchange. */
-  private void removeFolderOf(NativePath path, int start, int startOfOther) {
-    if (start >= 0 && startOfOther < 0) {
-      // Nothing depends on it; fails when another file is in the folder.
+  /** Removes the folder of a file that left it, unless another file is in it. */
+  private static void removeFolderOf(NativePath path) {
+    int start = nameStart(path);
+    if (start >= 0) {
+      // Nothing depends on it.
       boolean _ = new File(folder(path, start, SCRATCH.get().second).toString()).delete();
     }
   }

@@ -69,7 +69,7 @@ final class StagedWork {
             + " or find out what holds up the file system");
   }
 
-  /** Whether some shard is next to the same block as the one before it. */
+  /** Whether a shard is of the same block as the one before it. */
   boolean continuesBlock(int shard) {
     return transfer.ids().high(shard) == transfer.ids().high(shard - 1)
         && transfer.ids().low(shard) == transfer.ids().low(shard - 1);

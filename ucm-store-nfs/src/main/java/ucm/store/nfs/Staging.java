@@ -137,8 +137,9 @@ final class Staging {
     TransferTask task = new TransferTask(id, transfer);
     StagedWork work = new StagedWork(task, isDump, clock.getAsLong() + config.timeoutNanos());
     if (transfer.shardCount() > 0) {
-      enter(work);
+      // Before others can see it, and so end it.
       task.beforeTerminal(() -> finished(work));
+      enter(work);
       watch.lookIn(config.timeoutNanos());
       pump();
     }
@@ -339,10 +340,9 @@ final class Staging {
    * one at a time.
    */
   void close() {
-    if (isClosed()) {
+    if (!awaitEnd()) {
       return;
     }
-    awaitEnd();
     List<StagedWork> late;
     lock.lock();
     try {
@@ -356,19 +356,14 @@ final class Staging {
     watch.close();
   }
 
-  private boolean isClosed() {
-    lock.lock();
-    try {
-      return closed;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private void awaitEnd() {
+  /** Waits for what was accepted; false when it is closed already. */
+  private boolean awaitEnd() {
     long left = config.timeoutNanos();
     lock.lock();
     try {
+      if (closed) {
+        return false;
+      }
       closed = true;
       while (left > 0 && (openTasks > 0 || !unsettled.isEmpty())) {
         left = changed.awaitNanos(left);
@@ -378,6 +373,7 @@ final class Staging {
     } finally {
       lock.unlock();
     }
+    return true;
   }
 
   /** Gives device and memory back, once; the files are closed. One at a time. */
