@@ -13,6 +13,7 @@ module ucm.store.common {
 
   exports ucm.store.common to
       ucm.store.cache,
+      ucm.store.ds3fs,
       ucm.store.nfs,
       ucm.store.posix;
 }

@@ -72,7 +72,7 @@ class ImageSmokeIT {
         .contains("ucm.store.cache", "ucm.store.posix", "ucm.store.nfs", "ucm.store.fake");
     JsonNode json = UcmProcess.run("stores", "--json").json();
     assertThat(json.get("stores").findValuesAsString("name"))
-        .containsExactlyInAnyOrder("Cache", "Posix", "Nfs", "Fake", "Empty");
+        .containsExactlyInAnyOrder("Cache", "Posix", "Nfs", "Ds3fs", "Fake", "Empty");
     assertThat(json.get("problems")).isEmpty();
   }
 
@@ -85,6 +85,7 @@ class ImageSmokeIT {
     assertThat(modules.out())
         .doesNotContain("automatic")
         .contains("ucm.api", "ucm.pipeline", "ucm.store.cache", "ucm.store.posix", "com.sun.jna")
+        .contains("ucm.metrics", "io.prometheus.metrics")
         .contains("ucm.device.cuda", "jcuda");
   }
 
@@ -102,6 +103,7 @@ class ImageSmokeIT {
             List.of("trace"),
             List.of("trace", "analyze"),
             List.of("trace", "replay"),
+            List.of("explain"),
             List.of("bench"),
             List.of("bench", "store"),
             List.of("bench", "gpu"),

@@ -20,6 +20,7 @@ import ucm.api.StoreLife;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.store.common.FileSeam;
+import ucm.store.common.IoQueues;
 import ucm.store.common.LibcFiles;
 
 /**
@@ -79,13 +80,25 @@ public abstract class FileStore implements Store, DirectoryStore {
         throw new StoreException(
             kind.name() + " is not opened, because its configuration has errors");
       }
-      PosixEngine opened = new PosixEngine(known, files, context);
+      PosixEngine opened = new PosixEngine(known, files, context, () -> openQueues(context));
       opened.start();
       engine = opened;
     } catch (RuntimeException e) {
       life.closed();
       throw e;
     }
+  }
+
+  /**
+   * Says in what other way than by system calls the bytes of files are moved. Called while the store
+   * opens, when its directories are there; not for a store that moves none. What it returns is closed
+   * when the store is closed, by which time no thread uses it; when opening fails after this, the store
+   * that made it closes it.
+   *
+   * @return null for system calls
+   */
+  protected @Nullable IoQueues openQueues(StoreContext context) {
+    return null;
   }
 
   @Override
