@@ -68,10 +68,11 @@ class ImageSmokeIT {
   void listsTheStoresItShips() {
     UcmProcess.Ended stores = UcmProcess.run("stores");
     assertThat(stores.exitCode()).as(stores.all()).isZero();
-    assertThat(stores.out()).contains("ucm.store.cache", "ucm.store.posix", "ucm.store.fake");
+    assertThat(stores.out())
+        .contains("ucm.store.cache", "ucm.store.posix", "ucm.store.nfs", "ucm.store.fake");
     JsonNode json = UcmProcess.run("stores", "--json").json();
     assertThat(json.get("stores").findValuesAsString("name"))
-        .containsExactlyInAnyOrder("Cache", "Posix", "Ds3fs", "Fake", "Empty");
+        .containsExactlyInAnyOrder("Cache", "Posix", "Nfs", "Ds3fs", "Fake", "Empty");
     assertThat(json.get("problems")).isEmpty();
   }
 

@@ -40,8 +40,8 @@ class ModuleLayerIT {
           Map.entry("ucm.store.cache", Set.of()),
           Map.entry("ucm.store.common", Set.of()),
           Map.entry("ucm.store.ds3fs", Set.of()),
-          Map.entry("ucm.store.ds3fs", Set.of()),
           Map.entry("ucm.store.fake", Set.of()),
+          Map.entry("ucm.store.nfs", Set.of()),
           Map.entry("ucm.store.posix", Set.of()));
 
   private static List<ModuleDescriptor> modules() {
@@ -96,6 +96,11 @@ class ModuleLayerIT {
             .sorted()
             .toList();
     assertThat(providers)
-        .contains("ucm.store.cache", "ucm.store.ds3fs", "ucm.store.fake", "ucm.store.posix");
+        .contains(
+            "ucm.store.cache",
+            "ucm.store.ds3fs",
+            "ucm.store.fake",
+            "ucm.store.nfs",
+            "ucm.store.posix");
   }
 }

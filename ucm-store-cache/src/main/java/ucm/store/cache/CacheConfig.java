@@ -7,6 +7,7 @@ import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
 import ucm.api.StoreConfig;
+import ucm.store.common.EngineDevice;
 
 /**
  * The checked configuration of a Cache store.
@@ -226,6 +227,11 @@ record CacheConfig(
   /** Bytes from one slot of the pool to the next. */
   long stride() {
     return PoolMemory.stride(layout().shardSize());
+  }
+
+  /** The device that the engine may name memory of. */
+  EngineDevice.Choice engineDevice() {
+    return new EngineDevice.Choice("Cache", DEVICE.name(), device, deviceId, streams, cores);
   }
 
   /** How many slots fit into the capacity. */

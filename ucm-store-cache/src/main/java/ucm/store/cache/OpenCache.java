@@ -18,6 +18,7 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.store.common.CpuAffinity;
+import ucm.store.common.EngineDevice;
 import ucm.store.common.ShardWorkers;
 
 /**
@@ -87,7 +88,7 @@ final class OpenCache {
     this.shared = config.shared() ? SharedBuffer.join(config) : null;
     this.memory = shared == null ? PoolMemory.of(config, backend) : shared.memory();
     try {
-      this.engineDevice = EngineDevice.open(config, memory);
+      this.engineDevice = EngineDevice.open(config.engineDevice(), () -> memory);
     } catch (RuntimeException | Error e) {
       freeMemory();
       throw e;
@@ -203,7 +204,7 @@ final class OpenCache {
     if (batch.work().transfer.isHost()) {
       copiers.submit(batch);
     } else {
-      engineDevice.loads().submit(batch);
+      engineDevice.loads().submit(batch, batch.size());
     }
   }
 
@@ -212,7 +213,7 @@ final class OpenCache {
     if (batch.work().transfer.isHost()) {
       copiers.submit(batch);
     } else {
-      engineDevice.dumps().submit(batch);
+      engineDevice.dumps().submit(batch, batch.size());
     }
   }
 

@@ -10,7 +10,7 @@ package ucm.store.ds3fs;
  */
 record RingSettings(int entries, int depth, int numaId) {
 
-  /** Most vectors that a worker moves at once; what it moves at a time is never more. */
+  /** Most vectors that a worker has under way. */
   private static final int MAX_VECTORS = 64;
 
   /** How many vectors a worker moves at once. */

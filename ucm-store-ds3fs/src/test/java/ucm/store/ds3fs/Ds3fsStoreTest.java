@@ -182,7 +182,8 @@ final class Ds3fsStoreTest {
   void endsATaskInTimeWhen3fsHangsAndServesNothingWrongAfterwards() throws Exception {
     BlockIds ids = BlockBytes.ids(1, 2);
     try (TestDs3fs stores = new TestDs3fs(mount, LARGE)) {
-      Store store = stores.open(Map.of("timeout_ms", 200, "store_health.enabled", false));
+      Store store =
+          stores.open(Map.of("stream_number", 1, "timeout_ms", 200, "store_health.enabled", false));
       stores.dump(store, ids).requireOk();
       hf3fs.hold(true);
       TransferMemory memory = stores.memory(ids).scribble();
@@ -202,6 +203,8 @@ final class Ds3fsStoreTest {
       stores.load(store, ids).requireOk();
       stores.dump(store, more).requireOk();
       stores.load(store, more).requireOk();
+      // By then the late answers were taken in.
+      memory.checkScribbled();
     }
   }
 

@@ -279,15 +279,17 @@ final class RingQueueTest {
     hf3fs.awaitIdle();
     assertThat(array(target)).containsOnly(0);
 
-    // Their places come back with the answers.
+    // Their places come back with the answers, which go nowhere else.
     int again = files.openRead(path);
+    MemorySegment other = arena.allocate(PAGE);
     for (int i = 0; i < 4; i++) {
-      queue.read(again, path, new IoVector().add(target), 0);
+      queue.read(again, path, new IoVector().add(other), 0);
     }
     for (int i = 0; i < 4; i++) {
       assertThat(queue.await()).isEqualTo(PAGE);
     }
-    assertThat(array(target)).isEqualTo(Files.readAllBytes(file));
+    assertThat(array(other)).isEqualTo(Files.readAllBytes(file));
+    assertThat(array(target)).containsOnly(0);
     files.close(again, path);
   }
 
@@ -301,10 +303,15 @@ final class RingQueueTest {
     hf3fs.hold(true);
     queue.read(fd, path, new IoVector().add(lent), 0);
     assertThatThrownBy(queue::await).hasMessageContaining("ETIMEDOUT");
-    Thread releaser = Thread.ofPlatform().start(() -> hf3fs.hold(false));
-    queue.drain();
+    long waits = hf3fs.count("waits");
+    Thread drainer = Thread.ofPlatform().start(queue::drain);
+    while (drainer.isAlive() && hf3fs.count("waits") < waits + 3) {
+      Thread.onSpinWait();
+    }
+    assertThat(drainer.isAlive()).as("waits though the deadline has passed").isTrue();
+    hf3fs.hold(false);
+    drainer.join();
     assertThat(hf3fs.count("under_way")).isZero();
-    releaser.join();
     files.close(fd, path);
   }
 

@@ -145,6 +145,15 @@ public abstract class FileStore implements Store, DirectoryStore {
     return engine().flush(timeout);
   }
 
+  /**
+   * Has the next flush report a block whose dump failed on the way to this store.
+   *
+   * @throws StoreClosedException when the store is closed
+   */
+  protected final void dumpFailed(long idHigh, long idLow, Throwable why) {
+    engine().dumpFailed(idHigh, idLow, why);
+  }
+
   @Override
   public BitSet durable(BlockIds ids) {
     // A file has its name only after what durability asks for; the index may know removed ones.

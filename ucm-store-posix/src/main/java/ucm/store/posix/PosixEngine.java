@@ -75,6 +75,11 @@ final class PosixEngine {
     return parts.unfinished.flush(timeout, parts.intake.lastTask());
   }
 
+  /** Has the next flush report a block. */
+  void dumpFailed(long idHigh, long idLow, Throwable why) {
+    parts.failures.record(idHigh, idLow, why);
+  }
+
   /** Waits until what dead writers left behind is removed. */
   void awaitSweep() throws InterruptedException {
     parts.sweeps.await();
