@@ -3,6 +3,8 @@
  *
  * <p>What it has in common with {@code Posix} it has from there; its own are the tree of the original's
  * NFS store, the names of its keys, and the buffers between device and files.
+ *
+ * @provides ucm.api.Checkup for the directories
  */
 @org.jspecify.annotations.NullMarked
 module ucm.store.nfs {
@@ -13,6 +15,8 @@ module ucm.store.nfs {
   requires ucm.store.common;
   requires ucm.store.posix;
 
+  provides ucm.api.Checkup with
+      ucm.store.nfs.NfsCheckup;
   provides ucm.api.Store with
       ucm.store.nfs.NfsStore;
 }

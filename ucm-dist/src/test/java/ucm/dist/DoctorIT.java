@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
@@ -84,6 +85,52 @@ class DoctorIT {
     UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file);
     assertThat(doctor.exitCode()).isEqualTo(1);
     assertThat(doctor.out()).contains("failed   memory", "cache_buffer_capacity_gb is 1000000");
+  }
+
+  @Test
+  void sendsABlockThroughThePipelineAndLeavesNothing() throws IOException {
+    Path file = config("host", "false");
+    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file);
+    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    assertThat(doctor.out())
+        .contains("ok       block through Cache|Posix in " + folder.resolve("blocks"))
+        .contains("loaded by a second instance, and are equal; removed again")
+        .contains("aio in ", "O_DIRECT in ", "memory for Cache", "clock of ", "configuration");
+    try (Stream<Path> left = Files.list(folder)) {
+      assertThat(left).containsExactly(file);
+    }
+    UcmProcess.Ended spared = UcmProcess.run("doctor", "--no-probe", "--config", file);
+    assertThat(spared.out()).doesNotContain("block through").contains("directory ");
+  }
+
+  @Test
+  void blockThatCannotGetThroughIsAFailure() throws IOException {
+    Path file = config("host", "false");
+    // No file system has that much free.
+    Files.writeString(file, Files.readString(file) + "        posix_min_free_gb: 100000000\n");
+    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--json", "--config", file);
+    assertThat(doctor.exitCode()).as(doctor.all()).isEqualTo(1);
+    JsonNode json = doctor.json();
+    assertThat(json.get("ok").asBoolean()).isFalse();
+    List<JsonNode> block =
+        json.get("findings")
+            .valueStream()
+            .filter(finding -> finding.get("subject").asString().startsWith("block through"))
+            .toList();
+    assertThat(block).hasSize(1);
+    assertThat(block.getFirst().get("status").asString()).isEqualTo("failed");
+    assertThat(block.getFirst().get("found").asString()).contains("posix_min_free_gb");
+  }
+
+  @Test
+  void pipelinesThatKeepNothingAreWarnedOf() throws IOException {
+    Path file = config("host", "false");
+    String text =
+        Files.readString(file).replace("cache_device: host", "").replace("use_gdr: false", "");
+    Files.writeString(file, text.replace("Cache|Posix", "Fake") + "use_lite: true\n");
+    UcmProcess.Ended fake = UcmProcess.run("doctor", "--config", file);
+    assertThat(fake.out())
+        .contains("warning  block through Fake: it keeps no bytes", "warning  mode: use_lite");
   }
 
   private static UcmProcess.Ended doctor(Map<String, String> environment, Path file) {

@@ -79,7 +79,12 @@ class Ds3fsIT {
     assertThat(doctor.out())
         .containsPattern("ok +3FS library: .*libhf3fs_api_shared.so")
         .containsPattern("ok +3FS mount: .*mount/blocks is on the 3FS mounted at .*mount")
-        .containsPattern("ok +shared memory for 3FS");
+        .containsPattern("ok +shared memory for 3FS")
+        .containsPattern("ok +O_DIRECT in .*mount/blocks")
+        .containsPattern("ok +block through Cache.Ds3fs in .*mount/blocks: .* are equal");
+    assertThat(Files.readAllLines(folder.resolve("report")))
+        .contains("iovs=0", "rings=0", "registered=0", "under_way=0", "misuses=0")
+        .doesNotContain("reads=0", "writes=0");
   }
 
   @Test

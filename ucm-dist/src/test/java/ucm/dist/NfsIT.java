@@ -48,6 +48,18 @@ class NfsIT {
   }
 
   @Test
+  void doctorLooksAtItsDirectoryAndSendsABlockThrough() throws IOException {
+    Path cache = folder.resolve("cache");
+    Path file = Files.writeString(folder.resolve("ucm.yaml"), SEED.formatted(cache));
+    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file);
+    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    assertThat(doctor.out())
+        .contains("directory " + cache, "O_DIRECT in " + cache, "capacity of Nfs")
+        .contains("ok       block through Nfs in " + cache);
+    assertThat(cache).doesNotExist();
+  }
+
+  @Test
   void refusesToWaitForEventsAsTheOriginalDoes() throws IOException {
     Path file =
         Files.writeString(

@@ -1,0 +1,77 @@
+package ucm.store.cache;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.Checkup.Finding;
+import ucm.api.Checkup.Status;
+import ucm.api.StoreConfig;
+
+class CacheCheckupTest {
+
+  private static final long GIB_IN_KB = 1 << 20;
+
+  @TempDir private Path root;
+  private final Map<String, Object> values = new HashMap<>();
+
+  @BeforeEach
+  void hasEightGib() throws IOException {
+    Files.createDirectory(root.resolve("proc"));
+    Files.writeString(root.resolve("proc/meminfo"), "MemAvailable: " + 8 * GIB_IN_KB + " kB\n");
+    values.put("store_pipeline", "Cache|Posix");
+  }
+
+  private List<Finding> look(Path shared) {
+    return new CacheCheckup(new SegmentFolder(shared), new HostMemory(root))
+        .look(StoreConfig.of(values));
+  }
+
+  private Finding only() {
+    return look(root).getFirst();
+  }
+
+  @Test
+  void saysNothingAboutPipelinesWithoutCache() {
+    values.put("store_pipeline", "Posix");
+    assertThat(look(root)).isEmpty();
+  }
+
+  @Test
+  void defaultThatDoesNotFitFails() {
+    assertThat(only().status()).isEqualTo(Status.FAILED);
+    assertThat(only().found()).contains("8.0 GiB are available", "capacity_gb is 32.0");
+    values.put("store_pipeline", "Cache|Ds3fs");
+    assertThat(only().found()).contains("capacity_gb is 64.0");
+  }
+
+  @Test
+  void countsTheBuffersOfAllWorkers() {
+    values.put("cache_buffer_capacity_gb", 4);
+    values.put("local_rank_size", 2);
+    assertThat(only().status()).isEqualTo(Status.OK);
+    values.put("local_rank_size", 3);
+    assertThat(only().status()).isEqualTo(Status.FAILED);
+    assertThat(only().advice()).contains("lower cache_buffer_capacity_gb");
+  }
+
+  @Test
+  void sharedBufferNeedsRoomOnceInSharedMemory() {
+    values.put("share_buffer_enable", true);
+    values.put("local_rank_size", 8);
+    values.put("cache_buffer_capacity_gb", 0.001);
+    assertThat(only()).extracting(Finding::status).isEqualTo(Status.OK);
+    assertThat(only().subject()).isEqualTo("/dev/shm for Cache");
+    values.remove("cache_buffer_capacity_gb");
+    assertThat(only().status()).isEqualTo(Status.FAILED);
+    assertThat(only().found()).contains("capacity_gb is 256.0, shared");
+    assertThat(look(root.resolve("absent")).getFirst().status()).isEqualTo(Status.FAILED);
+  }
+}
