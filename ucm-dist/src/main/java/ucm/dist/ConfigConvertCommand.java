@@ -22,8 +22,10 @@ import ucm.pipeline.ConfigConversion.Origin;
       "Writes the configuration of another KV cache in 3FS as one of UCM, for Cache|Ds3fs.",
       "",
       "lmcache: the YAML file that LMCACHE_CONFIG_FILE names, with a plugin hf3fs or a remote_url"
-          + " hf3fs:///... rtp-llm: a file with its environment and arguments, as in a start"
-          + " script (REUSE_CACHE=1 ENABLE_3FS=1, or --reuse_cache True --enable_3fs True).",
+          + " hf3fs:///...",
+      "rtp-llm: a file with its environment and arguments, as in a start script (REUSE_CACHE=1"
+          + " ENABLE_3FS=1, or --reuse_cache True --enable_3fs True).",
+      "",
       "What has no counterpart is told on the standard error and in comments. Blocks that the other"
           + " cache stored are not converted."
     })

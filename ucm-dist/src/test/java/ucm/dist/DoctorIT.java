@@ -107,7 +107,7 @@ class DoctorIT {
   void blockThatCannotGetThroughIsAFailure() throws IOException {
     Path file = config("host", "false");
     // No file system has that much free.
-    Files.writeString(file, Files.readString(file) + "        posix_min_free_gb: 100000000\n");
+    Files.writeString(file, Files.readString(file) + "      posix_min_free_gb: 100000000\n");
     UcmProcess.Ended doctor = UcmProcess.run("doctor", "--json", "--config", file);
     assertThat(doctor.exitCode()).as(doctor.all()).isEqualTo(1);
     JsonNode json = doctor.json();

@@ -19,7 +19,7 @@ final class Ds3fsDraft {
 
   /** Adds a setting of the pipeline: a number, a flag, a text or a list of texts. */
   void set(String key, Object value) {
-    connector.add(INDENT + key + ": " + text(value));
+    connector.add(INDENT + key + ":" + text(value));
   }
 
   /** Adds a setting of the pipeline that needs an explanation. */
@@ -30,7 +30,7 @@ final class Ds3fsDraft {
 
   /** Adds a setting of the whole. */
   void setTopLevel(String key, Object value) {
-    topLevel.add(key + ": " + text(value));
+    topLevel.add(key + ":" + text(value));
   }
 
   /** The file. */
@@ -58,12 +58,13 @@ final class Ds3fsDraft {
     yaml.append(line).append('\n');
   }
 
+  /** A value with what separates it from its key. */
   private static String text(Object value) {
     return switch (value) {
-      case String text -> quoted(text);
+      case String text -> " " + quoted(text);
       case List<?> list ->
-          list.stream().map(item -> "\n" + INDENT + "  - " + text(item)).reduce("", String::concat);
-      default -> value.toString();
+          list.stream().map(item -> "\n" + INDENT + "  -" + text(item)).reduce("", String::concat);
+      default -> " " + value;
     };
   }
 

@@ -86,11 +86,11 @@ final class RtpLlmSettings {
     if (isStronger) {
       given.put(name, fresh);
     }
-    if (weaker != null && earlier != null && !earlier.value().equals(value)) {
+    if (weaker != null && earlier != null && !meaning(name, earlier).equals(meaning(name, fresh))) {
       Given kept = isStronger ? fresh : earlier;
       findings.add(
           ConfigConversion.leftOut(
-              weaker.at(), weaker.shown(), kept.shown() + " says " + kept.value()));
+              weaker.at(), weaker.shown(), kept.shown() + " says " + meaning(name, kept)));
     }
   }
 
@@ -132,16 +132,16 @@ final class RtpLlmSettings {
     for (ConfigKey<?> key : KEYS) {
       Given found = given.get(key.name());
       if (found != null) {
-        values.put(key.name(), new StoreConfig.Value(raw(key, found), found.at()));
+        values.put(key.name(), new StoreConfig.Value(meaning(key.name(), found), found.at()));
       }
     }
     return values;
   }
 
   /** Switches are written in several ways, and numbers as words of a shell. */
-  private static Object raw(ConfigKey<?> key, Given found) {
+  private static Object meaning(String name, Given found) {
     String value = found.value().strip();
-    if (key == REUSE || key == ENABLE) {
+    if (name.equals(REUSE.name()) || name.equals(ENABLE.name())) {
       return switch (value.toLowerCase(Locale.ROOT)) {
         // An argument without a value turns on what it names.
         case "" -> found.isArgument() ? true : value;

@@ -226,7 +226,7 @@ class ConfigConversionTest {
         rtp("REUSE_CACHE=0 ENABLE_3FS=0\npython3 -m x --enable_3fs True --model_type qwen_2\n");
     assertThat(leftOut(converted)).containsExactly("REUSE_CACHE", "ENABLE_3FS", "--model_type");
     assertThat(converted.report().text())
-        .contains("--enable_3fs says True", "RTP-LLM uses 3FS only with it");
+        .contains("--enable_3fs says true", "RTP-LLM uses 3FS only with it");
   }
 
   @ParameterizedTest

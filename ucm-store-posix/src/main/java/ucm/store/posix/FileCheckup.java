@@ -1,6 +1,7 @@
 package ucm.store.posix;
 
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileStore;
@@ -175,7 +176,7 @@ public final class FileCheckup {
               found,
               keys.minFreeGb.name()
                   + " is "
-                  + floor
+                  + number(floor)
                   + ", so no block is written: make room there, or lower it"));
     } else if (store.type().equals("tmpfs") || store.type().equals("ramfs")) {
       findings.add(
@@ -207,7 +208,7 @@ public final class FileCheckup {
               subject,
               key
                   + " is 0: nothing is removed, and no block is written that would leave less than "
-                  + config.get(keys.minFreeGb)
+                  + number(config.get(keys.minFreeGb))
                   + " GiB ("
                   + keys.minFreeGb.name()
                   + ")"));
@@ -215,10 +216,16 @@ public final class FileCheckup {
       findings.add(
           Finding.warning(
               subject,
-              key + " is " + wanted + ", and the file systems have " + gib(there) + " GiB in all",
+              key
+                  + " is "
+                  + number(wanted)
+                  + ", and the file systems have "
+                  + gib(there)
+                  + " GiB in all",
               "lower it: they are full before blocks are removed for it"));
     } else if (there > 0) {
-      findings.add(Finding.ok(subject, key + " is " + wanted + " of " + gib(there) + " GiB"));
+      findings.add(
+          Finding.ok(subject, key + " is " + number(wanted) + " of " + gib(there) + " GiB"));
     }
   }
 
@@ -260,6 +267,10 @@ public final class FileCheckup {
 
   private static String message(StoreException e) {
     return String.valueOf(e.getMessage());
+  }
+
+  private static String number(double value) {
+    return BigDecimal.valueOf(value).stripTrailingZeros().toPlainString();
   }
 
   private static String gib(long bytes) {
