@@ -23,6 +23,8 @@ class StartedProgramTest {
 
   private static final Set<String> MODULES =
       Set.of(
+          "ucm.lite",
+          "com.carrotsearch.hppc",
           "ucm.api",
           "ucm.pipeline",
           "org.slf4j",

@@ -48,7 +48,8 @@ final class TaskLogTest {
     assertThat(lines.list)
         .extracting(ILoggingEvent::getFormattedMessage)
         .filteredOn(line -> line.contains("Task("))
-        .satisfiesExactly(
+        // A line follows the end of its task, so the second task may be faster with its own.
+        .satisfiesExactlyInAnyOrder(
             dump ->
                 assertThat(dump)
                     .matches(
