@@ -18,6 +18,7 @@ module ucm.dist {
   requires tools.jackson.databind;
   requires ucm.device;
   requires ucm.lite;
+  requires ucm.metrics;
   requires ucm.pipeline;
 
   uses ucm.api.Checkup;

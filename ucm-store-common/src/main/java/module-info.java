@@ -1,4 +1,7 @@
-/** What the storage stages share: system calls on files, the files of blocks, worker threads. */
+/**
+ * What the stores share: system calls on files, the files of blocks, worker threads, copies to and from
+ * memory of a device.
+ */
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings("module") // The stores named below are built after this module.
 module ucm.store.common {
@@ -6,8 +9,11 @@ module ucm.store.common {
   requires static org.jspecify;
   requires org.slf4j;
   requires transitive ucm.api;
+  requires ucm.device;
 
   exports ucm.store.common to
       ucm.store.cache,
+      ucm.store.ds3fs,
+      ucm.store.nfs,
       ucm.store.posix;
 }

@@ -1,5 +1,7 @@
 package ucm.api;
 
+import java.nio.file.Path;
+
 /**
  * An ability that a storage stage may have: its blocks lie in directories that people can look into,
  * check and clear, also while engines use them.
@@ -9,6 +11,14 @@ package ucm.api;
  * memory is held once a call has returned, and {@link Store#configure} is not called.
  */
 public interface DirectoryStore {
+
+  /**
+   * Whether a directory looks like one of this store and of no other, so that nobody has to say which
+   * store wrote it. Touches nothing; false when that cannot be told. May be called in any state.
+   */
+  default boolean recognizes(Path directory) {
+    return false;
+  }
 
   /**
    * Names the directories and what is configured about them. May be called in any state; touches no

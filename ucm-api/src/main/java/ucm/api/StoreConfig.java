@@ -25,11 +25,16 @@ public final class StoreConfig {
   public record Value(Object raw, ConfigOrigin origin) {}
 
   private final Map<String, Value> values;
-  private final List<ConfigProblem> problems = new ArrayList<>();
+  private final List<ConfigProblem> problems;
 
   /** A view of these values, by key name. */
   public StoreConfig(Map<String, Value> values) {
+    this(values, new ArrayList<>());
+  }
+
+  private StoreConfig(Map<String, Value> values, List<ConfigProblem> problems) {
     this.values = Map.copyOf(values);
+    this.problems = problems;
   }
 
   /** Values set by a program, for an engine or a test: integers, texts, flags or lists of them. */
@@ -37,6 +42,18 @@ public final class StoreConfig {
     Map<String, Value> values = new LinkedHashMap<>();
     raw.forEach((key, value) -> values.put(key, new Value(value, ConfigOrigin.of("engine"))));
     return new StoreConfig(values);
+  }
+
+  /**
+   * These values and others, which come first: for a store that builds on another one and knows some
+   * of its keys by names of its own. What is wrong with them is recorded here as well as there.
+   *
+   * @param more by key name
+   */
+  public StoreConfig with(Map<String, Value> more) {
+    Map<String, Value> all = new LinkedHashMap<>(values);
+    all.putAll(more);
+    return new StoreConfig(all, problems);
   }
 
   /**

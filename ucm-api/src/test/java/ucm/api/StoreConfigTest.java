@@ -51,6 +51,18 @@ final class StoreConfigTest {
   }
 
   @Test
+  void addsValuesThatComeFirstAndKeepsOneListOfProblems() {
+    StoreConfig config = StoreConfig.of(Map.of("workers", 4, "bytes", 10L));
+    StoreConfig more =
+        config.with(Map.of("workers", new Value(9, new ConfigOrigin("ucm.yaml", 3, 12))));
+    assertThat(more.get(BYTES)).isEqualTo(10);
+    assertThat(more.get(WORKERS)).as("too many, so the default stands in").isEqualTo(2);
+    assertThat(config.problems()).hasSize(1).isEqualTo(more.problems());
+    assertThat(config.problems().getFirst().origin()).hasToString("ucm.yaml:3:12");
+    assertThat(config.get(WORKERS)).isEqualTo(4);
+  }
+
+  @Test
   void reportsEveryFaultTogetherWithItsPlace() {
     StoreConfig config =
         new StoreConfig(

@@ -45,6 +45,7 @@ final class BenchServeCommand implements Runnable {
   @Spec private CommandSpec spec;
   @Mixin private ServeComputeOptions computeOptions = new ServeComputeOptions();
   @Mixin private ServeKvOptions kv = new ServeKvOptions();
+  @Mixin private MetricsOptions metrics = new MetricsOptions();
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Option(
@@ -262,7 +263,14 @@ final class BenchServeCommand implements Runnable {
     BlockHasher hasher =
         ucm.blockHashing(catalog).hasher(engine.model(), engine.tpSize(), engine.dtype());
     return new ServeSite(
-        cleanup, ucm, catalog, engine, hasher, plan, storedTokens * kv.storedBytesPerToken(engine));
+        cleanup,
+        ucm,
+        catalog,
+        engine,
+        metrics.open(ucm, cleanup, spec.commandLine().getErr()),
+        hasher,
+        plan,
+        storedTokens * kv.storedBytesPerToken(engine));
   }
 
   private static int blocks(int tokens, EngineSpec engine) {

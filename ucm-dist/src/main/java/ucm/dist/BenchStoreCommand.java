@@ -20,6 +20,7 @@ import ucm.api.StoreConfig;
 import ucm.api.StoreException;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.MetricsPlaces;
 
 /** {@code ucm bench store}: the speed of a pipeline beside the machine's limits. */
 @Command(
@@ -49,6 +50,7 @@ final class BenchStoreCommand implements Runnable {
 
   @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
+  @Mixin private MetricsOptions metrics = new MetricsOptions();
 
   @Option(
       names = "--config",
@@ -167,11 +169,13 @@ final class BenchStoreCommand implements Runnable {
       requireRoom(parents, layouts, pipelines.size());
       List<Path> folders = new ArrayList<>();
       parents.forEach(parent -> folders.add(cleanup.folder(parent, FOLDER_PREFIX)));
+      MetricsPlaces places =
+          metrics.open(pipelines.getFirst(), cleanup, spec.commandLine().getErr());
       for (UcmConfig pipeline : pipelines) {
         for (BlockLayout layout : layouts) {
           BenchPlan plan = plan(pipeline, layout, folders, results.size());
           String what = "bench " + (results.size() + 1) + " " + pipeline.pipeline();
-          try (StoreBench bench = cleanup.add(new StoreBench(plan, catalog));
+          try (StoreBench bench = cleanup.add(new StoreBench(plan, catalog, places));
               Progress progress = new Progress(what, plan.rounds())) {
             results.add(bench.run(progress));
           }

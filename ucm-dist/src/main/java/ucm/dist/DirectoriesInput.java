@@ -22,6 +22,8 @@ import ucm.pipeline.UcmConfig;
 /** Which directories of which store; the same for every command of {@code ucm store}. */
 final class DirectoriesInput {
 
+  private static final String USUAL_STORE = "Posix";
+
   @Parameters(
       paramLabel = "DIR",
       arity = "0..*",
@@ -37,7 +39,7 @@ final class DirectoriesInput {
   @Option(
       names = "--store",
       paramLabel = "NAME",
-      description = "the store that wrote them, when several keep blocks in directories")
+      description = "the store that wrote them, where the directories do not tell")
   private @Nullable String store;
 
   @Mixin private PluginsOption plugins = new PluginsOption();
@@ -56,7 +58,7 @@ final class DirectoriesInput {
           CommonKeys.STORAGE_BACKENDS.name(),
           directories.stream().map(DirectoriesInput::absolute).distinct().toList());
       values = StoreConfig.of(raw);
-      name = store == null ? only(catalog) : store;
+      name = store == null ? guess(catalog) : store;
     } else {
       UcmConfig read = UcmConfig.read(config);
       ConfigReport report = read.check(catalog);
@@ -85,12 +87,27 @@ final class DirectoriesInput {
     return directory.toAbsolutePath().normalize().toString();
   }
 
-  private static String only(StoreCatalog catalog) {
+  /** The one that knows the directories as its own, else the one that most directories are of. */
+  private String guess(StoreCatalog catalog) {
     List<String> names = names(catalog);
+    List<String> recognized =
+        names.stream()
+            .filter(name -> directories.stream().allMatch(dir -> recognizes(catalog, name, dir)))
+            .toList();
+    if (recognized.size() == 1) {
+      return recognized.getFirst();
+    }
+    if (names.contains(USUAL_STORE)) {
+      return USUAL_STORE;
+    }
     if (names.size() != 1) {
       throw new UsageException(choice(catalog));
     }
     return names.getFirst();
+  }
+
+  private static boolean recognizes(StoreCatalog catalog, String name, Path directory) {
+    return catalog.create(name) instanceof DirectoryStore known && known.recognizes(directory);
   }
 
   private static List<String> names(StoreCatalog catalog) {

@@ -60,6 +60,7 @@ public final class Main implements Runnable {
     commands.put("store", StoreCommand.class);
     commands.put("config", ConfigCommand.class);
     commands.put("trace", TraceCommand.class);
+    commands.put("explain", ExplainCommand.class);
     commands.put("lite", LiteCommand.class);
     commands.put("calc", CalcCommand.class);
     commands.put("bench", BenchCommand.class);

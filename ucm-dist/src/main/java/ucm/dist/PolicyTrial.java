@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import ucm.api.BlockLayout;
+import ucm.api.StoreMetrics;
 import ucm.lite.TraceRequest;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
@@ -91,7 +92,12 @@ final class PolicyTrial {
             .with(EngineConfig.of(layout), "engine");
     try (Pipeline pipeline = Pipeline.open(config, catalog);
         TraceReplay replay =
-            new TraceReplay(pipeline, layout, EngineConfig.taskTimeout(config), requests.size())) {
+            new TraceReplay(
+                pipeline,
+                layout,
+                EngineConfig.taskTimeout(config),
+                requests.size(),
+                StoreMetrics.NONE)) {
       requests.forEach(replay::request);
       return share(replay.hitBlocks());
     }

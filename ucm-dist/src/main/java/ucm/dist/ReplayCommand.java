@@ -13,6 +13,7 @@ import picocli.CommandLine.Spec;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.UcmConfig;
 
@@ -34,6 +35,7 @@ final class ReplayCommand implements Runnable {
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private PluginsOption plugins = new PluginsOption();
+  @Mixin private MetricsOptions metrics = new MetricsOptions();
 
   @Option(
       names = "--config",
@@ -69,9 +71,12 @@ final class ReplayCommand implements Runnable {
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
     UcmConfig ucm = UcmConfig.read(config).with(EngineConfig.of(layout), "engine");
     try (Cleanup cleanup = new Cleanup()) {
-      Pipeline pipeline = cleanup.add(Pipeline.open(ucm, plugins.catalog()));
+      StoreMetrics place =
+          metrics.open(ucm, cleanup, spec.commandLine().getErr()).place("replay", "0");
+      Pipeline pipeline = cleanup.add(Pipeline.open(ucm, plugins.catalog(), stage -> place));
       TraceReplay replay =
-          cleanup.add(new TraceReplay(pipeline, layout, EngineConfig.taskTimeout(ucm), limit));
+          cleanup.add(
+              new TraceReplay(pipeline, layout, EngineConfig.taskTimeout(ucm), limit, place));
       long start = System.nanoTime();
       inputs.read("requests", spec.commandLine().getErr(), replay);
       FlushResult flushed = pipeline.flush(EngineConfig.taskTimeout(ucm));

@@ -16,7 +16,9 @@ import ucm.dist.serve.ServeEngine;
 import ucm.pipeline.BlockHasher;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.EngineSpec;
+import ucm.pipeline.connector.MetricsPlaces;
 
 /**
  * Where simulated engines run: the KV memory of their ranks, which is taken once, and new folders within
@@ -31,6 +33,7 @@ final class ServeSite {
   private final UcmConfig config;
   private final StoreCatalog catalog;
   private final EngineSpec spec;
+  private final MetricsPlaces metrics;
   private final BlockHasher hasher;
   private final EnginePlan plan;
   private final List<Path> folders = new ArrayList<>();
@@ -46,6 +49,7 @@ final class ServeSite {
       UcmConfig config,
       StoreCatalog catalog,
       EngineSpec spec,
+      MetricsPlaces metrics,
       BlockHasher hasher,
       EnginePlan plan,
       long storedBytes) {
@@ -53,6 +57,7 @@ final class ServeSite {
     this.config = config;
     this.catalog = catalog;
     this.spec = spec;
+    this.metrics = metrics;
     this.hasher = hasher;
     this.plan = plan;
     List<Path> parents =
@@ -126,7 +131,8 @@ final class ServeSite {
                     CommonKeys.STORAGE_BACKENDS.name(),
                     folders.stream().map(folder -> folder.resolve(name).toString()).toList()),
                 "bench serve");
-    return cleanup.add(new ServeEngine(here, catalog, spec, hasher, memory));
+    ConnectorSetup setup = ConnectorSetup.of(here, catalog, spec).withMetricsPlaces(metrics);
+    return cleanup.add(new ServeEngine(setup, spec, hasher, memory));
   }
 
   /** Removes the blocks of engines of a name, which are closed. */

@@ -18,10 +18,12 @@ import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
+import ucm.pipeline.connector.MetricsPlaces;
 
 /**
  * Measures one pipeline, and the machine's limits beside it.
@@ -37,6 +39,7 @@ final class StoreBench implements AutoCloseable {
 
   private final BenchPlan plan;
   private final StoreCatalog catalog;
+  private final MetricsPlaces metrics;
   private final Duration timeout;
   private final BenchLimits limits;
   private final BenchMeasure dumpReady;
@@ -48,7 +51,8 @@ final class StoreBench implements AutoCloseable {
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private boolean closed;
 
-  StoreBench(BenchPlan plan, StoreCatalog catalog) {
+  StoreBench(BenchPlan plan, StoreCatalog catalog, MetricsPlaces metrics) {
+    this.metrics = metrics;
     this.plan = plan;
     this.catalog = catalog;
     timeout = EngineConfig.taskTimeout(plan.config());
@@ -145,7 +149,8 @@ final class StoreBench implements AutoCloseable {
     Map<String, ?> id =
         Map.of(
             CommonKeys.UNIQUE_ID.name(), "ucm-bench-" + ProcessHandle.current().pid() + "-" + role);
-    return Pipeline.open(plan.config().with(id, "engine"), catalog);
+    StoreMetrics place = metrics.place("bench", role);
+    return Pipeline.open(plan.config().with(id, "engine"), catalog, stage -> place);
   }
 
   private FileLimit files(BenchThreads threads) {

@@ -6,6 +6,7 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
 import ucm.lite.TraceRequest;
 import ucm.lite.TraceVisitor;
 
@@ -18,6 +19,9 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
   private final BlockLayout layout;
   private final Duration timeout;
   private final long limit;
+  private final StoreMetrics.Counter askedTokens;
+  private final StoreMetrics.Counter hitTokens;
+  private final StoreMetrics.Histogram hitRates;
   private EngineMemory memory;
   private long requests;
   private long blocks;
@@ -29,13 +33,19 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
    * A replay that stops looking after {@code limit} requests.
    *
    * @param timeout for each task
+   * @param metrics where requests are counted, as the connector counts them
    */
-  TraceReplay(Store store, BlockLayout layout, Duration timeout, long limit) {
+  TraceReplay(Store store, BlockLayout layout, Duration timeout, long limit, StoreMetrics metrics) {
     this.store = store;
     this.layout = layout;
     this.timeout = timeout;
     this.limit = limit;
     this.memory = new EngineMemory(layout, FIRST_PAGES);
+    this.askedTokens = metrics.counter("total_prefix_query_tokens", "Tokens of prompts asked for.");
+    this.hitTokens = metrics.counter("ucm_hit_tokens", "Tokens of those found outside.");
+    this.hitRates =
+        metrics.histogram(
+            "interval_lookup_hit_rates", "Share of a prompt's blocks that was found outside.");
   }
 
   @Override
@@ -56,6 +66,11 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
       PrefixClient.Served served = client.serve(name, ids);
       blocks += served.blocks();
       hitBlocks += served.hits();
+      askedTokens.add(request.inputTokens());
+      hitTokens.add(request.prefixTokens(served.hits()));
+      if (served.blocks() > 0) {
+        hitRates.record((double) served.hits() / served.blocks());
+      }
       loadNanos += served.loadNanos();
       dumpNanos += served.dumpNanos();
     } catch (InterruptedException e) {
@@ -68,7 +83,7 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
    * The ids under which the request's blocks are stored. Ids of traces that count from 0 are spread
    * over all 16 bytes, as hashes are, because stores choose folders by their digits.
    */
-  private static BlockIds storeIds(TraceRequest request) {
+  static BlockIds storeIds(TraceRequest request) {
     long[] words = request.packedBlockIds();
     for (int i = 0; i < words.length; i += 2) {
       if (words[i] == 0) {

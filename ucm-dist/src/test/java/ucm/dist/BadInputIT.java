@@ -45,7 +45,7 @@ class BadInputIT {
           storage_backends: "/mnt/test" ; cache_stream_number: 4               ; storage_backends
           use_layerwise: true         ; use_layerwise: true<newline>use_layerwise: no ; use_layerwise
           use_layerwise: true         ; hit_ratio: 1.5                         ; hit_ratio
-          use_layerwise: true         ; "use_layerwise: [                      ; 7
+          use_layerwise: true         ; "use_layerwise: [                      ; ucm.yaml:8:1
           """)
   void everyBadConfigSaysWhatToDo(String good, String bad, String expected) throws IOException {
     Path file = folder.resolve("ucm.yaml");

@@ -68,10 +68,11 @@ class ImageSmokeIT {
   void listsTheStoresItShips() {
     UcmProcess.Ended stores = UcmProcess.run("stores");
     assertThat(stores.exitCode()).as(stores.all()).isZero();
-    assertThat(stores.out()).contains("ucm.store.cache", "ucm.store.posix", "ucm.store.fake");
+    assertThat(stores.out())
+        .contains("ucm.store.cache", "ucm.store.posix", "ucm.store.nfs", "ucm.store.fake");
     JsonNode json = UcmProcess.run("stores", "--json").json();
     assertThat(json.get("stores").findValuesAsString("name"))
-        .containsExactlyInAnyOrder("Cache", "Posix", "Fake", "Empty");
+        .containsExactlyInAnyOrder("Cache", "Posix", "Nfs", "Ds3fs", "Fake", "Empty");
     assertThat(json.get("problems")).isEmpty();
   }
 
@@ -84,6 +85,7 @@ class ImageSmokeIT {
     assertThat(modules.out())
         .doesNotContain("automatic")
         .contains("ucm.api", "ucm.pipeline", "ucm.store.cache", "ucm.store.posix", "com.sun.jna")
+        .contains("ucm.metrics", "io.prometheus.metrics")
         .contains("ucm.device.cuda", "jcuda");
   }
 
@@ -101,6 +103,7 @@ class ImageSmokeIT {
             List.of("trace"),
             List.of("trace", "analyze"),
             List.of("trace", "replay"),
+            List.of("explain"),
             List.of("bench"),
             List.of("bench", "store"),
             List.of("bench", "gpu"),

@@ -20,7 +20,7 @@ class LogSetupTest {
 
   @TempDir private Path folder;
 
-  private static LoggerContext context() {
+  static LoggerContext context() {
     LoggerContext context = new LoggerContext();
     context.setMDCAdapter(new LogbackMDCAdapter());
     return context;

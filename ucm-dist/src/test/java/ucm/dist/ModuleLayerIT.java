@@ -35,10 +35,13 @@ class ModuleLayerIT {
           Map.entry("ucm.device.cuda", Set.of()),
           Map.entry("ucm.dist", Set.of()),
           Map.entry("ucm.lite", Set.of("ucm.lite")),
+          Map.entry("ucm.metrics", Set.of("ucm.metrics")),
           Map.entry("ucm.pipeline", Set.of("ucm.pipeline", "ucm.pipeline.connector")),
           Map.entry("ucm.store.cache", Set.of()),
           Map.entry("ucm.store.common", Set.of()),
+          Map.entry("ucm.store.ds3fs", Set.of()),
           Map.entry("ucm.store.fake", Set.of()),
+          Map.entry("ucm.store.nfs", Set.of()),
           Map.entry("ucm.store.posix", Set.of()));
 
   private static List<ModuleDescriptor> modules() {
@@ -92,6 +95,12 @@ class ModuleLayerIT {
             .distinct()
             .sorted()
             .toList();
-    assertThat(providers).contains("ucm.store.cache", "ucm.store.fake", "ucm.store.posix");
+    assertThat(providers)
+        .contains(
+            "ucm.store.cache",
+            "ucm.store.ds3fs",
+            "ucm.store.fake",
+            "ucm.store.nfs",
+            "ucm.store.posix");
   }
 }

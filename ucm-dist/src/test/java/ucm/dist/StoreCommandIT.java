@@ -144,7 +144,7 @@ class StoreCommandIT {
     assertUsage("one of the two", "store", "stat", filled, "--config", config(filled));
     assertUsage("--to-gb", "store", "gc", filled);
     assertUsage("--to-percent is 0 to 100", "store", "gc", filled, "--to-percent", 101);
-    assertUsage("--store: Posix", "store", "ls", filled, "--store", "Cache");
+    assertUsage("one that does with --store: ", "store", "ls", filled, "--store", "Cache");
     assertUsage("hexadecimal", "store", "ls", filled, "--prefix", "xyz");
     assertUsage("--threads", "store", "verify", filled, "--threads", 0);
     UcmProcess.Ended missing = UcmProcess.run("store", "verify", folder.resolve("nothing"));

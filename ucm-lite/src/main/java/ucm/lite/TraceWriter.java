@@ -7,7 +7,7 @@ import java.util.HexFormat;
  * Writes requests as lines of a trace that {@link TraceReader} reads.
  *
  * <p>What a format cannot say is left out: Mooncake lines have no request id, UCM lines only full
- * blocks. JSON formats have ids of 64 bits; requests with longer ones need {@link
+ * blocks; the parent of a chat and its turn, which nothing here asks for, are not kept. JSON formats have ids of 64 bits; requests with longer ones need {@link
  * TraceEdits#renumbered} first. Not for use by several threads.
  */
 public final class TraceWriter implements TraceVisitor {

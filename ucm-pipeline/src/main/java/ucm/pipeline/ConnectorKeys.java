@@ -74,7 +74,10 @@ public final class ConnectorKeys {
   /** Which metrics. */
   public static final ConfigKey<String> METRICS_CONFIG_PATH =
       ConfigKey.text("metrics_config_path")
-          .doc("A YAML file that says which metrics are exported; metrics are off when unset.");
+          .doc(
+              "A YAML file that says which metrics Prometheus is shown, under which prefix, with"
+                  + " which buckets, and at which port. When it names no port, only --metrics-port"
+                  + " of a command, or the engine, opens one.");
 
   private static final List<ConfigKey<?>> TOP_LEVEL =
       List.of(

@@ -55,11 +55,6 @@ public record ConnectorSettings(
             config.get(ConnectorKeys.USE_LITE),
             config.get(ConnectorKeys.BLOCK_HASHER),
             metricsPath(config));
-    if (settings.metricsConfigPath.isPresent()) {
-      config.warn(
-          ConnectorKeys.METRICS_CONFIG_PATH,
-          "is checked and not acted on: this version has no metrics endpoint yet");
-    }
     return settings;
   }
 

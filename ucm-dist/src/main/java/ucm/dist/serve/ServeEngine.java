@@ -11,8 +11,6 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.pipeline.BlockHasher;
 import ucm.pipeline.Pipeline;
-import ucm.pipeline.StoreCatalog;
-import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.EngineSpec;
 import ucm.pipeline.connector.SchedulerConnector;
@@ -35,19 +33,15 @@ public final class ServeEngine implements AutoCloseable {
   /**
    * Opens the pipelines.
    *
+   * @param setup of its connectors
    * @param hasher the one that the configuration names, for the engine's own view of what a block holds
    * @param memory of each rank; outlives this
    * @throws StoreException when a stage cannot be opened, or the pipeline keeps no bytes
    */
   public ServeEngine(
-      UcmConfig config,
-      StoreCatalog catalog,
-      EngineSpec spec,
-      BlockHasher hasher,
-      List<KvPages> memory) {
+      ConnectorSetup setup, EngineSpec spec, BlockHasher hasher, List<KvPages> memory) {
     this.spec = spec;
     this.hasher = hasher;
-    ConnectorSetup setup = ConnectorSetup.of(config, catalog, spec);
     try {
       List<WorkerConnector> workers = new ArrayList<>();
       for (int rank = 0; rank < spec.tpSize(); rank++) {

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import ucm.pipeline.BlockHasher;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.EngineSpec;
 import ucm.pipeline.connector.KvLayout;
 
@@ -66,7 +67,8 @@ class DataParallelTest {
     }
     memory.addAll(pages);
     BlockHasher hasher = BlockHasher.of(spec.model(), RANKS, spec.dtype());
-    return new ServeEngine(config, StoreCatalog.find(), spec, hasher, pages);
+    return new ServeEngine(
+        ConnectorSetup.of(config, StoreCatalog.find(), spec), spec, hasher, pages);
   }
 
   /** Prompts of five full blocks; those of one number are the same in every instance. */

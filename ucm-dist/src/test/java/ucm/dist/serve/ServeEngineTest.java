@@ -18,6 +18,7 @@ import ucm.api.Store;
 import ucm.pipeline.BlockHasher;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.EngineSpec;
 import ucm.pipeline.connector.KvLayout;
 import ucm.testkit.Fault;
@@ -50,7 +51,11 @@ class ServeEngineTest {
     UcmConfig config =
         UcmConfig.of("Memory", Map.of()).withTopLevel(Map.of("use_layerwise", layerwise), "test");
     BlockHasher hasher = BlockHasher.of(spec.model(), spec.tpSize(), spec.dtype());
-    return new ServeEngine(config, StoreCatalog.of(Map.of("Memory", store)), spec, hasher, memory);
+    return new ServeEngine(
+        ConnectorSetup.of(config, StoreCatalog.of(Map.of("Memory", store)), spec),
+        spec,
+        hasher,
+        memory);
   }
 
   private Store plain() {

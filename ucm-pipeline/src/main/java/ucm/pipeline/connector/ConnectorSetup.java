@@ -3,9 +3,14 @@ package ucm.pipeline.connector;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
 import ucm.api.Store;
@@ -32,6 +37,11 @@ import ucm.pipeline.UcmConfig;
  */
 public final class ConnectorSetup {
 
+  /** The scheduler side among the workers that metrics name. */
+  static final String SCHEDULER = "scheduler";
+
+  private static final Logger LOG = LoggerFactory.getLogger(ConnectorSetup.class);
+  private static final MetricsPlaces NOWHERE = (model, worker) -> StoreMetrics.NONE;
   private static final String ENGINE = "engine";
   private static final String LITE_PIPELINE = "Fake";
   private static final String CACHE_STAGE = "Cache";
@@ -45,8 +55,10 @@ public final class ConnectorSetup {
   private final EngineSpec spec;
   private final ConnectorSettings settings;
   private final BlockHasher hasher;
-  private final StoreMetrics metrics;
+  private final MetricsPlaces metrics;
   private final TraceOptions traces;
+  // Of pipelines opened here, for schedulers that share them.
+  private final Map<Store, LookupWatch> watches = Collections.synchronizedMap(new WeakHashMap<>());
 
   private ConnectorSetup(
       UcmConfig config,
@@ -54,7 +66,7 @@ public final class ConnectorSetup {
       EngineSpec spec,
       ConnectorSettings settings,
       BlockHasher hasher,
-      StoreMetrics metrics,
+      MetricsPlaces metrics,
       TraceOptions traces) {
     this.config = config;
     this.catalog = catalog;
@@ -86,18 +98,21 @@ public final class ConnectorSetup {
     BlockHasher hasher =
         config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
     return new ConnectorSetup(
-        config,
-        catalog,
-        spec,
-        settings,
-        hasher,
-        StoreMetrics.NONE,
-        TraceOptions.of(System.getenv()));
+        config, catalog, spec, settings, hasher, NOWHERE, TraceOptions.of(System.getenv()));
   }
 
   /** This setup, counting elsewhere; the stages of its pipelines count there too. */
   public ConnectorSetup withMetrics(StoreMetrics place) {
-    return new ConnectorSetup(config, catalog, spec, settings, hasher, place, traces);
+    return withMetricsPlaces((model, worker) -> place);
+  }
+
+  /**
+   * This setup, with a place to count for the scheduler side and for each rank; the stages of its
+   * pipelines count where their owner does. {@code metrics_config_path} says what a registry of {@code
+   * ucm.metrics} shows of it.
+   */
+  public ConnectorSetup withMetricsPlaces(MetricsPlaces places) {
+    return new ConnectorSetup(config, catalog, spec, settings, hasher, places, traces);
   }
 
   /** This setup, with traces written elsewhere. */
@@ -113,8 +128,10 @@ public final class ConnectorSetup {
    * @throws StoreException when a stage cannot be opened
    */
   public SchedulerConnector scheduler() {
-    Store store = settings.useLite() ? open(liteConfig()) : open(-1, spec.kv());
-    return scheduler(store, store);
+    UcmConfig complete = settings.useLite() ? liteConfig() : configOf(-1, spec.kv());
+    LookupWatch watch = watch(SCHEDULER, complete);
+    Store store = Pipeline.open(complete, catalog, stage -> watch);
+    return scheduler(store, store, watch);
   }
 
   /**
@@ -127,29 +144,43 @@ public final class ConnectorSetup {
     if (settings.useLite()) {
       throw new StoreException("use_lite needs a pipeline of its own: open one with scheduler()");
     }
-    return scheduler(shared, null);
+    LookupWatch watch = watches.get(shared);
+    return scheduler(
+        shared, null, watch == null ? new LookupWatch(StoreMetrics.NONE, List.of()) : watch);
   }
 
-  private SchedulerConnector scheduler(Store store, @Nullable Store owned) {
+  private SchedulerConnector scheduler(Store store, @Nullable Store owned, LookupWatch watch) {
+    if (settings.metricsConfigPath().isPresent() && metrics.equals(NOWHERE)) {
+      LOG.warn(
+          "metrics_config_path is set, and the engine has no metrics: it must hand a registry to"
+              + " withMetricsPlaces()");
+    }
     return new SchedulerConnector(
         this,
         store,
         owned,
         settings.enableRecordTraces() ? recorder() : null,
-        settings.useLite() ? monitor() : null);
+        settings.useLite() ? monitor() : null,
+        watch);
   }
 
   private LiteMonitor monitor() {
-    ConnectorFaults faults = new ConnectorFaults("lite mode of " + spec.instance(), metrics);
-    return new LiteMonitor(spec, traces.folder(), LiteMonitor.INTERVAL, metrics, faults);
+    StoreMetrics counted = metrics(SCHEDULER);
+    ConnectorFaults faults = new ConnectorFaults("lite mode of " + spec.instance(), counted);
+    return new LiteMonitor(spec, traces.folder(), LiteMonitor.INTERVAL, counted, faults);
+  }
+
+  private LookupWatch watch(String worker, UcmConfig complete) {
+    return new LookupWatch(metrics(worker), stages(complete));
   }
 
   private TraceRecorder recorder() {
-    ConnectorFaults faults = new ConnectorFaults("traces of " + spec.instance(), metrics);
+    ConnectorFaults faults =
+        new ConnectorFaults("traces of " + spec.instance(), metrics(SCHEDULER));
     return new TraceRecorder(
         spec,
         traces,
-        metrics,
+        metrics(SCHEDULER),
         faults,
         () -> ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
   }
@@ -172,7 +203,8 @@ public final class ConnectorSetup {
           this, rank, caches, StoreCalls.refused("lite mode moves nothing", faultsOf(rank)), null);
     }
     check(rank, caches);
-    Store store = openPipeline(deviceId);
+    StoreMetrics place = metrics(String.valueOf(rank));
+    Store store = Pipeline.open(configOf(deviceId, spec.kv()), catalog, stage -> place);
     return worker(rank, caches, store, store);
   }
 
@@ -193,7 +225,8 @@ public final class ConnectorSetup {
   }
 
   private ConnectorFaults faultsOf(int rank) {
-    return new ConnectorFaults("rank " + rank + " of " + spec.instance(), metrics);
+    return new ConnectorFaults(
+        "rank " + rank + " of " + spec.instance(), metrics(String.valueOf(rank)));
   }
 
   private void check(int rank, KvCaches caches) {
@@ -219,11 +252,11 @@ public final class ConnectorSetup {
    * @return an open pipeline, which the caller closes
    */
   public Pipeline openPipeline(int deviceId) {
-    return open(deviceId, spec.kv());
-  }
-
-  private Pipeline open(int deviceId, KvLayout layout) {
-    return open(configOf(deviceId, layout));
+    UcmConfig complete = configOf(deviceId, spec.kv());
+    LookupWatch watch = watch(deviceId < 0 ? SCHEDULER : String.valueOf(deviceId), complete);
+    Pipeline pipeline = Pipeline.open(complete, catalog, stage -> watch);
+    watches.put(pipeline, watch);
+    return pipeline;
   }
 
   /** The configuration with what the engine knows, for the pipeline of a device, or -1. */
@@ -237,16 +270,16 @@ public final class ConnectorSetup {
   }
 
   private boolean hasCache() {
-    try {
-      return config.pipeline().stages().contains(CACHE_STAGE);
-    } catch (StoreException e) {
-      // It is refused, with all that is wrong with it, when it is opened.
-      return false;
-    }
+    return stages(config).contains(CACHE_STAGE);
   }
 
-  private Pipeline open(UcmConfig complete) {
-    return Pipeline.open(complete, catalog, stage -> metrics);
+  private static List<String> stages(UcmConfig of) {
+    try {
+      return of.pipeline().stages();
+    } catch (StoreException e) {
+      // It is refused, with all that is wrong with it, when it is opened.
+      return List.of();
+    }
   }
 
   /** A configured {@code Fake} keeps its settings. */
@@ -284,8 +317,9 @@ public final class ConnectorSetup {
     return hasher;
   }
 
-  StoreMetrics metrics() {
-    return metrics;
+  /** Where a rank, or {@link #SCHEDULER}, counts. */
+  StoreMetrics metrics(String worker) {
+    return metrics.place(spec.model(), worker);
   }
 
   private Duration patience() {

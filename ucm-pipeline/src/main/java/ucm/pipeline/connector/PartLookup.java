@@ -14,6 +14,7 @@ final class PartLookup {
   private final BlockHasher hasher;
   private final int parts;
   private final ConnectorFaults faults;
+  private boolean failed;
 
   PartLookup(Store store, BlockHasher hasher, int parts, ConnectorFaults faults) {
     this.store = store;
@@ -22,15 +23,22 @@ final class PartLookup {
     this.faults = faults;
   }
 
+  /** Whether the last look-up ended with an exception. */
+  boolean failed() {
+    return failed;
+  }
+
   /** How many blocks from the first one on are there without a gap. */
   int run(BlockIds ids) {
     int run = ids.size();
+    failed = false;
     try {
       for (int rank = 0; rank < parts && run > 0; rank++) {
         run = store.lookupPrefix(hasher.ofRank(rank, ids.slice(0, run))) + 1;
       }
       return run;
     } catch (RuntimeException e) {
+      failed = true;
       faults.record("a look-up failed, so nothing is loaded and the engine computes", e);
       return 0;
     }

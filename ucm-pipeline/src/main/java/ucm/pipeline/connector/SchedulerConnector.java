@@ -41,6 +41,7 @@ public final class SchedulerConnector implements AutoCloseable {
   private final boolean keepsBytes;
   private final StoreMetrics.Counter lookupBlocks;
   private final StoreMetrics.Counter hitBlocks;
+  private final HitFunnel funnel;
   private final Map<String, RequestState> requests = new HashMap<>();
   private HitStatistics statistics = HitStatistics.NONE;
   private boolean closed;
@@ -50,18 +51,21 @@ public final class SchedulerConnector implements AutoCloseable {
    *
    * @param owned the store to close with this, or null
    * @param monitor told of requests in lite mode, or null
+   * @param watch of the store's look-ups
    */
   SchedulerConnector(
       ConnectorSetup setup,
       Store store,
       @Nullable Store owned,
       @Nullable TraceRecorder traces,
-      @Nullable LiteMonitor monitor) {
+      @Nullable LiteMonitor monitor,
+      LookupWatch watch) {
     this.spec = setup.spec();
     this.hasher = setup.hasher();
     this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
-    ConnectorFaults faults =
-        new ConnectorFaults("scheduler of " + spec.instance(), setup.metrics());
+    StoreMetrics metrics = setup.metrics(ConnectorSetup.SCHEDULER);
+    ConnectorFaults faults = new ConnectorFaults("scheduler of " + spec.instance(), metrics);
+    this.funnel = new HitFunnel(metrics, spec, watch);
     this.lookup = new PartLookup(store, hasher, spec.parts(), faults);
     this.lite = setup.settings().useLite() ? new LiteCache(store, faults) : null;
     this.traces = traces;
@@ -74,9 +78,8 @@ public final class SchedulerConnector implements AutoCloseable {
           store);
     }
     this.lookupBlocks =
-        setup.metrics().counter("connector_lookup_blocks", "Blocks of prompts looked up outside.");
-    this.hitBlocks =
-        setup.metrics().counter("connector_hit_blocks", "Blocks looked up and found outside.");
+        metrics.counter("connector_lookup_blocks", "Blocks of prompts looked up outside.");
+    this.hitBlocks = metrics.counter("connector_hit_blocks", "Blocks looked up and found outside.");
   }
 
   /**
@@ -113,7 +116,12 @@ public final class SchedulerConnector implements AutoCloseable {
     BlockIds ids = state.ids(request, hasher, spec.blockTokens());
     state.hbmBlocks = computedTokens / spec.blockTokens();
     boolean first = begin(state, request, ids);
+    funnel.beforeLookup();
     int found = find(state, ids);
+    if (first) {
+      boolean failed = lite == null && lookup.failed();
+      funnel.looked(tokens, ids, Math.min(state.hbmBlocks, ids.size()), found, failed);
+    }
     boolean log = state.loggedHbm != state.hbmBlocks || state.loggedFound != found;
     if (log && !ids.isEmpty()) {
       LOG.info(
@@ -131,7 +139,11 @@ public final class SchedulerConnector implements AutoCloseable {
         monitor.add(ids, request.promptTokens(), statistics);
       }
     }
-    return lite != null || !keepsBytes ? 0 : offer(state, request, found, log);
+    int offered = lite != null || !keepsBytes ? 0 : offer(state, request, found, log);
+    if (first) {
+      funnel.declined(found - (state.loadTo - state.loadFrom));
+    }
+    return offered;
   }
 
   private void skip(RequestState state, PromptRequest request) {
@@ -141,6 +153,7 @@ public final class SchedulerConnector implements AutoCloseable {
             request,
             traces == null ? BlockIds.empty() : state.ids(request, hasher, spec.blockTokens()));
     if (first) {
+      funnel.skipped(request.tokens().length);
       LOG.info(
           "request_id: {}, {} tokens are fewer than persist_token_threshold {}: look-up, load and"
               + " dump are skipped",
@@ -299,11 +312,13 @@ public final class SchedulerConnector implements AutoCloseable {
       // Of a full hit, the last block is loaded and its last token computed once more.
       saveFrom = Math.clamp(loadTo, saveFrom, saveTo);
     }
+    BlockIds saved = ids.slice(saveFrom, saveTo);
+    funnel.stores(saved);
     return new RequestPlan(
         state.id,
         ids.slice(loadFrom, loadTo),
         state.blocks(loadFrom, loadTo),
-        ids.slice(saveFrom, saveTo),
+        saved,
         state.blocks(saveFrom, saveTo),
         state.blocks(0, saveFrom == saveTo ? 0 : saveFrom));
   }

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.TransferResult;
 
 /**
  * The loads of one step: all blocks at once, or layer by layer, one layer ahead of the one that the
@@ -23,6 +24,8 @@ final class StepLoads {
   private final @Nullable Task[] tasks;
   private int started;
   private int awaited;
+  private final BitSet corrupt = new BitSet();
+  private final BitSet gone = new BitSet();
 
   /**
    * Loads into an engine's memory.
@@ -49,6 +52,8 @@ final class StepLoads {
     Arrays.fill(tasks, null);
     started = 0;
     awaited = 0;
+    corrupt.clear();
+    gone.clear();
     startUntil(1);
   }
 
@@ -60,6 +65,16 @@ final class StepLoads {
     while (awaited <= last) {
       awaitNext();
     }
+  }
+
+  /** The engine's blocks of which a part was found damaged. */
+  BitSet corrupt() {
+    return corrupt;
+  }
+
+  /** The engine's blocks of which the store lacked a part. */
+  BitSet gone() {
+    return gone;
   }
 
   /** Whether a layer has been waited for. */
@@ -91,10 +106,17 @@ final class StepLoads {
   private void awaitNext() throws InterruptedException {
     Task task = tasks[awaited];
     if (task != null) {
-      BitSet shards = calls.await("load", task);
+      TransferResult result = calls.await("load", task);
+      BitSet shards = result.failedShards();
       int perBlock = layerwise ? 1 : cut.shardCount();
       for (int shard = shards.nextSetBit(0); shard >= 0; shard = shards.nextSetBit(shard + 1)) {
-        failed.set(blocks.block(shard / perBlock));
+        int block = blocks.block(shard / perBlock);
+        failed.set(block);
+        switch (result.outcome(shard)) {
+          case CORRUPT -> corrupt.set(block);
+          case MISSING -> gone.set(block);
+          default -> {}
+        }
       }
     }
     tasks[awaited++] = null;

@@ -37,6 +37,7 @@ final class StepSaves {
   private List<BlockIds> nowIds = new ArrayList<>();
   private List<BlockIds> atTheEndIds = new ArrayList<>();
   private int saved;
+  private long bytes;
 
   /**
    * Saves from an engine's memory.
@@ -67,6 +68,7 @@ final class StepSaves {
     atTheEndIds.clear();
     excluded.clear();
     saved = 0;
+    bytes = 0;
     BitSet loading = othersLoadToo ? loadedBlocks(plan) : new BitSet();
     for (RequestPlan request : plan.requests()) {
       if (request.saveBlocks().length == 0) {
@@ -139,11 +141,16 @@ final class StepSaves {
     dump(transfer, event);
   }
 
+  /** Bytes handed to the store in this step. */
+  long bytes() {
+    return bytes;
+  }
+
   /** Waits until the engine may write to its memory again; returns the shards not saved. */
   int settle() throws InterruptedException {
     int failed = 0;
     while (!tasks.isEmpty()) {
-      failed += calls.await("dump", tasks.getLast()).cardinality();
+      failed += calls.await("dump", tasks.getLast()).failedCount();
       tasks.removeLast();
     }
     return failed;
@@ -151,8 +158,10 @@ final class StepSaves {
 
   private void dump(Transfer.Builder transfer, long event) {
     if (blocks.size() > 0) {
-      @Nullable Task task = calls.dump(transfer.after(event).build());
+      Transfer all = transfer.after(event).build();
+      @Nullable Task task = calls.dump(all);
       if (task != null) {
+        bytes += all.byteSize();
         tasks.add(task);
       }
     }

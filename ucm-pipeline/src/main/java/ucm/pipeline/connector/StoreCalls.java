@@ -1,7 +1,6 @@
 package ucm.pipeline.connector;
 
 import java.time.Duration;
-import java.util.BitSet;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import ucm.api.Store;
@@ -76,9 +75,9 @@ final class StoreCalls {
    * hangs in the kernel does not, and a Cache in front of it does.
    *
    * @param what {@code load} or {@code dump}, for the log
-   * @return the shards that were not moved
+   * @return how each shard ended
    */
-  BitSet await(String what, Task task) throws InterruptedException {
+  TransferResult await(String what, Task task) throws InterruptedException {
     while (true) {
       try {
         TransferResult result = task.await(patience);
@@ -88,7 +87,7 @@ final class StoreCalls {
               "a " + what + " ended with " + result,
               what + (cause == null ? "" : cause.getClass().getName()));
         }
-        return result.failedShards();
+        return result;
       } catch (StoreTimeoutException e) {
         faults.record("still waiting for a " + what + ", whose memory is in use", e);
       }

@@ -61,6 +61,8 @@ public final class WorkerConnector implements AutoCloseable {
   private final StoreMetrics.Counter savedBlocks;
   private final StoreMetrics.Counter unsavedShards;
   private long lastEvent;
+  private final WorkerMetrics counted;
+  private StepPlan toSave = StepPlan.EMPTY;
   private boolean inStep;
   private boolean closed;
 
@@ -82,7 +84,8 @@ public final class WorkerConnector implements AutoCloseable {
     BlockLayout cut = spec.kv().blockLayout();
     this.loads = new StepLoads(caches, cut, layerwise, calls, failed);
     this.saves = new StepSaves(caches, cut, layerwise, spec.tpSize() > 1, calls, failed);
-    StoreMetrics metrics = setup.metrics();
+    StoreMetrics metrics = setup.metrics(String.valueOf(rank));
+    this.counted = new WorkerMetrics(metrics, spec);
     this.loadedBlocks = metrics.counter("connector_load_blocks", "Blocks asked to be loaded.");
     this.failedBlocks =
         metrics.counter("connector_load_failed_blocks", "Blocks that could not be loaded.");
@@ -116,15 +119,17 @@ public final class WorkerConnector implements AutoCloseable {
       blocks.addAll(hasher.ofRank(part, request.loadIds()), request.loadBlocks());
     }
     loadedBlocks.add(blocks.size());
-    StepPlan toSave = spec.mla() && rank != 0 ? StepPlan.EMPTY : plan;
+    toSave = spec.mla() && rank != 0 ? StepPlan.EMPTY : plan;
     saves.begin(toSave, hasher, part);
     savedBlocks.add(toSave.saveBlocks());
     lastEvent = 0;
     inStep = true;
+    counted.begins(plan);
     loads.start();
     if (!layerwise) {
       loads.await(0);
     }
+    countLoads();
   }
 
   private void requireBlocks(RequestPlan request) {
@@ -157,7 +162,19 @@ public final class WorkerConnector implements AutoCloseable {
   public void waitForLayerLoad(int layer) throws InterruptedException {
     requireStep();
     Objects.checkIndex(layer, spec.kv().layers());
+    if (loads.blocks().size() == 0) {
+      return;
+    }
+    long start = System.nanoTime();
     loads.await(layer);
+    counted.waited(System.nanoTime() - start);
+    countLoads();
+  }
+
+  private void countLoads() {
+    if (loads.done()) {
+      counted.loaded(failed, loads.corrupt(), loads.gone());
+    }
   }
 
   /**
@@ -237,8 +254,13 @@ public final class WorkerConnector implements AutoCloseable {
               + spec.kv().layers()
               + " layers: call waitForLayerLoad() and saveLayer() for each, or abandonStep()");
     }
+    long start = System.nanoTime();
     saves.rest(lastEvent);
-    endStep();
+    long unsaved = endStep();
+    counted.saved(
+        toSave,
+        saves.bytes() - unsaved * spec.kv().blockLayout().shardSize(),
+        System.nanoTime() - start);
   }
 
   /**
@@ -249,14 +271,18 @@ public final class WorkerConnector implements AutoCloseable {
   public void abandonStep() throws InterruptedException {
     if (inStep) {
       loads.settle();
+      countLoads();
       endStep();
     }
   }
 
-  private void endStep() throws InterruptedException {
-    unsavedShards.add(saves.settle());
+  /** Returns the shards that were not saved. */
+  private int endStep() throws InterruptedException {
+    int unsaved = saves.settle();
+    unsavedShards.add(unsaved);
     failedBlocks.add(failed.cardinality());
     inStep = false;
+    return unsaved;
   }
 
   /**

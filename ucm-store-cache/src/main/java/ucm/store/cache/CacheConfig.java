@@ -7,6 +7,7 @@ import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
 import ucm.api.StoreConfig;
+import ucm.store.common.EngineDevice;
 
 /**
  * The checked configuration of a Cache store.
@@ -45,10 +46,18 @@ record CacheConfig(
       ConfigKey.number("cache_buffer_capacity_gb")
           .range(0, 1 << 20)
           .unit("GiB")
-          .defaultDescribed("256, or 32 when not shared")
+          .defaultDescribed("256; when not shared 32, or 64 in front of Ds3fs")
           .doc(
               "Host memory for the buffer pool, fractions allowed; refused at start when that much"
                   + " is not available. Each worker has a pool of its own unless it is shared.");
+
+  static final ConfigKey<Double> BUFFER_SIZE =
+      ConfigKey.number("buffer_size")
+          .atLeast(0)
+          .unit("GiB; from 1048576 on, bytes")
+          .doc(
+              "Another name of the original for cache_buffer_capacity_gb, which comes first; in"
+                  + " Cache|Ds3fs.");
 
   static final ConfigKey<Boolean> SHARE =
       ConfigKey.flag("share_buffer_enable")
@@ -106,6 +115,7 @@ record CacheConfig(
   static final List<ConfigKey<?>> KEYS =
       List.of(
           CAPACITY_GB,
+          BUFFER_SIZE,
           SHARE,
           WAITING_QUEUE_DEPTH,
           RUNNING_QUEUE_DEPTH,
@@ -124,7 +134,11 @@ record CacheConfig(
           CommonKeys.SHARD_SIZE,
           CommonKeys.BLOCK_SIZE);
 
+  // Tells which stages there are, where a file was read.
+  private static final ConfigKey<String> PIPELINE = ConfigKey.text("store_pipeline");
   private static final double PRIVATE_GB = 32;
+  private static final double DS3FS_GB = 64;
+  private static final double FIRST_BYTES = 1 << 20;
   private static final double SHARED_GB = 256;
   private static final double GIB = 1L << 30;
 
@@ -144,7 +158,7 @@ record CacheConfig(
             : CommonKeys.layout(config);
     CacheConfig read =
         new CacheConfig(
-            config.find(CAPACITY_GB).orElse(shared ? SHARED_GB : PRIVATE_GB),
+            capacityGb(config, shared),
             config.get(WAITING_QUEUE_DEPTH),
             config.get(RUNNING_QUEUE_DEPTH),
             config.get(STREAMS),
@@ -180,6 +194,19 @@ record CacheConfig(
     return read;
   }
 
+  private static double capacityGb(StoreConfig config, boolean shared) {
+    Optional<Double> capacity = config.find(CAPACITY_GB);
+    Optional<Double> size = config.find(BUFFER_SIZE);
+    if (capacity.isPresent() && size.isPresent()) {
+      config.warn(BUFFER_SIZE, "has no effect beside " + CAPACITY_GB.name() + ": remove one");
+    }
+    boolean beforeDs3fs = config.find(PIPELINE).orElse("").endsWith("|Ds3fs");
+    double privateGb = beforeDs3fs ? DS3FS_GB : PRIVATE_GB;
+    return capacity
+        .or(() -> size.map(value -> value < FIRST_BYTES ? value : value / GIB))
+        .orElse(shared ? SHARED_GB : privateGb);
+  }
+
   /** Whether this store only answers look-ups. */
   boolean isScheduler() {
     return deviceId == -1;
@@ -200,6 +227,11 @@ record CacheConfig(
   /** Bytes from one slot of the pool to the next. */
   long stride() {
     return PoolMemory.stride(layout().shardSize());
+  }
+
+  /** The device that the engine may name memory of. */
+  EngineDevice.Choice engineDevice() {
+    return new EngineDevice.Choice("Cache", DEVICE.name(), device, deviceId, streams, cores);
   }
 
   /** How many slots fit into the capacity. */

@@ -11,20 +11,24 @@ final class CacheLookup {
   private final SlotDirectory pool;
   private final @Nullable Store backend;
   private final boolean behindOnly;
+  private final LookupMetrics metrics;
 
   /**
    * Looks into a pool and behind it.
    *
    * @param behindOnly leaves the pool out
    */
-  CacheLookup(SlotDirectory pool, @Nullable Store backend, boolean behindOnly) {
+  CacheLookup(
+      SlotDirectory pool, @Nullable Store backend, boolean behindOnly, LookupMetrics metrics) {
     this.pool = pool;
     this.backend = backend;
     this.behindOnly = behindOnly;
+    this.metrics = metrics;
   }
 
   /** See {@link Store#lookup}. */
   BitSet lookup(BlockIds ids) {
+    long start = System.nanoTime();
     int size = ids.size();
     BitSet found = new BitSet(size);
     int absent = 0;
@@ -35,6 +39,7 @@ final class CacheLookup {
         absent++;
       }
     }
+    metrics.looked(size - absent, absent, System.nanoTime() - start);
     if (absent == 0 || backend == null) {
       return found;
     }
@@ -59,21 +64,29 @@ final class CacheLookup {
 
   /** See {@link Store#lookupPrefix}. */
   int lookupPrefix(BlockIds ids) {
+    long start = System.nanoTime();
     int size = ids.size();
     int next = 0;
+    int hits = 0;
+    long behindNanos = 0;
     while (next < size) {
+      int from = next;
       while (next < size && inPool(ids, next)) {
         next++;
       }
+      hits += next - from;
       if (next == size || backend == null) {
         break;
       }
+      long asked = System.nanoTime();
       int run = backend.lookupPrefix(next == 0 ? ids : ids.slice(next, size)) + 1;
+      behindNanos += System.nanoTime() - asked;
       next += run;
       if (run == 0 || next == size || !inPool(ids, next)) {
         break;
       }
     }
+    metrics.looked(hits, size - hits, System.nanoTime() - start - behindNanos);
     return next - 1;
   }
 

@@ -14,6 +14,8 @@ final class CacheMetrics {
   final Counter expiredShards;
   final Counter evictions;
   final Counter backendFailures;
+  final WorkMetrics loads;
+  final WorkMetrics dumps;
 
   CacheMetrics(StoreMetrics metrics) {
     loadBytes = metrics.counter("cache_load_bytes", "Bytes copied to the engine.");
@@ -24,6 +26,8 @@ final class CacheMetrics {
     missShards = metrics.counter("cache_miss_shards", "Shards loaded that were not in the pool.");
     expiredShards = metrics.counter("cache_expired_shards", "Shards not moved within timeout_ms.");
     evictions = metrics.counter("cache_evictions", "Shards evicted from the pool.");
+    loads = new WorkMetrics(metrics, "load");
+    dumps = new WorkMetrics(metrics, "dump");
     backendFailures =
         metrics.counter(
             "cache_backend_failures", "Shards the stage behind failed to read or write.");

@@ -1,5 +1,6 @@
 package ucm.store.cache;
 
+import ucm.store.common.DeviceBatch;
 import ucm.store.common.ShardWorkers;
 
 /**
@@ -12,9 +13,9 @@ import ucm.store.common.ShardWorkers;
  * waits for the task finds the pool settled.
  *
  * <p>Where the engine's memory is a device's, the copies of a run are queued with the device instead
- * ({@link #queue}), and the run ends when they are done; see {@link DeviceQueue}.
+ * ({@link #queue}), and the run ends when they are done; see {@link DeviceBatch}.
  */
-abstract class CopyBatch implements ShardWorkers.Batch {
+abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
 
   // So that the threads end at about the same time.
   private static final int RUNS_PER_THREAD = 8;
@@ -24,22 +25,17 @@ abstract class CopyBatch implements ShardWorkers.Batch {
   private final int count;
   private final int run;
 
-  // For DeviceQueue, guarded by its lock: shards to be had, shards given out, whether it is in the
-  // queue.
-  int ready;
-  int claimed;
-  boolean queued;
-
   /**
    * A batch of shards.
    *
    * @param count how many shards
+   * @param ready how many of them are there
    * @param shardSize bytes of each
    * @param threads how many threads may work on it
    */
-  CopyBatch(int count, long shardSize, int threads) {
+  CopyBatch(int count, int ready, long shardSize, int threads) {
+    super(ready);
     this.count = count;
-    this.ready = count;
     int balanced = Math.min(MAX_RUN, count / (RUNS_PER_THREAD * threads));
     this.run = Math.clamp(MAX_RUN_BYTES / shardSize, 1, Math.max(1, balanced));
   }
@@ -54,8 +50,8 @@ abstract class CopyBatch implements ShardWorkers.Batch {
     return Math.ceilDiv(count, run);
   }
 
-  /** The most shards of a run. */
-  final int run() {
+  @Override
+  protected final int run() {
     return run;
   }
 
@@ -71,22 +67,11 @@ abstract class CopyBatch implements ShardWorkers.Batch {
   /** Whose shards they are. */
   abstract Work work();
 
-  /** Begins the shards of a run, the last one exclusive; gives up those that have expired. */
-  abstract void begin(int from, int to);
+  @Override
+  protected final long event() {
+    return work().transfer.event();
+  }
 
   /** Copies what was begun, on this thread. Must not throw. */
   abstract void copy(int from, int to);
-
-  /** Queues the copies of what was begun. May throw what the device says. */
-  abstract void queue(DeviceCopies copies, int from, int to);
-
-  /**
-   * Gives up what was begun.
-   *
-   * @param done whether nobody touches the slots any more; else nobody shall get them again
-   */
-  abstract void fail(int from, int to, Throwable cause, boolean done);
-
-  /** Ends what was begun and not given up. */
-  abstract void end(int from, int to);
 }

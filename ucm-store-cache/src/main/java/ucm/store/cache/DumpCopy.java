@@ -4,6 +4,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
+import ucm.store.common.DeviceCopies;
 
 /**
  * Shards of a dump that have a slot each, on their way out of the engine's memory.
@@ -35,7 +36,7 @@ final class DumpCopy extends CopyBatch {
    * @param size how many of them count
    */
   DumpCopy(DumpWork dump, int[] shards, int[] slots, int size) {
-    super(size, dump.transfer.layout().shardSize(), dump.cache.copyThreads);
+    super(size, size, dump.transfer.layout().shardSize(), dump.cache.copyThreads);
     this.cache = dump.cache;
     this.dump = dump;
     this.shards = shards;
@@ -70,7 +71,7 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  void begin(int from, int to) {
+  protected void begin(int from, int to) {
     for (int i = from; i < to; i++) {
       if (!dump.begin(shards[i])) {
         giveUp(i, dump.expiry(), true);
@@ -88,7 +89,7 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  void queue(DeviceCopies copies, int from, int to) {
+  protected void queue(DeviceCopies copies, int from, int to) {
     for (int i = from; i < to; i++) {
       if (slots[i] != NOT_COPIED) {
         copies.toSlot(dump.transfer, shards[i], slots[i]);
@@ -97,7 +98,7 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  void fail(int from, int to, Throwable cause, boolean done) {
+  protected void fail(int from, int to, Throwable cause, boolean done) {
     for (int i = from; i < to; i++) {
       if (slots[i] != NOT_COPIED) {
         fail(i, cause, done);
@@ -106,7 +107,7 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  void end(int from, int to) {
+  protected void end(int from, int to) {
     boolean alone = cache.backend == null;
     int copied = 0;
     for (int i = from; i < to; i++) {

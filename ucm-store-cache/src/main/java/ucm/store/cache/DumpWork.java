@@ -42,6 +42,11 @@ final class DumpWork extends Work {
     return "DUMP";
   }
 
+  @Override
+  WorkMetrics counted() {
+    return cache.metrics.dumps;
+  }
+
   /** Whether the backend must be asked which of the blocks it has. */
   boolean mustAsk() {
     if (cache.backend == null) {

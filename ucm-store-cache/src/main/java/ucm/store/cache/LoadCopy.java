@@ -1,6 +1,7 @@
 package ucm.store.cache;
 
 import ucm.api.ShardOutcome;
+import ucm.store.common.DeviceCopies;
 
 /** Shards of a load that lie in slots, each slot referenced, on their way into the engine's memory. */
 final class LoadCopy extends CopyBatch {
@@ -19,7 +20,11 @@ final class LoadCopy extends CopyBatch {
    * @param count how many of them count
    */
   LoadCopy(LoadWork load, int[] shards, int[] slots, int count) {
-    super(count, load.transfer.layout().shardSize(), load.cache.copyThreads);
+    this(load, shards, slots, count, count);
+  }
+
+  private LoadCopy(LoadWork load, int[] shards, int[] slots, int count, int ready) {
+    super(count, ready, load.transfer.layout().shardSize(), load.cache.copyThreads);
     this.load = load;
     this.shards = shards;
     this.slots = slots;
@@ -27,15 +32,13 @@ final class LoadCopy extends CopyBatch {
 
   /** One that shards are put into as they arrive. */
   static LoadCopy empty(LoadWork load, int[] shards, int[] slots) {
-    LoadCopy copy = new LoadCopy(load, shards, slots, shards.length);
-    copy.ready = 0;
-    return copy;
+    return new LoadCopy(load, shards, slots, shards.length, 0);
   }
 
-  /** Puts a shard in; called under the lock that guards {@link #ready}. */
-  void add(int shard, int slot) {
-    shards[ready] = shard;
-    slots[ready++] = slot;
+  @Override
+  protected void put(int shard, int slot) {
+    shards[ready()] = shard;
+    slots[ready()] = slot;
   }
 
   @Override
@@ -44,7 +47,7 @@ final class LoadCopy extends CopyBatch {
   }
 
   @Override
-  void begin(int from, int to) {
+  protected void begin(int from, int to) {
     for (int i = from; i < to; i++) {
       if (!load.begin(shards[i])) {
         shards[i] = ENDED;
@@ -66,7 +69,7 @@ final class LoadCopy extends CopyBatch {
   }
 
   @Override
-  void queue(DeviceCopies copies, int from, int to) {
+  protected void queue(DeviceCopies copies, int from, int to) {
     for (int i = from; i < to; i++) {
       if (shards[i] != ENDED) {
         copies.fromSlot(slots[i], load.transfer, shards[i]);
@@ -75,7 +78,7 @@ final class LoadCopy extends CopyBatch {
   }
 
   @Override
-  void fail(int from, int to, Throwable cause, boolean done) {
+  protected void fail(int from, int to, Throwable cause, boolean done) {
     for (int i = from; i < to; i++) {
       if (shards[i] != ENDED) {
         fail(i, cause, done);
@@ -84,7 +87,7 @@ final class LoadCopy extends CopyBatch {
   }
 
   @Override
-  void end(int from, int to) {
+  protected void end(int from, int to) {
     int copied = 0;
     for (int i = from; i < to; i++) {
       copied += shards[i] == ENDED ? 0 : 1;

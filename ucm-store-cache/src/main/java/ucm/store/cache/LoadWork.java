@@ -28,6 +28,11 @@ final class LoadWork extends Work implements SlotWaiter {
   }
 
   @Override
+  WorkMetrics counted() {
+    return cache.metrics.loads;
+  }
+
+  @Override
   synchronized long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
     SlotDirectory pool = cache.pool;

@@ -11,12 +11,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.store.common.CpuAffinity;
+import ucm.store.common.EngineDevice;
 import ucm.store.common.ShardWorkers;
 
 /**
@@ -86,7 +88,7 @@ final class OpenCache {
     this.shared = config.shared() ? SharedBuffer.join(config) : null;
     this.memory = shared == null ? PoolMemory.of(config, backend) : shared.memory();
     try {
-      this.engineDevice = EngineDevice.open(config, memory);
+      this.engineDevice = EngineDevice.open(config.engineDevice(), () -> memory);
     } catch (RuntimeException | Error e) {
       freeMemory();
       throw e;
@@ -119,7 +121,9 @@ final class OpenCache {
     this.borrowed = new BorrowedDumps(pool, clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
-    this.lookups = new CacheLookup(pool, backend, config.loadBackendOnly());
+    this.lookups =
+        new CacheLookup(
+            pool, backend, config.loadBackendOnly(), new LookupMetrics(context.metrics()));
     this.flush = new CacheFlush(this, clock);
     this.prefetcher = new Prefetcher(this);
     this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
@@ -159,7 +163,7 @@ final class OpenCache {
   }
 
   Task load(Transfer transfer) {
-    admit(transfer);
+    admit(transfer, metrics.loads);
     LoadWork load = new LoadWork(this, lastTask.incrementAndGet(), transfer);
     load.start();
     plan(load);
@@ -167,7 +171,7 @@ final class OpenCache {
   }
 
   Task dump(Transfer transfer) {
-    admit(transfer);
+    admit(transfer, metrics.dumps);
     DumpWork dump = new DumpWork(this, lastTask.incrementAndGet(), transfer);
     if (transfer.shardCount() > 0) {
       ledger.add(dump);
@@ -200,7 +204,7 @@ final class OpenCache {
     if (batch.work().transfer.isHost()) {
       copiers.submit(batch);
     } else {
-      engineDevice.loads().submit(batch);
+      engineDevice.loads().submit(batch, batch.size());
     }
   }
 
@@ -209,7 +213,7 @@ final class OpenCache {
     if (batch.work().transfer.isHost()) {
       copiers.submit(batch);
     } else {
-      engineDevice.dumps().submit(batch);
+      engineDevice.dumps().submit(batch, batch.size());
     }
   }
 
@@ -285,7 +289,7 @@ final class OpenCache {
     }
   }
 
-  private void admit(Transfer transfer) {
+  private void admit(Transfer transfer, WorkMetrics counted) {
     if (!transfer.layout().equals(config.layout())) {
       throw new StoreException(
           "Cache keeps blocks of "
@@ -295,7 +299,12 @@ final class OpenCache {
               + ": make it with the layout the store was configured with");
     }
     engineDevice.require(transfer);
-    admission.enter(transfer.shardCount());
+    try {
+      admission.enter(transfer.shardCount());
+    } catch (QueueFullException e) {
+      counted.queueFull.increment();
+      throw e;
+    }
   }
 
   private void plan(Work work) {

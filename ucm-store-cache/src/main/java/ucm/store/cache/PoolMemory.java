@@ -12,6 +12,7 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.store.common.FileException;
 import ucm.store.common.HugeMemory;
+import ucm.store.common.SlotMemory;
 
 /**
  * The bytes of the pool, cut into slots of one shard, each starting on a page (4096 bytes) so that
@@ -22,7 +23,7 @@ import ucm.store.common.HugeMemory;
  * copy that does it is slower than that. Memory offered by the backend is taken as it is. Owned by the
  * store; freed once.
  */
-final class PoolMemory {
+final class PoolMemory implements SlotMemory {
 
   static final long PAGE_BYTES = 4096;
 
@@ -154,13 +155,13 @@ final class PoolMemory {
     return hugeBytes;
   }
 
-  /** All memory of the pool. */
-  List<MemoryRegion> regions() {
+  @Override
+  public List<MemoryRegion> regions() {
     return List.of(region);
   }
 
-  /** The region a slot lies in. */
-  MemoryRegion region(int slot) {
+  @Override
+  public MemoryRegion region(int slot) {
     return region;
   }
 
@@ -169,8 +170,8 @@ final class PoolMemory {
     return region.segment();
   }
 
-  /** Where a slot starts in its region, in bytes. */
-  long offset(int slot) {
+  @Override
+  public long offset(int slot) {
     return slot * stride;
   }
 

@@ -50,6 +50,8 @@ abstract class Work {
   private final byte[] states;
   private final AtomicInteger open;
   private final long startNanos;
+  // Several threads may find it unset; any of their times will do.
+  private long firstNanos;
 
   Work(OpenCache cache, long id, Transfer transfer) {
     this.cache = cache;
@@ -65,6 +67,9 @@ abstract class Work {
 
   /** What logs call it. */
   abstract String operation();
+
+  /** Where its direction is counted. */
+  abstract WorkMetrics counted();
 
   /**
    * Tries for the shards of {@link #todo}; those that find no slot stay there, those that have expired
@@ -92,6 +97,9 @@ abstract class Work {
 
   /** Takes the right, and the duty, to move a shard and to {@link #finish} it; false when it ended. */
   final boolean begin(int shard) {
+    if (firstNanos == 0) {
+      firstNanos = System.nanoTime();
+    }
     return STATE.compareAndSet(states, shard, OPEN, BEGUN);
   }
 
@@ -211,6 +219,10 @@ abstract class Work {
   private void leave() {
     cache.deadlines.remove(this);
     cache.admission.leave(states.length);
+    if (states.length > 0) {
+      long nanos = System.nanoTime() - startNanos;
+      counted().ended(states.length, transfer.byteSize(), firstNanos - startNanos, nanos);
+    }
   }
 
   private void logEnd() {

@@ -38,7 +38,8 @@ final class CacheConfigTest {
                 false,
                 BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20)));
     assertThat(config.problems()).isEmpty();
-    assertThat(CacheConfig.CAPACITY_GB.defaultText()).isEqualTo("256, or 32 when not shared");
+    assertThat(CacheConfig.CAPACITY_GB.defaultText())
+        .isEqualTo("256; when not shared 32, or 64 in front of Ds3fs");
     assertThat(CacheConfig.SHARE.defaultValue()).isFalse();
     assertThat(CacheConfig.USE_GDR.defaultValue()).isFalse();
     assertThat(CacheConfig.from(StoreConfig.of(Map.of())).isScheduler()).isTrue();
@@ -86,7 +87,25 @@ final class CacheConfigTest {
     Set<String> declared =
         CacheConfig.KEYS.stream().map(ConfigKey::name).collect(Collectors.toSet());
     settings.put("tensor_size", 4096);
+    settings.put("buffer_size", 1);
     assertThat(declared).isEqualTo(settings.keySet());
+  }
+
+  @Test
+  void takesTheSizeByTheNameThatDs3fsHasForIt() {
+    Map<String, Object> settings = new HashMap<>(Map.of("store_pipeline", "Cache|Ds3fs"));
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(64);
+    settings.put("buffer_size", 3);
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(3);
+    settings.put("buffer_size", 3L << 29);
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(1.5);
+    settings.put("cache_buffer_capacity_gb", 2);
+    StoreConfig both = StoreConfig.of(settings);
+    assertThat(CacheConfig.from(both).capacityGb()).isEqualTo(2);
+    assertThat(both.problems().getFirst().message()).contains("no effect");
+    assertThat(
+            CacheConfig.from(StoreConfig.of(Map.of("store_pipeline", "Cache|Posix"))).capacityGb())
+        .isEqualTo(32);
   }
 
   @Test

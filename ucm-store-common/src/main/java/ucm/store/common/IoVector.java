@@ -18,6 +18,7 @@ public final class IoVector {
   // struct iovec { void *iov_base; size_t iov_len; }, both 8 bytes.
   private static final int ENTRY_BYTES = 16;
   private static final int LENGTH_AT = 8;
+  private static final MemorySegment MEMORY = wholeMemory();
 
   private final MemorySegment entries = Arena.ofAuto().allocate(MAX_ENTRIES * ENTRY_BYTES, 16);
   private int first;
@@ -119,13 +120,59 @@ public final class IoVector {
   }
 
   /** Where the memory of an entry is, counted from the first one left. */
-  long address(int entry) {
+  public long address(int entry) {
     return entries.get(ValueLayout.JAVA_LONG, (long) (first + entry) * ENTRY_BYTES);
   }
 
   /** Bytes of an entry, counted from the first one left. */
-  long length(int entry) {
+  public long length(int entry) {
     return entries.get(ValueLayout.JAVA_LONG, (long) (first + entry) * ENTRY_BYTES + LENGTH_AT);
+  }
+
+  /**
+   * Copies bytes of the memory that the vector names.
+   *
+   * @param from which of its bytes is the first, counted over all entries
+   * @param at where they go in {@code into}, in bytes
+   * @throws IndexOutOfBoundsException when either has fewer bytes
+   */
+  public void copyTo(long from, MemorySegment into, long at, long length) {
+    copy(from, into, at, length, true);
+  }
+
+  /** Copies bytes into the memory that the vector names; the counterpart of {@link #copyTo}. */
+  public void copyFrom(long to, MemorySegment source, long at, long length) {
+    copy(to, source, at, length, false);
+  }
+
+  private void copy(long start, MemorySegment other, long at, long length, boolean isOut) {
+    Objects.checkFromIndexSize(start, length, byteSize);
+    if (length == 0) {
+      return;
+    }
+    int entry = 0;
+    long inEntry = start;
+    while (inEntry >= length(entry)) {
+      inEntry -= length(entry++);
+    }
+    long done = 0;
+    while (done < length) {
+      long part = Math.min(length - done, length(entry) - inEntry);
+      if (isOut) {
+        MemorySegment.copy(MEMORY, address(entry) + inEntry, other, at + done, part);
+      } else {
+        MemorySegment.copy(other, at + done, MEMORY, address(entry) + inEntry, part);
+      }
+      done += part;
+      inEntry = 0;
+      entry++;
+    }
+  }
+
+  /** The addresses in a vector were checked when they were added. */
+  @SuppressWarnings("restricted")
+  private static MemorySegment wholeMemory() {
+    return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
   }
 
   /** Where the entries are; for the class that makes the system call. */

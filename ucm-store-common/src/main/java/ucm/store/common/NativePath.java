@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import ucm.api.StoreException;
 
 /**
@@ -33,6 +34,32 @@ public final class NativePath {
   public NativePath set(byte[] utf8) {
     length = 0;
     return append(utf8);
+  }
+
+  /** Replaces what is here by the first bytes of another path. */
+  public NativePath set(NativePath from, int count) {
+    Objects.checkIndex(count, from.length + 1);
+    MemorySegment.copy(from.bytes, 0, bytes, 0, count);
+    length = 0;
+    return grown(count);
+  }
+
+  /** Adds a part of another path at the end. */
+  public NativePath append(NativePath from, int start, int end) {
+    Objects.checkFromToIndex(start, end, from.length);
+    require(end - start);
+    MemorySegment.copy(from.bytes, start, bytes, length, end - start);
+    return grown(end - start);
+  }
+
+  /** How many bytes there are. */
+  public int length() {
+    return length;
+  }
+
+  /** A byte of it. */
+  public byte byteAt(int index) {
+    return bytes.get(ValueLayout.JAVA_BYTE, Objects.checkIndex(index, length));
   }
 
   /** Adds bytes of UTF-8 at the end. */

@@ -12,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
@@ -61,6 +62,32 @@ final class IoVectorTest {
         .isInstanceOf(IndexOutOfBoundsException.class);
     assertThatThrownBy(() -> new IoVector().add(MemorySegment.ofArray(new byte[1])))
         .hasMessageContaining("native memory");
+  }
+
+  @Test
+  void copiesBytesOfSeveralEntriesOutAndIn() {
+    byte[] bytes = new byte[100_000];
+    new Random(4).nextBytes(bytes);
+    memory.copyFrom(MemorySegment.ofArray(bytes));
+    IoVector vector = new IoVector().add(region, 10, 5).add(region, 100, 7).add(region, 50, 3);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment other = arena.allocate(20);
+      vector.copyTo(4, other, 2, 10);
+      assertThat(other.get(ValueLayout.JAVA_BYTE, 2)).isEqualTo(bytes[14]);
+      assertThat(other.asSlice(3, 7).toArray(ValueLayout.JAVA_BYTE))
+          .isEqualTo(Arrays.copyOfRange(bytes, 100, 107));
+      assertThat(other.asSlice(10, 2).toArray(ValueLayout.JAVA_BYTE))
+          .isEqualTo(Arrays.copyOfRange(bytes, 50, 52));
+      vector.copyTo(15, other, 20, 0);
+      assertThatThrownBy(() -> vector.copyTo(6, other, 0, 10))
+          .isInstanceOf(IndexOutOfBoundsException.class);
+      other.fill((byte) 1);
+      vector.copyFrom(5, other, 0, 8);
+    }
+    assertThat(memory.asSlice(100, 7).toArray(ValueLayout.JAVA_BYTE)).containsOnly(1);
+    assertThat(memory.get(ValueLayout.JAVA_BYTE, 50)).isEqualTo((byte) 1);
+    assertThat(memory.get(ValueLayout.JAVA_BYTE, 51)).isEqualTo(bytes[51]);
+    assertThat(memory.get(ValueLayout.JAVA_BYTE, 14)).isEqualTo(bytes[14]);
   }
 
   @Test

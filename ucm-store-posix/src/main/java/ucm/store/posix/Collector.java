@@ -51,6 +51,7 @@ final class Collector implements Eviction.Blocks {
   private final LastUses uses;
   private final Supplier<Set<BlockIds>> loading;
   private final Metrics metrics;
+  private volatile boolean running;
 
   Collector(
       BlockFiles files,
@@ -93,13 +94,24 @@ final class Collector implements Eviction.Blocks {
       wanted = Math.max(config.recyclePercent() * there, 1);
     }
     metrics.runs().increment();
-    long freed = eviction.run(folders, (long) Math.ceil(wanted));
+    running = true;
+    long freed;
+    try {
+      freed = eviction.run(folders, (long) Math.ceil(wanted));
+    } finally {
+      running = false;
+    }
     LOG.info(
         "{} removed blocks of {} bytes; {} of {} bytes are used",
         files.paths.store(),
         freed,
         space.used.used(),
         space.capacityBytes);
+  }
+
+  /** Whether it is removing blocks. */
+  boolean isRunning() {
+    return running;
   }
 
   private List<Folder> folders(BitSet backends) {

@@ -20,6 +20,7 @@ import ucm.api.StoreLife;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.store.common.FileSeam;
+import ucm.store.common.IoQueues;
 import ucm.store.common.LibcFiles;
 
 /**
@@ -42,8 +43,8 @@ public abstract class FileStore implements Store, DirectoryStore {
     this(kind, new LibcFiles());
   }
 
-  /** A store on other system calls, for tests. */
-  FileStore(StoreKind kind, FileSeam files) {
+  /** A store that is not configured, on other system calls. */
+  protected FileStore(StoreKind kind, FileSeam files) {
     this.kind = kind;
     this.life = new StoreLife(kind.name());
     this.files = files;
@@ -79,13 +80,25 @@ public abstract class FileStore implements Store, DirectoryStore {
         throw new StoreException(
             kind.name() + " is not opened, because its configuration has errors");
       }
-      PosixEngine opened = new PosixEngine(known, files, context);
+      PosixEngine opened = new PosixEngine(known, files, context, () -> openQueues(context));
       opened.start();
       engine = opened;
     } catch (RuntimeException e) {
       life.closed();
       throw e;
     }
+  }
+
+  /**
+   * Says in what other way than by system calls the bytes of files are moved. Called while the store
+   * opens, when its directories are there; not for a store that moves none. What it returns is closed
+   * when the store is closed, by which time no thread uses it; when opening fails after this, the store
+   * that made it closes it.
+   *
+   * @return null for system calls
+   */
+  protected @Nullable IoQueues openQueues(StoreContext context) {
+    return null;
   }
 
   @Override
@@ -130,6 +143,15 @@ public abstract class FileStore implements Store, DirectoryStore {
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
     return engine().flush(timeout);
+  }
+
+  /**
+   * Has the next flush report a block whose dump failed on the way to this store.
+   *
+   * @throws StoreClosedException when the store is closed
+   */
+  protected final void dumpFailed(long idHigh, long idLow, Throwable why) {
+    engine().dumpFailed(idHigh, idLow, why);
   }
 
   @Override

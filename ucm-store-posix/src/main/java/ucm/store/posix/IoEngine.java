@@ -10,12 +10,13 @@ import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.IoQueue;
+import ucm.store.common.IoQueues;
 import ucm.store.common.KernelQueue;
 import ucm.store.common.PsyncQueue;
 import ucm.store.common.UringQueue;
 
 /** Makes the queues of the workers, as {@code posix_io_engine} says. Thread-safe. */
-final class IoEngine implements AutoCloseable {
+final class IoEngine implements IoQueues {
 
   // A group of shards has 4 MiB at the most, in steps of 512 KiB; and the footer is one more.
   private static final int DEPTH = 16;
@@ -56,8 +57,8 @@ final class IoEngine implements AutoCloseable {
     }
   }
 
-  /** A queue for one worker. */
-  IoQueue newQueue() {
+  @Override
+  public IoQueue newQueue() {
     return switch (kind) {
       case PSYNC -> new PsyncQueue(files, isDirect);
       case AIO, IO_URING -> new AsyncQueue(files, this::open, DEPTH);

@@ -1,6 +1,7 @@
 package ucm.store.posix;
 
 import java.time.Duration;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -9,6 +10,7 @@ import ucm.api.StoreContext;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.store.common.FileSeam;
+import ucm.store.common.IoQueues;
 
 /**
  * An open store: starts its parts, hands calls to them, and closes them in an order in which none is
@@ -27,9 +29,18 @@ final class PosixEngine {
   private final PosixConfig config;
   private final PosixParts parts;
 
-  PosixEngine(PosixConfig config, FileSeam seam, StoreContext context) {
+  /**
+   * An engine that is not started.
+   *
+   * @param queues see {@link FileStore#openQueues}
+   */
+  PosixEngine(
+      PosixConfig config,
+      FileSeam seam,
+      StoreContext context,
+      Supplier<@Nullable IoQueues> queues) {
     this.config = config;
-    parts = new PosixParts(config, seam, context);
+    parts = new PosixParts(config, seam, context, queues);
     lookup = parts.lookup;
     uses = parts.uses;
   }
@@ -62,6 +73,11 @@ final class PosixEngine {
   /** See {@link ucm.api.Store#flush}. */
   FlushResult flush(Duration timeout) throws InterruptedException {
     return parts.unfinished.flush(timeout, parts.intake.lastTask());
+  }
+
+  /** Has the next flush report a block. */
+  void dumpFailed(long idHigh, long idLow, Throwable why) {
+    parts.failures.record(idHigh, idLow, why);
   }
 
   /** Waits until what dead writers left behind is removed. */

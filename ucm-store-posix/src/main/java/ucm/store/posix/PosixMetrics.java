@@ -26,8 +26,8 @@ record PosixMetrics(
     StoreMetrics.Counter scannedFiles,
     StoreMetrics.Counter orphanFiles,
     StoreMetrics.Counter refusedBlocks,
-    StoreMetrics.Histogram loadMillis,
-    StoreMetrics.Histogram dumpMillis) {
+    TaskMetrics loads,
+    TaskMetrics dumps) {
 
   static PosixMetrics of(StoreMetrics metrics) {
     return new PosixMetrics(
@@ -53,8 +53,8 @@ record PosixMetrics(
         metrics.counter("index_scanned_files", "Files seen by the scan when a store opens"),
         metrics.counter("orphan_files", "Temporary files of dead writers removed"),
         metrics.counter("refused_blocks", "Blocks not written, for want of space"),
-        metrics.histogram("load_task_ms", "Time from submission to the end of a load"),
-        metrics.histogram("dump_task_ms", "Time from submission to the end of a dump"));
+        TaskMetrics.of(metrics, false),
+        TaskMetrics.of(metrics, true));
   }
 
   /** Counts shards written. */

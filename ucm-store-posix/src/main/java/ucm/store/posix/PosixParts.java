@@ -2,6 +2,7 @@ package ucm.store.posix;
 
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.CommonKeys;
 import ucm.api.StoreContext;
@@ -9,6 +10,7 @@ import ucm.api.StoreMetrics;
 import ucm.store.common.BlockPaths;
 import ucm.store.common.CpuAffinity;
 import ucm.store.common.FileSeam;
+import ucm.store.common.IoQueues;
 import ucm.store.common.OpenFileLimit;
 import ucm.store.common.ShardWorkers;
 
@@ -23,7 +25,7 @@ final class PosixParts {
   private static final int PARTS_OF_DESCRIPTORS = 8;
 
   final WriterClaim[] claims;
-  final IoEngine io;
+  final IoQueues io;
   final OpenBlocks opened;
   final BlockLookup lookup;
   final BackendHealth health;
@@ -44,7 +46,11 @@ final class PosixParts {
   private final PosixConfig config;
   private final JobBoard board = new JobBoard();
 
-  PosixParts(PosixConfig config, FileSeam seam, StoreContext context) {
+  PosixParts(
+      PosixConfig config,
+      FileSeam seam,
+      StoreContext context,
+      Supplier<@Nullable IoQueues> queues) {
     this.config = config;
     chores = new FileChores(config.kind());
     LongSupplier clock = context.nanoClock();
@@ -53,10 +59,7 @@ final class PosixParts {
     BlockPaths paths =
         new BlockPaths(config.kind().name(), config.backends(), config.folderDigits());
     prepareBackends(seam);
-    io = new IoEngine(config, seam);
-    if (!config.isScheduler()) {
-      io.probe();
-    }
+    io = openQueues(seam, queues);
     claims = new WriterClaim[config.backends().size()];
     for (int i = 0; i < claims.length; i++) {
       claims[i] = new WriterClaim(seam, paths, i);
@@ -136,6 +139,18 @@ final class PosixParts {
     }
   }
 
+  private IoQueues openQueues(FileSeam seam, Supplier<@Nullable IoQueues> queues) {
+    IoQueues others = config.isScheduler() ? null : queues.get();
+    if (others != null) {
+      return others;
+    }
+    IoEngine engine = new IoEngine(config, seam);
+    if (!config.isScheduler()) {
+      engine.probe();
+    }
+    return engine;
+  }
+
   private ShardWorkers workers() {
     return new ShardWorkers(
         config.kind().prefix() + "-io",
@@ -167,6 +182,10 @@ final class PosixParts {
             recorded,
             board::loading,
             Collector.Metrics.of(registry));
+    registry.gauge(
+        "gc_running",
+        "1 while this process removes blocks to win back space, else 0",
+        () -> collector.isRunning() ? 1 : 0);
     registry.gauge("used_bytes", "Bytes that all files take", space.used::used);
     registry.gauge(
         "capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);

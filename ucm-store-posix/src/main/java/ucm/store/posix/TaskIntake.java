@@ -142,8 +142,10 @@ final class TaskIntake {
     if (opened.size() > 0) {
       watch.lookIn(OpenBlocks.IDLE_NANOS);
     }
-    double millis = (clock.getAsLong() - job.startNanos) / 1e6;
-    (job.isDump ? metrics.dumpMillis() : metrics.loadMillis()).record(millis);
+    long end = clock.getAsLong();
+    double millis = (end - job.startNanos) / 1e6;
+    (job.isDump ? metrics.dumps() : metrics.loads())
+        .ended(job.transfer.byteSize(), job.waitNanos(end), end - job.startNanos);
     if (LOG.isDebugEnabled()) {
       LOG.debug(
           "{} finished, cost {}ms.", name(config.kind(), job), Math.round(millis * 1000) / 1000.0);

@@ -28,6 +28,8 @@ final class TransferJob implements ShardWorkers.Batch {
   final boolean isDump;
   final long startNanos;
   final long deadlineNanos;
+  // Several workers may find it unset; any of their times will do.
+  private long firstNanos;
 
   // Neighbours on the board, guarded by it.
   @Nullable TransferJob previous;
@@ -90,7 +92,11 @@ final class TransferJob implements ShardWorkers.Batch {
     }
     int from = groupStarts[group];
     int to = groupStarts[group + 1];
-    if (clock.getAsLong() - deadlineNanos >= 0) {
+    long now = clock.getAsLong();
+    if (firstNanos == 0) {
+      firstNanos = now;
+    }
+    if (now - deadlineNanos >= 0) {
       end(from, to, ShardOutcome.EXPIRED, expired());
       return;
     }
@@ -101,6 +107,11 @@ final class TransferJob implements ShardWorkers.Batch {
     } catch (RuntimeException e) {
       end(from, to, ShardOutcome.FAILED, e);
     }
+  }
+
+  /** How long it waited until a worker took it; to its end when none did. */
+  long waitNanos(long endNanos) {
+    return (firstNanos == 0 ? endNanos : firstNanos) - startNanos;
   }
 
   /** Ends shards well, those that have not ended yet. */

@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
  * Looks after deadlines. Its thread sleeps until the next one may be due, and there is no next one
  * when nothing is under way; it is started when the first look is asked for.
  */
-final class Watch implements AutoCloseable {
+public final class Watch implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(Watch.class);
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -32,13 +32,13 @@ final class Watch implements AutoCloseable {
    * @param check ends what is due; returns the nanoseconds until the next look, or {@link
    *     Long#MAX_VALUE} when none is needed
    */
-  Watch(StoreKind kind, LongSupplier check) {
+  public Watch(StoreKind kind, LongSupplier check) {
     this.kind = kind;
     this.check = check;
   }
 
   /** Asks for a look in some time, unless one is planned by then: that one finds out what is next. */
-  void lookIn(long nanos) {
+  public void lookIn(long nanos) {
     long at = System.nanoTime() + Math.max(nanos, SHORTEST_NANOS);
     if (!planned || at - wakeNanos < 0) {
       plan(at);

@@ -1,10 +1,12 @@
-package ucm.store.cache;
+package ucm.store.common;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -16,36 +18,49 @@ import ucm.device.DeviceAbsentException;
 import ucm.device.DeviceDriver;
 import ucm.device.DeviceException;
 import ucm.device.DeviceStream;
-import ucm.store.common.CpuAffinity;
 
 /**
- * The device that the engine's memory may belong to, or the reason why there is none. The pool is pinned
- * for it. Transfers of host memory need it not, whether it is there or not.
+ * The device that the engine's memory may belong to, or the reason why there is none. The slots that bytes
+ * go through are pinned for it. Transfers of host memory need it not, whether it is there or not.
+ * Thread-safe.
  */
-final class EngineDevice {
+public final class EngineDevice {
 
   private static final Logger LOG = LoggerFactory.getLogger(EngineDevice.class);
   private static final String CUDA = "cuda";
   // Enough for threads that have nothing to wait for, on a machine that is busy.
   private static final Duration JOIN = Duration.ofSeconds(5);
 
-  private final int deviceId;
+  /**
+   * What a stage asks for.
+   *
+   * @param stage its name, for messages and, in lower case, for threads
+   * @param key the configuration key that chooses the device, for messages
+   * @param wanted the value of that key: {@code auto}, {@code host} or {@code cuda}
+   * @param deviceId the device served
+   * @param streams threads, with a stream each, for each direction
+   * @param cores what its threads run on; empty leaves it to the kernel
+   */
+  public record Choice(
+      String stage, String key, String wanted, int deviceId, int streams, List<Long> cores) {}
+
+  private final Choice choice;
   private final @Nullable Device device;
   private final String description;
   private final @Nullable DeviceQueue loads;
   private final @Nullable DeviceQueue dumps;
   private volatile @Nullable DeviceException lost;
 
-  private EngineDevice(int deviceId, String whyNot) {
-    this.deviceId = deviceId;
+  private EngineDevice(Choice choice, String whyNot) {
+    this.choice = choice;
     this.description = whyNot;
     this.device = null;
     this.loads = null;
     this.dumps = null;
   }
 
-  private EngineDevice(CacheConfig config, Device device, PoolMemory memory) {
-    this.deviceId = config.deviceId();
+  private EngineDevice(Choice choice, Device device, SlotMemory memory) {
+    this.choice = choice;
     this.device = device;
     long start = System.nanoTime();
     for (MemoryRegion region : memory.regions()) {
@@ -53,11 +68,13 @@ final class EngineDevice {
       device.pin(region);
     }
     long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
-    this.description = device.info().name() + ", pool pinned in " + millis + " ms";
-    CpuAffinity affinity = CpuAffinity.of(config.cores());
-    this.loads = new DeviceQueue("load", config.streams(), this, memory, affinity);
+    this.description = device.info().name() + ", buffers pinned in " + millis + " ms";
+    CpuAffinity affinity = CpuAffinity.of(choice.cores());
+    String prefix = choice.stage().toLowerCase(Locale.ROOT);
+    int streams = choice.streams();
+    this.loads = new DeviceQueue(prefix + "-load", streams, this, memory, affinity);
     try {
-      this.dumps = new DeviceQueue("dump", config.streams(), this, memory, affinity);
+      this.dumps = new DeviceQueue(prefix + "-dump", streams, this, memory, affinity);
     } catch (RuntimeException e) {
       loads.close(JOIN);
       throw e;
@@ -65,29 +82,30 @@ final class EngineDevice {
   }
 
   /**
-   * Opens the device that the configuration asks for, pins the pool, and starts the threads.
+   * Opens the device that the configuration asks for, pins the slots, and starts the threads.
    *
-   * @throws DeviceException when {@code cache_device} asks for one that cannot be had
+   * @param memory gives the slots when the device is there, so that others need not have them
+   * @throws DeviceException when the configuration asks for a device that cannot be had
    */
-  static EngineDevice open(CacheConfig config, PoolMemory memory) {
-    if (config.device().equals("host")) {
-      return new EngineDevice(config.deviceId(), "cache_device is host");
+  public static EngineDevice open(Choice choice, Supplier<? extends SlotMemory> memory) {
+    if (choice.wanted().equals("host")) {
+      return new EngineDevice(choice, choice.key() + " is host");
     }
-    boolean must = config.device().equals(CUDA);
+    boolean must = choice.wanted().equals(CUDA);
     try {
-      return open(config.deviceId(), config, memory);
+      return openCuda(choice, memory);
     } catch (DeviceException e) {
       if (must) {
-        throw new DeviceException("cache_device is cuda, and " + e.getMessage());
+        throw new DeviceException(choice.key() + " is cuda, and " + e.getMessage());
       }
       if (!(e instanceof DeviceAbsentException)) {
-        LOG.warn("Cache moves host memory only: {}", e.getMessage());
+        LOG.warn("{} moves host memory only: {}", choice.stage(), e.getMessage());
       }
-      return new EngineDevice(config.deviceId(), String.valueOf(e.getMessage()));
+      return new EngineDevice(choice, String.valueOf(e.getMessage()));
     }
   }
 
-  private static EngineDevice open(int deviceId, CacheConfig config, PoolMemory memory) {
+  private static EngineDevice openCuda(Choice choice, Supplier<? extends SlotMemory> memory) {
     DeviceDriver driver =
         DeviceDriver.find(CUDA)
             .orElseThrow(
@@ -95,9 +113,9 @@ final class EngineDevice {
                     new DeviceAbsentException(
                         "this runtime has no part for CUDA (module ucm.device.cuda): use the image"
                             + " with it"));
-    Device device = driver.open(deviceId);
+    Device device = driver.open(choice.deviceId());
     try {
-      return new EngineDevice(config, device, memory);
+      return new EngineDevice(choice, device, memory.get());
     } catch (RuntimeException | Error e) {
       try {
         device.close();
@@ -113,7 +131,7 @@ final class EngineDevice {
    *
    * @throws StoreException when some of its memory belongs to a device that is not here
    */
-  void require(Transfer transfer) {
+  public void require(Transfer transfer) {
     if (transfer.isHost()) {
       if (transfer.event() != 0) {
         throw new StoreException(
@@ -125,7 +143,8 @@ final class EngineDevice {
     }
     if (device == null) {
       throw new StoreException(
-          "Cache moves host memory only, and "
+          choice.stage()
+              + " moves host memory only, and "
               + transfer
               + " names memory of a device: hand in regions of MemoryRegion.host, or make the"
               + " device usable; "
@@ -135,23 +154,35 @@ final class EngineDevice {
     if (fault != null) {
       throw new StoreException("the device is lost: " + fault.getMessage(), fault);
     }
-    if (!transfer.isOn(deviceId)) {
+    if (!transfer.isOn(choice.deviceId())) {
       throw new StoreException(
           transfer
               + " names memory that is not all of device "
-              + deviceId
-              + ", which this Cache serves (device_id): hand in one transfer for each kind of"
+              + choice.deviceId()
+              + ", which this "
+              + choice.stage()
+              + " serves (device_id): hand in one transfer for each kind of"
               + " memory");
     }
   }
 
+  /** Whether there is one. */
+  public boolean isThere() {
+    return device != null;
+  }
+
+  /** The name of the stage that it serves. */
+  String stage() {
+    return choice.stage();
+  }
+
   /** Where copies into memory of the device are queued; only for transfers that were let in. */
-  DeviceQueue loads() {
+  public DeviceQueue loads() {
     return Objects.requireNonNull(loads);
   }
 
   /** Where copies out of memory of the device are queued. */
-  DeviceQueue dumps() {
+  public DeviceQueue dumps() {
     return Objects.requireNonNull(dumps);
   }
 
@@ -160,10 +191,11 @@ final class EngineDevice {
     return Objects.requireNonNull(device).stream(marks);
   }
 
-  /** Nobody knows any more what the device does with the pool. */
+  /** Nobody knows any more what the device does with the slots. */
   void lost(DeviceException cause) {
     if (lost == null) {
-      LOG.error("Cache: the device is lost, its transfers are refused: {}", cause.getMessage());
+      LOG.error(
+          "{}: the device is lost, its transfers are refused: {}", stage(), cause.getMessage());
       lost = cause;
     }
   }
@@ -171,9 +203,9 @@ final class EngineDevice {
   /**
    * Ends the threads.
    *
-   * @return whether nothing can touch the pool any more
+   * @return whether nothing can touch the slots any more
    */
-  boolean closeThreads(Duration timeout) {
+  public boolean closeThreads(Duration timeout) {
     boolean ended = true;
     for (DeviceQueue queue : queues()) {
       ended &= queue.close(timeout);
@@ -181,14 +213,14 @@ final class EngineDevice {
     return ended && lost == null;
   }
 
-  /** Unpins the pool and lets the device go; when its threads have ended. */
-  void release() {
+  /** Unpins the slots and lets the device go; when its threads have ended. */
+  public void release() {
     try {
       if (device != null) {
         device.close();
       }
     } catch (DeviceException e) {
-      LOG.warn("Cache: the device was not let go cleanly: {}", e.getMessage());
+      LOG.warn("{}: the device was not let go cleanly: {}", stage(), e.getMessage());
     }
   }
 

@@ -1,4 +1,4 @@
-package ucm.store.cache;
+package ucm.store.common;
 
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
@@ -17,12 +17,12 @@ import ucm.device.DeviceStream;
  * <p>What is put in is held back until something does not fit on, or {@link #flush}. Hot path. Used by
  * one thread, that of the stream.
  */
-final class DeviceCopies {
+public final class DeviceCopies {
 
   /** Rows longer than this are copies of their own: the bus is busy for longer than a call takes. */
   static final long MAX_ROW_BYTES = 64 << 10;
 
-  private final PoolMemory memory;
+  private final SlotMemory memory;
   private final DeviceStream stream;
 
   // What is held back; no rows when there is nothing.
@@ -36,18 +36,18 @@ final class DeviceCopies {
   private long hostPitch;
   private int rows;
 
-  DeviceCopies(PoolMemory memory, DeviceStream stream) {
+  DeviceCopies(SlotMemory memory, DeviceStream stream) {
     this.memory = memory;
     this.stream = stream;
   }
 
   /** Gathers the pieces of a shard into a slot. */
-  void toSlot(Transfer transfer, int shard, int slot) {
+  public void toSlot(Transfer transfer, int shard, int slot) {
     put(transfer, shard, slot, true);
   }
 
   /** Scatters a slot over the pieces of a shard. */
-  void fromSlot(int slot, Transfer transfer, int shard) {
+  public void fromSlot(int slot, Transfer transfer, int shard) {
     put(transfer, shard, slot, false);
   }
 

@@ -1,4 +1,4 @@
-package ucm.store.cache;
+package ucm.store.common;
 
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -13,7 +13,6 @@ import org.slf4j.LoggerFactory;
 import ucm.api.StoreClosedException;
 import ucm.device.DeviceException;
 import ucm.device.DeviceStream;
-import ucm.store.common.CpuAffinity;
 
 /**
  * Copies shards between slots and memory of a device, in one direction.
@@ -27,7 +26,7 @@ import ucm.store.common.CpuAffinity;
  * be found out either, the device is lost: its slots are kept back for ever, as a late copy might land in
  * them.
  */
-final class DeviceQueue {
+public final class DeviceQueue {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceQueue.class);
   private static final int DEPTH = 4;
@@ -35,45 +34,48 @@ final class DeviceQueue {
 
   private final EngineDevice device;
   private final CpuAffinity affinity;
-  private final PoolMemory memory;
+  private final SlotMemory memory;
   private final List<Thread> threads = new ArrayList<>();
   private final CountDownLatch started;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition work = lock.newCondition();
   // Guarded by lock.
-  private final ArrayDeque<CopyBatch> waiting = new ArrayDeque<>();
+  private final ArrayDeque<DeviceBatch> waiting = new ArrayDeque<>();
   private boolean closed;
   private @Nullable RuntimeException startFault;
 
   /**
    * Starts the threads.
    *
-   * @param role names them: {@code ucm-cache-<role>-<n>}
+   * @param role names them: {@code ucm-<role>-<n>}
    * @throws DeviceException when the device does not give all streams; none is left then
    */
   DeviceQueue(
-      String role, int count, EngineDevice device, PoolMemory memory, CpuAffinity affinity) {
+      String role, int count, EngineDevice device, SlotMemory memory, CpuAffinity affinity) {
     this.device = device;
     this.memory = memory;
     this.affinity = affinity;
     this.started = new CountDownLatch(count);
     for (int i = 0; i < count; i++) {
-      threads.add(
-          Thread.ofPlatform().daemon().name("ucm-cache-" + role + "-" + i).start(this::run));
+      threads.add(Thread.ofPlatform().daemon().name("ucm-" + role + "-" + i).start(this::run));
     }
     awaitStart();
   }
 
-  /** Takes a batch of which all shards are there. */
-  void submit(CopyBatch batch) {
+  /**
+   * Takes a batch of which all shards are there.
+   *
+   * @param runs in how many runs it is copied
+   */
+  public void submit(DeviceBatch batch, int runs) {
     lock.lock();
     try {
       if (closed) {
-        throw new StoreClosedException("Cache");
+        throw new StoreClosedException(device.stage());
       }
       waiting.add(batch);
-      batch.queued = true;
-      for (int run = Math.min(batch.size(), threads.size()); run > 0; run--) {
+      batch.setQueued();
+      for (int run = Math.min(runs, threads.size()); run > 0; run--) {
         work.signal();
       }
     } finally {
@@ -86,16 +88,16 @@ final class DeviceQueue {
    *
    * @return false when the queue is closed, and the shard stays with the caller
    */
-  boolean add(LoadCopy batch, int shard, int slot) {
+  public boolean add(DeviceBatch batch, int shard, int slot) {
     lock.lock();
     try {
       if (closed) {
         return false;
       }
-      batch.add(shard, slot);
-      if (!batch.queued) {
+      batch.arrive(shard, slot);
+      if (!batch.isQueued()) {
         waiting.add(batch);
-        batch.queued = true;
+        batch.setQueued();
       }
       work.signal();
       return true;
@@ -186,7 +188,7 @@ final class DeviceQueue {
 
     private final DeviceStream stream;
     private final DeviceCopies copies;
-    private final @Nullable CopyBatch[] batches = new CopyBatch[DEPTH];
+    private final @Nullable DeviceBatch[] batches = new DeviceBatch[DEPTH];
     private final int[] froms = new int[DEPTH];
     private final int[] tos = new int[DEPTH];
     private final boolean[] marked = new boolean[DEPTH];
@@ -225,14 +227,12 @@ final class DeviceQueue {
           }
           work.awaitUninterruptibly();
         }
-        CopyBatch batch = waiting.element();
+        DeviceBatch batch = waiting.element();
         batches[at] = batch;
-        froms[at] = batch.claimed;
-        tos[at] = Math.min(batch.ready, batch.claimed + batch.run());
-        batch.claimed = tos[at];
-        if (batch.claimed == batch.ready) {
+        froms[at] = batch.claimed();
+        tos[at] = batch.claim();
+        if (!batch.isQueued()) {
           waiting.remove();
-          batch.queued = false;
         }
         return true;
       } finally {
@@ -241,7 +241,7 @@ final class DeviceQueue {
     }
 
     private void start(int at) {
-      CopyBatch batch = batches[at];
+      DeviceBatch batch = batches[at];
       faults[at] = null;
       marked[at] = false;
       if (batch == null) {
@@ -249,7 +249,7 @@ final class DeviceQueue {
       }
       try {
         batch.begin(froms[at], tos[at]);
-        long event = batch.work().transfer.event();
+        long event = batch.event();
         if (event != 0) {
           stream.waitFor(event);
         }
@@ -268,7 +268,7 @@ final class DeviceQueue {
     }
 
     private void finish(int at) {
-      CopyBatch batch = batches[at];
+      DeviceBatch batch = batches[at];
       if (batch == null) {
         return;
       }
@@ -285,7 +285,7 @@ final class DeviceQueue {
         batch.end(froms[at], tos[at]);
       } catch (RuntimeException | Error e) {
         // The batch broke its contract; the thread must live on for the others.
-        LOG.error("Cache: a run of {} threw", batch, e);
+        LOG.error("{}: a run of {} threw", device.stage(), batch, e);
       }
     }
 

@@ -1,0 +1,156 @@
+package ucm.dist;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.api.StoreMetrics;
+import ucm.lite.TraceRequest;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.LookupWatch;
+
+/** {@code ucm explain}: what became of each token of one request of a replay. */
+@Command(
+    name = "explain",
+    description = {
+      "Says what became of the tokens of one request: how many were asked for, in HBM, found"
+          + " outside and in which stage, loaded and used, and why the others were missed.",
+      "",
+      "The requests of the trace before it are sent through the pipeline first, one after the"
+          + " other, so that what is stored is what they left. With --config, the pipeline of that"
+          + " file is used, in new folders within its storage_backends, which are removed at the"
+          + " end; without it, Fake, which remembers blocks and moves no bytes. The bytes of a"
+          + " block are made from its id, and every loaded byte is compared."
+    })
+final class ExplainCommand implements Runnable {
+
+  private static final String FOLDER_PREFIX = "ucm-explain-";
+
+  @Spec private CommandSpec spec;
+  @Mixin private TraceInputOptions inputs = new TraceInputOptions();
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  @Option(
+      names = "--request",
+      paramLabel = "N",
+      required = true,
+      description = "the request to explain: the first of the trace is 1")
+  private long request;
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description = "the YAML file that names the pipeline (default: Fake)")
+  private @Nullable Path config;
+
+  @Option(
+      names = "--hbm-blocks",
+      paramLabel = "N",
+      defaultValue = "0",
+      description =
+          "room of the simulated engine's own prefix cache, in blocks (default: ${DEFAULT-VALUE})")
+  private int hbmBlocks;
+
+  @Option(
+      names = "--block-bytes",
+      paramLabel = "BYTES",
+      defaultValue = "16384",
+      description = "size of a block in the store (default: ${DEFAULT-VALUE})")
+  private long blockBytes;
+
+  @Option(names = "--json", description = "print JSON instead of a table")
+  private boolean json;
+
+  @Override
+  public void run() {
+    if (request < 1) {
+      throw new UsageException("--request is 1 or more; found " + request);
+    }
+    if (hbmBlocks < 0) {
+      throw new UsageException("--hbm-blocks is 0 or more; found " + hbmBlocks);
+    }
+    if (blockBytes < 1 || blockBytes > 1 << 30) {
+      throw new UsageException("--block-bytes is 1 to 1073741824; found " + blockBytes);
+    }
+    BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
+    UcmConfig given = config == null ? UcmConfig.of("Fake", Map.of()) : UcmConfig.read(config);
+    try (Cleanup cleanup = new Cleanup()) {
+      UcmConfig ucm = inNewFolders(given, cleanup).with(EngineConfig.of(layout), "engine");
+      LookupWatch watch = new LookupWatch(StoreMetrics.NONE, ucm.pipeline().stages());
+      Pipeline pipeline = cleanup.add(Pipeline.open(ucm, plugins.catalog(), stage -> watch));
+      ExplainedReplay replay =
+          cleanup.add(
+              new ExplainedReplay(
+                  pipeline,
+                  watch,
+                  layout,
+                  EngineConfig.taskTimeout(ucm),
+                  ucm.settings().persistTokenThreshold(),
+                  hbmBlocks,
+                  request));
+      inputs.read("requests", spec.commandLine().getErr(), replay);
+      report(pipeline, replay);
+    }
+  }
+
+  /** Keeps the operator's blocks apart from made-up ones of the same names. */
+  private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
+    Optional<List<String>> backends = given.storeConfig().find(CommonKeys.STORAGE_BACKENDS);
+    if (backends.isEmpty()) {
+      return given;
+    }
+    List<String> folders =
+        backends.get().stream()
+            .map(backend -> cleanup.folder(Path.of(backend), FOLDER_PREFIX).toString())
+            .toList();
+    return given.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "explain");
+  }
+
+  private void report(Pipeline pipeline, ExplainedReplay replay) {
+    TraceRequest found = replay.request();
+    if (found == null || replay.requests() < request) {
+      throw new UsageException(
+          "the trace has " + replay.requests() + " requests; --request asks for number " + request);
+    }
+    String id = found.requestId().isEmpty() ? "trace-" + request : found.requestId();
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      Map<String, Object> data = new LinkedHashMap<>();
+      data.put("request", request);
+      data.put("request_id", id);
+      data.put("pipeline", pipeline.spec().toString());
+      data.put("bytes_moved", pipeline.keepsBytes());
+      data.put("block_tokens", found.blockTokens());
+      data.put("blocks", found.blockCount());
+      data.putAll(replay.funnel().data());
+      data.put("requests_not_stored", replay.refusedDumps());
+      Json.print(out, data);
+      return;
+    }
+    out.println(
+        String.format(
+            Locale.ROOT,
+            "request %,d (%s) after %,d others through %s, blocks of %,d tokens%s",
+            request,
+            id,
+            request - 1,
+            pipeline.spec(),
+            found.blockTokens(),
+            pipeline.keepsBytes() ? "" : "; no bytes are moved"));
+    Table table = new Table("TOKENS", "COUNT", "OF ASKED");
+    replay.funnel().rows(table);
+    table.print(out);
+  }
+}

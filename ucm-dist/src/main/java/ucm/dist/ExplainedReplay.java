@@ -1,0 +1,250 @@
+package ucm.dist;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.ShardOutcome;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.api.TransferResult;
+import ucm.lite.TraceRequest;
+import ucm.lite.TraceVisitor;
+import ucm.pipeline.connector.LookupWatch;
+
+/**
+ * Sends the requests of a trace through a store, one after the other, up to the one to be explained,
+ * and says of each token of it what became of it. Used by one thread.
+ *
+ * <p>A block behind the first one that is missing cannot be used, even when it is there; it shares
+ * the fate of that one.
+ */
+final class ExplainedReplay implements TraceVisitor, AutoCloseable {
+
+  private static final int FIRST_PAGES = 256;
+
+  private final Store store;
+  private final LookupWatch watch;
+  private final BlockLayout layout;
+  private final Duration timeout;
+  private final int shortest;
+  private final SimulatedHbm hbm;
+  private final long target;
+  private final Set<BlockIds> stored = new HashSet<>();
+  private final Set<BlockIds> damaged = new HashSet<>();
+  private final long[] hitsBefore;
+  private EngineMemory memory;
+  private long requests;
+  private long refusedDumps;
+  private @Nullable TraceRequest request;
+  private RequestFunnel funnel = new RequestFunnel();
+
+  /**
+   * A replay.
+   *
+   * @param watch of the store's look-ups
+   * @param timeout for each task
+   * @param shortest requests of fewer tokens are left alone
+   * @param hbmBlocks room of the simulated engine
+   * @param target the request to explain, from 1 on
+   */
+  ExplainedReplay(
+      Store store,
+      LookupWatch watch,
+      BlockLayout layout,
+      Duration timeout,
+      int shortest,
+      int hbmBlocks,
+      long target) {
+    this.store = store;
+    this.watch = watch;
+    this.layout = layout;
+    this.timeout = timeout;
+    this.shortest = shortest;
+    this.hbm = new SimulatedHbm(hbmBlocks);
+    this.target = target;
+    this.hitsBefore = new long[watch.stages().size()];
+    this.memory = new EngineMemory(layout, FIRST_PAGES);
+  }
+
+  @Override
+  public void request(TraceRequest next) {
+    if (requests == target) {
+      return;
+    }
+    requests++;
+    request = next;
+    funnel = new RequestFunnel();
+    try {
+      serve(next, TraceReplay.storeIds(next), funnel);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new StoreException("the replay was interrupted", e);
+    }
+  }
+
+  private void serve(TraceRequest next, BlockIds ids, RequestFunnel into)
+      throws InterruptedException {
+    int tokens = next.inputTokens();
+    into.ask(tokens);
+    if (tokens < shortest) {
+      into.miss(MissReason.TOO_SHORT, tokens);
+      return;
+    }
+    // Some traces name the block of the last tokens too, which no engine stores before it is full.
+    BlockIds full = ids.slice(0, Math.min(ids.size(), tokens / next.blockTokens()));
+    into.miss(MissReason.TOO_SHORT, tokens - (long) full.size() * next.blockTokens());
+    if (full.size() > memory.pages()) {
+      memory.close();
+      memory = new EngineMemory(layout, 2 * full.size());
+    }
+    int onDevice = hbm.serve(full);
+    into.hitHbm((long) onDevice * next.blockTokens());
+    int end = loadFound(next, full, onDevice, into);
+    memory.fill(full, end, full.size());
+    save(full, end);
+  }
+
+  /** Looks up and loads what is not on the device; returns where that ends. */
+  private int loadFound(TraceRequest next, BlockIds ids, int from, RequestFunnel into)
+      throws InterruptedException {
+    int found = lookup(next, ids, from, into);
+    if (found == 0) {
+      return from;
+    }
+    int blockTokens = next.blockTokens();
+    int end = from + found;
+    TransferResult result;
+    try {
+      result = store.load(memory.transfer(ids, from, end)).await(timeout);
+    } catch (StoreException e) {
+      into.miss(MissReason.STORE_DOWN, (long) found * blockTokens);
+      return from;
+    }
+    int used = found;
+    for (int i = 0; i < found; i++) {
+      ShardOutcome outcome = outcome(result, i);
+      if (outcome == ShardOutcome.OK) {
+        into.load(blockTokens);
+      } else {
+        into.miss(reason(outcome, ids, from + i), blockTokens);
+        used = Math.min(used, i);
+      }
+    }
+    into.use((long) used * blockTokens);
+    if (store.keepsBytes()) {
+      memory.verify(ids, from, from + used);
+    }
+    return from + used;
+  }
+
+  private int lookup(TraceRequest next, BlockIds ids, int from, RequestFunnel into) {
+    long unanswered = watch.unanswered();
+    for (int i = 0; i < hitsBefore.length; i++) {
+      hitsBefore[i] = watch.hits(i);
+    }
+    int found = 0;
+    boolean failed = false;
+    try {
+      found = store.lookupPrefix(ids.slice(from, ids.size())) + 1;
+    } catch (StoreException e) {
+      failed = true;
+    }
+    findInTiers(found, next.blockTokens(), into);
+    boolean down = failed || watch.unanswered() > unanswered;
+    MissReason first = null;
+    for (int i = from + found; i < ids.size(); i++) {
+      MissReason own = down ? MissReason.STORE_DOWN : missing(ids.slice(i, i + 1));
+      // What was never stored is no victim of the gap before it.
+      first = first == null ? own : first;
+      into.miss(own == MissReason.NEVER_STORED ? own : first, next.blockTokens());
+    }
+    return found;
+  }
+
+  private MissReason missing(BlockIds id) {
+    if (damaged.contains(id)) {
+      return MissReason.CORRUPT;
+    }
+    return stored.contains(id) ? MissReason.EVICTED : MissReason.NEVER_STORED;
+  }
+
+  /** The last stage has what those in front of it do not say they had. */
+  private void findInTiers(int found, int blockTokens, RequestFunnel into) {
+    int left = found;
+    for (int i = 0; i < hitsBefore.length; i++) {
+      long hits = watch.hits(i) - hitsBefore[i];
+      int here = i == hitsBefore.length - 1 ? left : (int) Math.min(left, hits);
+      into.find(watch.stages().get(i), (long) here * blockTokens);
+      left -= here;
+    }
+  }
+
+  private ShardOutcome outcome(TransferResult result, int block) {
+    int shards = layout.shardCount();
+    for (int shard = block * shards; shard < (block + 1) * shards; shard++) {
+      if (result.outcome(shard) != ShardOutcome.OK) {
+        return result.outcome(shard);
+      }
+    }
+    return ShardOutcome.OK;
+  }
+
+  private MissReason reason(ShardOutcome outcome, BlockIds ids, int i) {
+    return switch (outcome) {
+      case CORRUPT -> {
+        damaged.add(ids.slice(i, i + 1));
+        yield MissReason.CORRUPT;
+      }
+      case MISSING -> MissReason.EVICTED;
+      default -> MissReason.STORE_DOWN;
+    };
+  }
+
+  /** Stores what the simulated engine computed; a block that is refused was not stored. */
+  private void save(BlockIds ids, int from) throws InterruptedException {
+    if (from == ids.size()) {
+      return;
+    }
+    try {
+      TransferResult result = store.dump(memory.transfer(ids, from, ids.size())).await(timeout);
+      for (int i = 0; i < ids.size() - from; i++) {
+        if (outcome(result, i) == ShardOutcome.OK) {
+          BlockIds id = ids.slice(from + i, from + i + 1);
+          stored.add(id);
+          damaged.remove(id);
+        }
+      }
+    } catch (StoreException e) {
+      // Nothing of it is stored; later look-ups say what that costs.
+      refusedDumps++;
+    }
+  }
+
+  /** How many requests were sent. */
+  long requests() {
+    return requests;
+  }
+
+  /** How many requests could not store what they computed. */
+  long refusedDumps() {
+    return refusedDumps;
+  }
+
+  /** The last request that was sent, or null when there was none. */
+  @Nullable TraceRequest request() {
+    return request;
+  }
+
+  /** What became of it. */
+  RequestFunnel funnel() {
+    return funnel;
+  }
+
+  @Override
+  public void close() {
+    memory.close();
+  }
+}

@@ -1,0 +1,94 @@
+package ucm.store.ds3fs;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import ucm.api.Checkup;
+import ucm.api.ConfigKey;
+import ucm.api.StoreConfig;
+import ucm.api.StoreException;
+
+/** Looks whether what {@code Ds3fs} needs is there: 3FS's library, its mounts, and shared memory. */
+public final class Ds3fsCheckup implements Checkup {
+
+  private static final ConfigKey<String> PIPELINE = ConfigKey.text("store_pipeline");
+  private static final String LIBRARY = "3FS library";
+  private static final String MOUNT = "3FS mount";
+  private static final String SHARED_MEMORY = "shared memory for 3FS";
+
+  /** Looks at this machine. */
+  public Ds3fsCheckup() {}
+
+  @Override
+  public List<Finding> look(StoreConfig config) {
+    boolean isAsked =
+        config.find(PIPELINE).stream()
+            .flatMap(pipeline -> Arrays.stream(pipeline.split("\\|", -1)))
+            .anyMatch(stage -> stage.strip().equals("Ds3fs"));
+    return isAsked ? lookAt(Ds3fsConfig.from(config)) : List.of(unasked());
+  }
+
+  /** The library is not loaded for a pipeline that does not use it. */
+  private static Finding unasked() {
+    Optional<String> found = UsrbioLibrary.installed();
+    return Finding.ok(
+        LIBRARY, found.orElse("none; only a pipeline with Ds3fs needs " + UsrbioLibrary.FILE_NAME));
+  }
+
+  private static List<Finding> lookAt(Ds3fsConfig config) {
+    List<Finding> findings = new ArrayList<>();
+    boolean isLoaded = false;
+    try {
+      findings.add(Finding.ok(LIBRARY, UsrbioLibrary.require(config.library())));
+      isLoaded = true;
+    } catch (StoreException e) {
+      findings.add(Finding.failed(LIBRARY, message(e), "install it; see docs/3fs.md"));
+    }
+    long mounts = Math.max(1, isLoaded ? lookAtMounts(config, findings) : 1);
+    SharedMemoryRoom room = SharedMemoryRoom.now();
+    String problem = room.problem(config, (int) mounts);
+    findings.add(
+        problem == null
+            ? Finding.ok(
+                SHARED_MEMORY,
+                room.freeBytes()
+                    + " bytes free in "
+                    + SharedMemoryRoom.FOLDER
+                    + ", "
+                    + mounts * config.sharedBytes()
+                    + " are needed for each worker, and the memory of a Cache in front")
+            : Finding.failed(SHARED_MEMORY, problem, "see docs/3fs.md"));
+    return findings;
+  }
+
+  /** Returns how many mounts there are. */
+  private static long lookAtMounts(Ds3fsConfig config, List<Finding> findings) {
+    List<String> points = new ArrayList<>();
+    for (String backend : config.backends()) {
+      try {
+        String there = nearestFolder(backend);
+        points.addAll(new MountFinder().find(List.of(there), config.mountPoint()).keySet());
+        findings.add(Finding.ok(MOUNT, backend + " is on the 3FS mounted at " + points.getLast()));
+      } catch (StoreException e) {
+        findings.add(Finding.failed(MOUNT, message(e), "see docs/3fs.md"));
+      }
+    }
+    return points.stream().distinct().count();
+  }
+
+  /** The directory, or the one above it that is there: the store makes the rest. */
+  private static String nearestFolder(String directory) {
+    Path path = Path.of(directory);
+    while (!Files.exists(path) && path.getParent() != null) {
+      path = path.getParent();
+    }
+    return path.toString();
+  }
+
+  private static String message(StoreException e) {
+    return String.valueOf(e.getMessage());
+  }
+}

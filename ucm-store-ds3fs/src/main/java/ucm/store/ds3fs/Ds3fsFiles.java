@@ -1,0 +1,249 @@
+package ucm.store.ds3fs;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Predicate;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.FileSeam;
+import ucm.store.common.FileStat;
+import ucm.store.common.IoVector;
+import ucm.store.common.NativePath;
+
+/**
+ * Ordinary system calls through the mount. A file that is being written lies in the original's folder
+ * for those, {@code <backend>/.temp}, although a store of files thinks it is in the folder of its block;
+ * and a file's registration with USRBIO is taken back before it is closed. Thread-safe.
+ */
+final class Ds3fsFiles implements FileSeam {
+
+  /** Folder, within a backend, of files that are being written. */
+  static final String TEMP_FOLDER = ".temp";
+
+  private static final byte[] TEMP = (TEMP_FOLDER + "/").getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] SUFFIX = BlockPaths.TEMP_SUFFIX.getBytes(StandardCharsets.US_ASCII);
+  private static final int ID_DIGITS = 32;
+
+  private final FileSeam files;
+  private final RegisteredFiles registered;
+  private final ThreadLocal<NativePath> moved = ThreadLocal.withInitial(NativePath::new);
+
+  Ds3fsFiles(FileSeam files, RegisteredFiles registered) {
+    this.files = files;
+    this.registered = registered;
+  }
+
+  /** Where a file really is; valid until the thread asks again. */
+  private NativePath place(NativePath path) {
+    int end = path.length();
+    int name = slashBefore(path, end) + 1;
+    int folder = name == 0 ? 0 : slashBefore(path, name - 1) + 1;
+    if (folder == 0 || path.byteAt(folder) == '.' || !isTemp(path, name, end)) {
+      return path;
+    }
+    return moved.get().set(path, folder).append(TEMP).append(path, name, end);
+  }
+
+  private static int slashBefore(NativePath path, int end) {
+    int at = end - 1;
+    while (at >= 0 && path.byteAt(at) != '/') {
+      at--;
+    }
+    return at;
+  }
+
+  /** A temporary file of ours has its writer's name behind the digits. */
+  private static boolean isTemp(NativePath path, int name, int end) {
+    if (end - name <= ID_DIGITS + SUFFIX.length || path.byteAt(name + ID_DIGITS) != '.') {
+      return false;
+    }
+    for (int i = 0; i < SUFFIX.length; i++) {
+      if (path.byteAt(end - SUFFIX.length + i) != SUFFIX[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  @Override
+  public int create(NativePath path) {
+    NativePath place = place(path);
+    int fd = files.create(place);
+    if (fd == ABSENT && place != path) {
+      files.makeFolder(folderOf(place));
+      fd = files.create(place);
+    }
+    return fd;
+  }
+
+  @Override
+  public void rename(NativePath from, NativePath to) {
+    NativePath place = place(from);
+    try {
+      files.rename(place, to);
+    } catch (FileException e) {
+      if (e.errno() != Errno.ENOENT || place == from || files.size(place) < 0) {
+        throw e;
+      }
+      // The first block of its folder.
+      NativePath folder = folderOf(to);
+      if (files.makeFolder(folder)) {
+        files.syncFolder(folderOf(folder));
+      }
+      files.rename(place, to);
+    }
+  }
+
+  private static NativePath folderOf(NativePath path) {
+    return new NativePath().set(path, slashBefore(path, path.length()));
+  }
+
+  @Override
+  public void close(int fd, NativePath path) {
+    registered.deregister(fd);
+    files.close(fd, place(path));
+  }
+
+  @Override
+  public List<String> list(NativePath folder) {
+    List<String> names = new ArrayList<>();
+    forEachName(folder, names::add);
+    return names;
+  }
+
+  /**
+   * Shows files that are being written in the folder of their block, and in their directory the folder
+   * that will be theirs.
+   */
+  @Override
+  public void forEachName(NativePath folder, Predicate<? super String> visitor) {
+    Set<String> shown = new HashSet<>();
+    boolean[] isOver = new boolean[1];
+    files.forEachName(
+        folder,
+        name -> {
+          if (name.length() <= TEMP_FOLDER.length()) {
+            shown.add(name);
+          }
+          isOver[0] = !visitor.test(name);
+          return !isOver[0];
+        });
+    String path = folder.toString();
+    String digits = path.substring(path.lastIndexOf('/') + 1);
+    if (isOver[0]) {
+      return;
+    }
+    if (shown.contains(TEMP_FOLDER)) {
+      NativePath temps = NativePath.of(path + "/" + TEMP_FOLDER);
+      forEachTemp(temps, "", name -> showFolder(name, shown, visitor));
+    } else if (digits.length() == Ds3fsConfig.FOLDER_DIGITS) {
+      forEachTemp(folderOf(folder).append('/').append(TEMP_FOLDER), digits, visitor);
+    }
+  }
+
+  private static boolean showFolder(
+      String temp, Set<String> shown, Predicate<? super String> visitor) {
+    String folder = temp.substring(0, Ds3fsConfig.FOLDER_DIGITS);
+    return !shown.add(folder) || visitor.test(folder);
+  }
+
+  /** Shows the files being written whose names begin with some digits. */
+  private void forEachTemp(NativePath temps, String digits, Predicate<? super String> visitor) {
+    NativePath path = new NativePath();
+    files.forEachName(
+        temps,
+        name -> {
+          path.set("/x/").append(name);
+          return !name.startsWith(digits) || place(path) == path || visitor.test(name);
+        });
+  }
+
+  @Override
+  public int openRead(NativePath path) {
+    return files.openRead(place(path));
+  }
+
+  @Override
+  public int openUnnoticed(NativePath path) {
+    return files.openUnnoticed(place(path));
+  }
+
+  @Override
+  public int openWrite(NativePath path) {
+    return files.openWrite(place(path));
+  }
+
+  @Override
+  public void setDirect(int fd, NativePath path) {
+    files.setDirect(fd, place(path));
+  }
+
+  @Override
+  public long size(NativePath path) {
+    return files.size(place(path));
+  }
+
+  @Override
+  public boolean stat(NativePath path, FileStat into) {
+    return files.stat(place(path), into);
+  }
+
+  @Override
+  public boolean touch(NativePath path, long lastUseNanos) {
+    return files.touch(place(path), lastUseNanos);
+  }
+
+  @Override
+  public long size(int fd, NativePath path) {
+    return files.size(fd, place(path));
+  }
+
+  @Override
+  public long version(int fd, NativePath path) {
+    return files.version(fd, place(path));
+  }
+
+  @Override
+  public long readAt(int fd, NativePath path, IoVector into, long offset) {
+    return files.readAt(fd, place(path), into, offset);
+  }
+
+  @Override
+  public long writeAt(int fd, NativePath path, IoVector from, long offset) {
+    return files.writeAt(fd, place(path), from, offset);
+  }
+
+  @Override
+  public void setSize(int fd, NativePath path, long size) {
+    files.setSize(fd, place(path), size);
+  }
+
+  @Override
+  public void syncData(int fd, NativePath path) {
+    files.syncData(fd, place(path));
+  }
+
+  @Override
+  public void syncFolder(NativePath folder) {
+    files.syncFolder(folder);
+  }
+
+  @Override
+  public boolean remove(NativePath path) {
+    return files.remove(place(path));
+  }
+
+  @Override
+  public boolean makeFolder(NativePath folder) {
+    return files.makeFolder(folder);
+  }
+
+  @Override
+  public boolean tryLock(int fd, NativePath path) {
+    return files.tryLock(fd, place(path));
+  }
+}

@@ -1,0 +1,129 @@
+package ucm.store.ds3fs;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import ucm.api.ConfigKey;
+import ucm.api.MemoryRegion;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreDirectories;
+import ucm.api.StoreException;
+import ucm.api.StoreName;
+import ucm.store.common.FileException;
+import ucm.store.common.IoQueues;
+import ucm.store.common.LibcFiles;
+import ucm.store.posix.FileStore;
+import ucm.store.posix.StoreKind;
+
+/**
+ * Keeps blocks in files of 3FS. Files are made, named and removed by ordinary calls through the FUSE
+ * mount, as a {@link FileStore} does it; their bytes go through 3FS's user-space rings (USRBIO), past the
+ * kernel. A last stage.
+ *
+ * <p>USRBIO reads into, and writes from, memory that it maps. A stage in front that takes its memory from
+ * {@link #offerMemory} saves the copy; all other memory goes through memory of this store.
+ */
+@StoreName("Ds3fs")
+public final class Ds3fsStore extends FileStore {
+
+  private final RegisteredFiles registered;
+  private @Nullable Ds3fsConfig config;
+  private volatile @Nullable RingQueues queues;
+
+  /** A store that is not configured. */
+  public Ds3fsStore() {
+    this(new RegisteredFiles());
+  }
+
+  private Ds3fsStore(RegisteredFiles registered) {
+    super(new StoreKind("Ds3fs"), new Ds3fsFiles(new LibcFiles(), registered));
+    this.registered = registered;
+  }
+
+  @Override
+  public List<ConfigKey<?>> configKeys() {
+    return Ds3fsConfig.keys(super.configKeys());
+  }
+
+  @Override
+  public void configure(StoreConfig from) {
+    Ds3fsConfig read = Ds3fsConfig.from(from);
+    super.configure(Ds3fsConfig.ofFiles(from));
+    config = read;
+  }
+
+  /** Whether it has the folder for files being written that no other store has. */
+  @Override
+  public boolean recognizes(Path directory) {
+    return Files.isDirectory(directory.resolve(Ds3fsFiles.TEMP_FOLDER));
+  }
+
+  @Override
+  public StoreDirectories directories(StoreConfig from) {
+    return super.directories(Ds3fsConfig.ofFiles(from));
+  }
+
+  @Override
+  public void open(StoreContext context) {
+    RingQueues before = queues;
+    try {
+      super.open(context);
+    } catch (RuntimeException e) {
+      RingQueues opened = queues;
+      // Not those of a store that was opened before.
+      if (opened != null && before == null) {
+        opened.close();
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  protected @Nullable IoQueues openQueues(StoreContext context) {
+    Ds3fsConfig known = Objects.requireNonNull(config);
+    UsrbioLibrary.require(known.library());
+    Map<String, List<String>> found = new MountFinder().find(known.backends(), known.mountPoint());
+    String problem = SharedMemoryRoom.now().problem(known, found.size());
+    if (problem != null) {
+      throw new StoreException(problem);
+    }
+    RingMetrics metrics = RingMetrics.of(context.metrics());
+    List<Mount> mounts = new ArrayList<>();
+    try {
+      found.forEach(
+          (point, directories) ->
+              mounts.add(
+                  new Mount(
+                      point,
+                      directories,
+                      known.rings(),
+                      known.streams(),
+                      known.readBytes(),
+                      known.writeBytes(),
+                      metrics)));
+    } catch (FileException e) {
+      mounts.forEach(Mount::close);
+      throw new StoreException(
+          "Ds3fs cannot get memory that 3FS shares: "
+              + e.getMessage()
+              + "; see that the FUSE client of 3FS runs on this machine, in a container that it"
+              + " shares /dev/shm with, and that it may lock memory (ulimit -l unlimited)",
+          e);
+    }
+    registered.on(mounts);
+    RingQueues opened = new RingQueues(mounts, registered, known);
+    queues = opened;
+    return opened;
+  }
+
+  @Override
+  public @Nullable MemoryRegion offerMemory(long byteSize) {
+    RingQueues open = queues;
+    return open == null ? null : open.offer(byteSize, SharedMemoryRoom.now());
+  }
+}

@@ -1,0 +1,229 @@
+package ucm.store.ds3fs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.TimeUnit;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+
+/**
+ * A ring of USRBIO (an <em>ior</em>), of requests that read or of requests that write. For one thread,
+ * except {@link #close}. Hot path: allocates nothing.
+ *
+ * <p>A request may be carried out as soon as it is prepared. It certainly is once it is submitted,
+ * unless the ring issues batches of exactly so many ({@code ior_depth} above 0): whoever waits fills up
+ * such a batch with requests for the first page of the last one, the same bytes to and from the same
+ * memory, which changes nothing.
+ */
+final class Ring implements AutoCloseable {
+
+  /** Is told how requests end. */
+  interface Listener {
+
+    /** A request was added that repeats the first bytes of another one, and ends as {@link #ended}. */
+    void repeated(long userdata);
+
+    /**
+     * A request has ended, and 3FS does not touch its memory any more.
+     *
+     * @param result bytes moved, or an error number, negated
+     * @param isRepetition whether it was added by {@link #repeated}
+     */
+    void ended(long userdata, long result, boolean isRepetition);
+  }
+
+  private static final long REPETITION = 1L << 62;
+  private static final long REPEATED_BYTES = 4096;
+  private static final long NANOS = 1_000_000_000L;
+  private static final int MAX_RESULTS = 64;
+
+  private final String mountPoint;
+  private final boolean isRead;
+  private final int entries;
+  private final int batch;
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment handle;
+  private final MemorySegment cqes;
+  private final MemorySegment until;
+
+  // Entries that are taken.
+  private int used;
+
+  // How many requests of the last batch are prepared, when batches have a size.
+  private int inBatch;
+  private boolean isSubmitted = true;
+
+  // The request prepared last.
+  private MemorySegment lastMemory = MemorySegment.NULL;
+  private long lastAddress;
+  private int lastFd;
+  private long lastOffset;
+  private long lastLength;
+  private long lastUserdata;
+
+  /**
+   * Makes a ring.
+   *
+   * @throws FileException when that is refused
+   */
+  Ring(String mountPoint, boolean isRead, RingSettings settings) {
+    this.mountPoint = mountPoint;
+    this.isRead = isRead;
+    this.entries = settings.entries();
+    this.batch = Math.max(0, settings.depth());
+    handle = arena.allocate(UsrbioCalls.IOR_BYTES, Long.BYTES);
+    cqes = arena.allocate((long) MAX_RESULTS * UsrbioCalls.CQE_BYTES, Long.BYTES);
+    until = arena.allocate(UsrbioCalls.TIMESPEC_BYTES, Long.BYTES);
+    int result =
+        UsrbioCalls.createRing(
+            handle,
+            arena.allocateFrom(mountPoint),
+            entries,
+            isRead,
+            settings.depth(),
+            settings.numaId());
+    if (result != 0) {
+      arena.close();
+      throw new FileException("hf3fs_iorcreate4 for", mountPoint, Math.abs(result));
+    }
+  }
+
+  /**
+   * Prepares a request.
+   *
+   * @param memory the {@code struct hf3fs_iov} that holds the address
+   * @param userdata 0 to 2^62 - 1
+   * @return false when the ring is full: wait for some to end
+   * @throws FileException when it is refused
+   */
+  boolean prepare(
+      MemorySegment memory, long address, int fd, long offset, long length, long userdata) {
+    if (!add(memory, address, fd, offset, length, userdata)) {
+      return false;
+    }
+    lastMemory = memory;
+    lastAddress = address;
+    lastFd = fd;
+    lastOffset = offset;
+    lastLength = length;
+    lastUserdata = userdata;
+    return true;
+  }
+
+  private boolean add(
+      MemorySegment memory, long address, int fd, long offset, long length, long userdata) {
+    if (used == entries) {
+      return false;
+    }
+    int result = UsrbioCalls.prepare(handle, memory, isRead, address, fd, offset, length, userdata);
+    if (result == -Errno.EAGAIN && used > 0) {
+      return false;
+    }
+    if (result < 0) {
+      throw new FileException("hf3fs_prep_io on", mountPoint, -result);
+    }
+    used++;
+    inBatch = batch == 0 ? 0 : (inBatch + 1) % batch;
+    isSubmitted = false;
+    return true;
+  }
+
+  /** Hands what is prepared to 3FS. */
+  private void submit() {
+    if (!isSubmitted) {
+      int result = UsrbioCalls.submit(handle);
+      if (result != 0) {
+        throw new FileException("hf3fs_submit_ios on", mountPoint, Math.abs(result));
+      }
+      isSubmitted = true;
+    }
+  }
+
+  /**
+   * Submits, waits until a request has ended, and tells of all that have.
+   *
+   * @param deadlineNanos by {@link System#nanoTime}
+   * @return whether one has ended; false when the deadline has passed
+   * @throws FileException when waiting fails
+   */
+  boolean await(long deadlineNanos, Listener listener) {
+    fillBatch(deadlineNanos, listener);
+    submit();
+    return reap(deadlineNanos, listener);
+  }
+
+  /** Tells of all requests that have ended, without waiting; whether there are no others. */
+  boolean hasEnded(Listener listener) {
+    try {
+      boolean some = true;
+      while (used > 0 && some) {
+        some = reap(System.nanoTime(), listener);
+      }
+    } catch (FileException e) {
+      return false;
+    }
+    return used == 0;
+  }
+
+  private void fillBatch(long deadlineNanos, Listener listener) {
+    while (inBatch > 0) {
+      // First, as the request may end any time from when it is prepared.
+      listener.repeated(lastUserdata);
+      long length = Math.min(lastLength, REPEATED_BYTES);
+      boolean added = false;
+      try {
+        added = add(lastMemory, lastAddress, lastFd, lastOffset, length, lastUserdata | REPETITION);
+      } finally {
+        if (!added) {
+          listener.ended(lastUserdata, 0, true);
+        }
+      }
+      if (!added) {
+        submit();
+        if (!reap(deadlineNanos, listener)) {
+          return;
+        }
+      }
+    }
+  }
+
+  private boolean reap(long deadlineNanos, Listener listener) {
+    while (true) {
+      long left = Math.max(0, deadlineNanos - System.nanoTime());
+      setUntil(left);
+      int count = UsrbioCalls.await(handle, cqes, MAX_RESULTS, 1, until);
+      if (count < 0 && count != -Errno.EINTR && count != -Errno.ETIMEDOUT) {
+        throw new FileException("hf3fs_wait_for_ios on", mountPoint, -count);
+      }
+      if (count > 0) {
+        used -= count;
+        for (int i = 0; i < count; i++) {
+          long at = (long) i * UsrbioCalls.CQE_BYTES;
+          long userdata = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioCalls.CQE_USERDATA_AT);
+          long result = cqes.get(ValueLayout.JAVA_LONG, at + UsrbioCalls.CQE_RESULT_AT);
+          listener.ended(userdata & ~REPETITION, result, (userdata & REPETITION) != 0);
+        }
+        return true;
+      }
+      if (left == 0) {
+        return false;
+      }
+    }
+  }
+
+  /** Writes down the time of day that comes so many nanoseconds from now. */
+  private void setUntil(long nanos) {
+    long millis = System.currentTimeMillis() + TimeUnit.NANOSECONDS.toMillis(nanos) + 1;
+    until.set(ValueLayout.JAVA_LONG, 0, millis / 1000);
+    until.set(
+        ValueLayout.JAVA_LONG, Long.BYTES, TimeUnit.MILLISECONDS.toNanos(millis % 1000) % NANOS);
+  }
+
+  /** Gives it back; nothing is under way any more. */
+  @Override
+  public void close() {
+    UsrbioCalls.destroyRing(handle);
+    arena.close();
+  }
+}

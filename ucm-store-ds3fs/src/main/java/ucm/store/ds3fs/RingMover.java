@@ -1,0 +1,325 @@
+package ucm.store.ds3fs;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.Objects;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.IoVector;
+import ucm.store.common.NativePath;
+
+/**
+ * Moves vectors of memory on one ring, several at once, one way. For one thread, except {@link #close}.
+ * Hot path: allocates nothing.
+ *
+ * <p>Memory that 3FS maps is named in the requests themselves; all other goes through a slot of the
+ * staging memory, copied before its requests are prepared, or when the last of them has ended. Where 3FS
+ * did less than it was asked to, another round asks for the rest.
+ *
+ * <p>A request that 3FS does not answer in time is given up: its memory was never named, so the caller may
+ * do what it likes with it, and its slot comes back with the answer. That cannot be done when the
+ * memory was named; then the only way is to wait.
+ */
+final class RingMover {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Ds3fsStore.class);
+
+  // Shorter stretches are copied together with their neighbours, which is one request then.
+  private static final long MIN_DIRECT_BYTES = 16 << 10;
+
+  private static final long RETRY_NANOS = 10_000_000;
+
+  private final Mount mount;
+  private final boolean isRead;
+  private final Ring ring;
+  private final StagingSlots slots;
+  private final Ring.Listener listener = new Results();
+
+  private final RingRequest[] requests;
+  private final int[] free;
+  private int freeCount;
+  private final int[] unfinished;
+  private int unfinishedCount;
+
+  RingMover(Mount mount, boolean isRead, RingSettings settings) {
+    this.mount = mount;
+    this.isRead = isRead;
+    this.slots = mount.takeSlots(isRead);
+    this.ring = new Ring(mount.point(), isRead, settings);
+    int count = settings.vectors();
+    requests = new RingRequest[count];
+    Arrays.setAll(requests, i -> new RingRequest(this, i));
+    free = new int[count];
+    Arrays.setAll(free, i -> i);
+    freeCount = count;
+    unfinished = new int[count];
+  }
+
+  /**
+   * Begins to move a vector.
+   *
+   * @throws FileException when earlier ones hold all places until the deadline
+   */
+  RingRequest begin(int fd, NativePath path, IoVector memory, long offset, long deadline) {
+    while (freeCount == 0) {
+      awaitSome(path, deadline);
+    }
+    RingRequest request = requests[free[--freeCount]];
+    request.begin(fd, path, memory, offset, deadline);
+    if (!request.isDone) {
+      nextRound(request);
+    }
+    return request;
+  }
+
+  /**
+   * Waits until a request is done.
+   *
+   * @return bytes moved
+   * @throws FileException when it failed, or 3FS has not answered in time
+   */
+  long await(RingRequest request) {
+    NativePath path = Objects.requireNonNull(request.path);
+    while (!request.isDone) {
+      if (unfinishedCount > 0) {
+        nextRound(requests[unfinished[--unfinishedCount]]);
+      } else {
+        awaitSome(path, request.deadlineNanos);
+      }
+    }
+    if (request.failedCall != null) {
+      throw new FileException(request.failedCall, path, request.errno);
+    }
+    return request.moved;
+  }
+
+  /** Takes back the place of a request that is done. */
+  void release(RingRequest request) {
+    request.clear();
+    free[freeCount++] = request.number;
+  }
+
+  /** Waits until nothing of a request is under way, or gives it up. Does not throw. */
+  void drop(RingRequest request) {
+    removeUnfinished(request);
+    NativePath path = Objects.requireNonNull(request.path);
+    while (request.underWay > 0) {
+      try {
+        awaitSome(path, request.deadlineNanos);
+      } catch (FileException e) {
+        if (!request.isDirect) {
+          LOG.debug("Ds3fs gives up a request: {}", e.getMessage());
+          request.clear();
+          return;
+        }
+        // 3FS may still read or write memory of the caller: nothing but to wait helps.
+        LockSupport.parkNanos(RETRY_NANOS);
+      }
+    }
+    removeUnfinished(request);
+    release(request);
+  }
+
+  private void removeUnfinished(RingRequest request) {
+    for (int i = 0; i < unfinishedCount; i++) {
+      if (unfinished[i] == request.number) {
+        unfinished[i] = unfinished[--unfinishedCount];
+        return;
+      }
+    }
+  }
+
+  private void awaitSome(NativePath path, long deadline) {
+    if (!ring.await(deadline, listener)) {
+      throw new FileException(
+          "3FS has not answered in time (timeout_ms) on " + mount.point() + " for",
+          path,
+          Errno.ETIMEDOUT);
+    }
+  }
+
+  /** Asks for as much of what is left of a request as goes into one round. */
+  private void nextRound(RingRequest request) {
+    // One for this method, so that the round does not end before all of it is asked for.
+    request.underWay++;
+    try {
+      plan(request);
+      long at = request.offset;
+      for (int part = 0; part < request.parts; part++) {
+        prepare(request, part, at);
+        at += request.lengths[part];
+      }
+    } catch (FileException e) {
+      request.fail("hf3fs_prep_io of", e.errno());
+    } finally {
+      oneEnded(request);
+    }
+  }
+
+  private void plan(RingRequest request) {
+    IoVector memory = Objects.requireNonNull(request.memory);
+    request.parts = 0;
+    long done = 0;
+    long stagedBytes = 0;
+    for (int i = 0; i < memory.size(); i++) {
+      long address = memory.address(i);
+      long length = memory.length(i);
+      if (length >= MIN_DIRECT_BYTES && mount.isOffered(address, length)) {
+        if (request.parts == RingRequest.MAX_PARTS) {
+          return;
+        }
+        request.addPart(address, length, RingRequest.NOT_STAGED);
+        request.isDirect = true;
+        mount.metrics.directBytes().add(length);
+      } else {
+        long room = stage(request, done, length, stagedBytes);
+        stagedBytes += room;
+        if (room < length) {
+          return;
+        }
+      }
+      done += length;
+    }
+  }
+
+  /**
+   * Plans to move bytes through the staging memory.
+   *
+   * @param from where in the memory of the request they are
+   * @param used bytes of the slot that are taken
+   * @return how many found room
+   */
+  private long stage(RingRequest request, long from, long length, long used) {
+    if (request.slot < 0) {
+      takeSlot(request);
+    }
+    long room = Math.min(length, slots.slotBytes() - used);
+    int last = request.parts - 1;
+    boolean extendsLast = last >= 0 && request.staged[last] != RingRequest.NOT_STAGED;
+    if (room == 0 || (!extendsLast && request.parts == RingRequest.MAX_PARTS)) {
+      return 0;
+    }
+    long at = slots.offset(request.slot) + used;
+    if (!isRead) {
+      Objects.requireNonNull(request.memory).copyTo(from, slots.memory(), at, room);
+    }
+    if (extendsLast) {
+      request.lengths[last] += room;
+    } else {
+      request.addPart(slots.memory().address() + at, room, at);
+    }
+    mount.metrics.copiedBytes().add(room);
+    return room;
+  }
+
+  private void takeSlot(RingRequest request) {
+    request.slot = slots.take();
+    while (request.slot < 0) {
+      awaitSome(Objects.requireNonNull(request.path), request.deadlineNanos);
+      request.slot = slots.take();
+    }
+  }
+
+  private void prepare(RingRequest request, int part, long at) {
+    MemorySegment memory =
+        request.staged[part] == RingRequest.NOT_STAGED ? mount.offeredHandle() : slots.handle();
+    long userdata = (long) request.number * RingRequest.MAX_PARTS + part;
+    long address = request.addresses[part];
+    long length = request.lengths[part];
+    // First, as it may end any time from when it is prepared.
+    request.underWay++;
+    boolean isPrepared = false;
+    try {
+      isPrepared = ring.prepare(memory, address, request.fd, at, length, userdata);
+      while (!isPrepared) {
+        awaitSome(Objects.requireNonNull(request.path), request.deadlineNanos);
+        isPrepared = ring.prepare(memory, address, request.fd, at, length, userdata);
+      }
+    } finally {
+      if (!isPrepared) {
+        request.underWay--;
+      }
+    }
+  }
+
+  private final class Results implements Ring.Listener {
+
+    @Override
+    public void repeated(long userdata) {
+      request(userdata).underWay++;
+    }
+
+    @Override
+    public void ended(long userdata, long result, boolean isRepetition) {
+      RingRequest request = request(userdata);
+      if (!isRepetition && result < 0) {
+        request.fail(isRead ? "USRBIO read of" : "USRBIO write of", (int) -result);
+      } else if (!isRepetition) {
+        request.results[(int) (userdata % RingRequest.MAX_PARTS)] = result;
+      }
+      oneEnded(request);
+    }
+
+    private RingRequest request(long userdata) {
+      return requests[(int) (userdata / RingRequest.MAX_PARTS)];
+    }
+  }
+
+  private void oneEnded(RingRequest request) {
+    if (--request.underWay > 0) {
+      return;
+    }
+    IoVector memory = request.memory;
+    if (memory != null && request.failedCall == null) {
+      finishRound(request, memory);
+    } else {
+      request.isDone = true;
+    }
+    if (request.slot >= 0) {
+      slots.giveBack(request.slot);
+      request.slot = -1;
+    }
+    if (memory == null) {
+      // Given up before; only its place was still taken.
+      free[freeCount++] = request.number;
+    }
+  }
+
+  /** Counts what was moved, up to the first part that fell short, and asks for the rest if there is any. */
+  private void finishRound(RingRequest request, IoVector memory) {
+    long got = 0;
+    boolean isShort = false;
+    for (int part = 0; part < request.parts && !isShort; part++) {
+      long result = Math.min(request.results[part], request.lengths[part]);
+      if (isRead && request.staged[part] != RingRequest.NOT_STAGED) {
+        memory.copyFrom(got, slots.memory(), request.staged[part], result);
+      }
+      got += result;
+      isShort = result < request.lengths[part];
+    }
+    memory.advance(got);
+    request.moved += got;
+    request.offset += got;
+    if (got == 0 && !isRead) {
+      // Asking again would be a loop without end.
+      request.fail("USRBIO wrote nothing to", Errno.EIO);
+    }
+    request.isDone = got == 0 || memory.byteSize() == 0;
+    if (!request.isDone) {
+      unfinished[unfinishedCount++] = request.number;
+    }
+  }
+
+  /** Gives the ring back; no thread uses this any more. */
+  void close() {
+    // Answers to what was given up may have come since.
+    if (ring.hasEnded(listener)) {
+      ring.close();
+    } else {
+      mount.leaveMemory();
+    }
+  }
+}

@@ -1,0 +1,84 @@
+package ucm.store.ds3fs;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.MemoryRegion;
+import ucm.store.common.FileException;
+import ucm.store.common.IoQueue;
+import ucm.store.common.IoQueues;
+
+/** The mounts of an open store, and the rings of its workers on them. Thread-safe. */
+final class RingQueues implements IoQueues {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Ds3fsStore.class);
+
+  private final List<Mount> mounts;
+  private final RegisteredFiles files;
+  private final int depth;
+  private final long timeoutNanos;
+
+  // Guarded by this.
+  private final List<RingQueue> queues = new ArrayList<>();
+  private boolean isOffered;
+  private boolean isClosed;
+
+  RingQueues(List<Mount> mounts, RegisteredFiles files, Ds3fsConfig config) {
+    this.mounts = mounts;
+    this.files = files;
+    this.depth = config.rings().vectors();
+    this.timeoutNanos = config.timeoutNanos();
+  }
+
+  @Override
+  public IoQueue newQueue() {
+    RingQueue queue = new RingQueue(mounts, files, depth, timeoutNanos);
+    synchronized (this) {
+      queues.add(queue);
+    }
+    return queue;
+  }
+
+  /** See {@link ucm.api.Store#offerMemory}. */
+  synchronized @Nullable MemoryRegion offer(long byteSize, SharedMemoryRoom room) {
+    if (isOffered || isClosed) {
+      return null;
+    }
+    if (mounts.size() > 1) {
+      LOG.info(
+          "Ds3fs lends no memory to the stage in front: its directories are on several mounts {},"
+              + " and each maps memory of its own; bytes are copied once",
+          mounts);
+      return null;
+    }
+    if (byteSize > room.freeBytes()) {
+      LOG.warn(
+          "Ds3fs lends no memory to the stage in front: {} bytes are asked for, and {} has {} free;"
+              + " bytes are copied once",
+          byteSize,
+          SharedMemoryRoom.FOLDER,
+          room.freeBytes());
+      return null;
+    }
+    try {
+      MemoryRegion region = MemoryRegion.host(mounts.getFirst().offer(byteSize));
+      isOffered = true;
+      return region;
+    } catch (FileException e) {
+      LOG.warn(
+          "Ds3fs lends no memory to the stage in front: {}; bytes are copied once", e.getMessage());
+      return null;
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    if (!isClosed) {
+      isClosed = true;
+      queues.forEach(RingQueue::close);
+      mounts.forEach(Mount::close);
+    }
+  }
+}

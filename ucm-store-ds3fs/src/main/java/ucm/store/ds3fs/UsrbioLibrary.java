@@ -1,0 +1,140 @@
+package ucm.store.ds3fs;
+
+import com.sun.jna.NativeLibrary;
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import ucm.api.StoreException;
+
+/**
+ * Finds and loads 3FS's library of USRBIO. A process has one: the first that was loaded stays, as a
+ * class can be bound to one library only.
+ */
+final class UsrbioLibrary {
+
+  /** Name of the file. */
+  static final String FILE_NAME = "libhf3fs_api_shared.so";
+
+  /** Where 3FS is installed when nobody says otherwise. */
+  private static final List<Path> USUAL_FOLDERS =
+      List.of(Path.of("/usr/local/lib"), Path.of("/usr/local/lib64"));
+
+  private static final String LIBRARY_PATH = "LD_LIBRARY_PATH";
+  private static final String LINKER_NAME = "hf3fs_api_shared";
+
+  private static @Nullable String loaded;
+
+  private UsrbioLibrary() {}
+
+  /**
+   * Loads it, unless it is there. A failure is not remembered.
+   *
+   * @param configured a file or a folder that holds it; empty to look where libraries are
+   * @return where it was found
+   * @throws StoreException when there is none, or it cannot be used; says what to do
+   */
+  static synchronized String require(String configured) {
+    String libraryPath = System.getenv(LIBRARY_PATH);
+    String found = find(configured, libraryPath, USUAL_FOLDERS);
+    String known = loaded;
+    if (known != null) {
+      if (!configured.isEmpty() && !known.equals(found)) {
+        throw new StoreException(
+            "ds3fs_library_path names "
+                + found
+                + ", and this process has loaded "
+                + known
+                + " already; one process uses one: give all stores the same ds3fs_library_path");
+      }
+      return known;
+    }
+    try {
+      UsrbioCalls.bind(NativeLibrary.getInstance(found));
+    } catch (UnsatisfiedLinkError e) {
+      throw unusable(found, e, libraryPath, USUAL_FOLDERS);
+    }
+    loaded = found;
+    return found;
+  }
+
+  /** Where there is one, without loading it; empty when it is in no folder that is looked into. */
+  static Optional<String> installed() {
+    String found = find("", System.getenv(LIBRARY_PATH), USUAL_FOLDERS);
+    return found.equals(LINKER_NAME) ? Optional.empty() : Optional.of(found);
+  }
+
+  /** The file, or the name by which the linker may know it. */
+  static String find(String configured, @Nullable String libraryPath, List<Path> usualFolders) {
+    if (!configured.isEmpty()) {
+      Path path = Path.of(configured);
+      Path file = Files.isDirectory(path) ? path.resolve(FILE_NAME) : path;
+      if (!Files.isRegularFile(file)) {
+        throw new StoreException(
+            "ds3fs_library_path is "
+                + configured
+                + ", and there is no file "
+                + file
+                + ": name the file "
+                + FILE_NAME
+                + " of 3FS, or its folder");
+      }
+      return real(file);
+    }
+    for (Path folder : folders(libraryPath, usualFolders)) {
+      Path file = folder.resolve(FILE_NAME);
+      if (Files.isRegularFile(file)) {
+        return real(file);
+      }
+    }
+    return LINKER_NAME;
+  }
+
+  private static String real(Path file) {
+    return file.toAbsolutePath().normalize().toString();
+  }
+
+  private static List<Path> folders(@Nullable String libraryPath, List<Path> usualFolders) {
+    List<Path> folders = new ArrayList<>();
+    if (libraryPath != null) {
+      for (String folder : libraryPath.split(File.pathSeparator, -1)) {
+        if (!folder.isEmpty()) {
+          folders.add(Path.of(folder));
+        }
+      }
+    }
+    folders.addAll(usualFolders);
+    return folders;
+  }
+
+  /** Why it could not be loaded, and what to do. */
+  static StoreException unusable(
+      String found,
+      UnsatisfiedLinkError cause,
+      @Nullable String libraryPath,
+      List<Path> usualFolders) {
+    if (found.equals(LINKER_NAME)) {
+      return new StoreException(
+          "3FS's library "
+              + FILE_NAME
+              + " was not found in "
+              + folders(libraryPath, usualFolders)
+              + " nor by the linker: build and install the 3FS client (github.com/deepseek-ai/3FS,"
+              + " by default to /usr/local), or name the library in ds3fs_library_path or its"
+              + " folder in LD_LIBRARY_PATH",
+          cause);
+    }
+    return new StoreException(
+        "3FS's library "
+            + found
+            + " cannot be used: "
+            + cause.getMessage()
+            + "; it must be built for this machine, and what it needs (ldd "
+            + found
+            + ") must be installed",
+        cause);
+  }
+}

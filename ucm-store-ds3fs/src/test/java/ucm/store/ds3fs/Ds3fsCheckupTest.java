@@ -1,0 +1,61 @@
+package ucm.store.ds3fs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.Checkup.Finding;
+import ucm.api.Checkup.Status;
+import ucm.api.StoreConfig;
+
+final class Ds3fsCheckupTest {
+
+  @TempDir private Path mount;
+
+  private static List<Finding> look(Map<String, Object> values) {
+    return new Ds3fsCheckup().look(StoreConfig.of(values));
+  }
+
+  private static Map<String, Object> asked(Path directory) {
+    Map<String, Object> settings = new TreeMap<>(SmallHf3fs.settings(directory));
+    settings.put("store_pipeline", "Cache|Ds3fs");
+    return settings;
+  }
+
+  @Test
+  void isContentWithoutTheLibraryWhereNobodyAsksForIt() {
+    assertThat(look(Map.of("store_pipeline", "Cache|Posix")))
+        .singleElement()
+        .satisfies(finding -> assertThat(finding.status()).isEqualTo(Status.OK))
+        .satisfies(finding -> assertThat(finding.subject()).isEqualTo("3FS library"));
+  }
+
+  @Test
+  void showsLibraryMountAndSharedMemory() throws Exception {
+    mount = mount.toRealPath();
+    SimulatedHf3fs.load(mount);
+    assertThat(look(asked(mount.resolve("not/there/yet"))))
+        .allMatch(finding -> finding.status() == Status.OK)
+        .extracting(Finding::subject)
+        .containsExactly("3FS library", "3FS mount", "shared memory for 3FS");
+  }
+
+  @Test
+  void saysWhatToDoAboutWhatIsMissing(@TempDir Path elsewhere) {
+    SimulatedHf3fs.load(mount);
+    Map<String, Object> settings = asked(elsewhere);
+    settings.put("iov_write_size", 1L << 40);
+    assertThat(look(settings))
+        .extracting(Finding::status)
+        .containsExactly(Status.OK, Status.FAILED, Status.FAILED);
+    settings.put("ds3fs_library_path", elsewhere.toString());
+    Finding library = look(settings).getFirst();
+    assertThat(library.status()).isEqualTo(Status.FAILED);
+    assertThat(library.found()).contains("libhf3fs_api_shared.so");
+    assertThat(library.advice()).contains("docs/3fs.md");
+  }
+}

@@ -1,0 +1,398 @@
+package ucm.store.nfs;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.CommonKeys;
+import ucm.api.QueueFullException;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreClosedException;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.store.common.EngineDevice;
+import ucm.store.posix.Watch;
+
+/**
+ * Moves device memory to and from files through a bounded number of buffers.
+ *
+ * <p>A task waits in line until there are buffers for its next chunk of shards; a chunk has all the buffers
+ * it will need, so chunks never wait for one another. Whoever gives buffers back starts the next chunks.
+ * No thread is kept waiting: threads of the device copy, those of the file store read and write.
+ */
+final class Staging {
+
+  private static final Logger LOG = LoggerFactory.getLogger(NfsStore.class);
+  private static final Duration JOIN = Duration.ofSeconds(5);
+  // As much as the file store moves at once.
+  private static final long CHUNK_BYTES = 4L << 20;
+  // So that some chunks are on their way to the device while others are with the files.
+  private static final int CHUNKS_AT_ONCE = 4;
+
+  private final NfsConfig config;
+  private final FileMover files;
+  private final LongSupplier clock;
+  private final EngineDevice device;
+  private final Watch watch;
+  private final AtomicInteger pumps = new AtomicInteger();
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  // Guarded by lock.
+  private @Nullable StagingBuffers buffers;
+  private final ArrayDeque<StagedWork> waiting = new ArrayDeque<>();
+  private final LinkedHashSet<StagedWork> undue = new LinkedHashSet<>();
+  private final LinkedHashSet<StagedWork> unsettled = new LinkedHashSet<>();
+  private int openTasks;
+  private int openShards;
+  private boolean closed;
+  // Used by who closes.
+  private boolean threadsEnded = true;
+  private boolean released;
+
+  /**
+   * Opens the device and allocates the buffers, if there is a device.
+   *
+   * @throws StoreException when the configured device cannot be had, or there is not enough memory
+   */
+  Staging(NfsConfig config, FileMover files, StoreContext context) {
+    this.config = config;
+    this.files = files;
+    this.clock = context.nanoClock();
+    this.watch = new Watch(NfsStore.KIND, this::endDue);
+    try {
+      this.device = EngineDevice.open(config.engineDevice(), this::allocate);
+    } catch (RuntimeException | Error e) {
+      freeBuffers();
+      throw e;
+    }
+    if (!device.isThere()) {
+      freeBuffers();
+    }
+    StagingBuffers known = buffers;
+    if (known != null) {
+      context
+          .metrics()
+          .gauge("nfs_buffers_in_use", "Buffers between device and files in use", known::inUse);
+    }
+    LOG.info("{}: {}; device: {}", NfsStore.NAME, buffers == null ? "no buffers" : buffers, device);
+  }
+
+  private StagingBuffers allocate() {
+    StagingBuffers allocated = StagingBuffers.allocate(config.slots(), config.stride());
+    buffers = allocated;
+    return allocated;
+  }
+
+  private void freeBuffers() {
+    if (buffers != null) {
+      buffers.free();
+      buffers = null;
+    }
+  }
+
+  /** The device; its threads are there when it is. */
+  EngineDevice device() {
+    return device;
+  }
+
+  /** The buffers; there are some when there is a device. */
+  StagingBuffers buffers() {
+    return Objects.requireNonNull(buffers);
+  }
+
+  /** Where shards go to and come from. */
+  FileMover files() {
+    return files;
+  }
+
+  /** Checks that a transfer is one that can be moved, whatever memory it names. */
+  void require(Transfer transfer) {
+    if (!transfer.layout().equals(config.layout())) {
+      throw new StoreException(
+          "a transfer of "
+              + transfer.layout()
+              + " does not fit Nfs, which is configured for "
+              + config.layout());
+    }
+    device.require(transfer);
+  }
+
+  /** Accepts a transfer of device memory that was checked. */
+  Task submit(long id, Transfer transfer, boolean isDump) {
+    TransferTask task = new TransferTask(id, transfer);
+    StagedWork work = new StagedWork(task, isDump, clock.getAsLong() + config.timeoutNanos());
+    if (transfer.shardCount() > 0) {
+      // Before others can see it, and so end it.
+      task.beforeTerminal(() -> finished(work));
+      enter(work);
+      watch.lookIn(config.timeoutNanos());
+      pump();
+    }
+    return task;
+  }
+
+  private void enter(StagedWork work) {
+    int shards = work.transfer.shardCount();
+    lock.lock();
+    try {
+      if (closed) {
+        throw new StoreClosedException(NfsStore.NAME);
+      }
+      if (openTasks >= config.waitingQueueDepth()) {
+        throw new QueueFullException("Nfs tasks", openTasks, CommonKeys.WAITING_QUEUE_DEPTH.name());
+      }
+      // One that is larger than the bound may be under way alone.
+      if (openShards > 0 && (long) openShards + shards > config.runningQueueDepth()) {
+        throw new QueueFullException(
+            "Nfs shards", openShards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
+      }
+      openTasks++;
+      openShards += shards;
+      undue.add(work);
+      waiting.add(work);
+      if (work.isDump) {
+        unsettled.add(work);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Starts what there are buffers for. Does not block; a call within a call leaves it to that one. */
+  void pump() {
+    if (pumps.getAndIncrement() != 0) {
+      return;
+    }
+    int seen = 1;
+    do {
+      for (StagedChunk chunk = nextChunk(); chunk != null; chunk = nextChunk()) {
+        chunk.start();
+      }
+      seen = pumps.addAndGet(-seen);
+    } while (seen != 0);
+  }
+
+  private @Nullable StagedChunk nextChunk() {
+    lock.lock();
+    try {
+      StagedWork work = waiting.peek();
+      if (work == null) {
+        return null;
+      }
+      int first = work.claimed;
+      int count = chunkEnd(work, first) - first;
+      int[] slots = buffers().take(count);
+      if (slots.length == 0) {
+        return null;
+      }
+      work.claimed += count;
+      if (work.claimed == work.transfer.shardCount()) {
+        waiting.remove();
+      }
+      return work.isDump
+          ? new DumpChunk(this, work, first, slots)
+          : new LoadChunk(this, work, first, slots);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Where a chunk ends: whole blocks if they are not too large. */
+  private int chunkEnd(StagedWork work, int first) {
+    long bytes = Math.max(CHUNK_BYTES, config.layout().blockSize());
+    int share = Math.max(1, buffers().slots() / CHUNKS_AT_ONCE);
+    int most = Math.clamp(bytes / config.layout().shardSize(), 1, share);
+    int shards = work.transfer.shardCount();
+    int limit = Math.min(shards, first + most);
+    int end = limit;
+    while (end > first && end < shards && work.continuesBlock(end)) {
+      end--;
+    }
+    return end == first ? limit : end;
+  }
+
+  private void finished(StagedWork work) {
+    lock.lock();
+    try {
+      undue.remove(work);
+      openTasks--;
+      openShards -= work.transfer.shardCount();
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Some shards of a dump are the files' now, or have failed. */
+  void settled(StagedWork work, int shards) {
+    lock.lock();
+    try {
+      work.settled += shards;
+      if (work.settled == work.transfer.shardCount()) {
+        unsettled.remove(work);
+        changed.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A shard of a dump will not come to the files. */
+  void failed(Transfer transfer, int shard, Throwable cause) {
+    files.dumpFailed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
+  }
+
+  /** Ends the tasks whose time has passed; returns the nanoseconds until the next one is due. */
+  private long endDue() {
+    while (true) {
+      StagedWork first;
+      lock.lock();
+      try {
+        if (undue.isEmpty()) {
+          return Long.MAX_VALUE;
+        }
+        first = undue.getFirst();
+        long left = first.deadlineNanos - clock.getAsLong();
+        if (left > 0) {
+          return left;
+        }
+        undue.remove(first);
+      } finally {
+        lock.unlock();
+      }
+      expire(first);
+    }
+  }
+
+  private void expire(StagedWork work) {
+    int unclaimed;
+    lock.lock();
+    try {
+      unclaimed = work.transfer.shardCount() - work.claimed;
+      work.claimed = work.transfer.shardCount();
+      waiting.remove(work);
+    } finally {
+      lock.unlock();
+    }
+    StoreException cause = work.expiry();
+    for (int shard = 0; shard < work.transfer.shardCount(); shard++) {
+      if (work.begin(shard)) {
+        if (work.isDump) {
+          failed(work.transfer, shard, cause);
+        }
+        work.end(shard, ShardOutcome.EXPIRED, cause);
+      }
+    }
+    if (work.isDump && unclaimed > 0) {
+      settled(work, unclaimed);
+    }
+    pump();
+  }
+
+  /**
+   * Waits until the files have all dumps accepted so far, or these have failed.
+   *
+   * @return how many blocks are still on their way to the files
+   */
+  long flush(Duration timeout) throws InterruptedException {
+    long left = timeout.toNanos();
+    lock.lock();
+    try {
+      List<StagedWork> before = new ArrayList<>(unsettled);
+      while (!before.isEmpty() && left > 0) {
+        left = changed.awaitNanos(left);
+        before.retainAll(unsettled);
+      }
+      return distinctBlocks(before);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private static long distinctBlocks(List<StagedWork> works) {
+    Set<BlockIds> blocks = new LinkedHashSet<>();
+    for (StagedWork work : works) {
+      BlockIds ids = work.transfer.ids();
+      for (int i = 0; i < ids.size(); i++) {
+        blocks.add(ids.slice(i, i + 1));
+      }
+    }
+    return blocks.size();
+  }
+
+  /**
+   * Takes nothing more, and ends what was accepted, at the latest with the deadline of a task. Idempotent;
+   * one at a time.
+   */
+  void close() {
+    if (!awaitEnd()) {
+      return;
+    }
+    List<StagedWork> late;
+    lock.lock();
+    try {
+      late = new ArrayList<>(undue);
+      undue.clear();
+    } finally {
+      lock.unlock();
+    }
+    late.forEach(this::expire);
+    threadsEnded = device.closeThreads(JOIN);
+    watch.close();
+  }
+
+  /** Waits for what was accepted; false when it is closed already. */
+  private boolean awaitEnd() {
+    long left = config.timeoutNanos();
+    lock.lock();
+    try {
+      if (closed) {
+        return false;
+      }
+      closed = true;
+      while (left > 0 && (openTasks > 0 || !unsettled.isEmpty())) {
+        left = changed.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+    return true;
+  }
+
+  /** Gives device and memory back, once; the files are closed. One at a time. */
+  void release() {
+    if (released) {
+      return;
+    }
+    released = true;
+    StagingBuffers known = buffers;
+    if (threadsEnded) {
+      device.release();
+    }
+    if (known == null) {
+      return;
+    }
+    if (threadsEnded && known.inUse() == 0) {
+      known.free();
+    } else {
+      LOG.warn("Nfs keeps its {}: the device or the file system may still use some of them", known);
+    }
+  }
+}

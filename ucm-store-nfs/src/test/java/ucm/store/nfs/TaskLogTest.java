@@ -1,0 +1,64 @@
+package ucm.store.nfs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.testkit.BlockBytes;
+
+final class TaskLogTest {
+
+  @TempDir private Path directory;
+
+  @BeforeAll
+  static void readTheLog() {
+    // The log's provider is two modules, and that of the store requires neither.
+    Module here = TaskLogTest.class.getModule();
+    ModuleLayer.boot().modules().stream()
+        .filter(module -> module.isNamed() && module.getName().startsWith("ch.qos.logback"))
+        .forEach(here::addReads);
+  }
+
+  @Test
+  void finishedTasksHaveTheLineOfTheOriginal() throws InterruptedException {
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    lines.start();
+    Logger logger = (Logger) LoggerFactory.getLogger(NfsStore.class);
+    Level before = logger.getLevel();
+    logger.setLevel(Level.INFO);
+    logger.addAppender(lines);
+    try (TestNfs nfs = new TestNfs(directory)) {
+      NfsStore store = nfs.open(Map.of());
+      BlockIds ids = BlockBytes.ids(1, 2);
+      TestNfs.dump(store, ids).requireOk();
+      TestNfs.load(store, ids).requireOk();
+    } finally {
+      logger.detachAppender(lines);
+      logger.setLevel(before);
+    }
+    assertThat(lines.list)
+        .extracting(ILoggingEvent::getFormattedMessage)
+        .filteredOn(line -> line.contains("Task("))
+        // A line follows the end of its task, so the second task may be faster with its own.
+        .satisfiesExactlyInAnyOrder(
+            dump ->
+                assertThat(dump)
+                    .matches(
+                        "\\[UCMNFSSTORE\\] \\[I\\] Task\\(1,D2S,8,131072\\) finished, elapsed"
+                            + " \\d+\\.\\d{6}s"),
+            load ->
+                assertThat(load)
+                    .matches(
+                        "\\[UCMNFSSTORE\\] \\[I\\] Task\\(2,S2D,8,131072\\) finished, elapsed"
+                            + " \\d+\\.\\d{6}s"));
+  }
+}

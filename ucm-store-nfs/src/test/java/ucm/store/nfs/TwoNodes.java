@@ -1,0 +1,112 @@
+package ucm.store.nfs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import ucm.api.StoreConfig;
+import ucm.api.StoreDirectories.Damage;
+import ucm.api.StoreDirectories.VerifyPlan;
+
+/**
+ * Two nodes on a network file system: two processes, each with a mount of its own, dump and load each other's
+ * blocks while the server goes away and comes back. One of them goes past the page cache.
+ */
+final class TwoNodes {
+
+  private static final int BLOCKS = 64;
+  private static final String[] HEALTH = {
+    "store_health.health_check_interval_s=1", "store_health.health_check_timeout_s=2"
+  };
+
+  /** What happens to the server. */
+  interface Outage {
+    void begins() throws Exception;
+
+    void ends() throws Exception;
+  }
+
+  private TwoNodes() {}
+
+  /** Has them serve each other, and fails when a block is lost, wrong, or left half written. */
+  static void serveEachOther(Path here, Path there, Outage outage) throws Exception {
+    try (Node first = new Node(here, with("use_direct=true"));
+        Node second = new Node(there, with("durability=fdatasync"))) {
+      first.does("dump", 1, BLOCKS);
+      second.does("dump", 2, BLOCKS);
+      loadsAll(first, 2);
+      loadsAll(second, 1);
+      goOnThrough(outage, first, second);
+      loadsAll(first, 4);
+      loadsAll(second, 3);
+      loadsAll(first, 1);
+      loadsAll(second, 2);
+      first.end();
+      second.end();
+    }
+    nothingIsLeftBehind(here);
+  }
+
+  private static String[] with(String setting) {
+    return new String[] {setting, HEALTH[0], HEALTH[1]};
+  }
+
+  private static void goOnThrough(Outage outage, Node first, Node second) throws Exception {
+    first.order("dump", 3, BLOCKS);
+    second.order("dump", 4, BLOCKS);
+    first.until("durable 3");
+    second.until("durable 3");
+    outage.begins();
+    first.until("trouble");
+    second.until("trouble");
+    outage.ends();
+    first.until("done dump 3");
+    second.until("done dump 4");
+  }
+
+  /**
+   * A node may not see for some seconds what another has done, nor read through what broke; then it sees
+   * all. Whatever it loads is right each time.
+   */
+  private static void loadsAll(Node node, long seed) throws InterruptedException {
+    List<String> said = new ArrayList<>();
+    TestNfs.awaitThat(
+        "all blocks of " + seed,
+        () -> {
+          try {
+            said.clear();
+            said.addAll(node.does("load", seed, BLOCKS));
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+          return said.stream().filter(line -> line.startsWith("loaded")).count() == BLOCKS;
+        });
+  }
+
+  /** Every block is whole, and what failed dumps left is gone after the next start. */
+  private static void nothingIsLeftBehind(Path mount) throws Exception {
+    StoreConfig config = StoreConfig.of(Map.of("storage_backends", mount.toString()));
+    List<Damage> damaged = new ArrayList<>();
+    var verified =
+        new NfsStore()
+            .directories(config)
+            .verify(new VerifyPlan(2, 0, false), (done, total) -> {}, damaged::add);
+    assertThat(damaged).isEmpty();
+    assertThat(verified.blocks()).isEqualTo(4 * BLOCKS);
+    try (TestNfs nfs = new TestNfs(mount)) {
+      nfs.open(Map.of());
+      TestNfs.awaitThat(
+          "temporary files",
+          () -> {
+            try {
+              return nfs.temps().isEmpty() && nfs.files(".quarantine").isEmpty();
+            } catch (IOException e) {
+              throw new AssertionError(e);
+            }
+          });
+    }
+  }
+}
