@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -54,8 +55,7 @@ final class PublishedArtifacts {
 
   private void add(String artifact, Path file, String type) throws IOException {
     Path folder =
-        Files.createDirectories(
-            repository.resolve("dev/ucm").resolve(artifact).resolve(VERSION));
+        Files.createDirectories(repository.resolve("dev/ucm").resolve(artifact).resolve(VERSION));
     Files.copy(file, folder.resolve(artifact + "-" + VERSION + "." + type));
   }
 
@@ -65,16 +65,14 @@ final class PublishedArtifacts {
     for (String part : List.of("pom.xml", "src")) {
       copy(ROOT.resolve("examples").resolve(example).resolve(part), copy.resolve(part));
     }
-    String offline = Boolean.getBoolean("ucm.maven.offline") ? "--offline" : "--batch-mode";
-    ProcessBuilder maven =
-        new ProcessBuilder(
-            Path.of(System.getProperty("ucm.maven.home"), "bin", "mvn").toString(),
-            "--batch-mode",
-            offline,
-            "--no-transfer-progress",
-            "-Dmaven.repo.local=" + repository,
-            "-Ducm.kills=4",
-            "verify");
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("ucm.maven.home"), "bin", "mvn").toString());
+    command.addAll(List.of("--batch-mode", "--no-transfer-progress"));
+    if (Boolean.getBoolean("ucm.maven.offline")) {
+      command.add("--offline");
+    }
+    command.addAll(List.of("-Dmaven.repo.local=" + repository, "-Ducm.kills=4", "verify"));
+    ProcessBuilder maven = new ProcessBuilder(command);
     maven.directory(copy.toFile());
     Map<String, String> environment = maven.environment();
     environment.put("JAVA_HOME", System.getProperty("java.home"));

@@ -3,7 +3,6 @@ package ucm.example.valkey;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ClientOptions.DisconnectedBehavior;
 import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.SocketOptions;
 import io.lettuce.core.SslOptions;
@@ -76,7 +75,7 @@ final class ServerLink {
         }
       }
       shutdown = stop;
-    } catch (RedisException | IOException e) {
+    } catch (IOException | RuntimeException e) {
       stop.run();
       stopThreads();
       Throwable cause = e.getCause() == null ? e : e.getCause();
@@ -118,7 +117,8 @@ final class ServerLink {
   private ClientOptions options() {
     ClientOptions.Builder options =
         ClientOptions.builder()
-            // A server that is down answers at once: a cache must not wait for it. In a cluster, whose
+            // A server that is down answers at once: a cache must not wait for it. In a cluster,
+            // whose
             // connections are made when they are first needed, commands wait, until their deadline.
             .disconnectedBehavior(
                 config.cluster()
@@ -173,7 +173,7 @@ final class ServerLink {
       CommandArgs<String, ShardMove> args) {
     try {
       return connection(key).dispatch(command, output, args);
-    } catch (RedisException e) {
+    } catch (RuntimeException e) {
       return CompletableFuture.failedFuture(e);
     }
   }

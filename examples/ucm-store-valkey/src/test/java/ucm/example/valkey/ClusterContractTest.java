@@ -33,9 +33,13 @@ final class ClusterContractTest extends StoreContract {
   @Override
   protected Map<String, Object> settings(BlockLayout layout, Path directory) {
     return Map.of(
-        "valkey_nodes", servers.getFirst().node(),
-        "valkey_cluster", true,
-        "valkey_window_mb", 1,
-        "valkey_prefix", directory.toString());
+        "valkey_nodes",
+        servers.getFirst().node(),
+        "valkey_cluster",
+        true,
+        "valkey_window_mb",
+        1,
+        "valkey_prefix",
+        directory.toString());
   }
 }

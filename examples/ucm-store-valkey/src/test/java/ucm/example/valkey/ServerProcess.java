@@ -90,8 +90,7 @@ final class ServerProcess implements AutoCloseable {
 
   /** What a command of the client program answers. */
   String ask(String... words) throws IOException {
-    List<String> command =
-        new ArrayList<>(List.of(program("cli").orElseThrow(), "-p", "" + port));
+    List<String> command = new ArrayList<>(List.of(program("cli").orElseThrow(), "-p", "" + port));
     command.addAll(List.of(words));
     Process cli = new ProcessBuilder(command).redirectErrorStream(true).start();
     return new String(cli.getInputStream().readAllBytes()).strip();

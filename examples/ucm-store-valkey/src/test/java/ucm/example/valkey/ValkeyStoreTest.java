@@ -97,11 +97,20 @@ final class ValkeyStoreTest {
     Path password = Files.writeString(directory.resolve("password"), "open sesame\n");
     try (ServerProcess server =
         ServerProcess.start(
-            "--port", "0", "--tls-port", "PORT", "--tls-auth-clients", "no",
-            "--tls-cert-file", directory.resolve("cert.pem").toString(),
-            "--tls-key-file", directory.resolve("key.pem").toString(),
-            "--tls-ca-cert-file", directory.resolve("cert.pem").toString(),
-            "--requirepass", "open sesame")) {
+            "--port",
+            "0",
+            "--tls-port",
+            "PORT",
+            "--tls-auth-clients",
+            "no",
+            "--tls-cert-file",
+            directory.resolve("cert.pem").toString(),
+            "--tls-key-file",
+            directory.resolve("key.pem").toString(),
+            "--tls-ca-cert-file",
+            directory.resolve("cert.pem").toString(),
+            "--requirepass",
+            "open sesame")) {
       Map<String, Object> settings = new TreeMap<>();
       settings.put("valkey_nodes", server.node());
       settings.put("valkey_tls", true);
@@ -128,8 +137,20 @@ final class ValkeyStoreTest {
     String keytool = Path.of(System.getProperty("java.home"), "bin", "keytool").toString();
     Process made =
         new ProcessBuilder(
-                keytool, "-genkeypair", "-alias", "server", "-keyalg", "EC", "-dname", "CN=ucm",
-                "-ext", "san=ip:127.0.0.1", "-storepass", "secret", "-keystore", keys.toString())
+                keytool,
+                "-genkeypair",
+                "-alias",
+                "server",
+                "-keyalg",
+                "EC",
+                "-dname",
+                "CN=ucm",
+                "-ext",
+                "san=ip:127.0.0.1",
+                "-storepass",
+                "secret",
+                "-keystore",
+                keys.toString())
             .inheritIO()
             .start();
     assertThat(made.waitFor()).isZero();
