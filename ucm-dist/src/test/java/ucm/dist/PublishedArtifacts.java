@@ -68,7 +68,7 @@ final class PublishedArtifacts {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("ucm.maven.home"), "bin", "mvn").toString());
     command.addAll(List.of("--batch-mode", "--no-transfer-progress"));
-    if (Boolean.getBoolean("ucm.maven.offline")) {
+    if (System.getProperty("ucm.maven.mode").equals("offline true")) {
       command.add("--offline");
     }
     command.addAll(List.of("-Dmaven.repo.local=" + repository, "-Ducm.kills=4", "verify"));

@@ -117,9 +117,8 @@ final class ServerLink {
   private ClientOptions options() {
     ClientOptions.Builder options =
         ClientOptions.builder()
-            // A server that is down answers at once: a cache must not wait for it. In a cluster,
-            // whose
-            // connections are made when they are first needed, commands wait, until their deadline.
+            // A server that is down answers at once: a cache must not wait for it. Connections to
+            // the servers of a cluster are made when they are needed, so commands wait for them.
             .disconnectedBehavior(
                 config.cluster()
                     ? DisconnectedBehavior.DEFAULT

@@ -107,6 +107,9 @@ record ValkeyConfig(
           "is " + layout.get().shardSize() + "; a value of the server is below 512 MiB");
     }
     List<Node> nodes = nodes(config);
+    if (nodes.size() > 1 && !config.get(CLUSTER)) {
+      config.reject(NODES, "names several servers; name one, or set valkey_cluster: true");
+    }
     if (config.isSet(TLS_CA) && !config.get(TLS)) {
       config.reject(TLS_CA, "has no effect without valkey_tls: true");
     }
