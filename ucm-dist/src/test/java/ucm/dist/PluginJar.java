@@ -100,9 +100,17 @@ final class PluginJar {
       }
       """;
 
+  // The API, and JSpecify, which its module wants at compile time.
+  private static final String[] API_PATH = System.getProperty("ucm.api.path").split(":", -1);
+
   private PluginJar() {}
 
   static void build(Path work, Path jar) throws IOException {
+    build(work, jar, Path.of(API_PATH[0]));
+  }
+
+  /** Compiles it against a jar of the API. */
+  static void build(Path work, Path jar, Path api) throws IOException {
     Path sources = Files.createDirectories(work.resolve("src/test/copycat"));
     Path moduleInfo = work.resolve("src/module-info.java");
     Path store = sources.resolve("CopycatStore.java");
@@ -115,7 +123,7 @@ final class PluginJar {
         "-d",
         classes.toString(),
         "--module-path",
-        System.getProperty("ucm.api.path"),
+        api + ":" + API_PATH[1],
         moduleInfo.toString(),
         store.toString());
     Files.createDirectories(jar.getParent());

@@ -27,11 +27,12 @@ import org.junit.jupiter.api.Timeout;
  * closes last.
  *
  * <p>Bytes are those of {@link BlockBytes}; memory is {@link TransferMemory}. Each test ends with all
- * stores closed and no thread left whose name begins with {@code ucm-}; so tests of stores must not
+ * stores closed, no thread left whose name begins with {@code ucm-}, and no file of the test's folder
+ * open or mapped ({@link LeakCheck}); so tests of stores must not
  * run at the same time in one process.
  *
- * <p>What the suite cannot prove: what a power loss, a full disk or a killed process leaves (a test
- * of the store itself), how full queues answer (the store decides when one is full), that deadlines
+ * <p>What a killed process leaves is the question of {@link KillContract}. What the suite cannot
+ * prove: what a power loss or a full disk leaves (a test of the store itself), how full queues answer (the store decides when one is full), that deadlines
  * are kept when a medium hangs, and that nothing is wrong in an interleaving of threads that did not
  * happen.
  */

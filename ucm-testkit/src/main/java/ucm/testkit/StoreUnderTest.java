@@ -9,9 +9,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,13 +35,11 @@ abstract class StoreUnderTest {
 
   private record Opened(Store store, @Nullable Store backend) {}
 
-  private static final String THREAD_PREFIX = "ucm-";
-
   /** A folder of its own for each test, empty at first, removed afterwards. */
   @TempDir Path directory;
 
   private final Deque<Opened> opened = new ArrayDeque<>();
-  private Set<Thread> threadsBefore = Set.of();
+  private LeakCheck leaks = LeakCheck.start();
 
   // ---- given by the author
 
@@ -127,13 +123,14 @@ abstract class StoreUnderTest {
 
   @BeforeEach
   final void notesThreadsOfOthers() {
-    threadsBefore = ucmThreads();
+    leaks = LeakCheck.start();
   }
 
   @AfterEach
-  final void closesStoresAndLeavesNoThread() {
+  final void closesStoresAndLeavesNothing() {
     closeAll();
     requireNoThread();
+    leaks.requireNoFileOf(directory);
   }
 
   /** Settings of the tested store, with the suite's own and more. */
@@ -254,14 +251,6 @@ abstract class StoreUnderTest {
 
   /** Fails when a thread of the store is alive. */
   final void requireNoThread() {
-    Set<Thread> left = ucmThreads();
-    left.removeAll(threadsBefore);
-    assertThat(left).as("threads alive after close").isEmpty();
-  }
-
-  private static Set<Thread> ucmThreads() {
-    return Thread.getAllStackTraces().keySet().stream()
-        .filter(thread -> thread.getName().startsWith(THREAD_PREFIX))
-        .collect(Collectors.toSet());
+    leaks.requireNoThread();
   }
 }

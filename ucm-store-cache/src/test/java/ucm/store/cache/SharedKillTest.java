@@ -15,6 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.testkit.MemoryStore;
+import ucm.testkit.TestProcess;
 
 /**
  * Four processes that share a buffer under mixed load, one of which is killed at a random moment, again

@@ -20,6 +20,7 @@ import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.TestProcess;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 

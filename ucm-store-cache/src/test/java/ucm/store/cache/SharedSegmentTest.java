@@ -28,6 +28,7 @@ import ucm.api.BlockLayout;
 import ucm.api.StoreException;
 import ucm.store.common.SharedFile;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.TestProcess;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 

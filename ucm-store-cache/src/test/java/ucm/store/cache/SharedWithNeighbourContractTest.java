@@ -15,6 +15,7 @@ import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.testkit.MemoryStore;
 import ucm.testkit.StoreContract;
+import ucm.testkit.TestProcess;
 
 /**
  * The contract of a store, for Cache with a buffer that another process has made and is attached to all

@@ -2,19 +2,17 @@ package ucm.store.posix;
 
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.net.URISyntaxException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.TestProcess;
 
 /**
  * A process of its own that dumps blocks until it is killed or has dumped as many as it was told, and
@@ -42,35 +40,9 @@ final class WriterProcess {
 
   /** Starts the main method of a class of these tests. */
   static Process start(Class<?> main, String... arguments) throws IOException {
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:+UseSerialGC"));
-    command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-cp", classPath()));
-    command.add(main.getName());
-    command.addAll(List.of(arguments));
-    return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
-  }
-
-  private static String classPath() {
-    try {
-      String name = WriterProcess.class.getName().replace('.', '/') + ".class";
-      String found =
-          Path.of(
-                  Objects.requireNonNull(WriterProcess.class.getResource("WriterProcess.class"))
-                      .toURI())
-              .toString();
-      String tests = found.substring(0, found.length() - name.length());
-      return String.join(
-          ":",
-          Stream.of(
-                  tests,
-                  System.getProperty("jdk.module.path"),
-                  System.getProperty("java.class.path"))
-              .filter(Objects::nonNull)
-              .toList());
-    } catch (URISyntaxException e) {
-      throw new AssertionError(e);
-    }
+    return TestProcess.builder(main, arguments)
+        .redirectError(ProcessBuilder.Redirect.DISCARD)
+        .start();
   }
 
   /** What a process reports until it ends. */

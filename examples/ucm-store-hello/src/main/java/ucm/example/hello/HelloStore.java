@@ -1,0 +1,102 @@
+package ucm.example.hello;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Optional;
+import ucm.api.BlockIds;
+import ucm.api.ConfigKey;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreLife;
+import ucm.api.StoreName;
+import ucm.api.Task;
+import ucm.api.Transfer;
+
+/** Keeps each block in a file. The life of the store; what it does is in {@link OpenHello}. */
+@StoreName("Hello")
+public final class HelloStore implements Store {
+
+  private final StoreLife life = new StoreLife("Hello");
+  private Optional<HelloConfig> config = Optional.empty();
+  private volatile OpenHello open;
+
+  /** Does nothing, as the contract says. */
+  public HelloStore() {}
+
+  @Override
+  public List<ConfigKey<?>> configKeys() {
+    return HelloConfig.KEYS;
+  }
+
+  @Override
+  public void configure(StoreConfig values) {
+    life.configured();
+    config = HelloConfig.from(values);
+  }
+
+  @Override
+  public void open(StoreContext context) {
+    life.opened();
+    if (context.backend() != null) {
+      life.closed();
+      throw new StoreException("Hello is a last stage; found a stage behind it");
+    }
+    try {
+      open = new OpenHello(config.orElseThrow(), context, life);
+    } catch (StoreException e) {
+      life.closed();
+      throw e;
+    }
+  }
+
+  @Override
+  public BitSet lookup(BlockIds ids) {
+    return opened().lookup(ids);
+  }
+
+  @Override
+  public int lookupPrefix(BlockIds ids) {
+    return opened().lookupPrefix(ids);
+  }
+
+  @Override
+  public void prefetch(BlockIds ids) {
+    life.requireOpen();
+  }
+
+  @Override
+  public Task load(Transfer transfer) {
+    return opened().start(transfer, true);
+  }
+
+  @Override
+  public Task dump(Transfer transfer) {
+    return opened().start(transfer, false);
+  }
+
+  @Override
+  public FlushResult flush(Duration timeout) throws InterruptedException {
+    return opened().flush(timeout);
+  }
+
+  @Override
+  public BitSet durable(BlockIds ids) {
+    return opened().lookup(ids);
+  }
+
+  @Override
+  public synchronized void close() {
+    if (life.closed() && open != null) {
+      open.close();
+    }
+  }
+
+  private OpenHello opened() {
+    life.requireOpen();
+    return open;
+  }
+}

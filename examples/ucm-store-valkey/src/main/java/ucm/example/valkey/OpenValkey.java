@@ -1,0 +1,293 @@
+package ucm.example.valkey;
+
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.RedisCommandTimeoutException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import ucm.api.BlockIds;
+import ucm.api.FlushResult;
+import ucm.api.QueueFullException;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreLife;
+import ucm.api.StoreMetrics.Counter;
+import ucm.api.StoreTimeoutException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+import ucm.api.TransferTask;
+
+/**
+ * An open store. A block is a hash in the server, a field for each shard: it is whole when it has as
+ * many fields as the layout has shards, and the server evicts or expires it as one thing.
+ *
+ * <p>Nothing waits between commands: those of all blocks of a transfer are sent one after the other,
+ * within the window, and the client's threads end the shards as answers come.
+ */
+final class OpenValkey {
+
+  private static final int PREFIX_STEP = 64;
+
+  private final ValkeyConfig config;
+  private final StoreLife life;
+  private final Counter loadedBytes;
+  private final Counter dumpedBytes;
+  private final ServerLink link;
+  private final MoveWindow window;
+  private final AtomicLong taskNumbers = new AtomicLong();
+  private final AtomicInteger shardsUnderWay = new AtomicInteger();
+  private final Set<TransferTask> dumps = ConcurrentHashMap.newKeySet();
+  private final Set<TransferTask> loads = ConcurrentHashMap.newKeySet();
+  private final Set<String> unfinished = ConcurrentHashMap.newKeySet();
+  private final ReadWriteLock starting = new ReentrantReadWriteLock();
+  // Guarded by this.
+  private long failedBlocks;
+  private Throwable firstFault;
+
+  OpenValkey(ValkeyConfig config, StoreContext context, StoreLife life) {
+    this.config = config;
+    this.life = life;
+    loadedBytes = context.metrics().counter("valkey_loaded_bytes", "Bytes fetched from servers");
+    dumpedBytes = context.metrics().counter("valkey_dumped_bytes", "Bytes sent to servers");
+    link = new ServerLink(config);
+    window = new MoveWindow(config.windowBytes(), this::send);
+  }
+
+  private String key(BlockIds ids, int i) {
+    // The layout is part of the name: a block of another layout is a miss.
+    return config.prefix()
+        + ":"
+        + Integer.toHexString(config.layout().hashCode())
+        + ":"
+        + ids.hex(i);
+  }
+
+  private boolean isWhole(long shards) {
+    return shards == config.layout().shardCount();
+  }
+
+  BitSet lookup(BlockIds ids) {
+    List<CompletableFuture<Long>> answers = new ArrayList<>(ids.size());
+    for (int i = 0; i < ids.size(); i++) {
+      answers.add(link.shardsOf(key(ids, i)).toCompletableFuture());
+    }
+    BitSet found = new BitSet();
+    long end = System.nanoTime() + config.timeout().toNanos();
+    for (int i = 0; i < ids.size(); i++) {
+      found.set(i, isWhole(answer(answers.get(i), end)));
+    }
+    return found;
+  }
+
+  /** An answer, or 0 when none came: what cannot be asked for is not there. */
+  private static long answer(CompletableFuture<Long> answer, long end) {
+    try {
+      return answer.get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException | TimeoutException e) {
+      return 0;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return 0;
+    }
+  }
+
+  int lookupPrefix(BlockIds ids) {
+    int from = 0;
+    while (from < ids.size()) {
+      int step = Math.min(PREFIX_STEP, ids.size() - from);
+      int run = lookup(ids.slice(from, from + step)).nextClearBit(0);
+      from += run;
+      if (run < step) {
+        break;
+      }
+    }
+    return from - 1;
+  }
+
+  Task start(Transfer transfer, boolean load) {
+    starting.readLock().lock();
+    try {
+      life.requireOpen();
+      return startAll(transfer, load);
+    } finally {
+      starting.readLock().unlock();
+    }
+  }
+
+  private Task startAll(Transfer transfer, boolean load) {
+    if (config.scheduler() || !transfer.isHost() || !transfer.layout().equals(config.layout())) {
+      throw new StoreException(
+          "Valkey moves host memory, as a worker, cut as %s; asked for %s cut as %s, device_id %s"
+              .formatted(
+                  config.layout(),
+                  transfer,
+                  transfer.layout(),
+                  config.scheduler() ? "-1, the scheduler" : "of a worker"));
+    }
+    int shards = transfer.shardCount();
+    if (shardsUnderWay.addAndGet(shards) > config.queueDepth()) {
+      shardsUnderWay.addAndGet(-shards);
+      throw new QueueFullException("Valkey shards", config.queueDepth(), "running_queue_depth");
+    }
+    TransferTask task = new TransferTask(taskNumbers.incrementAndGet(), transfer);
+    Set<TransferTask> underWay = load ? loads : dumps;
+    underWay.add(task);
+    task.whenTerminal(
+        () -> {
+          shardsUnderWay.addAndGet(-shards);
+          if (!load) {
+            noteFailures(task.result());
+          }
+          underWay.remove(task);
+        });
+    long deadline = System.nanoTime() + config.timeout().toNanos();
+    int from = 0;
+    while (from < shards) {
+      int end = from + 1;
+      while (end < shards && sameBlock(transfer.ids(), from, end)) {
+        end++;
+      }
+      startRun(task, from, end, load, deadline);
+      from = end;
+    }
+    return task;
+  }
+
+  private static boolean sameBlock(BlockIds ids, int i, int j) {
+    return ids.high(i) == ids.high(j) && ids.low(i) == ids.low(j);
+  }
+
+  /** Asks whether the block is there: then nothing is dumped, and if not, nothing is loaded. */
+  private void startRun(TransferTask task, int from, int end, boolean load, long deadline) {
+    String key = key(task.transfer().ids(), from);
+    if (!load && end - from < config.layout().shardCount()) {
+      unfinished.add(key);
+    }
+    link.shardsOf(key)
+        .whenComplete(
+            (found, fault) -> {
+              for (int shard = from; shard < end; shard++) {
+                ShardMove move = new ShardMove(task, shard, load, deadline);
+                if (fault != null) {
+                  move.end(outcome(fault), fault);
+                } else if (load && !isWhole(found)) {
+                  move.end(ShardOutcome.MISSING, null);
+                } else if (!load && isWhole(found)) {
+                  unfinished.remove(key);
+                  move.end(ShardOutcome.OK, null);
+                } else {
+                  window.add(key, move);
+                }
+              }
+            });
+  }
+
+  private void send(String key, ShardMove move) {
+    link.move(key, move)
+        .whenComplete(
+            (_, fault) -> {
+              if (fault != null) {
+                move.end(outcome(fault), fault);
+              } else if (move.isLoad()) {
+                move.end(move.loaded(), null);
+                loadedBytes.add(config.layout().shardSize());
+              } else {
+                move.end(ShardOutcome.OK, null);
+                dumpedBytes.add(config.layout().shardSize());
+              }
+              window.ended(move);
+            });
+    if (!move.isLoad() && config.ttlSeconds() > 0) {
+      link.expire(key, config.ttlSeconds());
+    }
+  }
+
+  private static ShardOutcome outcome(Throwable fault) {
+    if (fault instanceof RedisCommandTimeoutException) {
+      return ShardOutcome.EXPIRED;
+    }
+    // The server is at its maxmemory and may evict nothing.
+    boolean full =
+        fault instanceof RedisCommandExecutionException
+            && String.valueOf(fault.getMessage()).startsWith("OOM");
+    return full ? ShardOutcome.REFUSED : ShardOutcome.FAILED;
+  }
+
+  private synchronized void noteFailures(TransferResult result) {
+    failedBlocks += result.failedBlocks().size();
+    firstFault = firstFault == null ? result.cause() : firstFault;
+  }
+
+  FlushResult flush(Duration timeout) throws InterruptedException {
+    long end = System.nanoTime() + timeout.toNanos();
+    long pending = 0;
+    for (Task task : List.copyOf(dumps)) {
+      try {
+        task.await(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
+      } catch (StoreTimeoutException e) {
+        pending++;
+      }
+    }
+    dropFinished();
+    synchronized (this) {
+      FlushResult result =
+          new FlushResult(pending + unfinished.size(), BlockIds.empty(), failedBlocks, firstFault);
+      failedBlocks = 0;
+      firstFault = null;
+      return result;
+    }
+  }
+
+  private void dropFinished() {
+    List<String> keys = List.copyOf(unfinished);
+    List<CompletableFuture<Long>> answers = new ArrayList<>(keys.size());
+    for (String key : keys) {
+      answers.add(link.shardsOf(key).toCompletableFuture());
+    }
+    long end = System.nanoTime() + config.timeout().toNanos();
+    for (int i = 0; i < keys.size(); i++) {
+      if (isWhole(answer(answers.get(i), end))) {
+        unfinished.remove(keys.get(i));
+      }
+    }
+  }
+
+  /** Lets what was accepted end, which takes the deadline of a task at the most. */
+  void close() {
+    // Whoever is in start has its task among those under way when this lock is ours.
+    starting.writeLock().lock();
+    starting.writeLock().unlock();
+    boolean interrupted = false;
+    List<TransferTask> left = new ArrayList<>(loads);
+    left.addAll(dumps);
+    for (TransferTask task : left) {
+      CountDownLatch terminal = new CountDownLatch(1);
+      task.whenTerminal(terminal::countDown);
+      while (terminal.getCount() > 0) {
+        try {
+          terminal.await();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    }
+    link.close();
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,209 @@
+package ucm.example.valkey;
+
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.ClientOptions.DisconnectedBehavior;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.SocketOptions;
+import io.lettuce.core.SslOptions;
+import io.lettuce.core.TimeoutOptions;
+import io.lettuce.core.api.async.BaseRedisAsyncCommands;
+import io.lettuce.core.cluster.ClusterClientOptions;
+import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.output.CommandOutput;
+import io.lettuce.core.output.IntegerOutput;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
+import io.lettuce.core.protocol.RedisCommand;
+import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.DefaultClientResources;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import ucm.api.StoreException;
+
+/** The client and its connections; all commands of a block go through one of them, in order. */
+final class ServerLink {
+
+  private static final long CONNECT_MILLIS = 10_000;
+  private static final long QUIET_MILLIS = 0;
+  private static final long SHUTDOWN_MILLIS = 2_000;
+
+  private final ValkeyConfig config;
+  private final ShardCodec codec = new ShardCodec();
+  private final List<Thread> threads = new CopyOnWriteArrayList<>();
+  private final ClientResources resources;
+  private final List<BaseRedisAsyncCommands<String, ShardMove>> connections = new ArrayList<>();
+  private final Runnable shutdown;
+
+  /**
+   * Connects.
+   *
+   * @throws StoreException when no server can be reached, or it refuses
+   */
+  ServerLink(ValkeyConfig config) {
+    this.config = config;
+    this.resources =
+        DefaultClientResources.builder()
+            .ioThreadPoolSize(Math.max(2, config.connections()))
+            .computationThreadPoolSize(2)
+            .threadFactoryProvider(this::threads)
+            .build();
+    Runnable stop = () -> {};
+    try {
+      List<RedisURI> uris = uris();
+      if (config.cluster()) {
+        RedisClusterClient client = RedisClusterClient.create(resources, uris);
+        stop = () -> client.shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS);
+        client.setOptions(ClusterClientOptions.builder(options()).build());
+        for (int i = 0; i < config.connections(); i++) {
+          connections.add(client.connect(codec).async());
+        }
+      } else {
+        RedisClient client = RedisClient.create(resources);
+        stop = () -> client.shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS);
+        client.setOptions(options());
+        for (int i = 0; i < config.connections(); i++) {
+          connections.add(client.connect(codec, uris.getFirst()).async());
+        }
+      }
+      shutdown = stop;
+    } catch (IOException | RuntimeException e) {
+      stop.run();
+      stopThreads();
+      Throwable cause = e.getCause() == null ? e : e.getCause();
+      throw new StoreException(
+          "Valkey cannot use the servers of valkey_nodes " + config.nodes() + ": " + cause, e);
+    }
+  }
+
+  private ThreadFactory threads(String pool) {
+    String role = pool.contains("timer") ? "timer" : pool.contains("EventLoop") ? "io" : "events";
+    return work -> {
+      Thread thread = new Thread(work, "ucm-valkey-" + role + "-" + threads.size());
+      thread.setDaemon(true);
+      threads.add(thread);
+      return thread;
+    };
+  }
+
+  private List<RedisURI> uris() throws IOException {
+    List<RedisURI> uris = new ArrayList<>();
+    for (ValkeyConfig.Node node : config.nodes()) {
+      RedisURI.Builder uri =
+          RedisURI.builder()
+              .withHost(node.host())
+              .withPort(node.port())
+              .withSsl(config.tls())
+              .withVerifyPeer(config.tls())
+              .withTimeout(config.timeout());
+      if (config.passwordFile().isPresent()) {
+        List<String> lines = Files.readAllLines(config.passwordFile().get());
+        String password = lines.isEmpty() ? "" : lines.getFirst();
+        uri.withAuthentication(config.username(), (CharSequence) password);
+      }
+      uris.add(uri.build());
+    }
+    return uris;
+  }
+
+  private ClientOptions options() {
+    ClientOptions.Builder options =
+        ClientOptions.builder()
+            // A server that is down answers at once: a cache must not wait for it. Connections to
+            // the servers of a cluster are made when they are needed, so commands wait for them.
+            .disconnectedBehavior(
+                config.cluster()
+                    ? DisconnectedBehavior.DEFAULT
+                    : DisconnectedBehavior.REJECT_COMMANDS)
+            .socketOptions(
+                SocketOptions.builder()
+                    .connectTimeout(
+                        Duration.ofMillis(Math.min(CONNECT_MILLIS, config.timeout().toMillis())))
+                    .build())
+            .timeoutOptions(TimeoutOptions.builder().timeoutSource(new Deadlines()).build());
+    if (config.tlsCa().isPresent()) {
+      options.sslOptions(SslOptions.builder().trustManager(config.tlsCa().get().toFile()).build());
+    }
+    return options.build();
+  }
+
+  /** Each shard's command ends with the task it belongs to. */
+  private final class Deadlines extends TimeoutOptions.TimeoutSource {
+    @Override
+    public long getTimeout(RedisCommand<?, ?, ?> command) {
+      return command.getOutput() instanceof MoveReply reply
+          ? reply.millisLeft()
+          : config.timeout().toMillis();
+    }
+  }
+
+  /** How many shards of a block the server has. */
+  CompletionStage<Long> shardsOf(String key) {
+    return dispatch(key, CommandType.HLEN, new IntegerOutput<>(codec), args(key));
+  }
+
+  /** Stores or fetches a shard; what was fetched is in the move when the stage is complete. */
+  CompletionStage<ShardMove> move(String key, ShardMove move) {
+    CommandArgs<String, ShardMove> args = args(key).add(move.shardIndex());
+    MoveReply reply = new MoveReply(codec, move);
+    return move.isLoad()
+        ? dispatch(key, CommandType.HGET, reply, args)
+        : dispatch(key, CommandType.HSETNX, reply, args.addValue(move));
+  }
+
+  /** Has a block removed so long from now. */
+  void expire(String key, int seconds) {
+    CompletionStage<Long> _ =
+        dispatch(key, CommandType.EXPIRE, new IntegerOutput<>(codec), args(key).add(seconds));
+  }
+
+  private <T> CompletionStage<T> dispatch(
+      String key,
+      CommandType command,
+      CommandOutput<String, ShardMove, T> output,
+      CommandArgs<String, ShardMove> args) {
+    try {
+      return connection(key).dispatch(command, output, args);
+    } catch (RuntimeException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  private CommandArgs<String, ShardMove> args(String key) {
+    return new CommandArgs<>(codec).addKey(key);
+  }
+
+  private BaseRedisAsyncCommands<String, ShardMove> connection(String key) {
+    return connections.get(Math.floorMod(key.hashCode(), connections.size()));
+  }
+
+  void close() {
+    shutdown.run();
+    stopThreads();
+  }
+
+  private void stopThreads() {
+    boolean interrupted = false;
+    resources.shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS);
+    for (Thread thread : threads) {
+      while (thread.isAlive()) {
+        try {
+          thread.join();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package ucm.example.valkey;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Optional;
+import ucm.api.BlockIds;
+import ucm.api.ConfigKey;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.StoreLife;
+import ucm.api.StoreName;
+import ucm.api.Task;
+import ucm.api.Transfer;
+
+/** Keeps blocks in Valkey, Redis or a cluster of them. The life of the store; what it does is in {@link OpenValkey}. */
+@StoreName("Valkey")
+public final class ValkeyStore implements Store {
+
+  private final StoreLife life = new StoreLife("Valkey");
+  private Optional<ValkeyConfig> config = Optional.empty();
+  private volatile OpenValkey open;
+
+  /** Does nothing, as the contract says. */
+  public ValkeyStore() {}
+
+  @Override
+  public List<ConfigKey<?>> configKeys() {
+    return ValkeyConfig.KEYS;
+  }
+
+  @Override
+  public void configure(StoreConfig values) {
+    life.configured();
+    config = ValkeyConfig.from(values);
+  }
+
+  @Override
+  public void open(StoreContext context) {
+    life.opened();
+    if (context.backend() != null) {
+      life.closed();
+      throw new StoreException("Valkey is a last stage; found a stage behind it");
+    }
+    try {
+      open = new OpenValkey(config.orElseThrow(), context, life);
+    } catch (StoreException e) {
+      life.closed();
+      throw e;
+    }
+  }
+
+  @Override
+  public BitSet lookup(BlockIds ids) {
+    return opened().lookup(ids);
+  }
+
+  @Override
+  public int lookupPrefix(BlockIds ids) {
+    return opened().lookupPrefix(ids);
+  }
+
+  @Override
+  public void prefetch(BlockIds ids) {
+    life.requireOpen();
+  }
+
+  @Override
+  public Task load(Transfer transfer) {
+    return opened().start(transfer, true);
+  }
+
+  @Override
+  public Task dump(Transfer transfer) {
+    return opened().start(transfer, false);
+  }
+
+  @Override
+  public FlushResult flush(Duration timeout) throws InterruptedException {
+    return opened().flush(timeout);
+  }
+
+  @Override
+  public BitSet durable(BlockIds ids) {
+    return opened().lookup(ids);
+  }
+
+  @Override
+  public synchronized void close() {
+    if (life.closed() && open != null) {
+      open.close();
+    }
+  }
+
+  private OpenValkey opened() {
+    life.requireOpen();
+    return open;
+  }
+}

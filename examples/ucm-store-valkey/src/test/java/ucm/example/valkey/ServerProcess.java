@@ -1,0 +1,135 @@
+package ucm.example.valkey;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** A server of a Debian package on the loopback interface, for as long as a test wants it. */
+final class ServerProcess implements AutoCloseable {
+
+  private final Path directory;
+  private final Process process;
+  final int port;
+
+  private ServerProcess(Path directory, int port, List<String> command) throws IOException {
+    this.directory = directory;
+    this.port = port;
+    process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    BufferedReader log = process.inputReader();
+    StringBuilder said = new StringBuilder();
+    String line = log.readLine();
+    while (line != null && !line.contains("Ready to accept connections")) {
+      said.append(line).append('\n');
+      line = log.readLine();
+    }
+    if (line == null) {
+      throw new IOException(command + " did not start:\n" + said);
+    }
+    Thread.ofPlatform().daemon().start(() -> log.lines().forEach(_ -> {}));
+  }
+
+  /** Skips the test when this machine has no server. */
+  static void require() {
+    assumeTrue(
+        program("server").isPresent(),
+        "needs valkey-server or redis-server: install the Debian package redis-server");
+  }
+
+  /** Starts a server that keeps all in memory; more are its options. */
+  static ServerProcess start(String... more) throws IOException {
+    int port = freePort();
+    Path directory = Files.createTempDirectory("ucm-valkey-");
+    List<String> command =
+        new ArrayList<>(
+            List.of(
+                program("server").orElseThrow(),
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--dir",
+                directory.toString()));
+    if (!Arrays.asList(more).contains("--tls-port")) {
+      command.addAll(List.of("--port", "" + port));
+    }
+    for (String option : more) {
+      command.add(option.equals("PORT") ? "" + port : option);
+    }
+    return new ServerProcess(directory, port, command);
+  }
+
+  /** Makes a cluster of servers. */
+  static List<ServerProcess> cluster(int size) throws IOException, InterruptedException {
+    List<ServerProcess> servers = new ArrayList<>();
+    List<String> command =
+        new ArrayList<>(List.of(program("cli").orElseThrow(), "--cluster", "create"));
+    for (int i = 0; i < size; i++) {
+      servers.add(start("--cluster-enabled", "yes", "--cluster-port", "" + freePort()));
+      command.add("127.0.0.1:" + servers.get(i).port);
+    }
+    command.addAll(List.of("--cluster-replicas", "0", "--cluster-yes"));
+    Process create = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String said = new String(create.getInputStream().readAllBytes());
+    if (create.waitFor() != 0) {
+      throw new IOException(said);
+    }
+    return servers;
+  }
+
+  /** What a command of the client program answers. */
+  String ask(String... words) throws IOException {
+    List<String> command = new ArrayList<>(List.of(program("cli").orElseThrow(), "-p", "" + port));
+    command.addAll(List.of(words));
+    Process cli = new ProcessBuilder(command).redirectErrorStream(true).start();
+    return new String(cli.getInputStream().readAllBytes()).strip();
+  }
+
+  String node() {
+    return "127.0.0.1:" + port;
+  }
+
+  /** Stops the process as SIGSTOP does, or lets it go on. */
+  void signal(String name) throws IOException, InterruptedException {
+    int _ = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor();
+  }
+
+  @Override
+  public void close() {
+    process.destroyForcibly();
+    process.onExit().join();
+    try (Stream<Path> files = Files.walk(directory)) {
+      files.sorted((a, b) -> b.compareTo(a)).map(Path::toFile).forEach(File::delete);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Optional<String> program(String role) {
+    return Stream.of("valkey-" + role, "redis-" + role)
+        .flatMap(
+            name ->
+                Arrays.stream(System.getenv("PATH").split(":"))
+                    .map(folder -> Path.of(folder, name)))
+        .filter(Files::isExecutable)
+        .map(Path::toString)
+        .findFirst();
+  }
+
+  private static int freePort() throws IOException {
+    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return socket.getLocalPort();
+    }
+  }
+}
