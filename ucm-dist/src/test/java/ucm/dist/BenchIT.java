@@ -130,7 +130,7 @@ class BenchIT {
     assertRefused("--block-size", "--shard-size", 4096, "--dir", folder);
     assertRefused("whole number of shards", "--block-size", 100, "--shard-size", 64);
     assertRefused("Posits", "--config", config("Cache|Posits", folder.toString()));
-    assertRefused("name a command: store, layerwise, policies or gpu", List.of("bench"));
+    assertRefused("name a command: store, layerwise, policies, gpu or serve", List.of("bench"));
     try (Stream<Path> left = Files.list(folder)) {
       assertThat(left.map(path -> path.getFileName().toString())).containsOnly("ucm.yaml");
     }
