@@ -10,16 +10,15 @@ import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
-import ucm.store.common.FileStat;
-import ucm.store.common.IoVector;
 import ucm.store.common.NativePath;
+import ucm.store.common.PlacedFiles;
 
 /**
  * Ordinary system calls through the mount. A file that is being written lies in the original's folder
  * for those, {@code <backend>/.temp}, although a store of files thinks it is in the folder of its block;
  * and a file's registration with USRBIO is taken back before it is closed. Thread-safe.
  */
-final class Ds3fsFiles implements FileSeam {
+final class Ds3fsFiles extends PlacedFiles {
 
   /** Folder, within a backend, of files that are being written. */
   static final String TEMP_FOLDER = ".temp";
@@ -28,17 +27,16 @@ final class Ds3fsFiles implements FileSeam {
   private static final byte[] SUFFIX = BlockPaths.TEMP_SUFFIX.getBytes(StandardCharsets.US_ASCII);
   private static final int ID_DIGITS = 32;
 
-  private final FileSeam files;
   private final RegisteredFiles registered;
   private final ThreadLocal<NativePath> moved = ThreadLocal.withInitial(NativePath::new);
 
   Ds3fsFiles(FileSeam files, RegisteredFiles registered) {
-    this.files = files;
+    super(files);
     this.registered = registered;
   }
 
-  /** Where a file really is; valid until the thread asks again. */
-  private NativePath place(NativePath path) {
+  @Override
+  protected NativePath place(NativePath path) {
     int end = path.length();
     int name = slashBefore(path, end) + 1;
     int folder = name == 0 ? 0 : slashBefore(path, name - 1) + 1;
@@ -160,90 +158,5 @@ final class Ds3fsFiles implements FileSeam {
           path.set("/x/").append(name);
           return !name.startsWith(digits) || place(path) == path || visitor.test(name);
         });
-  }
-
-  @Override
-  public int openRead(NativePath path) {
-    return files.openRead(place(path));
-  }
-
-  @Override
-  public int openUnnoticed(NativePath path) {
-    return files.openUnnoticed(place(path));
-  }
-
-  @Override
-  public int openWrite(NativePath path) {
-    return files.openWrite(place(path));
-  }
-
-  @Override
-  public void setDirect(int fd, NativePath path) {
-    files.setDirect(fd, place(path));
-  }
-
-  @Override
-  public long size(NativePath path) {
-    return files.size(place(path));
-  }
-
-  @Override
-  public boolean stat(NativePath path, FileStat into) {
-    return files.stat(place(path), into);
-  }
-
-  @Override
-  public boolean touch(NativePath path, long lastUseNanos) {
-    return files.touch(place(path), lastUseNanos);
-  }
-
-  @Override
-  public long size(int fd, NativePath path) {
-    return files.size(fd, place(path));
-  }
-
-  @Override
-  public long version(int fd, NativePath path) {
-    return files.version(fd, place(path));
-  }
-
-  @Override
-  public long readAt(int fd, NativePath path, IoVector into, long offset) {
-    return files.readAt(fd, place(path), into, offset);
-  }
-
-  @Override
-  public long writeAt(int fd, NativePath path, IoVector from, long offset) {
-    return files.writeAt(fd, place(path), from, offset);
-  }
-
-  @Override
-  public void setSize(int fd, NativePath path, long size) {
-    files.setSize(fd, place(path), size);
-  }
-
-  @Override
-  public void syncData(int fd, NativePath path) {
-    files.syncData(fd, place(path));
-  }
-
-  @Override
-  public void syncFolder(NativePath folder) {
-    files.syncFolder(folder);
-  }
-
-  @Override
-  public boolean remove(NativePath path) {
-    return files.remove(place(path));
-  }
-
-  @Override
-  public boolean makeFolder(NativePath folder) {
-    return files.makeFolder(folder);
-  }
-
-  @Override
-  public boolean tryLock(int fd, NativePath path) {
-    return files.tryLock(fd, place(path));
   }
 }

@@ -8,9 +8,8 @@ import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ucm.store.common.FileSeam;
-import ucm.store.common.FileStat;
-import ucm.store.common.IoVector;
 import ucm.store.common.NativePath;
+import ucm.store.common.PlacedFiles;
 
 /**
  * The tree of the original's NFS store, under the names of one with a single folder.
@@ -29,7 +28,7 @@ import ucm.store.common.NativePath;
  * steps of a writer, the writer makes it again. Whatever has other names passes through as it is.
  * Thread-safe.
  */
-final class NfsTree implements FileSeam {
+final class NfsTree extends PlacedFiles {
 
   private static final byte[] DATA = {'/', 'd', 'a', 't', 'a'};
   private static final byte[] TEMP = {'.', 't', 'm', 'p'};
@@ -52,10 +51,8 @@ final class NfsTree implements FileSeam {
 
   private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
 
-  private final FileSeam calls;
-
-  NfsTree(FileSeam calls) {
-    this.calls = calls;
+  NfsTree(FileSeam files) {
+    super(files);
   }
 
   /** Whether the folder of a block has this name. */
@@ -65,10 +62,11 @@ final class NfsTree implements FileSeam {
 
   /** The real name of a file. */
   static String realName(String path) {
-    return at(NativePath.of(path)).toString();
+    return at(NativePath.of(path), SCRATCH.get().first).toString();
   }
 
-  private static NativePath at(NativePath path) {
+  @Override
+  protected NativePath place(NativePath path) {
     return at(path, SCRATCH.get().first);
   }
 
@@ -125,85 +123,20 @@ final class NfsTree implements FileSeam {
   }
 
   @Override
-  public int openRead(NativePath path) {
-    return calls.openRead(at(path));
-  }
-
-  @Override
-  public int openUnnoticed(NativePath path) {
-    return calls.openUnnoticed(at(path));
-  }
-
-  @Override
-  public int openWrite(NativePath path) {
-    return calls.openWrite(at(path));
-  }
-
-  @Override
   public int create(NativePath path) {
-    int fd = calls.create(at(path));
+    int fd = files.create(place(path));
     int start = fd == ABSENT ? nameStart(path) : -1;
     for (int attempt = 0; start >= 0 && fd == ABSENT && attempt < ATTEMPTS; attempt++) {
       NativePath folder = SCRATCH.get().second;
       // The folder of all first, without the slash; once in the life of a directory, so never
       // unsynced.
-      if (calls.makeFolder(folder.set(path, start - 1))) {
-        calls.syncFolder(folder.set(path, start - 1 - DATA.length).append("/."));
+      if (files.makeFolder(folder.set(path, start - 1))) {
+        files.syncFolder(folder.set(path, start - 1 - DATA.length).append("/."));
       }
-      calls.makeFolder(folder(path, start, folder));
-      fd = calls.create(at(path));
+      files.makeFolder(folder(path, start, folder));
+      fd = files.create(place(path));
     }
     return fd;
-  }
-
-  @Override
-  public void setDirect(int fd, NativePath path) {
-    calls.setDirect(fd, at(path));
-  }
-
-  @Override
-  public long size(NativePath path) {
-    return calls.size(at(path));
-  }
-
-  @Override
-  public boolean stat(NativePath path, FileStat into) {
-    return calls.stat(at(path), into);
-  }
-
-  @Override
-  public boolean touch(NativePath path, long lastUseNanos) {
-    return calls.touch(at(path), lastUseNanos);
-  }
-
-  @Override
-  public long size(int fd, NativePath path) {
-    return calls.size(fd, at(path));
-  }
-
-  @Override
-  public long version(int fd, NativePath path) {
-    return calls.version(fd, at(path));
-  }
-
-  @Override
-  public long readAt(int fd, NativePath path, IoVector into, long offset) {
-    return calls.readAt(fd, at(path), into, offset);
-  }
-
-  @Override
-  public long writeAt(int fd, NativePath path, IoVector from, long offset) {
-    return calls.writeAt(fd, at(path), from, offset);
-  }
-
-  @Override
-  public void setSize(int fd, NativePath path, long size) {
-    calls.setSize(fd, at(path), size);
-  }
-
-  @Override
-  public void syncData(int fd, NativePath path) {
-    calls.syncData(fd, at(path));
   }
 
   /**
@@ -214,20 +147,15 @@ final class NfsTree implements FileSeam {
   public void syncFolder(NativePath folder) {
     NativePath committed = SCRATCH.get().committed;
     if (has(folder, folder.length() - DATA.length, DATA) && committed.length() > 0) {
-      calls.syncFolder(committed);
+      files.syncFolder(committed);
     }
-    calls.syncFolder(folder);
-  }
-
-  @Override
-  public void close(int fd, NativePath path) {
-    calls.close(fd, at(path));
+    files.syncFolder(folder);
   }
 
   @Override
   public void rename(NativePath from, NativePath to) {
     Scratch scratch = SCRATCH.get();
-    calls.rename(at(from, scratch.first), at(to, scratch.second));
+    files.rename(at(from, scratch.first), at(to, scratch.second));
     int start = nameStart(to);
     if (start >= 0) {
       folder(to, start, scratch.committed);
@@ -239,7 +167,7 @@ final class NfsTree implements FileSeam {
 
   @Override
   public boolean remove(NativePath path) {
-    boolean removed = calls.remove(at(path));
+    boolean removed = files.remove(place(path));
     removeFolderOf(path);
     return removed;
   }
@@ -251,16 +179,6 @@ final class NfsTree implements FileSeam {
       // Nothing depends on it.
       boolean _ = new File(folder(path, start, SCRATCH.get().second).toString()).delete();
     }
-  }
-
-  @Override
-  public boolean makeFolder(NativePath folder) {
-    return calls.makeFolder(folder);
-  }
-
-  @Override
-  public boolean tryLock(int fd, NativePath path) {
-    return calls.tryLock(fd, at(path));
   }
 
   @Override
@@ -276,11 +194,11 @@ final class NfsTree implements FileSeam {
     String path = folder.toString();
     String data = path.endsWith("/.") ? path.substring(0, path.length() - 2) : path;
     if (!data.endsWith("/data")) {
-      calls.forEachName(folder, visitor);
+      files.forEachName(folder, visitor);
       return;
     }
     boolean[] goesOn = {true};
-    calls.forEachName(
+    files.forEachName(
         folder,
         name -> {
           if (isBlockFolder(name)) {
@@ -295,7 +213,7 @@ final class NfsTree implements FileSeam {
   private void forEachFile(
       String data, String folder, Predicate<? super String> visitor, boolean[] goesOn) {
     long high = Long.reverseBytes(HexFormat.fromHexDigitsToLong(folder));
-    calls.forEachName(
+    files.forEachName(
         NativePath.of(data + "/" + folder),
         name -> {
           if (!name.startsWith(HIDDEN)) {
