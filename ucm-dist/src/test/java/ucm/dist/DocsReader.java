@@ -27,7 +27,7 @@ final class DocsReader {
           Map.of("mvn verify", "is what runs this test"),
           "docs/image.md",
           Map.of(
-              "mvn -pl ucm-dist -am package -Dmaven.test.skip=true -Ducm.noStartupCache",
+              "mvn -pl ucm-dist -am package -Dmaven.test.skip=true",
               "would replace the image while it is tested",
               "sha256sum ucm-dist/target/*.tar.gz",
               "there is no archive where the build skips it (-Dassembly.skipAssembly)"),
