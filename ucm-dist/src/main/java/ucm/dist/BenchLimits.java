@@ -13,6 +13,7 @@ final class BenchLimits {
   private double copy;
   private double write;
   private double read;
+  private double checkedRead;
   private double existing;
   private double absent;
 
@@ -32,9 +33,27 @@ final class BenchLimits {
     read = gigabytesPerSecond;
   }
 
+  void readChecked(double gigabytesPerSecond) {
+    checkedRead = gigabytesPerSecond;
+  }
+
   void asked(double existingPerSecond, double absentPerSecond) {
     existing = existingPerSecond;
     absent = absentPerSecond;
+  }
+
+  /** Whether a stage with memory of its own is in front. */
+  boolean isBuffered() {
+    return buffered;
+  }
+
+  /** The medium, when what it gives is checked as a store checks it: GB/s. */
+  double checkedRead() {
+    return checkedRead;
+  }
+
+  String checkedReadName() {
+    return "open+pread+CRC32C+close";
   }
 
   /** Until the engine may go on after a dump, or has what is in the front stage: GB/s. */

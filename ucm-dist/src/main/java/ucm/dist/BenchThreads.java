@@ -31,6 +31,17 @@ final class BenchThreads implements AutoCloseable {
     void run(int thread) throws IOException;
   }
 
+  /** A thread's part of a step. */
+  interface StepPart {
+    /**
+     * Does it.
+     *
+     * @param step of which this thread does its part
+     * @param thread which of the threads, from 0
+     */
+    void run(BenchStep step, int thread) throws IOException;
+  }
+
   private final int count;
   private final ExecutorService pool;
 
@@ -69,6 +80,28 @@ final class BenchThreads implements AutoCloseable {
       requireOk(one);
     }
     return elapsed;
+  }
+
+  /**
+   * Goes through the steps of a plan as a pipeline does: as many at a time as it has tasks under way, and
+   * the next ones when all of these have ended.
+   *
+   * @return how long that took, in nanoseconds
+   */
+  long time(BenchPlan plan, StepPart part) throws InterruptedException {
+    List<BenchStep> steps = plan.steps();
+    long nanos = 0;
+    for (int first = 0; first < steps.size(); first += plan.inFlight()) {
+      List<BenchStep> some = steps.subList(first, Math.min(steps.size(), first + plan.inFlight()));
+      nanos +=
+          time(
+              thread -> {
+                for (BenchStep step : some) {
+                  part.run(step, thread);
+                }
+              });
+    }
+    return nanos;
   }
 
   private static void requireOk(Future<Void> ended) throws InterruptedException {

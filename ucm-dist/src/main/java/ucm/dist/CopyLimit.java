@@ -6,45 +6,51 @@ import ucm.api.BlockLayout;
 
 /**
  * What copying alone can do: the pieces of some blocks, from where an engine has them (tensor by
- * tensor) to where a pool has them (block by block), by {@code memcpy} on several threads. Memory is
- * touched beforehand and freed by {@link #close}.
+ * tensor) to where a pool has them (block by block), by {@code memcpy} on several threads, in the same
+ * steps as the tasks of the store. Memory is touched beforehand and freed by {@link #close}.
  */
 final class CopyLimit implements AutoCloseable {
 
   private final Arena arena = Arena.ofShared();
+  private final BenchPlan plan;
   private final BlockLayout layout;
-  private final int blocks;
   private final BenchThreads threads;
   private final MemorySegment engine;
   private final MemorySegment pool;
 
-  CopyLimit(BlockLayout layout, int blocks, BenchThreads threads) {
-    this.layout = layout;
-    this.blocks = blocks;
+  CopyLimit(BenchPlan plan, BenchThreads threads) {
+    this.plan = plan;
+    this.layout = plan.layout();
     this.threads = threads;
-    this.engine = arena.allocate(blocks * layout.blockSize(), 4096);
-    this.pool = arena.allocate(blocks * layout.blockSize(), 4096);
+    this.engine = arena.allocate(plan.roundBytes(), 4096);
+    this.pool = arena.allocate(plan.roundBytes(), 4096);
     engine.fill((byte) 1);
     pool.fill((byte) 2);
   }
 
   /** Copies all blocks once; gigabytes per second. */
   double gigabytesPerSecond() throws InterruptedException {
-    long nanos = threads.time(this::copy);
-    return (double) blocks * layout.blockSize() / nanos;
+    return (double) plan.roundBytes() / threads.time(plan, this::copy);
   }
 
-  private void copy(int thread) {
-    for (int block = thread; block < blocks; block += threads.count()) {
-      long to = block * layout.blockSize();
-      for (int shard = 0; shard < layout.shardCount(); shard++) {
-        for (int tensor = 0; tensor < layout.tensorCount(); tensor++) {
-          long size = layout.tensorSize(tensor);
-          long region = shard * layout.shardSize() + layout.tensorOffset(tensor);
-          MemorySegment.copy(engine, blocks * region + block * size, pool, to, size);
-          to += size;
-        }
+  private void copy(BenchStep step, int thread) {
+    boolean all = step.shard() == BenchStep.ALL_SHARDS;
+    int first = all ? 0 : step.shard();
+    int end = all ? layout.shardCount() : step.shard() + 1;
+    for (int block = step.from() + thread; block < step.to(); block += threads.count()) {
+      for (int shard = first; shard < end; shard++) {
+        copy(block, shard);
       }
+    }
+  }
+
+  private void copy(int block, int shard) {
+    long inBlock = shard * layout.shardSize();
+    for (int tensor = 0; tensor < layout.tensorCount(); tensor++) {
+      long size = layout.tensorSize(tensor);
+      long region = plan.blocks() * (inBlock + layout.tensorOffset(tensor));
+      long to = block * layout.blockSize() + inBlock + layout.tensorOffset(tensor);
+      MemorySegment.copy(engine, region + block * size, pool, to, size);
     }
   }
 

@@ -13,6 +13,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +28,14 @@ final class FileLimit implements AutoCloseable {
 
   private static final int PAGE = 4096;
   private static final int FOLDERS = 64;
+  // Stays in a second-level cache of 1 MiB together with the pages it comes from.
+  private static final int CHECKED_PART = 512 << 10;
+
+  private enum Way {
+    WRITE,
+    READ,
+    READ_CHECKED
+  }
 
   private final Arena arena = Arena.ofShared();
   private final Path root;
@@ -37,8 +46,7 @@ final class FileLimit implements AutoCloseable {
   private final ByteBuffer[] buffers;
   private final Path[] files;
   private final @Nullable FileChannel[] open;
-  private final List<BenchStep> steps;
-  private final int inFlight;
+  private final BenchPlan plan;
   private final long blockSize;
   private long absent;
 
@@ -52,8 +60,7 @@ final class FileLimit implements AutoCloseable {
   FileLimit(Path root, BenchPlan plan, BenchThreads threads) {
     this.root = root;
     this.threads = threads;
-    this.steps = plan.steps();
-    this.inFlight = plan.inFlight();
+    this.plan = plan;
     this.blockSize = plan.layout().blockSize();
     int blocks = plan.blocks();
     boolean direct = plan.direct();
@@ -109,52 +116,72 @@ final class FileLimit implements AutoCloseable {
 
   /** Creates and writes the round's files; gigabytes per second. */
   double write() throws InterruptedException {
-    return move(true);
+    return move(Way.WRITE);
   }
 
   /** Reads the round's files; gigabytes per second. */
   double read() throws InterruptedException {
-    return move(false);
+    return move(Way.READ);
   }
 
-  /** As many steps at a time as the store has tasks under way; the next ones when all have ended. */
-  private double move(boolean isWrite) throws InterruptedException {
-    long nanos = 0;
-    for (int first = 0; first < steps.size(); first += inFlight) {
-      List<BenchStep> part = steps.subList(first, Math.min(steps.size(), first + inFlight));
-      nanos += threads.time(thread -> move(part, thread, isWrite));
-    }
+  /**
+   * Reads the round's files, and takes the checksum of each part while it is in the processor's cache;
+   * gigabytes per second.
+   */
+  double readChecked() throws InterruptedException {
+    return move(Way.READ_CHECKED);
+  }
+
+  private double move(Way way) throws InterruptedException {
+    long nanos = threads.time(plan, (step, thread) -> move(step, thread, way));
     return (double) files.length * fileSize / nanos;
   }
 
-  private void move(List<BenchStep> part, int thread, boolean isWrite) throws IOException {
-    for (BenchStep step : part) {
-      for (int i = step.from() + thread; i < step.to(); i += threads.count()) {
-        long end = step.offset() + step.length();
-        boolean isLast = end >= blockSize;
-        ByteBuffer buffer = buffers[i].clear();
-        buffer.limit(isLast ? fileSize : (int) end).position((int) step.offset());
-        FileChannel file = open[i];
-        if (file == null || step.offset() == 0) {
-          file = FileChannel.open(files[i], isWrite ? toWrite : toRead);
-          open[i] = file;
-        }
-        move(file, buffer, files[i], isWrite);
-        if (isLast) {
-          file.close();
-        }
+  private void move(BenchStep step, int thread, Way way) throws IOException {
+    CRC32C crc = new CRC32C();
+    for (int i = step.from() + thread; i < step.to(); i += threads.count()) {
+      long end = step.offset() + step.length();
+      boolean isLast = end >= blockSize;
+      ByteBuffer buffer = buffers[i].clear();
+      buffer.limit(isLast ? fileSize : (int) end).position((int) step.offset());
+      FileChannel file = open[i];
+      if (file == null || step.offset() == 0) {
+        file = FileChannel.open(files[i], way == Way.WRITE ? toWrite : toRead);
+        open[i] = file;
+      }
+      switch (way) {
+        case WRITE -> write(file, buffer);
+        case READ -> read(file, buffer, files[i]);
+        case READ_CHECKED -> readChecked(file, buffer, files[i], crc);
+      }
+      if (isLast) {
+        file.close();
       }
     }
   }
 
-  private static void move(FileChannel file, ByteBuffer buffer, Path path, boolean isWrite)
-      throws IOException {
+  private static void write(FileChannel file, ByteBuffer buffer) throws IOException {
     while (buffer.hasRemaining()) {
-      if (isWrite) {
-        file.write(buffer, buffer.position());
-      } else if (file.read(buffer, buffer.position()) < 0) {
+      file.write(buffer, buffer.position());
+    }
+  }
+
+  private static void read(FileChannel file, ByteBuffer buffer, Path path) throws IOException {
+    while (buffer.hasRemaining()) {
+      if (file.read(buffer, buffer.position()) < 0) {
         throw new IOException(path + " is shorter than it was written");
       }
+    }
+  }
+
+  private static void readChecked(FileChannel file, ByteBuffer buffer, Path path, CRC32C crc)
+      throws IOException {
+    int end = buffer.limit();
+    crc.reset();
+    for (int from = buffer.position(); from < end; from = buffer.limit()) {
+      buffer.limit(Math.min(end, from + CHECKED_PART));
+      read(file, buffer, path);
+      crc.update(buffer.position(from));
     }
   }
 

@@ -73,8 +73,9 @@ final class LayerwiseBench implements AutoCloseable {
     timeout = EngineConfig.taskTimeout(config);
     try {
       BenchThreads machine = own(new BenchThreads(threads));
-      copy = own(new CopyLimit(layout, blocks, machine));
-      files = own(new FileLimit(folder.resolve("files"), plan(config, folder, threads), machine));
+      BenchPlan plan = plan(config, folder, threads);
+      copy = own(new CopyLimit(plan, machine));
+      files = own(new FileLimit(folder.resolve("files"), plan, machine));
       memory = own(new EngineMemory(layout, blocks));
       store = own(Pipeline.open(config, catalog));
       coldStore =
@@ -90,7 +91,7 @@ final class LayerwiseBench implements AutoCloseable {
     }
   }
 
-  /** Of what the limit of the files needs to know: whole blocks, all in one step. */
+  /** Of what the limits need to know: whole blocks, all in one step. */
   private BenchPlan plan(UcmConfig config, Path folder, int threads) {
     return new BenchPlan(config, layout, false, folder, blocks, blocks, false, 1, 0, 0, 1, threads);
   }

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
@@ -46,6 +47,7 @@ final class StoreBench implements AutoCloseable {
   private final BenchMeasure dumpFlushed;
   private final BenchMeasure loadHot;
   private final BenchMeasure loadCold;
+  private final List<BenchMeasure> checkedLoads = new ArrayList<>();
   private final LookupBench lookups;
   // Closed in this order: first what uses the others. Guarded by this.
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
@@ -63,6 +65,10 @@ final class StoreBench implements AutoCloseable {
     dumpFlushed = new BenchMeasure("dump, until flushed", "GB/s", limits.throughWriteName());
     loadHot = new BenchMeasure("load, just dumped", "GB/s", limits.frontReadName());
     loadCold = new BenchMeasure("load, by another instance", "GB/s", limits.throughReadName());
+    if (!limits.isBuffered()) {
+      checkedLoads.add(new BenchMeasure(loadHot.name(), "GB/s", limits.checkedReadName()));
+      checkedLoads.add(new BenchMeasure(loadCold.name(), "GB/s", limits.checkedReadName()));
+    }
     lookups = new LookupBench(plan.lookups(), limits);
   }
 
@@ -75,7 +81,7 @@ final class StoreBench implements AutoCloseable {
       throw new UsageException(
           "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
     }
-    CopyLimit copy = own(new CopyLimit(plan.layout(), plan.blocks(), threads));
+    CopyLimit copy = own(new CopyLimit(plan, threads));
     FileLimit files = own(files(threads));
     PageCacheRoom room = own(room(threads));
     EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
@@ -119,13 +125,19 @@ final class StoreBench implements AutoCloseable {
       if (counts) {
         loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
         loadCold.add(gigabytesPerSecond(cold), limits.throughRead());
+        if (!limits.isBuffered()) {
+          checkedLoads.getFirst().add(gigabytesPerSecond(hot), limits.checkedRead());
+          checkedLoads.getLast().add(gigabytesPerSecond(cold), limits.checkedRead());
+        }
       }
       limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
       lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
     }
     return new BenchResult(
         plan,
-        concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), lookups.measures()),
+        concat(
+            concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), checkedLoads),
+            lookups.measures()),
         concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()),
         fio());
   }
@@ -190,6 +202,9 @@ final class StoreBench implements AutoCloseable {
 
   private void limitOfLoads(CopyLimit copy, FileLimit files) throws InterruptedException {
     limits.read(files.read());
+    if (!limits.isBuffered()) {
+      limits.readChecked(files.readChecked());
+    }
     limits.copied(copy.gigabytesPerSecond());
   }
 

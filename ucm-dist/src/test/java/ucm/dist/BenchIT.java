@@ -36,7 +36,8 @@ class BenchIT {
         .containsExactly("1048576", "2097152", "1048576", "2097152");
     for (JsonNode result : results) {
       assertThat(result.get("measures").findValuesAsString("unit"))
-          .containsExactly("GB/s", "GB/s", "GB/s", "GB/s", "ids/s", "ids/s", "ids/s", "calls/s");
+          .filteredOn(unit -> !unit.equals("GB/s"))
+          .containsExactly("ids/s", "ids/s", "ids/s", "calls/s");
       for (JsonNode measure : result.get("measures")) {
         for (JsonNode spread : List.of(measure, measure.get("limit"), measure.get("ratio"))) {
           double median = spread.get("median").asDouble();
@@ -50,13 +51,20 @@ class BenchIT {
     }
     assertThat(limits(results.get(0)))
         .startsWith(
-            "create+pwrite+close", "create+pwrite+close", "open+pread+close", "open+pread+close");
+            "create+pwrite+close",
+            "create+pwrite+close",
+            "open+pread+close",
+            "open+pread+close",
+            "open+pread+CRC32C+close",
+            "open+pread+CRC32C+close",
+            "access, one thread");
     assertThat(limits(results.get(2)))
         .startsWith(
             "memcpy",
             "memcpy, then create+pwrite+close",
             "memcpy",
-            "open+pread+close, then memcpy");
+            "open+pread+close, then memcpy",
+            "access, one thread");
     JsonNode machine = bench.json().get("machine");
     assertThat(machine.get("processors").asInt()).isPositive();
     assertThat(entries(folder)).isZero();

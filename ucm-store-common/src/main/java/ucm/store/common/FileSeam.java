@@ -116,8 +116,11 @@ public interface FileSeam {
    */
   long writeAt(int fd, NativePath path, IoVector from, long offset);
 
-  /** Gives an open file a size; what it gains reads as zeros and takes no room. */
-  void setSize(int fd, NativePath path, long size);
+  /**
+   * Gives a new file its size, and the room that it will take where the file system can set it aside,
+   * so that a full disk shows before bytes are moved. What is not written reads as zeros.
+   */
+  void allocate(int fd, NativePath path, long size);
 
   /** Waits until the bytes of a file, and its size, are on the medium. */
   void syncData(int fd, NativePath path);

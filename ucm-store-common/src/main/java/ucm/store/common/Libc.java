@@ -318,6 +318,11 @@ final class Libc {
 
   static native int fcntl(int fd, int command, int argument);
 
+  /** Sets room aside from the start of a file, and lets it have that size. */
+  static int fallocate(int fd, long size) {
+    return fallocate(fd, 0, 0, size);
+  }
+
   static native int ftruncate(int fd, long size);
 
   static native int fdatasync(int fd);
@@ -336,6 +341,8 @@ final class Libc {
   private static native long preadv(int fd, long iovec, int count, long offset);
 
   private static native long pwritev(int fd, long iovec, int count, long offset);
+
+  private static native int fallocate(int fd, int mode, long offset, long bytes);
 
   private static native int rename(long from, long to);
 

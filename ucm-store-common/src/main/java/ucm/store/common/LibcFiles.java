@@ -205,7 +205,19 @@ public final class LibcFiles implements FileSeam {
   }
 
   @Override
-  public void setSize(int fd, NativePath path, long size) {
+  public void allocate(int fd, NativePath path, long size) {
+    // Writing to room set aside costs ext4 less than writing to a hole of the same size.
+    while (Libc.fallocate(fd, size) < 0) {
+      int errno = Native.getLastError();
+      if (errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS) {
+        setSize(fd, path, size);
+        return;
+      }
+      retryOrThrow("fallocate", path, errno);
+    }
+  }
+
+  private static void setSize(int fd, NativePath path, long size) {
     while (Libc.ftruncate(fd, size) < 0) {
       retryOrThrow("ftruncate", path, Native.getLastError());
     }

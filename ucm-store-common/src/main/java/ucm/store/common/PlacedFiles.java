@@ -79,8 +79,8 @@ public abstract class PlacedFiles implements FileSeam {
   }
 
   @Override
-  public void setSize(int fd, NativePath path, long size) {
-    files.setSize(fd, place(path), size);
+  public void allocate(int fd, NativePath path, long size) {
+    files.allocate(fd, place(path), size);
   }
 
   @Override

@@ -158,8 +158,8 @@ final class NfsFiles implements FileSeam {
   }
 
   @Override
-  public void setSize(int fd, NativePath path, long size) {
-    calls.setSize(fd, path, size);
+  public void allocate(int fd, NativePath path, long size) {
+    calls.allocate(fd, path, size);
   }
 
   @Override

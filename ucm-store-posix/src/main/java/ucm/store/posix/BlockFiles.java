@@ -190,11 +190,11 @@ final class BlockFiles {
       throw new FileException("open", path, Errno.ENOENT);
     }
     try {
-      if (durability == PosixConfig.Durability.NONE) {
-        // The kernel writes the bytes out in parts, also after the file has its name. A loss of
-        // power must not leave it with the size of one of the original's, which has no footer.
-        seam.setSize(fd, path, format.fileSize());
-      }
+      // Without a sync the kernel writes the bytes out in parts, also after the file has its name.
+      // A
+      // loss of power must not leave it with the size of one of the original's, which has no
+      // footer.
+      seam.allocate(fd, path, format.fileSize());
       setDirect(fd, path);
     } catch (FileException e) {
       closeQuietly(fd, path);

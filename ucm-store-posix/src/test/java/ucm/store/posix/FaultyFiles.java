@@ -31,7 +31,7 @@ final class FaultyFiles implements FileSeam {
     VERSION,
     READ,
     WRITE,
-    SET_SIZE,
+    ALLOCATE,
     SYNC_DATA,
     SYNC_FOLDER,
     CLOSE,
@@ -179,9 +179,9 @@ final class FaultyFiles implements FileSeam {
   }
 
   @Override
-  public void setSize(int fd, NativePath path, long size) {
-    enter(Call.SET_SIZE, path);
-    real.setSize(fd, path, size);
+  public void allocate(int fd, NativePath path, long size) {
+    enter(Call.ALLOCATE, path);
+    real.allocate(fd, path, size);
   }
 
   @Override

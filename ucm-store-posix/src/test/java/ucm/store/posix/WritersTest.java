@@ -174,8 +174,8 @@ final class WritersTest {
         assertThat(files.count(Call.SYNC_DATA)).isEqualTo(syncs ? 4 : 0);
         // Once for each block's folder, and once for the backend when a folder was made.
         assertThat(files.count(Call.SYNC_FOLDER)).isEqualTo(durability.equals("full") ? 8 : 0);
-        // Unsynced, a file must never have the size of one of the original's, which is not checked.
-        assertThat(files.count(Call.SET_SIZE)).isEqualTo(syncs ? 0 : 4);
+        // A file must never have the size of one of the original's, which is not checked.
+        assertThat(files.count(Call.ALLOCATE)).isEqualTo(4);
         assertThat(calls.lastIndexOf(Call.RENAME)).isGreaterThan(calls.lastIndexOf(Call.SYNC_DATA));
       }
     }
