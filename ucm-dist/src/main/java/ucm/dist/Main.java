@@ -3,7 +3,6 @@ package ucm.dist;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
-import java.lang.module.ModuleDescriptor;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -47,8 +46,6 @@ public final class Main implements Runnable {
   private static final int FAILED = 1;
   private static final int WRONG_USAGE = 2;
 
-  private static final Map<String, Class<?>> COMMANDS = commands();
-
   @Spec private CommandSpec spec;
 
   private Main() {}
@@ -72,7 +69,7 @@ public final class Main implements Runnable {
   public static void main(String[] args) {
     if (args.length == 1 && (args[0].equals("--version") || args[0].equals("-V"))) {
       // As the command line would print it, which takes ten times as long to set up.
-      System.out.println(Version.line());
+      System.out.println(ProductVersion.line());
       return;
     }
     int exitCode = run(writer(System.out), writer(System.err), args);
@@ -102,11 +99,12 @@ public final class Main implements Runnable {
   /** Knows only the command that is asked for, as each takes time to set up; or all, to name them. */
   private static CommandLine commandLine(String[] args) {
     CommandLine line = new CommandLine(new Main());
-    Class<?> asked = args.length == 0 ? null : COMMANDS.get(args[0]);
+    Map<String, Class<?>> commands = commands();
+    Class<?> asked = args.length == 0 ? null : commands.get(args[0]);
     if (asked != null) {
       line.addSubcommand(args[0], asked);
     } else {
-      COMMANDS.forEach(line::addSubcommand);
+      commands.forEach(line::addSubcommand);
     }
     return line;
   }
@@ -151,21 +149,11 @@ public final class Main implements Runnable {
         : FAILED;
   }
 
-  /** The version that the build wrote into the module's descriptor. */
   static final class Version implements IVersionProvider {
 
     @Override
     public String[] getVersion() {
-      return new String[] {line()};
-    }
-
-    static String line() {
-      return "ucm " + text();
-    }
-
-    static String text() {
-      ModuleDescriptor module = Main.class.getModule().getDescriptor();
-      return module == null ? "unknown" : module.rawVersion().orElse("unknown");
+      return new String[] {ProductVersion.line()};
     }
   }
 }

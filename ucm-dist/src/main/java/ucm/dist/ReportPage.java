@@ -50,7 +50,7 @@ final class ReportPage {
     this.analysis = analysis;
     this.summary = analysis.summary();
     data.put("title", "What a KV cache is worth: " + names(read));
-    data.put("made", "ucm " + Main.Version.text() + ", " + now.truncatedTo(ChronoUnit.SECONDS));
+    data.put("made", "ucm " + ProductVersion.text() + ", " + now.truncatedTo(ChronoUnit.SECONDS));
     data.put("facts", facts(read));
     data.put("block_tokens", Math.max(1, summary.blockTokens()));
     data.put("block_bytes", blockBytes);

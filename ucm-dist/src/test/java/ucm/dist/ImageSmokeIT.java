@@ -26,26 +26,44 @@ class ImageSmokeIT {
   }
 
   @Test
-  void startsFromItsCacheWhereverItLies() throws Exception {
+  void startsFromItsArchiveWhereverItLies() throws Exception {
     Path image = folder.resolve("elsewhere");
     copy(UcmProcess.IMAGE, image);
     Process java =
         new ProcessBuilder(
                 image.resolve("bin/java").toString(),
-                // Fails where the cache does not fit.
-                "-XX:AOTMode=on",
-                "-XX:AOTCache=" + image.resolve("lib/ucm.aot"),
+                // Fails where the archive does not fit.
+                "-Xshare:on",
+                "-Xlog:cds,class+load",
                 "-m",
                 "ucm.dist/ucm.dist.Main",
                 "--version")
             .start();
     UcmProcess.Ended version = UcmProcess.finish(java);
     assertThat(version.exitCode()).as(version.all()).isZero();
+    assertThat(version.out())
+        .contains("use_full_module_graph = true", "ucm.dist.Main source: shared objects file")
+        .doesNotContain("source: jrt:", "source: __");
   }
 
   @Test
-  void goesOnWithoutItsCacheAndSaysNothing() {
-    Map<String, String> other = Map.of("UCM_JAVA_OPTS", "-XX:-UseG1GC -XX:+UseSerialGC");
+  void anotherBuildWouldMakeTheSameArchive() throws Exception {
+    Path image = folder.resolve("again");
+    copy(UcmProcess.IMAGE, image);
+    Path archive = Path.of("lib/server/classes_coh.jsa");
+    Files.delete(image.resolve(archive));
+    Process build =
+        new ProcessBuilder("/bin/sh", "src/main/startup/archive", image.toString()).start();
+    UcmProcess.Ended built = UcmProcess.finish(build);
+    assertThat(built.exitCode()).as(built.all()).isZero();
+    assertThat(Files.mismatch(image.resolve(archive), UcmProcess.IMAGE.resolve(archive)))
+        .as("first byte that differs")
+        .isEqualTo(-1);
+  }
+
+  @Test
+  void goesOnWithoutItsArchiveAndSaysNothing() {
+    Map<String, String> other = Map.of("UCM_JAVA_OPTS", "-XX:-UseCompressedOops");
     UcmProcess.Ended version =
         UcmProcess.finish(UcmProcess.start(UcmProcess.IMAGE, other, "--version"));
     assertThat(version.exitCode()).as(version.all()).isZero();

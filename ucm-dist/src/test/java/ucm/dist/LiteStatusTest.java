@@ -39,7 +39,8 @@ class LiteStatusTest {
     return Main.run(new PrintWriter(out, true), new PrintWriter(err, true), args);
   }
 
-  private void runEngine() {
+  /** What an engine in lite mode leaves in its folder of traces. */
+  static void runEngine(Path folder) {
     EngineSpec spec =
         new EngineSpec("dp0", "m", "torch.bfloat16", 1, false, 16, KvLayout.uniform(2, 64, 64));
     UcmConfig config =
@@ -57,7 +58,7 @@ class LiteStatusTest {
 
   @Test
   void showsHitRateAndCurveOfAnEngine() {
-    runEngine();
+    runEngine(folder);
     assertThat(status(folder)).as(err.toString()).isZero();
     assertThat(out.toString())
         .containsPattern("LITE +dp0")
@@ -68,7 +69,7 @@ class LiteStatusTest {
 
   @Test
   void printsJsonForMachines() {
-    runEngine();
+    runEngine(folder);
     assertThat(status(folder, "--json")).as(err.toString()).isZero();
     JsonNode engine = JsonMapper.builder().build().readTree(out.toString()).get(0);
     assertThat(engine.get("state").asString()).isEqualTo("ended");
@@ -79,7 +80,7 @@ class LiteStatusTest {
 
   @Test
   void tellsAKilledEngineFromARunningOne() throws IOException {
-    runEngine();
+    runEngine(folder);
     Path file;
     try (var files = Files.list(folder.resolve("lite"))) {
       file = files.findFirst().orElseThrow();

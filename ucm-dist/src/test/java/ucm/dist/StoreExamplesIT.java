@@ -9,41 +9,86 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The examples for authors of stores: built as their authors would, then dropped into the image. */
+/** docs/plugins.md, followed by an author of stores with the image; it leads to the examples. */
 class StoreExamplesIT {
+
+  private static final String PAGE = "docs/plugins.md";
+  private static final String VALKEY = "9. Private dependencies";
 
   @TempDir private static Path folder;
 
-  private static PublishedArtifacts artifacts;
   private static Path image;
+  private static Map<String, String> environment;
+
+  private DocsReader author;
 
   @BeforeAll
   static void publishes() throws IOException {
-    artifacts = PublishedArtifacts.in(folder.resolve("repository"));
+    PublishedArtifacts artifacts = PublishedArtifacts.in(folder.resolve("repository"));
     image = folder.resolve("image");
     PublishedArtifacts.copy(UcmProcess.IMAGE, image);
+    Path checkout = folder.resolve("checkout");
+    for (String example : List.of("ucm-store-hello", "ucm-store-valkey")) {
+      PublishedArtifacts.copyExample(example, checkout.resolve("examples").resolve(example));
+    }
+    environment =
+        Map.of(
+            "PATH", artifacts.maven(folder.resolve("maven")).toString(),
+            "UCM", checkout.toString(),
+            "IMAGE", image.toString());
   }
 
-  private static UcmProcess.Ended ucm(Object... args) {
-    return UcmProcess.finish(UcmProcess.start(image, Map.of(), args));
+  @BeforeEach
+  void anAuthorSitsDown(TestInfo test) throws IOException {
+    author =
+        new DocsReader(
+            folder.resolve(test.getTestMethod().orElseThrow().getName()), image, environment);
+  }
+
+  /** Follows some blocks of the page, and returns what their commands printed. */
+  private String follow(Predicate<DocsBlock> which) throws IOException {
+    StringBuilder printed = new StringBuilder();
+    for (DocsBlock block : DocsBlock.of(PAGE)) {
+      if (which.test(block)) {
+        printed.append(author.follow(block));
+      }
+    }
+    return printed.toString();
   }
 
   @Test
-  void buildsHelloAndUsesIt() throws IOException {
-    Path built = artifacts.build("ucm-store-hello", folder);
-    Files.copy(
-        built.resolve("target/ucm-store-hello-1.0.jar"),
-        image.resolve("plugins/ucm-store-hello-1.0.jar"));
-    assertThat(ucm("stores").out()).contains("Hello", "ucm.example.hello");
-    assertThat(ucm("config", "docs").out())
-        .contains("hello_directory", "Threads that read and write files.");
-    requireDemo("Cache|Hello", "hello_directory: \"" + folder.resolve("hello-blocks") + "\"");
+  void fromAnEmptyFolderToAStoreInTheImage() throws IOException {
+    String printed = follow(block -> !block.section().equals(VALKEY));
+    assertThat(printed)
+        .containsPattern("Tests run: \\d{3}, Failures: 0, Errors: 0")
+        .containsPattern("Hello +ucm.example.hello")
+        .contains("hello_directory", "Threads that read and write files.")
+        .contains("pipeline Cache|Hello", "Round 2 found 10 of 10 blocks of each prompt");
+    assertThat(sources(author.workingDirectory()))
+        .as("what the page ends with")
+        .isEqualTo(sources(Path.of("../examples/ucm-store-hello")));
+  }
+
+  private static Map<String, String> sources(Path project) throws IOException {
+    Map<String, String> sources = new TreeMap<>();
+    sources.put("pom.xml", Files.readString(project.resolve("pom.xml")));
+    try (Stream<Path> files = Files.walk(project.resolve("src"))) {
+      for (Path file : files.filter(Files::isRegularFile).toList()) {
+        sources.put(project.relativize(file).toString(), Files.readString(file));
+      }
+    }
+    return sources;
   }
 
   @Test
@@ -52,21 +97,21 @@ class StoreExamplesIT {
         Stream.of("valkey-server", "redis-server")
             .anyMatch(name -> Files.isExecutable(Path.of("/usr/bin", name))),
         "needs a server: install the Debian package redis-server");
-    Path built = artifacts.build("ucm-store-valkey", folder);
-    PublishedArtifacts.copy(
-        built.resolve("target/plugins/valkey"), image.resolve("plugins/valkey"));
-    assertThat(ucm("stores").out()).contains("Valkey", "ucm.example.valkey");
+    String printed = follow(block -> block.section().equals(VALKEY));
+    assertThat(printed)
+        .containsPattern("Tests run: \\d{3}, Failures: 0, Errors: 0")
+        .containsPattern("Valkey +ucm.example.valkey");
     int port = freePort();
     Process server = server(port);
     try {
-      requireDemo("Cache|Valkey", "valkey_nodes: \"127.0.0.1:" + port + "\"");
+      requireDemo(port);
     } finally {
       server.destroyForcibly();
       Process _ = server.onExit().join();
     }
   }
 
-  private static void requireDemo(String pipeline, String key) throws IOException {
+  private static void requireDemo(int port) throws IOException {
     Path config = folder.resolve("ucm.yaml");
     Files.writeString(
         config,
@@ -74,14 +119,17 @@ class StoreExamplesIT {
         ucm_connectors:
           - ucm_connector_name: "UcmPipelineStore"
             ucm_connector_config:
-              store_pipeline: "%s"
+              store_pipeline: "Cache|Valkey"
               cache_buffer_capacity_gb: 0.1
-              %s
+              valkey_nodes: "127.0.0.1:%d"
         """
-            .formatted(pipeline, key));
-    UcmProcess.Ended demo = ucm("demo", "--config", config, "--prompts", 2, "--input-len", 1280);
+            .formatted(port));
+    Process ucm =
+        UcmProcess.start(
+            image, Map.of(), "demo", "--config", config, "--prompts", 2, "--input-len", 1280);
+    UcmProcess.Ended demo = UcmProcess.finish(ucm);
     assertThat(demo.exitCode()).as(demo.all()).isZero();
-    assertThat(demo.out()).contains("pipeline " + pipeline, "Round 2 found 10 of 10 blocks");
+    assertThat(demo.out()).contains("pipeline Cache|Valkey", "Round 2 found 10 of 10 blocks");
     assertThat(demo.all()).doesNotContain("Exception");
   }
 
