@@ -27,6 +27,7 @@ final class TiersReport {
   private final TierResult result;
   private final Optional<ServingResult> worth;
   private final Advice advice;
+  private final SampleNote note;
   private final double days;
 
   TiersReport(
@@ -37,7 +38,8 @@ final class TiersReport {
       TierPlan plan,
       TierResult result,
       Optional<ServingResult> worth,
-      Advice advice) {
+      Advice advice,
+      SampleNote note) {
     this.model = model;
     this.tensorParallel = tensorParallel;
     this.blockBytes = blockBytes;
@@ -46,6 +48,7 @@ final class TiersReport {
     this.result = result;
     this.worth = worth;
     this.advice = advice;
+    this.note = note;
     this.days = summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
   }
 
@@ -67,9 +70,22 @@ final class TiersReport {
     more.print(out);
     worth.ifPresent(serving -> printWorth(out, serving));
     out.println();
+    if (!note.exact()) {
+      out.println(sampled());
+      out.println();
+    }
     out.println("# Suggested configuration; fill in the folder.");
     out.print(advice.yaml());
     out.flush();
+  }
+
+  private String sampled() {
+    String times =
+        note.simulated() < 1
+            ? " Times need whole requests, which a sample of blocks does not have: "
+                + advice.breakEvenTokens().map(_ -> breakEven() + ".").orElse("none are simulated.")
+            : "";
+    return note.text("tiers and bytes") + times;
   }
 
   private String cluster() {
@@ -184,6 +200,7 @@ final class TiersReport {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("model", model.name());
     data.put("block_bytes", blockBytes);
+    note.addTo(data);
     data.put("plan", plan);
     data.put("summary", summary);
     data.put("tiers", result);
@@ -235,6 +252,7 @@ final class TiersReport {
     row.put("token_share", summary.tokenHitRate(tokens));
     row.put("loaded_bytes", loaded * blockBytes);
     row.put("written_bytes", written * blockBytes);
+    row.put("sample_rate", note.simulated());
     return row;
   }
 
@@ -258,7 +276,7 @@ final class TiersReport {
           String load = breakEven();
           page.advice(Character.toUpperCase(load.charAt(0)) + load.substring(1) + ".");
         });
-    page.tiers(cluster(), rows(), facts);
+    page.tiers(note.exact() ? cluster() : cluster() + ". " + sampled(), rows(), facts);
     page.yaml(yaml());
   }
 

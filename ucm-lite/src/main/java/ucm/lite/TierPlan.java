@@ -56,4 +56,9 @@ public record TierPlan(
   public int ranks() {
     return nodes * ranksPerNode;
   }
+
+  TierPlan withCapacities(long hbm, long dram, long storage) {
+    return new TierPlan(
+        nodes, ranksPerNode, hbm, dram, sharedDram, storage, sharedStorage, writePolicy, routing);
+  }
 }

@@ -1,0 +1,32 @@
+package ucm.dist;
+
+import java.util.Map;
+
+/**
+ * From which share of the blocks the figures of a report are, 1 when they are exact.
+ *
+ * @param simulated what was simulated or looked at block by block
+ * @param curve the LRU curve, and with it unique blocks, ideal hit rate and knee
+ */
+record SampleNote(double simulated, double curve) {
+
+  boolean exact() {
+    return simulated == 1 && curve == 1;
+  }
+
+  /** Says it in JSON. */
+  void addTo(Map<String, Object> data) {
+    data.put("exact", exact());
+    data.put("sample_rate", simulated);
+    data.put("curve_sample_rate", curve);
+  }
+
+  /** For below a table: what is estimated, and what is exact all the same. */
+  String text(String what) {
+    return "Estimated from a sample of the blocks: "
+        + (simulated < 1 ? what + " from " + Figures.percent(simulated) : "")
+        + (simulated < 1 && curve < 1 ? "; " : "")
+        + (curve < 1 ? "unique blocks, ideal hit rate and knee from " + Figures.percent(curve) : "")
+        + ". Exact: requests, time span, tokens.";
+  }
+}
