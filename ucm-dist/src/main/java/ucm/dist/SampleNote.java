@@ -1,5 +1,7 @@
 package ucm.dist;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -21,12 +23,22 @@ record SampleNote(double simulated, double curve) {
     data.put("curve_sample_rate", curve);
   }
 
-  /** For below a table: what is estimated, and what is exact all the same. */
-  String text(String what) {
+  /**
+   * For below a table: what is estimated, and what is exact all the same.
+   *
+   * @param ofSimulated figures from what was simulated or looked at
+   * @param ofCurve figures from the curve
+   */
+  String text(String ofSimulated, String ofCurve) {
+    List<String> estimated = new ArrayList<>();
+    if (simulated < 1) {
+      estimated.add(ofSimulated + " from " + Figures.percent(simulated));
+    }
+    if (curve < 1) {
+      estimated.add(ofCurve + " from " + Figures.percent(curve));
+    }
     return "Estimated from a sample of the blocks: "
-        + (simulated < 1 ? what + " from " + Figures.percent(simulated) : "")
-        + (simulated < 1 && curve < 1 ? "; " : "")
-        + (curve < 1 ? "unique blocks, ideal hit rate and knee from " + Figures.percent(curve) : "")
-        + ". Exact: requests, time span, tokens.";
+        + String.join("; ", estimated)
+        + ". Exact: requests, time span, tokens, number of blocks asked for.";
   }
 }

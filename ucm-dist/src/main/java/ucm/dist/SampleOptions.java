@@ -8,9 +8,6 @@ import ucm.lite.Sampling;
 /** From how many blocks of a trace figures are estimated, and up to how many they are exact. */
 final class SampleOptions {
 
-  /** Half of the heap is for the curve, this for what is simulated beside it. */
-  private static final int SHARE_OF_HEAP = 4;
-
   @Option(
       names = "--sample",
       paramLabel = "RATE",
@@ -58,9 +55,9 @@ final class SampleOptions {
     return new Sampling(wanted.rate(), most);
   }
 
-  /** The blocks that a quarter of the heap holds. */
-  static long blocksBeside(long bytesABlock) {
-    return Math.max(1, Runtime.getRuntime().maxMemory() / SHARE_OF_HEAP / bytesABlock);
+  /** The blocks that a part of the heap holds; half of it is for the curve. */
+  static long blocksIn(int partsOfHeap, long bytesABlock) {
+    return Math.max(1, Runtime.getRuntime().maxMemory() / partsOfHeap / bytesABlock);
   }
 
   /** The curve that is asked for: exact up to the bound, or sampled. */

@@ -29,8 +29,10 @@ import ucm.lite.TraceReadReport;
     })
 final class StatCommand implements Runnable {
 
-  /** The most blocks of a sample that nobody asked for; some 50 MB. */
+  /** The most blocks of the sample, some 50 MB, in an eighth of the heap at most. */
   private static final int SAMPLED_BLOCKS = 1 << 18;
+
+  private static final int HEAP_PARTS = 8;
 
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
@@ -43,7 +45,8 @@ final class StatCommand implements Runnable {
     boolean json = format.json();
     AnalysisOptions options = sample.analysis();
     TraceAnalyzer analyzer = new TraceAnalyzer(options.exact() ? options.withRecording() : options);
-    InsightsSampler sampler = new InsightsSampler(sample.bounded(SAMPLED_BLOCKS));
+    long bound = SampleOptions.blocksIn(HEAP_PARTS, InsightsSampler.BYTES_A_BLOCK);
+    InsightsSampler sampler = new InsightsSampler(sample.bounded(Math.min(bound, SAMPLED_BLOCKS)));
     PrintWriter err = spec.commandLine().getErr();
     TraceReadReport read =
         inputs.read(

@@ -156,7 +156,8 @@ final class StatReport {
     hot.print(out);
     if (!note.exact()) {
       out.println();
-      out.println(note.text("sessions, times and hot prefixes"));
+      out.println(
+          note.text("sessions, times and hot prefixes", "unique blocks and ideal hit rate"));
       out.println(
           "A sample of blocks does not tell the lengths of sessions or the use of whole requests,"
               + " and of hot prefixes only those that end with one of its blocks.");

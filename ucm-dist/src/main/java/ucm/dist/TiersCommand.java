@@ -45,6 +45,9 @@ import ucm.lite.TraceSample;
     })
 final class TiersCommand implements Runnable {
 
+  /** What is recorded and simulated may take a quarter of the heap. */
+  private static final int HEAP_PARTS = 4;
+
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private ModelOptions models = new ModelOptions();
@@ -75,7 +78,7 @@ final class TiersCommand implements Runnable {
     TierPlan caches = cluster.plan(1);
     TraceAnalyzer analyzer = new TraceAnalyzer(sample.analysis());
     boolean json = format.json();
-    long bound = SampleOptions.blocksBeside(TierSimulation.bytesABlock(caches));
+    long bound = SampleOptions.blocksIn(HEAP_PARTS, TierSimulation.bytesABlock(caches));
     try (TraceSample trace = new TraceSample(sample.bounded(bound))) {
       PrintWriter err = spec.commandLine().getErr();
       TraceReadReport read =

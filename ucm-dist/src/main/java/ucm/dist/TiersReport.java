@@ -85,7 +85,7 @@ final class TiersReport {
             ? " Times need whole requests, which a sample of blocks does not have: "
                 + advice.breakEvenTokens().map(_ -> breakEven() + ".").orElse("none are simulated.")
             : "";
-    return note.text("tiers and bytes") + times;
+    return note.text("tiers and bytes", "ideal hit rate and knee") + times;
   }
 
   private String cluster() {

@@ -72,7 +72,8 @@ class TraceSampleCommandsTest {
     String table = run(plan);
     assertThat(err).as("was asked for").isEmpty();
     assertThat(table)
-        .contains("tiers and bytes from 25.00%", "Exact: requests, time span, tokens.")
+        .contains(
+            "tiers and bytes from 25.00%", "Exact: requests, time span, tokens, number of blocks")
         .contains("Times need whole requests", "pays from")
         .doesNotContain("TTFT", "GPU hours");
     assertThat(Files.readString(page))

@@ -8,8 +8,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Collects {@link SampledInsights} while a trace is read, in memory that its sample bounds: about 200
- * bytes a sampled block. What happens to a sampled block counts for 1 / rate blocks at that moment
+ * Collects {@link SampledInsights} while a trace is read, in memory that its sample bounds: at most {@value
+ * #BYTES_A_BLOCK} bytes a sampled block. What happens to a sampled block counts for 1 / rate blocks at that moment
  * (fixed-size SHARDS; see {@link Sampling}).
  *
  * <p>A session goes on at one block: the last one of its latest prompt, or the one before, as the last
@@ -26,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  * stay useful: blocks take their place. Used by one thread.
  */
 public final class InsightsSampler implements TraceVisitor {
+  /** The most memory a sampled block takes, in bytes. */
+  public static final int BYTES_A_BLOCK = 200;
+
   private static final double MILLISECOND = 1e-3;
   private static final int HOT_PREFIXES = 10;
 

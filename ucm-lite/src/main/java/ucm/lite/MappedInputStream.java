@@ -62,21 +62,21 @@ final class MappedInputStream extends InputStream {
     if (now == 0) {
       return length == 0 ? 0 : -1;
     }
-    long there;
     try {
       MemorySegment.copy(bytes, ValueLayout.JAVA_BYTE, position, target, offset, now);
-      there = channel.size();
+      checkNotCutOff(position + now);
     } catch (InternalError e) {
+      checkNotCutOff(bytes.byteSize());
       throw new IOException(
-          "no bytes from "
-              + position
-              + " on, where it had "
-              + bytes.byteSize()
-              + " when it was opened: it was cut off while it was read, or its device failed; read"
-              + " it again when nothing writes it",
-          e);
+          "its device gives no bytes from " + position + " to " + (position + now), e);
     }
-    if (there < position + now) {
+    position += now;
+    return now;
+  }
+
+  private void checkNotCutOff(long end) throws IOException {
+    long there = channel.size();
+    if (there < end) {
       throw new IOException(
           "it was cut off while it was read, from "
               + bytes.byteSize()
@@ -84,8 +84,6 @@ final class MappedInputStream extends InputStream {
               + there
               + " bytes; read it again when nothing writes it");
     }
-    position += now;
-    return now;
   }
 
   @Override

@@ -9,8 +9,9 @@ package ucm.lite;
  * {@link TraceSample}; whoever asked for it closes it. Many threads may read it.
  */
 public final class RecordedTrace implements AutoCloseable {
-  /** References kept on the heap: 256 MiB. */
-  static final long HEAP_REFERENCES = 1L << 26;
+  /** References kept on the heap: 256 MiB, and no more than an eighth of it. */
+  static final long HEAP_REFERENCES =
+      Math.min(1L << 26, Runtime.getRuntime().maxMemory() / 8 / Integer.BYTES);
 
   private static final int REQUESTS_BETWEEN_CHECKS = 1024;
 
