@@ -143,7 +143,7 @@ public final class TraceAnalyzer implements TraceVisitor {
       throw new TraceException(
           "simulations keep each distinct block in memory, and the trace has more than "
               + options.maxUniqueBlocks()
-              + " of them: use a part of the trace, or a larger heap"
+              + " of them: take a sample (--sample 0.1), a part of the trace, or a larger heap"
               + " (UCM_JAVA_OPTS=-Xmx16g, for example)");
     }
     return recorded;
