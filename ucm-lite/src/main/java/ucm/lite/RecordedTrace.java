@@ -9,9 +9,9 @@ package ucm.lite;
  * {@link TraceSample}; whoever asked for it closes it. Many threads may read it.
  */
 public final class RecordedTrace implements AutoCloseable {
-  /** References kept on the heap: 256 MiB, and no more than an eighth of it. */
+  /** References kept on the heap: 256 MiB, and no more than a 32nd of it. */
   static final long HEAP_REFERENCES =
-      Math.min(1L << 26, Runtime.getRuntime().maxMemory() / 8 / Integer.BYTES);
+      Math.min(1L << 26, Runtime.getRuntime().maxMemory() / 32 / Integer.BYTES);
 
   private static final int REQUESTS_BETWEEN_CHECKS = 1024;
 
