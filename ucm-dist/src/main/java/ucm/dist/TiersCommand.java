@@ -45,8 +45,8 @@ import ucm.lite.TraceSample;
     })
 final class TiersCommand implements Runnable {
 
-  /** What is recorded and simulated may take a quarter of the heap. */
-  private static final int HEAP_PARTS = 4;
+  /** What is recorded and simulated may take a sixth of the heap. */
+  private static final int HEAP_PARTS = 6;
 
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
@@ -159,6 +159,7 @@ final class TiersCommand implements Runnable {
         result,
         worth,
         advice,
-        new SampleNote(trace.rate(), analysis.lru(touchOrder).sampleRate()));
+        new SampleNote(trace.rate(), analysis.lru(touchOrder).sampleRate()),
+        trace.scale().plan(tiers).smallestTier());
   }
 }

@@ -19,6 +19,9 @@ final class TiersReport {
   private static final double SECONDS_A_DAY = 86_400;
   private static final double SECONDS_AN_HOUR = 3600;
 
+  /** A long prompt of the sample is as long as such a tier, and drives out all that is in it. */
+  private static final long FEW_BLOCKS = 64;
+
   private final KvModel model;
   private final int tensorParallel;
   private final long blockBytes;
@@ -28,6 +31,7 @@ final class TiersReport {
   private final Optional<ServingResult> worth;
   private final Advice advice;
   private final SampleNote note;
+  private final long smallestSimulated;
   private final double days;
 
   TiersReport(
@@ -39,7 +43,8 @@ final class TiersReport {
       TierResult result,
       Optional<ServingResult> worth,
       Advice advice,
-      SampleNote note) {
+      SampleNote note,
+      long smallestSimulated) {
     this.model = model;
     this.tensorParallel = tensorParallel;
     this.blockBytes = blockBytes;
@@ -49,6 +54,7 @@ final class TiersReport {
     this.worth = worth;
     this.advice = advice;
     this.note = note;
+    this.smallestSimulated = smallestSimulated;
     this.days = summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
   }
 
@@ -85,7 +91,14 @@ final class TiersReport {
             ? " Times need whole requests, which a sample of blocks does not have: "
                 + advice.breakEvenTokens().map(_ -> breakEven() + ".").orElse("none are simulated.")
             : "";
-    return note.text("tiers and bytes", "ideal hit rate and knee") + times;
+    String few =
+        note.simulated() < 1 && smallestSimulated < FEW_BLOCKS
+            ? " The smallest tier is "
+                + smallestSimulated
+                + " blocks of the sample, so few that hits may be off by many points: take a larger"
+                + " sample or heap."
+            : "";
+    return note.text("tiers and bytes", "ideal hit rate and knee") + few + times;
   }
 
   private String cluster() {

@@ -75,6 +75,7 @@ class TraceSampleCommandsTest {
         .contains(
             "tiers and bytes from 25.00%", "Exact: requests, time span, tokens, number of blocks")
         .contains("Times need whole requests", "pays from")
+        .contains("The smallest tier is 37 blocks of the sample")
         .doesNotContain("TTFT", "GPU hours");
     assertThat(Files.readString(page))
         .contains("tiers and bytes from 25.00%", "\"sampled\":0.25")
