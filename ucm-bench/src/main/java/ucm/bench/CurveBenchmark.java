@@ -1,6 +1,7 @@
 package ucm.bench;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,6 +27,7 @@ import ucm.lite.TraceAnalyzer;
 import ucm.lite.TraceFormat;
 import ucm.lite.TraceGenerator;
 import ucm.lite.TraceReader;
+import ucm.lite.TraceReaderOptions;
 import ucm.lite.TraceRequest;
 import ucm.lite.TraceWriter;
 
@@ -79,11 +81,21 @@ public class CurveBenchmark {
     return pass(AnalysisOptions.DEFAULT.sampledOnly(Sampling.fixedRate(0.01)));
   }
 
-  /** From the file, JSON lines included. */
+  /** From the file, which is mapped into memory, JSON lines included. */
   @Benchmark
   public long exactFromFile() {
     TraceAnalyzer analyzer = new TraceAnalyzer(AnalysisOptions.DEFAULT);
     new TraceReader().read(List.of(file.toString()), analyzer);
+    return hits(analyzer.finish());
+  }
+
+  /** From the same file read as a stream, as standard input is. */
+  @Benchmark
+  public long exactFromStream() throws IOException {
+    TraceAnalyzer analyzer = new TraceAnalyzer(AnalysisOptions.DEFAULT);
+    try (InputStream in = Files.newInputStream(file)) {
+      new TraceReader(TraceReaderOptions.DEFAULT, in).read(List.of("-"), analyzer);
+    }
     return hits(analyzer.finish());
   }
 

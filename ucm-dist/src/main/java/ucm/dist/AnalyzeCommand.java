@@ -18,7 +18,6 @@ import ucm.lite.KvModel;
 import ucm.lite.PolicyHits;
 import ucm.lite.PolicySimulation;
 import ucm.lite.RecordedTrace;
-import ucm.lite.Sampling;
 import ucm.lite.TouchOrder;
 import ucm.lite.TraceAnalysis;
 import ucm.lite.TraceAnalyzer;
@@ -75,31 +74,12 @@ final class AnalyzeCommand implements Runnable {
               + " (default: ${DEFAULT-VALUE})")
   private TouchOrder touchOrder = TouchOrder.LEAF_LAST;
 
-  @Option(
-      names = "--sample",
-      paramLabel = "RATE",
-      description =
-          "estimate the curve, and policies, from this share of the blocks (SHARDS), 0.01 for"
-              + " example")
-  private double sampleRate;
-
-  @Option(
-      names = "--sample-size",
-      paramLabel = "BLOCKS",
-      description = "estimate the curve from at most this many blocks (fixed-size SHARDS)")
-  private int sampleSize;
+  @Mixin private SampleOptions sample = new SampleOptions();
 
   @Option(
       names = "--compare",
       description = "with --sample or --sample-size: compute the exact curve too, and the error")
   private boolean compare;
-
-  @Option(
-      names = "--max-blocks",
-      paramLabel = "N",
-      description =
-          "most distinct blocks to analyse exactly (default: what half of the heap holds)")
-  private int maxBlocks = AnalysisOptions.DEFAULT.maxUniqueBlocks();
 
   @Option(names = "--html", paramLabel = "FILE", description = HTML_HELP)
   private @Nullable Path html;
@@ -120,18 +100,13 @@ final class AnalyzeCommand implements Runnable {
     Optional<MiniatureSimulation> miniature =
         options.exact() || simulated.isEmpty()
             ? Optional.empty()
-            : Optional.of(new MiniatureSimulation(sampleRate, maxBlocks));
+            : Optional.of(new MiniatureSimulation(sample.bounded(Integer.MAX_VALUE)));
     PrintWriter err = spec.commandLine().getErr();
     TraceVisitor visitor = miniature.isPresent() ? miniature.get().beside(analyzer) : analyzer;
     TraceReadReport read = inputs.read("requests", err, visitor);
     TraceAnalysis analysis = analyzer.finish();
-    if (!analysis.exact() && sampleRate == 0 && sampleSize == 0) {
-      err.println(
-          "ucm: more than "
-              + Figures.grouped(maxBlocks)
-              + " distinct blocks: all figures are estimated from a sample of "
-              + Figures.percent(analysis.lru(touchOrder).sampleRate())
-              + " of them; a larger heap (UCM_JAVA_OPTS=-Xmx16g) allows more");
+    if (!analysis.exact()) {
+      sample.warn(err, analysis.lru(touchOrder).sampleRate());
     }
     long blockBytes =
         model.map(kv -> kv.storedBytesPerToken(models.tensorParallel())).orElse(0L)
@@ -175,30 +150,13 @@ final class AnalyzeCommand implements Runnable {
   }
 
   private AnalysisOptions options(boolean simulating) {
-    if (sampleRate != 0 && sampleSize != 0) {
-      throw new UsageException("--sample and --sample-size exclude each other");
-    }
-    boolean sampled = sampleRate != 0 || sampleSize != 0;
-    if (compare && !sampled) {
+    if (compare && !sample.asked()) {
       throw new UsageException("--compare needs --sample or --sample-size");
     }
-    if (sampleSize != 0 && simulating && !compare) {
-      throw new UsageException(
-          "--policies needs to know the share of the blocks before: use --sample, or add"
-              + " --compare to simulate all");
-    }
-    try {
-      AnalysisOptions options = AnalysisOptions.DEFAULT.withMaxUniqueBlocks(maxBlocks);
-      if (sampled) {
-        Sampling sampling =
-            sampleSize != 0 ? Sampling.fixedSize(sampleSize) : Sampling.fixedRate(sampleRate);
-        options = compare ? options.withSampling(sampling) : options.sampledOnly(sampling);
-      }
-      boolean recording = simulating || html != null;
-      return recording && options.exact() ? options.withRecording() : options;
-    } catch (IllegalArgumentException e) {
-      throw new UsageException(String.valueOf(e.getMessage()));
-    }
+    AnalysisOptions options =
+        compare ? sample.exactAnalysis().withSampling(sample.asSaid()) : sample.analysis();
+    boolean recording = simulating || html != null;
+    return recording && options.exact() ? options.withRecording() : options;
   }
 
   private List<CachePolicy> chosenPolicies() {

@@ -29,7 +29,8 @@ import tools.jackson.databind.node.ObjectNode;
       "Prints what engines in lite mode found so far: the hit rate, and from a sample of the blocks"
           + " the hit rate of LRU caches of other sizes.",
       "Each engine renews its file every five seconds while requests come, and leaves it behind"
-          + " when it ends."
+          + " when it ends. A running engine that shows its metrics also answers over the network:"
+          + " --url."
     })
 final class LiteStatusCommand implements Runnable {
 
@@ -43,17 +44,22 @@ final class LiteStatusCommand implements Runnable {
       description = "where the engines write traces (default: UCM_LOG_PATH, or log)")
   private @Nullable Path folder;
 
+  @Option(
+      names = "--url",
+      paramLabel = "URL",
+      description =
+          "ask a running engine instead, where it shows its metrics: http://HOST:PORT/metrics")
+  private @Nullable String url;
+
   @Option(names = "--json", description = "print JSON instead of tables")
   private boolean json;
 
   @Override
   public void run() {
-    Path traces =
-        folder != null ? folder : Path.of(System.getenv().getOrDefault("UCM_LOG_PATH", "log"));
-    List<ObjectNode> engines = new ArrayList<>();
-    for (Path file : files(traces.resolve(STATUS_FOLDER))) {
-      engines.add(read(file));
+    if (url != null && folder != null) {
+      throw new UsageException("--url and a folder exclude each other");
     }
+    List<ObjectNode> engines = url != null ? new LiteEndpoint(url).engines() : fromFiles();
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
       Json.print(out, engines);
@@ -62,6 +68,16 @@ final class LiteStatusCommand implements Runnable {
         print(out, engine);
       }
     }
+  }
+
+  private List<ObjectNode> fromFiles() {
+    Path traces =
+        folder != null ? folder : Path.of(System.getenv().getOrDefault("UCM_LOG_PATH", "log"));
+    List<ObjectNode> engines = new ArrayList<>();
+    for (Path file : files(traces.resolve(STATUS_FOLDER))) {
+      engines.add(read(file));
+    }
+    return engines;
   }
 
   private static List<Path> files(Path folder) {
@@ -117,7 +133,8 @@ final class LiteStatusCommand implements Runnable {
   private static void print(PrintWriter out, JsonNode engine) {
     Table table = new Table("LITE", engine.path("instance").asString());
     table.row("model", engine.path("model").asString());
-    table.row("process", engine.path("pid").asString() + ", " + engine.path("state").asString());
+    String where = engine.path(engine.has("url") ? "url" : "pid").asString();
+    table.row("process", where + ", " + engine.path("state").asString());
     table.row("updated", updated(engine.path("updated").asString()));
     table.row("requests", Figures.grouped(engine.path("requests").asLong()));
     table.row(

@@ -11,9 +11,8 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
-import ucm.lite.AnalysisOptions;
 import ucm.lite.KvModel;
-import ucm.lite.RecordedTrace;
+import ucm.lite.SampleScale;
 import ucm.lite.ServingPlan;
 import ucm.lite.ServingResult;
 import ucm.lite.ServingSimulation;
@@ -26,6 +25,7 @@ import ucm.lite.TraceAnalyzer;
 import ucm.lite.TraceException;
 import ucm.lite.TraceInsights;
 import ucm.lite.TraceReadReport;
+import ucm.lite.TraceSample;
 
 /** {@code ucm trace tiers}: what HBM, DRAM and storage of a cluster would hit, and what it saves. */
 @Command(
@@ -37,15 +37,23 @@ import ucm.lite.TraceReadReport;
       "With --gpu, --tflops or --prefill-rate also what that is worth: time to first token, GPU"
           + " hours, and from which prefix on loading beats computing. These times are simulated,"
           + " not measured: requests do not wait for each other, and a load does not overlap with"
-          + " computing."
+          + " computing.",
+      "",
+      "Memory is bounded: a trace with more distinct blocks than fit is simulated on a sample of"
+          + " its blocks, with tiers that are smaller by the same rate, and the output says so."
+          + " Times need whole requests and are left out then."
     })
 final class TiersCommand implements Runnable {
+
+  /** What is recorded and simulated may take a sixth of the heap. */
+  private static final int HEAP_PARTS = 6;
 
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private ModelOptions models = new ModelOptions();
   @Mixin private ClusterOptions cluster = new ClusterOptions();
   @Mixin private ServingOptions serving = new ServingOptions();
+  @Mixin private SampleOptions sample = new SampleOptions();
 
   @Option(
       names = "--touch",
@@ -67,12 +75,22 @@ final class TiersCommand implements Runnable {
     KvModel model = models.required();
     Optional<ServingPlan> plan = serving.plan(model, models.tensorParallel());
     // Checked before a long trace is read.
-    cluster.plan(1);
-    TraceAnalyzer analyzer = new TraceAnalyzer(AnalysisOptions.DEFAULT.withRecording());
+    TierPlan caches = cluster.plan(1);
+    TraceAnalyzer analyzer = new TraceAnalyzer(sample.analysis());
     boolean json = format.json();
-    TraceReadReport read = inputs.read("requests", spec.commandLine().getErr(), analyzer);
-    TraceAnalysis analysis = analyzer.finish();
-    try (RecordedTrace trace = analyzer.recorded()) {
+    long bound = SampleOptions.blocksIn(HEAP_PARTS, TierSimulation.bytesABlock(caches));
+    try (TraceSample trace = new TraceSample(sample.bounded(bound))) {
+      PrintWriter err = spec.commandLine().getErr();
+      TraceReadReport read =
+          inputs.read(
+              "requests",
+              err,
+              request -> {
+                analyzer.request(request);
+                trace.request(request);
+              });
+      TraceAnalysis analysis = analyzer.finish();
+      sample.warn(err, trace.rate());
       TiersReport report = report(model, plan, analysis, trace);
       PrintWriter out = spec.commandLine().getOut();
       if (html != null) {
@@ -95,17 +113,19 @@ final class TiersCommand implements Runnable {
   }
 
   private static Map<String, Object> page(
-      TiersReport report, TraceReadReport read, TraceAnalysis analysis, RecordedTrace trace)
+      TiersReport report, TraceReadReport read, TraceAnalysis analysis, TraceSample trace)
       throws InterruptedException {
     ReportPage page =
         new ReportPage(read, analysis, report.model(), report.blockBytes(), Instant.now());
-    page.insights(TraceInsights.of(trace));
+    if (trace.whole()) {
+      page.insights(TraceInsights.of(trace.recorded()));
+    }
     report.addTo(page);
     return page.data();
   }
 
   private TiersReport report(
-      KvModel model, Optional<ServingPlan> plan, TraceAnalysis analysis, RecordedTrace trace)
+      KvModel model, Optional<ServingPlan> plan, TraceAnalysis analysis, TraceSample trace)
       throws InterruptedException {
     long blockBytes =
         model.storedBytesPerToken(models.tensorParallel())
@@ -113,12 +133,16 @@ final class TiersCommand implements Runnable {
     TierPlan tiers = cluster.plan(blockBytes);
     TierResult result;
     Optional<ServingResult> worth = Optional.empty();
-    if (plan.isPresent()) {
-      ServingSimulation.Result both = ServingSimulation.run(trace, tiers, touchOrder, plan.get());
+    if (plan.isPresent() && trace.whole()) {
+      ServingSimulation.Result both =
+          ServingSimulation.run(trace.recorded(), tiers, touchOrder, plan.get());
       result = both.tiers();
       worth = Optional.of(both.serving());
     } else {
-      result = TierSimulation.run(trace, tiers, touchOrder);
+      SampleScale scale = trace.scale();
+      result =
+          scale.estimate(
+              TierSimulation.run(trace.recorded(), scale.plan(tiers), touchOrder), tiers);
     }
     Advice advice =
         new Advice(
@@ -134,6 +158,8 @@ final class TiersCommand implements Runnable {
         tiers,
         result,
         worth,
-        advice);
+        advice,
+        new SampleNote(trace.rate(), analysis.lru(touchOrder).sampleRate()),
+        trace.scale().plan(tiers).smallestTier());
   }
 }

@@ -19,6 +19,9 @@ final class TiersReport {
   private static final double SECONDS_A_DAY = 86_400;
   private static final double SECONDS_AN_HOUR = 3600;
 
+  /** A long prompt of the sample is as long as such a tier, and drives out all that is in it. */
+  private static final long FEW_BLOCKS = 64;
+
   private final KvModel model;
   private final int tensorParallel;
   private final long blockBytes;
@@ -27,6 +30,8 @@ final class TiersReport {
   private final TierResult result;
   private final Optional<ServingResult> worth;
   private final Advice advice;
+  private final SampleNote note;
+  private final long smallestSimulated;
   private final double days;
 
   TiersReport(
@@ -37,7 +42,9 @@ final class TiersReport {
       TierPlan plan,
       TierResult result,
       Optional<ServingResult> worth,
-      Advice advice) {
+      Advice advice,
+      SampleNote note,
+      long smallestSimulated) {
     this.model = model;
     this.tensorParallel = tensorParallel;
     this.blockBytes = blockBytes;
@@ -46,6 +53,8 @@ final class TiersReport {
     this.result = result;
     this.worth = worth;
     this.advice = advice;
+    this.note = note;
+    this.smallestSimulated = smallestSimulated;
     this.days = summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
   }
 
@@ -67,9 +76,29 @@ final class TiersReport {
     more.print(out);
     worth.ifPresent(serving -> printWorth(out, serving));
     out.println();
+    if (!note.exact()) {
+      out.println(sampled());
+      out.println();
+    }
     out.println("# Suggested configuration; fill in the folder.");
     out.print(advice.yaml());
     out.flush();
+  }
+
+  private String sampled() {
+    String times =
+        note.simulated() < 1
+            ? " Times need whole requests, which a sample of blocks does not have: "
+                + advice.breakEvenTokens().map(_ -> breakEven() + ".").orElse("none are simulated.")
+            : "";
+    String few =
+        note.simulated() < 1 && smallestSimulated < FEW_BLOCKS
+            ? " The smallest tier is "
+                + smallestSimulated
+                + " blocks of the sample, so few that hits may be off by many points: take a larger"
+                + " sample or heap."
+            : "";
+    return note.text("tiers and bytes", "ideal hit rate and knee") + few + times;
   }
 
   private String cluster() {
@@ -184,6 +213,7 @@ final class TiersReport {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("model", model.name());
     data.put("block_bytes", blockBytes);
+    note.addTo(data);
     data.put("plan", plan);
     data.put("summary", summary);
     data.put("tiers", result);
@@ -235,6 +265,7 @@ final class TiersReport {
     row.put("token_share", summary.tokenHitRate(tokens));
     row.put("loaded_bytes", loaded * blockBytes);
     row.put("written_bytes", written * blockBytes);
+    row.put("sample_rate", note.simulated());
     return row;
   }
 
@@ -258,7 +289,7 @@ final class TiersReport {
           String load = breakEven();
           page.advice(Character.toUpperCase(load.charAt(0)) + load.substring(1) + ".");
         });
-    page.tiers(cluster(), rows(), facts);
+    page.tiers(note.exact() ? cluster() : cluster() + ". " + sampled(), rows(), facts);
     page.yaml(yaml());
   }
 

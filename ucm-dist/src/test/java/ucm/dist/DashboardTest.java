@@ -31,6 +31,7 @@ import ucm.pipeline.connector.KvCaches;
 import ucm.pipeline.connector.KvLayout;
 import ucm.pipeline.connector.KvTensor;
 import ucm.pipeline.connector.SchedulerConnector;
+import ucm.pipeline.connector.TraceOptions;
 import ucm.pipeline.connector.WorkerConnector;
 
 /** The dashboard, the documentation and the code name the same metrics. */
@@ -42,7 +43,7 @@ class DashboardTest {
 
   @TempDir private Path folder;
 
-  /** The names of all series of an idle engine with Cache and Posix, as Prometheus sees them. */
+  /** The names of all series of an idle engine with Cache and Posix and of one in lite mode, as Prometheus sees them. */
   private Set<String> exported() throws IOException {
     MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
     EngineSpec spec =
@@ -60,12 +61,21 @@ class DashboardTest {
                 1));
     ConnectorSetup setup =
         ConnectorSetup.of(config, StoreCatalog.find(), spec).withMetricsPlaces(registry::place);
+    ConnectorSetup lite =
+        ConnectorSetup.of(
+                UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("use_lite", true), "test"),
+                StoreCatalog.find(),
+                spec)
+            .withTraces(new TraceOptions(folder, 1 << 20, 1))
+            .withMetricsPlaces(registry::place);
     try (Arena arena = Arena.ofShared();
         WorkerConnector worker = setup.worker(0, 0, caches(arena, spec.kv()));
         SchedulerConnector scheduler = setup.scheduler();
+        SchedulerConnector counting = lite.scheduler();
         MetricsEndpoint endpoint = MetricsEndpoint.start(registry, "127.0.0.1", 0)) {
       assertThat(worker).isNotNull();
       assertThat(scheduler.openRequests()).isZero();
+      assertThat(counting.openRequests()).isZero();
       URI uri = URI.create("http://127.0.0.1:" + endpoint.port() + "/metrics");
       String text;
       try (var stream = uri.toURL().openStream()) {

@@ -204,7 +204,8 @@ class TraceToolsIT {
           trace analyze x --capacities many               ; a capacity is written like
           trace analyze x --capacities 5GB                ; need --model
           trace analyze x --sample 2                      ; must be above 0 and at most 1
-          trace analyze x --sample-size 9 --policies lru  ; add --compare
+          trace stat x --sample 0.1 --sample-size 9       ; exclude each other
+          trace tiers x --model qwq-32b --max-blocks 0    ; is 1 or more
           trace analyze x --json --csv                    ; exclude each other
           trace analyze x --compare                       ; --compare needs
           trace tiers x                                   ; name a model

@@ -9,7 +9,8 @@ import java.util.Optional;
  * @param sampling how the sampled curves are made; empty for none
  * @param maxUniqueBlocks the most distinct blocks for which anything exact is kept, 1 or more;
  *     about {@value #BYTES_A_BLOCK} bytes each. A trace with more is analysed from a sample, with
- *     {@link #FALLBACK} unless {@code sampling} says otherwise.
+ *     {@link #FALLBACK} unless {@code sampling} says otherwise. Six requests of a recorded trace count
+ *     as a block.
  * @param recording whether the trace is kept for simulations ({@link TraceAnalyzer#recorded()})
  */
 public record AnalysisOptions(

@@ -28,7 +28,7 @@ final class ExactCurves {
     if (recorded != null) {
       recorded.add(cursor);
     }
-    cursor.number++;
+    cursor.place++;
   }
 
   private void number(TraceRequest request) {

@@ -99,6 +99,14 @@ final class InsightsCollector implements PrefixModel {
         never++;
       }
     }
+    QuantileHistogram blockLifetimes = new QuantileHistogram(MILLISECOND);
+    for (int block = 0; block < uses.length; block++) {
+      if (uses[block] > 1) {
+        blockLifetimes.add(
+            seconds(
+                trace.timestampMillis(broughtBy[block]), trace.timestampMillis(lastUse[block])));
+      }
+    }
     return new TraceInsights(
         tracker.sessions(),
         Arrays.stream(sessionSize).max().orElse(0),
@@ -107,6 +115,8 @@ final class InsightsCollector implements PrefixModel {
         blockGaps.quantiles(),
         lifetimes.quantiles(),
         never,
+        blockLifetimes.quantiles(),
+        uses.length - blockLifetimes.count(),
         timeBins(lifetimes),
         hotPrefixes());
   }

@@ -10,11 +10,9 @@ import java.util.Arrays;
 final class NextUses implements AutoCloseable {
   static final int NEVER = -1;
 
-  private final RecordedTrace trace;
   private final IntTape tape;
 
   NextUses(RecordedTrace trace) {
-    this.trace = trace;
     tape = new IntTape(RecordedTrace.HEAP_REFERENCES);
     tape.extend(trace.references());
     int[] next = new int[trace.uniqueBlocks()];
@@ -29,7 +27,7 @@ final class NextUses implements AutoCloseable {
       for (int i = 0; i < cursor.count; i++) {
         uses[i] = next[cursor.blocks[i]];
       }
-      tape.write(trace.start(r), uses, cursor.count);
+      tape.write(cursor.start, uses, cursor.count);
       for (int i = cursor.count - 1; i >= 0; i--) {
         next[cursor.blocks[i]] = i < cursor.known ? r : NEVER;
       }
@@ -38,7 +36,7 @@ final class NextUses implements AutoCloseable {
 
   /** Copies the next uses of all blocks of a request; the target must be long enough. */
   void read(NumberedRequest request, int[] target) {
-    tape.read(trace.start(request.number), target, request.count);
+    tape.read(request.start, target, request.count);
   }
 
   @Override

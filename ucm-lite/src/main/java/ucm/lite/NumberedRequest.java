@@ -17,8 +17,17 @@ final class NumberedRequest {
   /** Number of distinct blocks so far, this request included: all block numbers are below. */
   int distinct;
 
-  /** The place of the request in the trace, from 0. */
+  /** The place of the request in the recording, from 0. */
   int number;
+
+  /** Its place in the trace, from 0: another one when the recording is a sample. */
+  int place;
+
+  /** Where its blocks begin among all references of the recording. */
+  long start;
+
+  /** What {@link RecordedTrace#read} reads it from. */
+  final int[] facts = new int[RecordedTrace.FACTS];
 
   double timestampMillis;
   int inputTokens;

@@ -2,11 +2,14 @@ package ucm.lite;
 
 import java.util.Arrays;
 
-/** Counts values that are not negative, in buckets of 1/128 of the value: constant memory. */
+/**
+ * Counts values that are not negative, in buckets of 1/128 of the value: constant memory. A value may
+ * stand for several, also for a fraction of one.
+ */
 final class QuantileHistogram {
   private final double unit;
-  private long[] counts = new long[256];
-  private long count;
+  private double[] counts = new double[256];
+  private double count;
   private double sum;
   private double max;
 
@@ -15,41 +18,55 @@ final class QuantileHistogram {
     this.unit = unit;
   }
 
+  QuantileHistogram copy() {
+    QuantileHistogram copy = new QuantileHistogram(unit);
+    copy.counts = counts.clone();
+    copy.count = count;
+    copy.sum = sum;
+    copy.max = max;
+    return copy;
+  }
+
   void add(double value) {
+    add(value, 1);
+  }
+
+  void add(double value, double weight) {
     int bucket = DistanceHistogram.bucket(Math.round(value / unit));
     if (bucket >= counts.length) {
       counts = Arrays.copyOf(counts, bucket + 256);
     }
-    counts[bucket]++;
-    count++;
-    sum += value;
+    counts[bucket] += weight;
+    count += weight;
+    sum += weight * value;
     max = Math.max(max, value);
   }
 
   long count() {
-    return count;
+    return Math.round(count);
   }
 
   /** How many values are at most this, to within 1% of it. */
   long countUpTo(double value) {
-    long seen = 0;
+    double seen = 0;
     for (int bucket = 0; bucket < counts.length; bucket++) {
       if (DistanceHistogram.end(bucket) * unit > value) {
         break;
       }
       seen += counts[bucket];
     }
-    return seen;
+    return Math.round(seen);
   }
 
   Quantiles quantiles() {
     return new Quantiles(
-        count, count == 0 ? 0 : sum / count, quantile(0.5), quantile(0.9), quantile(0.99), max);
+        count(), count == 0 ? 0 : sum / count, quantile(0.5), quantile(0.9), quantile(0.99), max);
   }
 
   private double quantile(double share) {
-    long wanted = (long) Math.ceil(share * count);
-    long seen = 0;
+    // Counts are whole numbers unless values are weighed.
+    double wanted = Math.min(count, Math.ceil(share * count));
+    double seen = 0;
     for (int bucket = 0; bucket < counts.length; bucket++) {
       seen += counts[bucket];
       if (seen >= wanted && seen > 0) {

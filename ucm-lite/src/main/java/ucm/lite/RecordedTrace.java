@@ -1,28 +1,32 @@
 package ucm.lite;
 
-import java.util.Arrays;
-
 /**
  * A trace kept to be read again and again: the numbered blocks of all requests in order, and what
  * the requests say. Models that need the future, or facts about the whole trace first, run on it.
  *
- * <p>Memory: 40 bytes a request and 24 to 48 a distinct block on the heap; 4 bytes a reference on
- * the heap up to a bound, then in a memory-mapped temporary file. Made by a {@link TraceAnalyzer};
- * whoever asked for it closes it. Many threads may read it.
+ * <p>Memory: 24 to 48 bytes a distinct block on the heap; 4 bytes a reference and 36 a request on the
+ * heap up to a bound, then in memory-mapped temporary files. Made by a {@link TraceAnalyzer} or a
+ * {@link TraceSample}; whoever asked for it closes it. Many threads may read it.
  */
 public final class RecordedTrace implements AutoCloseable {
-  /** References kept on the heap: 256 MiB. */
-  static final long HEAP_REFERENCES = 1L << 26;
+  /** References kept on the heap: 256 MiB, and no more than a 32nd of it. */
+  static final long HEAP_REFERENCES =
+      Math.min(1L << 26, Runtime.getRuntime().maxMemory() / 32 / Integer.BYTES);
 
   private static final int REQUESTS_BETWEEN_CHECKS = 1024;
 
+  /** What the tape of requests has of each: see {@link #add}. */
+  static final int FACTS = 9;
+
+  /** Requests are fewer than references, and take more room. */
+  private static final int REFERENCES_A_FACT = 4;
+
+  private static final int TIMESTAMP = 3;
+
   private final IntTape references;
+  private final IntTape facts;
   private final BlockIndex index;
-  private long[] starts = new long[1025];
-  private double[] timestamps = new double[1024];
-  private int[] inputTokens = new int[1024];
-  private int[] outputTokens = new int[1024];
-  private int[] known = new int[1024];
+  private final int[] added = new int[FACTS];
   private int requests;
   private int blockTokens;
 
@@ -33,33 +37,30 @@ public final class RecordedTrace implements AutoCloseable {
   RecordedTrace(BlockIndex index, long heapReferences) {
     this.index = index;
     this.references = new IntTape(heapReferences);
+    this.facts = new IntTape(heapReferences / REFERENCES_A_FACT);
   }
 
   void add(NumberedRequest request) {
-    if (requests == timestamps.length) {
-      grow();
+    if (requests == Integer.MAX_VALUE) {
+      throw new TraceException("more than " + requests + " requests, expected fewer");
     }
     if (request.count > 0) {
       blockTokens = request.blockTokens;
     }
+    long start = references.size();
+    long timestamp = Double.doubleToRawLongBits(request.timestampMillis);
+    added[0] = (int) start;
+    added[1] = (int) (start >>> Integer.SIZE);
+    added[2] = request.count;
+    added[TIMESTAMP] = (int) timestamp;
+    added[TIMESTAMP + 1] = (int) (timestamp >>> Integer.SIZE);
+    added[5] = request.inputTokens;
+    added[6] = request.outputTokens;
+    added[7] = request.known;
+    added[8] = request.place;
+    facts.append(added, FACTS);
     references.append(request.blocks, request.count);
-    timestamps[requests] = request.timestampMillis;
-    inputTokens[requests] = request.inputTokens;
-    outputTokens[requests] = request.outputTokens;
-    known[requests] = request.known;
-    starts[++requests] = references.size();
-  }
-
-  private void grow() {
-    int length = (int) Math.min(Integer.MAX_VALUE - 8, 2L * requests);
-    if (length == requests) {
-      throw new TraceException("more than " + requests + " requests, expected fewer");
-    }
-    starts = Arrays.copyOf(starts, length + 1);
-    timestamps = Arrays.copyOf(timestamps, length);
-    inputTokens = Arrays.copyOf(inputTokens, length);
-    outputTokens = Arrays.copyOf(outputTokens, length);
-    known = Arrays.copyOf(known, length);
+    requests++;
   }
 
   /**
@@ -100,17 +101,24 @@ public final class RecordedTrace implements AutoCloseable {
 
   /** Fills the cursor with a request. */
   void read(int request, NumberedRequest cursor) {
-    int count = count(request);
-    cursor.ensureBlocks(count);
-    references.read(starts[request], cursor.blocks, count);
-    cursor.count = count;
-    cursor.known = known[request];
+    int[] of = cursor.facts;
+    facts.read((long) request * FACTS, of, FACTS);
+    cursor.start = pair(of, 0);
+    cursor.count = of[2];
+    cursor.ensureBlocks(cursor.count);
+    references.read(cursor.start, cursor.blocks, cursor.count);
+    cursor.known = of[7];
     cursor.distinct = index.size();
     cursor.number = request;
-    cursor.timestampMillis = timestamps[request];
-    cursor.inputTokens = inputTokens[request];
-    cursor.outputTokens = outputTokens[request];
+    cursor.place = of[8];
+    cursor.timestampMillis = Double.longBitsToDouble(pair(of, TIMESTAMP));
+    cursor.inputTokens = of[5];
+    cursor.outputTokens = of[6];
     cursor.blockTokens = blockTokens;
+  }
+
+  private static long pair(int[] of, int at) {
+    return Integer.toUnsignedLong(of[at]) | (long) of[at + 1] << Integer.SIZE;
   }
 
   /** Shows every request to a model, in order. */
@@ -125,18 +133,10 @@ public final class RecordedTrace implements AutoCloseable {
     }
   }
 
-  /** The number of blocks of a request. */
-  int count(int request) {
-    return (int) (starts[request + 1] - starts[request]);
-  }
-
-  /** Where the blocks of a request are among all references. */
-  long start(int request) {
-    return starts[request];
-  }
-
   double timestampMillis(int request) {
-    return timestamps[request];
+    int[] of = new int[2];
+    facts.read((long) request * FACTS + TIMESTAMP, of, of.length);
+    return Double.longBitsToDouble(pair(of, 0));
   }
 
   long idHigh(int block) {
@@ -147,9 +147,10 @@ public final class RecordedTrace implements AutoCloseable {
     return index.low(block);
   }
 
-  /** Frees the memory and the temporary file. No other thread may be reading. */
+  /** Frees the memory and the temporary files. No other thread may be reading. */
   @Override
   public void close() {
     references.close();
+    facts.close();
   }
 }

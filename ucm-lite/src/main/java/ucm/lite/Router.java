@@ -8,7 +8,6 @@ final class Router {
   private final SessionTracker sessions;
   private final int[] lastRank;
   private final long[] served;
-  private int turn;
 
   Router(Routing routing, int ranks, int uniqueBlocks) {
     this.routing = routing;
@@ -20,7 +19,7 @@ final class Router {
   int rankOf(NumberedRequest request) {
     int rank =
         switch (routing) {
-          case ROUND_ROBIN -> turn++ % served.length;
+          case ROUND_ROBIN -> Math.floorMod(request.place, served.length);
           case SESSION ->
               (int) (BlockIndex.mix(0, sessions.sessionOf(request)) >>> 33) % served.length;
           case PREFIX -> byPrefix(request);

@@ -47,4 +47,12 @@ public record Sampling(double rate, int maxBlocks) {
   public static Sampling fixedSize(int maxBlocks) {
     return new Sampling(1, maxBlocks);
   }
+
+  /**
+   * Decides about a block of a recording. The first block of traces that count their ids is 0, whose
+   * plain hash is 0, too: it would be in every sample, and is often the one block of all prompts.
+   */
+  static long hash(long high, long low) {
+    return BlockIndex.mix(high, ~low);
+  }
 }

@@ -1,5 +1,7 @@
 package ucm.lite;
 
+import java.util.stream.LongStream;
+
 /**
  * A cluster with KV caches in HBM, DRAM and storage, each least recently used first. A capacity of 0
  * leaves a tier out.
@@ -55,5 +57,22 @@ public record TierPlan(
    */
   public int ranks() {
     return nodes * ranksPerNode;
+  }
+
+  /**
+   * Returns the capacity of the smallest cache of a tier.
+   *
+   * @return blocks; {@link Long#MAX_VALUE} without any tier
+   */
+  public long smallestTier() {
+    return LongStream.of(hbmBlocks, dramBlocks, storageBlocks)
+        .filter(blocks -> blocks > 0)
+        .min()
+        .orElse(Long.MAX_VALUE);
+  }
+
+  TierPlan withCapacities(long hbm, long dram, long storage) {
+    return new TierPlan(
+        nodes, ranksPerNode, hbm, dram, sharedDram, storage, sharedStorage, writePolicy, routing);
   }
 }

@@ -15,6 +15,9 @@ import java.util.Arrays;
  * all nodes' storage).
  */
 public final class TierSimulation {
+  private static final long RECORDED_BYTES = 48;
+  private static final long CACHE_BYTES = 12;
+
   private static final int HBM = 0;
   private static final int DRAM = 1;
   private static final int STORAGE = 2;
@@ -57,6 +60,19 @@ public final class TierSimulation {
       caches[c] = new LruCache(held, held == 0 ? 0 : blocks);
     }
     return caches;
+  }
+
+  /**
+   * Returns the memory that a distinct block takes in a simulation, with the recording.
+   *
+   * @param plan the cluster
+   * @return bytes
+   */
+  public static long bytesABlock(TierPlan plan) {
+    int caches = plan.hbmBlocks() > 0 ? plan.ranks() : 0;
+    caches += plan.dramBlocks() == 0 ? 0 : plan.sharedDram() ? 1 : plan.nodes();
+    caches += plan.storageBlocks() == 0 ? 0 : plan.sharedStorage() ? 1 : plan.nodes();
+    return RECORDED_BYTES + CACHE_BYTES * caches;
   }
 
   /**

@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * and {@link TraceAnalysis#exact()} says so. Not for use by several threads.
  */
 public final class TraceAnalyzer implements TraceVisitor {
+  private static final int REQUESTS_A_BLOCK = 6;
+
   private final AnalysisOptions options;
   private final ShardsSampler sampler;
   private @Nullable ExactCurves exact;
@@ -66,12 +68,17 @@ public final class TraceAnalyzer implements TraceVisitor {
     ExactCurves all = exact;
     if (all != null) {
       all.accept(request);
-      if (all.uniqueBlocks() > options.maxUniqueBlocks()) {
+      if (all.uniqueBlocks() + heldRequests() > options.maxUniqueBlocks()) {
         all.drop();
         exact = null;
       }
     }
     sampler.accept(request);
+  }
+
+  /** Requests of a recording in blocks: what follows takes some 20 bytes for each. */
+  private long heldRequests() {
+    return options.recording() ? requests / REQUESTS_A_BLOCK : 0;
   }
 
   private void checkBlockTokens(int tokens) {
@@ -136,7 +143,7 @@ public final class TraceAnalyzer implements TraceVisitor {
       throw new TraceException(
           "simulations keep each distinct block in memory, and the trace has more than "
               + options.maxUniqueBlocks()
-              + " of them: use a part of the trace, or a larger heap"
+              + " of them: take a sample (--sample 0.1), a part of the trace, or a larger heap"
               + " (UCM_JAVA_OPTS=-Xmx16g, for example)");
     }
     return recorded;

@@ -3,6 +3,9 @@ package ucm.lite;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PushbackInputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -16,6 +19,7 @@ final class TraceInput {
   static final String STDIN_NAME = "standard input";
   private static final int HEAD_BYTES = 4096;
   private static final int GZIP_BUFFER = 1 << 16;
+  private static final int[] GZIP_MAGIC = {0x1f, 0x8b};
 
   private final String name;
   private final Path path;
@@ -51,17 +55,42 @@ final class TraceInput {
     return !stdin && Files.isRegularFile(path) ? Files.size(path) : -1;
   }
 
-  /** Opens the bytes as they are stored. Closing them leaves {@code stdin} itself open. */
+  /**
+   * Opens the bytes as they are stored: a plain file mapped into memory, all else as a stream.
+   * Closing them leaves {@code stdin} itself open.
+   */
   CountingInputStream open(InputStream stdinStream) throws IOException {
-    return new CountingInputStream(
-        stdin ? stdinStream : Files.newInputStream(path), /* closes= */ !stdin);
+    return new CountingInputStream(stdin ? stdinStream : openFile(), /* closes= */ !stdin);
+  }
+
+  @SuppressWarnings("MustBeClosedChecker") // The stream closes it.
+  private InputStream openFile() throws IOException {
+    if (!Files.isRegularFile(path)) {
+      return Files.newInputStream(path);
+    }
+    FileChannel channel = FileChannel.open(path);
+    try {
+      // Files of /proc say they are empty, and are not.
+      if (channel.size() > 0 && !isGzip(channel)) {
+        return MappedInputStream.of(channel);
+      }
+    } catch (IOException e) {
+      // Not every file system maps, and not every process may map more: reading may do all the
+      // same.
+    }
+    return Channels.newInputStream(channel);
+  }
+
+  private static boolean isGzip(FileChannel channel) throws IOException {
+    byte[] head = new byte[GZIP_MAGIC.length];
+    return channel.read(ByteBuffer.wrap(head), 0) == head.length && startsWith(head, GZIP_MAGIC);
   }
 
   /** Turns the stored bytes into text. */
   InputStream decode(InputStream stored) throws IOException {
     PushbackInputStream in = new PushbackInputStream(stored, HEAD_BYTES);
     byte[] head = peek(in);
-    if (startsWith(head, 0x1f, 0x8b)) {
+    if (startsWith(head, GZIP_MAGIC)) {
       in = new PushbackInputStream(new GZIPInputStream(in, GZIP_BUFFER), HEAD_BYTES);
       head = peek(in);
     }

@@ -14,6 +14,8 @@ import java.util.List;
  * @param lifetimes how long after a request some block that it brought was last used by another one;
  *     of requests that were used again
  * @param requestsNeverReused requests that brought blocks which no other request used
+ * @param blockLifetimes from the first to the last use of blocks that were used again
+ * @param blocksNeverReused blocks that only one request used
  * @param timeBins the three distributions of times in the same bins, up to the longest time; empty
  *     when there is none
  * @param hotPrefixes the prefixes that save most tokens, most first
@@ -26,6 +28,8 @@ public record TraceInsights(
     Quantiles blockGaps,
     Quantiles lifetimes,
     long requestsNeverReused,
+    Quantiles blockLifetimes,
+    long blocksNeverReused,
     List<TimeBin> timeBins,
     List<HotPrefix> hotPrefixes) {
 

@@ -7,8 +7,8 @@ import java.util.stream.IntStream;
 
 /**
  * Brings the requests of several traces into the order of time. They are kept until all are there:
- * 40 bytes a request, its request id, 24 to 48 bytes a distinct block, and 4 bytes a reference,
- * beyond a bound in a temporary file. Requests of the same time keep the order they came in.
+ * its request id, 24 to 48 bytes a distinct block, and 36 bytes a request and 4 a reference, beyond a
+ * bound in temporary files. Requests of the same time keep the order they came in.
  */
 public final class TraceMerge implements TraceVisitor, AutoCloseable {
   private final boolean separate;
@@ -99,7 +99,7 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
     }
   }
 
-  /** Frees the memory and the temporary file. */
+  /** Frees the memory and the temporary files. */
   @Override
   public void close() {
     all.close();

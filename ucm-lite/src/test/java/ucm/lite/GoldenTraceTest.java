@@ -37,14 +37,9 @@ class GoldenTraceTest {
 
   @Test
   void holdsTheGoldenNumbersOfTheConversationTrace() throws IOException, InterruptedException {
-    Path data = dataBesideTheProject();
-    assumeTrue(
-        Files.isRegularFile(data.resolve("conversation_trace.jsonl")),
-        "the conversation trace is not beside the project (shared/data)");
-
+    Path trace = conversationTrace();
     TraceAnalysis analysis =
-        checkGolden(
-            data.resolve("conversation_trace.jsonl"), data.resolve("conversation_lru_golden.csv"));
+        checkGolden(trace, trace.resolveSibling("conversation_lru_golden.csv"));
 
     TraceSummary summary = analysis.summary();
     assertThat(summary.requests()).isEqualTo(12_031);
@@ -95,13 +90,18 @@ class GoldenTraceTest {
     return analysis;
   }
 
-  /** The folder {@code shared/data} beside the project, found upwards from where the test runs. */
-  private static Path dataBesideTheProject() {
+  /** The published trace in {@code shared/data} beside the project; without it a test is skipped. */
+  static Path conversationTrace() {
     Path folder = Path.of("").toAbsolutePath();
     while (folder != null && !Files.isDirectory(folder.resolve("shared/data"))) {
       folder = folder.getParent();
     }
-    return folder == null ? Path.of("shared/data") : folder.resolve("shared/data");
+    Path trace =
+        (folder == null ? Path.of("") : folder).resolve("shared/data/conversation_trace.jsonl");
+    assumeTrue(
+        Files.isRegularFile(trace),
+        "the conversation trace is not beside the project (shared/data)");
+    return trace;
   }
 
   private static byte[] resource(String name) throws IOException {

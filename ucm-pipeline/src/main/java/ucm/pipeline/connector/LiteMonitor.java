@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
+import ucm.lite.LruCurve;
 import ucm.lite.OnlineCurve;
 import ucm.lite.TraceRequest;
 
@@ -68,6 +69,15 @@ final class LiteMonitor implements AutoCloseable {
         "lite_hit_rate",
         "Share of the blocks of prompts that the Fake store remembered.",
         () -> statistics.externalHitRate());
+    metrics.gauge(
+        "lite_blocks",
+        "Full blocks of the prompts counted in lite mode.",
+        () -> (double) statistics.totalBlocks());
+    metrics.gauge(
+        "lite_hbm_blocks",
+        "Those of them that were on the device already.",
+        () -> (double) statistics.hbmBlocks());
+    metrics.gauge("lite_block_tokens", "Tokens of a block.", () -> blockTokens);
     gauge(metrics, "lite_requests", "Requests counted in lite mode.", now -> now.requests());
     gauge(
         metrics,
@@ -84,6 +94,11 @@ final class LiteMonitor implements AutoCloseable {
         "lite_knee_tokens",
         "Capacity of an LRU cache from which on more of it brings less than its share.",
         now -> (double) now.curve().kneeCapacity() * blockTokens);
+    gauge(
+        metrics,
+        "lite_ideal_hit_rate",
+        "Share of input tokens that a cache of any size would have hit.",
+        now -> now.hitRate(LruCurve.UNBOUNDED));
     for (long tokens : LiteStatusFile.CAPACITIES) {
       gauge(
           metrics,
