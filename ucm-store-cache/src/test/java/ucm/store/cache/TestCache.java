@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
@@ -26,6 +27,16 @@ final class TestCache implements AutoCloseable {
    * @param more settings
    */
   TestCache(BlockLayout layout, @Nullable Store backend, int slots, Map<String, Object> more) {
+    this(layout, backend, slots, more, System::nanoTime);
+  }
+
+  /** One whose tasks are due by a clock of the test. */
+  TestCache(
+      BlockLayout layout,
+      @Nullable Store backend,
+      int slots,
+      Map<String, Object> more,
+      LongSupplier clock) {
     this.backend = backend;
     Map<String, Object> settings = new TreeMap<>(keys(layout));
     if (backend != null) {
@@ -49,6 +60,11 @@ final class TestCache implements AutoCloseable {
           @Override
           public RecordingMetrics metrics() {
             return metrics;
+          }
+
+          @Override
+          public LongSupplier nanoClock() {
+            return clock;
           }
         });
   }
@@ -82,6 +98,13 @@ final class TestCache implements AutoCloseable {
 
   SlotDirectory pool() {
     return opened().pool;
+  }
+
+  /** Waits until a task wants slots and finds none. */
+  void awaitWanting() {
+    while (pool().wanting() == 0) {
+      Thread.onSpinWait();
+    }
   }
 
   @Override

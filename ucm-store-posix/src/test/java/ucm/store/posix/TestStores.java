@@ -31,7 +31,7 @@ import ucm.testkit.TransferMemory.Placement;
 /** Stores that share one directory, for a test, and what all tests ask of them. */
 final class TestStores implements AutoCloseable {
 
-  static final Duration PATIENCE = Duration.ofSeconds(30);
+  static final Duration PATIENCE = Duration.ofSeconds(60);
 
   final Path directory;
   final BlockLayout layout;
