@@ -10,16 +10,7 @@ import ucm.api.StoreMetrics;
  * <p>Look-ups read optimistically and take no lock unless somebody changes the stripe at that moment. A
  * stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
  */
-final class PoolStripe {
-
-  /** Somebody who waits for a slot to be filled. */
-  record Joined(SlotWaiter waiter, int index, @Nullable Joined next) {}
-
-  /** Answer to {@link #filled}: somebody waits for one of the slots. */
-  static final int JOINED = 1;
-
-  /** Answer to {@link #filled} and {@link #release}: a slot can now be taken by others. */
-  static final int ROOM = 2;
+final class PoolStripe implements SlotStripe {
 
   private static final int NONE = BlockTable.NONE;
 
@@ -54,8 +45,8 @@ final class PoolStripe {
     this.joined = new Joined[count];
   }
 
-  /** Whether all shards of a block are complete here. */
-  boolean isComplete(long hash, long high, long low) {
+  @Override
+  public boolean isComplete(long hash, long high, long low) {
     long stamp = lock.tryOptimisticRead();
     boolean complete = slots.isComplete(hash, high, low);
     if (!lock.validate(stamp)) {
@@ -79,13 +70,8 @@ final class PoolStripe {
     }
   }
 
-  /**
-   * Asks for a shard in order to read it.
-   *
-   * @param waiter joins whoever fills the slot; null when nobody wants to know
-   * @param mayTake whether a slot may be taken if the shard is not there
-   */
-  long claimForLoad(
+  @Override
+  public long claimForLoad(
       long hash,
       long high,
       long low,
@@ -116,11 +102,8 @@ final class PoolStripe {
     }
   }
 
-  /**
-   * Asks for a slot to dump a shard into. A load of the shard that is under way is displaced: the dump
-   * brings the bytes, and what the load finds is for those who wait for it only.
-   */
-  long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
+  @Override
+  public long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
     long stamp = lock.writeLock();
     try {
       int slot = slots.find(hash, high, low, shard);
@@ -139,8 +122,8 @@ final class PoolStripe {
     }
   }
 
-  /** Asks for a slot that belongs to no block. */
-  long claimUnnamed() {
+  @Override
+  public long claimUnnamed() {
     long stamp = lock.writeLock();
     try {
       return claimed(slots.takeOrphan());
@@ -149,14 +132,8 @@ final class PoolStripe {
     }
   }
 
-  /**
-   * Says that claimed slots are filled.
-   *
-   * @param filled slots; negative numbers are passed over
-   * @param release whether to give the filler's references back
-   * @return {@link #JOINED} and {@link #ROOM}, or'ed
-   */
-  int filled(int[] filled, int from, int to, boolean release) {
+  @Override
+  public int filled(int[] filled, int from, int to, boolean release) {
     int answer = 0;
     long stamp = lock.writeLock();
     try {
@@ -171,8 +148,8 @@ final class PoolStripe {
     return answer;
   }
 
-  /** Says that one claimed slot is filled; see {@link #filled(int[], int, int, boolean)}. */
-  int filled(int slot, boolean release) {
+  @Override
+  public int filled(int slot, boolean release) {
     long stamp = lock.writeLock();
     try {
       return fill(slot - firstSlot, release);
@@ -181,11 +158,8 @@ final class PoolStripe {
     }
   }
 
-  /**
-   * Says that a claimed slot will not be filled: nobody finds it any more. The filler keeps its
-   * reference until its I/O is terminal.
-   */
-  void notFilled(int slot) {
+  @Override
+  public void notFilled(int slot) {
     long stamp = lock.writeLock();
     try {
       slots.orphan(slot - firstSlot);
@@ -194,11 +168,8 @@ final class PoolStripe {
     }
   }
 
-  /**
-   * Those who waited for a slot that is filled now, or will not be; each holds a reference. Nobody joins
-   * it any more.
-   */
-  @Nullable Joined takeJoined(int slot) {
+  @Override
+  public @Nullable Joined takeJoined(int slot) {
     long stamp = lock.writeLock();
     try {
       Joined all = joined[slot - firstSlot];
@@ -209,13 +180,8 @@ final class PoolStripe {
     }
   }
 
-  /**
-   * Gives references back.
-   *
-   * @param held slots; negative numbers are passed over
-   * @return {@link #ROOM} or 0
-   */
-  int release(int[] held, int from, int to) {
+  @Override
+  public int release(int[] held, int from, int to) {
     int answer = 0;
     long stamp = lock.writeLock();
     try {
@@ -230,8 +196,8 @@ final class PoolStripe {
     return answer;
   }
 
-  /** Gives one reference back; {@link #ROOM} or 0. */
-  int release(int slot) {
+  @Override
+  public int release(int slot) {
     long stamp = lock.writeLock();
     try {
       return slots.release(slot - firstSlot) ? ROOM : 0;
@@ -240,8 +206,8 @@ final class PoolStripe {
     }
   }
 
-  /** Drops all shards of a block; those in use go with their last reference. {@link #ROOM} or 0. */
-  int drop(long hash, long high, long low) {
+  @Override
+  public int drop(long hash, long high, long low) {
     long stamp = lock.writeLock();
     try {
       return slots.drop(hash, high, low) > 0 ? ROOM : 0;
@@ -250,8 +216,8 @@ final class PoolStripe {
     }
   }
 
-  /** See {@link SlotDirectory#forgetLost}; {@link #ROOM} or 0. */
-  int forgetLost(long hash, long high, long low) {
+  @Override
+  public int forgetLost(long hash, long high, long low) {
     long stamp = lock.writeLock();
     try {
       boolean dumping = slots.isBeingDumped(hash, high, low);
@@ -271,8 +237,8 @@ final class PoolStripe {
     }
   }
 
-  /** Slots that somebody references. */
-  int referenced() {
+  @Override
+  public int referenced() {
     long stamp = lock.readLock();
     try {
       return slots.referenced();

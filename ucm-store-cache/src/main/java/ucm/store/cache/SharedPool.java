@@ -1,11 +1,9 @@
 package ucm.store.cache;
 
 import java.util.BitSet;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreMetrics;
@@ -21,7 +19,7 @@ import ucm.api.StoreMetrics;
  * #look} and {@link #clear}. Look-ups take no lock at all; nobody waits for a process that has died for
  * longer than it takes to see that it has.
  */
-final class SharedPool implements SlotDirectory {
+final class SharedPool extends StripedSlots {
 
   private static final Logger LOG = LoggerFactory.getLogger(SharedPool.class);
 
@@ -29,8 +27,6 @@ final class SharedPool implements SlotDirectory {
   private final SegmentWords words;
   private final SegmentOwners owners;
   private final SharedStripe[] stripes;
-  private final Runnable whenRoom;
-  private volatile int wanting;
   private volatile boolean left;
 
   /**
@@ -46,11 +42,12 @@ final class SharedPool implements SlotDirectory {
       boolean hasBackend,
       StoreMetrics.Counter evictions,
       Runnable whenRoom) {
+    SharedStripe[] all = new SharedStripe[segment.layout().stripes()];
+    super(all, whenRoom);
     this.layout = segment.layout();
     this.words = segment.words();
     this.owners = segment.owners();
-    this.whenRoom = whenRoom;
-    this.stripes = new SharedStripe[layout.stripes()];
+    this.stripes = all;
     for (int i = 0; i < stripes.length; i++) {
       stripes[i] = new SharedStripe(i, layout, words, owners, hasBackend, evictions);
     }
@@ -58,9 +55,8 @@ final class SharedPool implements SlotDirectory {
 
   @Override
   public boolean isComplete(BlockIds ids, int i) {
-    long hash = BlockTable.hash(ids.high(i), ids.low(i));
     try {
-      return stripe(hash).isComplete(hash, ids.high(i), ids.low(i));
+      return super.isComplete(ids, i);
     } catch (IllegalStateException e) {
       // Look-ups are not waited for at close: the segment was unmapped in front of this one.
       throw new StoreClosedException("Cache");
@@ -80,112 +76,11 @@ final class SharedPool implements SlotDirectory {
   }
 
   @Override
-  public long claimForLoad(
-      long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes) {
-    long hash = BlockTable.hash(high, low);
-    boolean mayTake = (fullStripes >>> stripeOf(hash) & 1) == 0;
-    return stripe(hash).claimForLoad(hash, high, low, shard, waiter, index, mayTake);
-  }
-
-  @Override
-  public long claimForDump(long high, long low, int shard, long fullStripes) {
-    long hash = BlockTable.hash(high, low);
-    boolean mayTake = (fullStripes >>> stripeOf(hash) & 1) == 0;
-    return stripe(hash).claimForDump(hash, high, low, shard, mayTake);
-  }
-
-  @Override
-  public long claimUnnamed(long high, long low, long fullStripes) {
-    int stripe = stripeOf(BlockTable.hash(high, low));
-    if ((fullStripes >>> stripe & 1) != 0) {
-      return Claim.of(Claim.NO_ROOM, stripe);
-    }
-    return stripes[stripe].claimUnnamed();
-  }
-
-  @Override
-  public void filled(int slot, boolean release) {
-    SharedStripe stripe = stripeOfSlot(slot);
-    int answer = stripe.filled(slot, release);
-    if ((answer & SharedStripe.JOINED) != 0) {
-      tellFilled(stripe, slot);
-    }
-    tellRoom(answer);
-  }
-
-  @Override
-  public void filled(int[] slots, int from, int to, boolean release) {
-    for (int start = from, end; start < to; start = end) {
-      end = endOfStripe(slots, start, to);
-      if (slots[start] < 0) {
-        continue;
-      }
-      SharedStripe stripe = stripeOfSlot(slots[start]);
-      int answer = stripe.filled(slots, start, end, release);
-      for (int i = start; i < end && (answer & SharedStripe.JOINED) != 0; i++) {
-        if (slots[i] >= 0) {
-          tellFilled(stripe, slots[i]);
-        }
-      }
-      tellRoom(answer);
-    }
-  }
-
-  @Override
-  public void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
-    SharedStripe stripe = stripeOfSlot(slot);
-    stripe.notFilled(slot);
-    for (SlotReferences.Joined joined = stripe.takeJoined(slot);
-        joined != null;
-        joined = joined.next()) {
-      release(slot);
-      joined.waiter().notFilled(joined.index(), outcome, cause);
-    }
-  }
-
-  @Override
-  public void release(int slot) {
-    tellRoom(stripeOfSlot(slot).release(slot));
-  }
-
-  @Override
-  public void release(int[] slots, int from, int to) {
-    for (int start = from, end; start < to; start = end) {
-      end = endOfStripe(slots, start, to);
-      if (slots[start] >= 0) {
-        tellRoom(stripeOfSlot(slots[start]).release(slots, start, end));
-      }
-    }
-  }
-
-  @Override
-  public void drop(long high, long low) {
-    long hash = BlockTable.hash(high, low);
-    tellRoom(stripe(hash).drop(hash, high, low));
-  }
-
-  @Override
-  public void forgetLost(long high, long low) {
-    long hash = BlockTable.hash(high, low);
-    tellRoom(stripe(hash).forgetLost(hash, high, low));
-  }
-
-  @Override
-  public boolean isFull(long fullStripes) {
-    return Long.numberOfTrailingZeros(~fullStripes) >= stripes.length;
-  }
-
-  @Override
-  public int wanting() {
-    return wanting;
-  }
-
-  @Override
   public void setWanting(int tasks) {
-    if ((tasks > 0) != (wanting > 0)) {
+    if ((tasks > 0) != (wanting() > 0)) {
       owners.setWanting(tasks > 0);
     }
-    wanting = tasks;
+    super.setWanting(tasks);
   }
 
   /** Slots of frames that have a block, or are about to; 0 once this process has left. */
@@ -201,16 +96,6 @@ final class SharedPool implements SlotDirectory {
       return 0;
     }
     return left ? 0 : frames * layout.shards();
-  }
-
-  /** Slots that this process refers to. */
-  @Override
-  public int referenced() {
-    int sum = 0;
-    for (SharedStripe stripe : stripes) {
-      sum += stripe.referenced();
-    }
-    return sum;
   }
 
   /** Slots that any process refers to. Looks at all of them. */
@@ -240,9 +125,7 @@ final class SharedPool implements SlotDirectory {
         tell(ended);
       }
     }
-    if (wanting > 0) {
-      whenRoom.run();
-    }
+    offerRoom();
   }
 
   /** Clears up after the owners that have died, unless somebody else does. */
@@ -306,7 +189,7 @@ final class SharedPool implements SlotDirectory {
   }
 
   private void tell(SlotReferences.Ended ended) {
-    for (SlotReferences.Joined joined = ended.joined(); joined != null; joined = joined.next()) {
+    for (Joined joined = ended.joined(); joined != null; joined = joined.next()) {
       if (ended.filled()) {
         joined.waiter().filled(joined.index(), ended.slot());
       } else {
@@ -320,42 +203,14 @@ final class SharedPool implements SlotDirectory {
     return stripes[stripeOf(hash)];
   }
 
-  private int stripeOf(long hash) {
-    return (int) (hash >>> 40) & (stripes.length - 1);
+  @Override
+  int stripeOfSlot(int slot) {
+    return layout.stripeOfFrame(slot / layout.shards());
   }
 
-  private SharedStripe stripeOfSlot(int slot) {
-    return stripes[layout.stripeOfFrame(slot / layout.shards())];
-  }
-
-  /** The end of the run of slots that are of the stripe of the first one, or negative as that is. */
-  private int endOfStripe(int[] slots, int start, int to) {
-    if (slots[start] < 0) {
-      return start + 1;
-    }
-    SharedStripe stripe = stripeOfSlot(slots[start]);
-    int end = start + 1;
-    while (end < to && (slots[end] < 0 || stripeOfSlot(slots[end]) == stripe)) {
-      end++;
-    }
-    return end;
-  }
-
-  private static void tellFilled(SharedStripe stripe, int slot) {
-    for (SlotReferences.Joined joined = stripe.takeJoined(slot);
-        joined != null;
-        joined = joined.next()) {
-      joined.waiter().filled(joined.index(), slot);
-    }
-  }
-
-  private void tellRoom(int answer) {
-    if ((answer & SharedStripe.ROOM) == 0) {
-      return;
-    }
-    if (wanting > 0) {
-      whenRoom.run();
-    }
+  @Override
+  void roomCame() {
+    offerRoom();
     owners.wake(owners.wanting());
   }
 }

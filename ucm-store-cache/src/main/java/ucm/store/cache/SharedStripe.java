@@ -12,13 +12,7 @@ import ucm.api.StoreMetrics;
  * words in the segment change by compare-and-swap; the stripe's shared lock is taken only to give a
  * block a place or to free one.
  */
-final class SharedStripe {
-
-  /** What {@link #filled} and {@link #release} answer: somebody here waits for one of the slots. */
-  static final int JOINED = 1;
-
-  /** What they answer: nobody refers to some slot any more. */
-  static final int ROOM = 2;
+final class SharedStripe implements SlotStripe {
 
   private final int number;
   private final SegmentLayout layout;
@@ -58,8 +52,8 @@ final class SharedStripe {
             layout.firstFrame(number + 1) * shards);
   }
 
-  /** Whether all shards of a block are complete here. Takes no lock. */
-  boolean isComplete(long hash, long high, long low) {
+  @Override
+  public boolean isComplete(long hash, long high, long low) {
     int frame = table.find(hash, high, low);
     return frame != FrameTable.NONE
         && FrameWord.isComplete(table.word(frame))
@@ -76,8 +70,8 @@ final class SharedStripe {
     return table.holds(frame, high, low) ? dumpers : 0;
   }
 
-  /** See {@link SlotDirectory#claimForLoad}. */
-  long claimForLoad(
+  @Override
+  public long claimForLoad(
       long hash,
       long high,
       long low,
@@ -129,11 +123,8 @@ final class SharedStripe {
     }
   }
 
-  /**
-   * See {@link SlotDirectory#claimForDump}. A load of the shard that is under way loses the frame: the
-   * dump brings the bytes, and what the load finds is for those who wait for it only.
-   */
-  long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
+  @Override
+  public long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
     local.lock();
     try {
       while (true) {
@@ -179,8 +170,8 @@ final class SharedStripe {
     }
   }
 
-  /** Asks for a slot that belongs to no block. */
-  long claimUnnamed() {
+  @Override
+  public long claimUnnamed() {
     local.lock();
     try {
       int frame = frames.takeUnnamed();
@@ -190,8 +181,8 @@ final class SharedStripe {
     }
   }
 
-  /** Says that claimed slots are filled; negative numbers are passed over. */
-  int filled(int[] slots, int from, int to, boolean release) {
+  @Override
+  public int filled(int[] slots, int from, int to, boolean release) {
     int answer = 0;
     int elsewhere = 0;
     int frame = FrameTable.NONE;
@@ -221,8 +212,8 @@ final class SharedStripe {
     return answer;
   }
 
-  /** Says that one claimed slot is filled. */
-  int filled(int slot, boolean release) {
+  @Override
+  public int filled(int slot, boolean release) {
     int answer;
     int elsewhere;
     local.lock();
@@ -238,11 +229,8 @@ final class SharedStripe {
     return answer;
   }
 
-  /**
-   * Says that a claimed slot will not be filled, and so its block not be complete: nobody finds it any
-   * more. The filler keeps its reference until its I/O is terminal.
-   */
-  void notFilled(int slot) {
+  @Override
+  public void notFilled(int slot) {
     int elsewhere;
     local.lock();
     try {
@@ -254,8 +242,8 @@ final class SharedStripe {
     owners.wake(elsewhere);
   }
 
-  /** Those here who waited for a slot that is filled now, or will not be; each holds a reference. */
-  SlotReferences.@Nullable Joined takeJoined(int slot) {
+  @Override
+  public @Nullable Joined takeJoined(int slot) {
     local.lock();
     try {
       return references.takeJoined(slot);
@@ -277,8 +265,8 @@ final class SharedStripe {
     }
   }
 
-  /** Gives references back; negative numbers are passed over. {@link #ROOM} or 0. */
-  int release(int[] slots, int from, int to) {
+  @Override
+  public int release(int[] slots, int from, int to) {
     int answer = 0;
     local.lock();
     try {
@@ -291,8 +279,8 @@ final class SharedStripe {
     return answer;
   }
 
-  /** Gives one reference back; {@link #ROOM} or 0. */
-  int release(int slot) {
+  @Override
+  public int release(int slot) {
     local.lock();
     try {
       return drop(slot);
@@ -301,8 +289,8 @@ final class SharedStripe {
     }
   }
 
-  /** Has nobody find a block any more; {@link #ROOM} or 0. */
-  int drop(long hash, long high, long low) {
+  @Override
+  public int drop(long hash, long high, long low) {
     local.lock();
     try {
       int frame = table.find(hash, high, low);
@@ -316,8 +304,8 @@ final class SharedStripe {
     }
   }
 
-  /** See {@link SlotDirectory#forgetLost}; {@link #ROOM} or 0. */
-  int forgetLost(long hash, long high, long low) {
+  @Override
+  public int forgetLost(long hash, long high, long low) {
     local.lock();
     try {
       int frame = table.find(hash, high, low);
@@ -336,8 +324,8 @@ final class SharedStripe {
     return FrameWord.dumpers(word) != 0 && !(FrameWord.isComplete(word) && table.isIdle(frame));
   }
 
-  /** Slots this process refers to. */
-  int referenced() {
+  @Override
+  public int referenced() {
     local.lock();
     try {
       return references.referenced();

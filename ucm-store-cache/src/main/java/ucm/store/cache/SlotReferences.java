@@ -9,9 +9,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class SlotReferences {
 
-  /** Somebody here who waits for a slot to be filled; holds a reference. */
-  record Joined(SlotWaiter waiter, int index, @Nullable Joined next) {}
-
   /** Those who waited for a slot that another process was filling. */
   record Ended(int slot, boolean filled, Joined joined) {}
 

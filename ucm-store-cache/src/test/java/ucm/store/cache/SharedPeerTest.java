@@ -174,7 +174,8 @@ final class SharedPeerTest {
     victim.kill();
     serveUntilDone(waiting, backends.get(0));
     memory.check();
-    assertThat(((SharedPool) survivor.pool()).locked()).isZero();
+    // Whoever clears up after the victim takes the lock for a moment as well.
+    await("free again", () -> ((SharedPool) survivor.pool()).locked() == 0);
   }
 
   @Test
