@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
@@ -102,7 +103,11 @@ final class TestCache implements AutoCloseable {
 
   /** Waits until a task wants slots and finds none. */
   void awaitWanting() {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while (pool().wanting() == 0) {
+      if (System.nanoTime() - end > 0) {
+        throw new AssertionError("no task wants a slot");
+      }
       Thread.onSpinWait();
     }
   }

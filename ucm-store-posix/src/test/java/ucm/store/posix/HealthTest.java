@@ -185,7 +185,7 @@ final class HealthTest {
     settings.put("store_health.failure_threshold", 1);
     settings.put("posix_index_max_blocks", 0);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      dumpByAnother(stores, sickIds);
+      stores.dumpByAnother(settings, sickIds);
       PosixStore store = open(stores);
       try (SickFiles.Hang hang = files.hang(sick, "size"::equals)) {
         Thread asking = Thread.ofPlatform().start(() -> store.lookup(sickIds));
@@ -207,7 +207,7 @@ final class HealthTest {
     settings.put("posix_index_max_blocks", 0);
     settings.put("posix_lookup_concurrency", 1);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      dumpByAnother(stores, sickIds, wellIds);
+      stores.dumpByAnother(settings, sickIds, wellIds);
       PosixStore store = open(stores);
       try (SickFiles.Hang hang = files.hang(sick, "size"::equals)) {
         Thread asking = Thread.ofPlatform().start(() -> store.lookup(sickIds));
@@ -364,18 +364,6 @@ final class HealthTest {
       store.awaitSweep();
       assertThat(left).doesNotExist();
     }
-  }
-
-  /**
-   * Dumps blocks by a store that is closed by then. A worker may still be on its way out when its task
-   * has ended, and would be found late when the clock is moved.
-   */
-  private void dumpByAnother(TestStores stores, BlockIds... blocks) throws Exception {
-    PosixStore store = open(stores);
-    for (BlockIds ids : blocks) {
-      stores.dump(store, ids);
-    }
-    store.close();
   }
 
   private void trip(TestStores stores, PosixStore store) throws Exception {

@@ -296,8 +296,8 @@ final class SickMountTest {
     assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
     assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(before + 2);
     mount.heal();
-    Waiting.until("look-ups are answered", () -> store.lookupPrefix(sick) == 5);
-    Waiting.until("all of them", () -> store.lookup(all).cardinality() == 12);
+    Waiting.until("prefixes are found", () -> store.lookupPrefix(sick) == 5);
+    Waiting.until("all are found", () -> store.lookup(all).cardinality() == 12);
   }
 
   private BlockIds wellAndSick() {
@@ -310,26 +310,15 @@ final class SickMountTest {
   /** Its blocks are there, and every look-up asks the file system. */
   private PosixStore openWithoutIndex() throws Exception {
     settings.put("posix_index_max_blocks", 0);
-    fill();
+    stores.dumpByAnother(settings, sick, well);
     PosixStore store = stores.open(settings);
     Waiting.until("look-ups are answered in time", () -> store.lookup(sick).cardinality() == 6);
     return store;
   }
 
-  /** Dumps blocks by a store that may take its time, whatever the one of the test may not. */
-  private void fill() throws Exception {
-    Map<String, Object> patient = new HashMap<>(settings);
-    patient.put("timeout_ms", 600_000);
-    patient.put("store_health.enabled", false);
-    PosixStore store = stores.open(patient);
-    stores.dump(store, sick);
-    stores.dump(store, well);
-    store.close();
-  }
-
   private PosixStore openAndFill() throws Exception {
     settings.put("durability", "full");
-    fill();
+    stores.dumpByAnother(settings, sick, well);
     PosixStore store = stores.open(settings);
     store.awaitScan();
     store.awaitSweep();

@@ -94,6 +94,22 @@ final class TestStores implements AutoCloseable {
     return task.await(PATIENCE);
   }
 
+  /**
+   * Dumps whole blocks by a store that may take its time, whatever the settings say, and is closed by
+   * then. A worker may still be on its way out when its task has ended; here none is.
+   */
+  void dumpByAnother(Map<String, Object> settings, BlockIds... blocks) throws InterruptedException {
+    Map<String, Object> patient = new TreeMap<>(settings);
+    patient.put("timeout_ms", 600_000);
+    patient.put("store_health.enabled", false);
+    PosixStore store = open(patient);
+    for (BlockIds ids : blocks) {
+      dump(store, ids);
+    }
+    store.close();
+    stores.remove(store);
+  }
+
   /** Dumps whole blocks with their bytes. */
   void dump(Store store, BlockIds ids) throws InterruptedException {
     TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.SCATTERED, ids).fill();
