@@ -35,6 +35,8 @@ final class SegmentOwners {
   private static final long INCARNATIONS = 1 << 24;
   private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   private static final long PATIENCE_NANOS = 2 * QUARANTINE_NANOS;
+  // Whoever clears up after a dead owner locks its byte, and looks like it meanwhile.
+  private static final long CLEARING_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final SharedFile file;
   private final SegmentWords words;
@@ -49,12 +51,14 @@ final class SegmentOwners {
   }
 
   /**
-   * Enters this opening of the file into the table. The caller holds the gate.
+   * Enters this opening of the file into the table. The caller holds the gate. Waits only for the
+   * places of owners that have died or are leaving.
    *
    * @throws StoreException when the table is full
    */
   static SegmentOwners enter(SharedFile file, SegmentWords words, SegmentLayout layout) {
     long start = System.nanoTime();
+    long patience = CLEARING_NANOS;
     while (true) {
       for (int owner = 0; owner < SegmentLayout.OWNERS; owner++) {
         if (tryEnter(file, words, layout, owner)) {
@@ -62,7 +66,10 @@ final class SegmentOwners {
         }
       }
       // Places of the dead come free when those who live have cleared up after them.
-      if (System.nanoTime() - start > PATIENCE_NANOS || Thread.currentThread().isInterrupted()) {
+      if (!allLive(file, words, layout)) {
+        patience = PATIENCE_NANOS;
+      }
+      if (System.nanoTime() - start > patience || Thread.currentThread().isInterrupted()) {
         throw new StoreException(
             "Cache cannot share the buffer "
                 + file.path()
@@ -73,6 +80,16 @@ final class SegmentOwners {
       }
       LockSupport.parkNanos(RETRY_NANOS);
     }
+  }
+
+  private static boolean allLive(SharedFile file, SegmentWords words, SegmentLayout layout) {
+    for (int owner = 0; owner < SegmentLayout.OWNERS; owner++) {
+      if (words.getInt(layout.ownerAt(owner) + SegmentLayout.OWNER_STATE) != LIVE
+          || !file.isLockedElsewhere(SegmentLayout.OWNER_LOCK + owner, 1)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static boolean tryEnter(

@@ -21,15 +21,16 @@ import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /** What goes on behind the engine's back: background writes, their bound, and threads at rest. */
-@Timeout(60)
+@Timeout(180)
 final class BackgroundTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int MAX_WRITES = 32;
 
   private final HeldBackend backend = new HeldBackend();
@@ -99,10 +100,12 @@ final class BackgroundTest {
     logger.setAdditive(false);
     logger.setLevel(Level.WARN);
     try {
-      TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 50));
+      HeldClock clock = new HeldClock();
+      TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 50), clock);
       dump(cache, BlockBytes.ids(1, 3));
       cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
       HeldBackend.Held write = backend.nextDump();
+      clock.letGo();
       cache.close();
       assertThat(write.transfer.shardCount()).isEqualTo(6);
     } finally {
@@ -119,7 +122,8 @@ final class BackgroundTest {
 
   @Test
   void threadsSleepWhenThereIsNothingToDo() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 20))) {
+    try (TestCache cache =
+        new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 20), new ManualClock())) {
       BlockIds ids = BlockBytes.ids(1, 2);
       dump(cache, ids);
       backend.nextDump().takeAll();

@@ -25,11 +25,11 @@ import ucm.testkit.MemoryStore;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
-@Timeout(60)
+@Timeout(180)
 final class CloseTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int BLOCKS = 10;
   private static final int ROUNDS = 150;
 
@@ -53,11 +53,13 @@ final class CloseTest {
   void closeEndsTasksOfAHangingBackendWithinTheDeadline() throws InterruptedException {
     BlockIds ids = BlockBytes.ids(1, 2);
     TransferMemory memory = memory(ids).scribble();
-    TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 100));
+    HeldClock clock = new HeldClock();
+    TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 100), clock);
     Task load = cache.store.load(memory.transfer());
     HeldBackend.Held read = backend.nextLoad();
     cache.store.dump(memory(BlockBytes.ids(2, 1)).fill().transfer()).await(PATIENCE).requireOk();
     HeldBackend.Held write = backend.nextDump();
+    clock.letGo();
     cache.close();
     TransferResult result = load.await(Duration.ZERO);
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
@@ -150,7 +152,7 @@ final class CloseTest {
     }
 
     private void awaitSome() throws InterruptedException {
-      assertThat(some.await(20, TimeUnit.SECONDS)).isTrue();
+      assertThat(some.await(60, TimeUnit.SECONDS)).isTrue();
     }
 
     private void requireAllEnded() throws InterruptedException {

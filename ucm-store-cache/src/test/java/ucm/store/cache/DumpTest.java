@@ -20,6 +20,7 @@ import ucm.api.TransferResult;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.Fault;
 import ucm.testkit.FaultyStore;
+import ucm.testkit.ManualClock;
 import ucm.testkit.MemoryStore;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
@@ -27,7 +28,7 @@ import ucm.testkit.TransferMemory.Placement;
 final class DumpTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final HeldBackend backend = new HeldBackend();
   private final List<TestCache> open = new ArrayList<>();
@@ -217,12 +218,16 @@ final class DumpTest {
 
   @Test
   void poolFullOfUnwrittenShardsEndsTheTaskAtItsDeadline() throws InterruptedException {
-    TestCache cache = new TestCache(LAYOUT, backend, 2, Map.of("timeout_ms", 50));
+    ManualClock clock = new ManualClock();
+    TestCache cache = new TestCache(LAYOUT, backend, 2, Map.of("timeout_ms", 50), clock);
     open.add(cache);
     dump(cache, BlockBytes.ids(1, 1));
     HeldBackend.Held hanging = backend.nextDump();
     BlockIds second = BlockBytes.ids(2, 1);
-    TransferResult result = cache.store.dump(memory(second).fill().transfer()).await(PATIENCE);
+    Task waiting = cache.store.dump(memory(second).fill().transfer());
+    cache.awaitWanting();
+    clock.advance(Duration.ofMillis(50));
+    TransferResult result = waiting.await(PATIENCE);
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
     assertThat(result.cause()).hasMessageContaining("cache_buffer_capacity_gb");
     hanging.takeAll();

@@ -36,7 +36,7 @@ import ucm.testkit.TransferMemory.Placement;
 final class EngineSideTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final HeldBackend backend = new HeldBackend();
   private final List<TestCache> open = new ArrayList<>();

@@ -30,11 +30,11 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /** Two engines on one small pool, in front of a backend that fails, drops, delays and reorders. */
-@Timeout(60)
+@Timeout(180)
 final class FaultStormTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.of(new long[] {1001, 37, 4099}, 3 * 5137);
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int BLOCKS = 40;
   private static final int TASKS = 150;
 

@@ -228,7 +228,7 @@ final class HeldBackend implements Store {
   }
 
   private static Held next(BlockingQueue<Held> queue) throws InterruptedException {
-    Held held = queue.poll(10, TimeUnit.SECONDS);
+    Held held = queue.poll(60, TimeUnit.SECONDS);
     if (held == null) {
       throw new AssertionError("the backend was asked for nothing");
     }

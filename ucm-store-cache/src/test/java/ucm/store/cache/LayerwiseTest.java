@@ -19,14 +19,14 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /** An engine that moves its KV cache layer by layer: a shard is a layer, a task has one of each block. */
-@Timeout(60)
+@Timeout(180)
 final class LayerwiseTest {
 
   private static final int LAYERS = 4;
   private static final long LAYER_BYTES = 4096;
   private static final BlockLayout LAYOUT =
       BlockLayout.uniform(LAYER_BYTES, LAYER_BYTES, LAYERS * LAYER_BYTES);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final BlockIds IDS = BlockBytes.ids(1, 3);
 
   private final HeldBackend backend = new HeldBackend();

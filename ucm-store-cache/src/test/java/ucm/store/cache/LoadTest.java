@@ -17,15 +17,18 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 final class LoadTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
-  private static final Map<String, Object> SHORT = Map.of("timeout_ms", 50);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  // So often a store looks at the clock of the test, by which its tasks are due.
+  private static final Duration SHORT = Duration.ofMillis(50);
 
+  private final ManualClock clock = new ManualClock();
   private final HeldBackend backend = new HeldBackend();
   private final List<TestCache> open = new ArrayList<>();
 
@@ -147,11 +150,12 @@ final class LoadTest {
 
   @Test
   void readThatComesAfterTheDeadlineLandsNowhereButInItsSlot() throws InterruptedException {
-    TestCache cache = cache(4, SHORT);
+    TestCache cache = hasty(4);
     BlockIds late = BlockBytes.ids(1, 1);
     TransferMemory memory = memory(late).scribble();
     Task task = cache.store.load(memory.transfer());
     HeldBackend.Held read = backend.nextLoad();
+    clock.advance(SHORT);
     TransferResult result = task.await(PATIENCE);
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
     assertThat(result.cause()).hasMessageContaining("timeout_ms 50");
@@ -178,11 +182,12 @@ final class LoadTest {
 
   @Test
   void shardThatFailedKeepsItsSlotUntilTheBackendIsDoneWithIt() throws InterruptedException {
-    TestCache cache = cache(2, SHORT);
+    TestCache cache = hasty(2);
     Task task = cache.store.load(memory(BlockBytes.ids(1, 1)).transfer());
     HeldBackend.Held read = backend.nextLoad();
     read.end(0, ShardOutcome.MISSING, null);
     assertThat(cache.pool().referenced()).isEqualTo(2);
+    clock.advance(SHORT);
     task.await(PATIENCE);
     assertThat(cache.pool().referenced()).isEqualTo(2);
     read.serve(1);
@@ -208,11 +213,13 @@ final class LoadTest {
 
   @Test
   void poolFullOfReferencedSlotsEndsTheTaskAtItsDeadline() throws InterruptedException {
-    TestCache cache = cache(2, SHORT);
+    TestCache cache = hasty(2);
     cache.store.load(memory(BlockBytes.ids(1, 1)).transfer());
     HeldBackend.Held hanging = backend.nextLoad();
-    TransferResult result =
-        cache.store.load(memory(BlockBytes.ids(2, 1)).transfer()).await(PATIENCE);
+    Task waiting = cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
+    cache.awaitWanting();
+    clock.advance(SHORT);
+    TransferResult result = waiting.await(PATIENCE);
     assertThat(result.outcome(1)).isEqualTo(ShardOutcome.EXPIRED);
     assertThat(result.cause())
         .hasMessageContaining("cache_buffer_capacity_gb")
@@ -297,6 +304,13 @@ final class LoadTest {
         write = backend.dumps.poll()) {
       write.takeAll();
     }
+  }
+
+  private TestCache hasty(int slots) {
+    Map<String, Object> settings = Map.of("timeout_ms", (int) SHORT.toMillis());
+    TestCache cache = new TestCache(LAYOUT, backend, slots, settings, clock);
+    open.add(cache);
+    return cache;
   }
 
   private TestCache cache(int slots, Map<String, Object> more) {

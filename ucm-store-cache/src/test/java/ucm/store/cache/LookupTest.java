@@ -21,7 +21,7 @@ import ucm.testkit.TransferMemory.Placement;
 final class LookupTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final HeldBackend backend = new HeldBackend();
 
@@ -98,7 +98,7 @@ final class LookupTest {
       // The dispatcher does its errands in order, and this backend loads on the thread that asks.
       CountDownLatch done = new CountDownLatch(1);
       second.opened().dispatcher.submit(done::countDown);
-      assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
+      assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
       for (int i = 0; i < 4; i++) {
         medium.remove(ids, i);
       }

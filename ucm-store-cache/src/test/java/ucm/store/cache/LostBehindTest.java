@@ -33,7 +33,7 @@ import ucm.testkit.TransferMemory.Placement;
 final class LostBehindTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 3 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final BlockIds IDS = BlockBytes.ids(1, 2);
   private static final BlockIds LOST = IDS.slice(0, 1);
   private static final int BLOCKS = 8;

@@ -33,11 +33,11 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /** How segments come and go, and which are not used. */
-@Timeout(60)
+@Timeout(180)
 final class SharedSegmentTest {
 
   private static final BlockLayout LAYOUT = SharedPeerTest.LAYOUT;
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final String NAME = "segment";
 
   private final List<TestCache> open = new ArrayList<>();
@@ -211,6 +211,18 @@ final class SharedSegmentTest {
     requireLoads(open.getLast(), BlockBytes.ids(1, 1));
     open.get(7).close();
     requireLoads(worker(NAME, 4), BlockBytes.ids(1, 1));
+  }
+
+  @Test
+  void waitsForThePlaceOfAWorkerThatDied() throws Exception {
+    // It dies while a read fills its slots, so its place comes free only when that must be over.
+    try (TestProcess victim = new TestProcess(SharedVictim.class, "load", Segments.id(NAME), "4")) {
+      awaitDone(victim);
+      for (int i = 1; i < SegmentLayout.OWNERS; i++) {
+        worker(NAME, 4);
+      }
+    }
+    keep(worker(NAME, 4), BlockBytes.ids(2, 1));
   }
 
   @Test

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 
-@Timeout(60)
+@Timeout(180)
 final class SlotPoolTest {
 
   private static final int SHARDS = 2;

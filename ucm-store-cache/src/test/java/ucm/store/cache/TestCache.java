@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
@@ -26,6 +28,16 @@ final class TestCache implements AutoCloseable {
    * @param more settings
    */
   TestCache(BlockLayout layout, @Nullable Store backend, int slots, Map<String, Object> more) {
+    this(layout, backend, slots, more, System::nanoTime);
+  }
+
+  /** One whose tasks are due by a clock of the test. */
+  TestCache(
+      BlockLayout layout,
+      @Nullable Store backend,
+      int slots,
+      Map<String, Object> more,
+      LongSupplier clock) {
     this.backend = backend;
     Map<String, Object> settings = new TreeMap<>(keys(layout));
     if (backend != null) {
@@ -49,6 +61,11 @@ final class TestCache implements AutoCloseable {
           @Override
           public RecordingMetrics metrics() {
             return metrics;
+          }
+
+          @Override
+          public LongSupplier nanoClock() {
+            return clock;
           }
         });
   }
@@ -82,6 +99,17 @@ final class TestCache implements AutoCloseable {
 
   SlotDirectory pool() {
     return opened().pool;
+  }
+
+  /** Waits until a task wants slots and finds none. */
+  void awaitWanting() {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (pool().wanting() == 0) {
+      if (System.nanoTime() - end > 0) {
+        throw new AssertionError("no task wants a slot");
+      }
+      Thread.onSpinWait();
+    }
   }
 
   @Override

@@ -79,10 +79,9 @@ final class LateOperations {
    * @return whether any is under way
    */
   boolean look() {
-    long now = clock.getAsLong();
     boolean any = false;
     for (MediumOperation operation : all()) {
-      int medium = lateMedium(operation, now);
+      int medium = lateMedium(operation);
       if (medium >= 0) {
         listener.late(medium, operation.isProbe);
       }
@@ -91,8 +90,8 @@ final class LateOperations {
     return any;
   }
 
-  private synchronized int lateMedium(MediumOperation operation, long now) {
-    return operation.lateMedium(now, timeoutNanos);
+  private synchronized int lateMedium(MediumOperation operation) {
+    return operation.lateMedium(clock, timeoutNanos);
   }
 
   private List<MediumOperation> all() {

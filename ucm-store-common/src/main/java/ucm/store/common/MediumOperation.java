@@ -1,6 +1,7 @@
 package ucm.store.common;
 
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 
 /**
  * What one thread is doing on a medium right now, so that somebody else can see that it takes too long.
@@ -49,11 +50,13 @@ public final class MediumOperation {
    *
    * @return the medium, or -1 when all is well
    */
-  int lateMedium(long now, long timeoutNanos) {
+  int lateMedium(LongSupplier clock, long timeoutNanos) {
     long current = mark.get();
     if (current <= IDLE) {
       return -1;
     }
+    // Only now: a time read before may lie long before the beginning, when this thread was held.
+    long now = clock.getAsLong();
     if (current != seenMark) {
       seenMark = current;
       seenNanos = now;

@@ -7,8 +7,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
@@ -18,9 +20,10 @@ import ucm.store.common.HealthMonitor.Rules;
 
 final class HealthMonitorTest {
 
-  private static final long TIMEOUT_NANOS = 3_000_000_000L;
+  // So long that nobody looks for late operations but the tests.
+  private static final long TIMEOUT_NANOS = TimeUnit.HOURS.toNanos(1);
   private static final Rules RARELY = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 8, 2);
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final AtomicLong clock = new AtomicLong();
   private final List<Integer> down = new ArrayList<>();
@@ -78,6 +81,39 @@ final class HealthMonitorTest {
     assertThat(monitor.end(inTime)).isTrue();
     monitor.failed(0, new StoreException("the second"));
     assertThat(monitor.state(0)).isEqualTo(State.OPEN);
+    monitor.close(PATIENCE);
+  }
+
+  @Test
+  void doesNotTakeAnOperationForLateThatBeganWhileItWasLooking() {
+    AtomicLong time = new AtomicLong();
+    AtomicBoolean isHeld = new AtomicBoolean();
+    List<MediumOperation> operations = new ArrayList<>();
+    List<HealthMonitor> monitors = new ArrayList<>();
+    LongSupplier heldAfterLooking =
+        () -> {
+          long now = time.get();
+          if (isHeld.getAndSet(false)) {
+            time.addAndGet(TIMEOUT_NANOS);
+            monitors.getFirst().begin(operations.get(1), 1);
+          }
+          return now;
+        };
+    List<Medium> media = List.of(new Medium("first", () -> {}), new Medium("second", () -> {}));
+    Rules strict = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
+    HealthMonitor monitor =
+        new HealthMonitor("Test", media, strict, StoreMetrics.NONE, heldAfterLooking, down::add);
+    monitors.add(monitor);
+    operations.add(monitor.newOperation());
+    operations.add(monitor.newOperation());
+    monitor.begin(operations.getFirst(), 0);
+    isHeld.set(true);
+    monitor.lookForLateOperations();
+    monitor.lookForLateOperations();
+    assertThat(down).containsExactly(0);
+    time.addAndGet(TIMEOUT_NANOS);
+    monitor.lookForLateOperations();
+    assertThat(down).containsExactly(0, 1);
     monitor.close(PATIENCE);
   }
 

@@ -15,7 +15,7 @@ import ucm.api.StoreClosedException;
 
 class ShardWorkersTest {
 
-  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final Duration SOON = Duration.ofSeconds(60);
 
   private record Shards(int size, IntConsumer action) implements ShardWorkers.Batch {
     @Override
@@ -184,11 +184,11 @@ class ShardWorkersTest {
                 held.countDown();
                 awaits(release);
               }));
-      assertThat(held.await(20, TimeUnit.SECONDS)).isTrue();
+      assertThat(held.await(60, TimeUnit.SECONDS)).isTrue();
       workers.submit(new Shards(5, i -> done.countDown()));
       assertThat(workers.maxThreads()).isEqualTo(2);
       workers.standIn(1);
-      assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
+      assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
       release.countDown();
     } finally {
       release.countDown();
@@ -208,7 +208,7 @@ class ShardWorkersTest {
                 started.countDown();
                 awaits(release);
               }));
-      assertThat(started.await(20, TimeUnit.SECONDS)).isTrue();
+      assertThat(started.await(60, TimeUnit.SECONDS)).isTrue();
       workers.submit(new Shards(4, i -> {}));
       assertThatThrownBy(() -> workers.submit(new Shards(6, i -> {})))
           .isInstanceOf(QueueFullException.class)
@@ -265,7 +265,7 @@ class ShardWorkersTest {
 
   private static boolean awaits(CountDownLatch latch) {
     try {
-      return latch.await(20, TimeUnit.SECONDS);
+      return latch.await(60, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;

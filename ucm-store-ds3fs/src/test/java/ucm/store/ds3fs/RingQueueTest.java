@@ -31,7 +31,7 @@ final class RingQueueTest {
 
   private static final long MIB = 1 << 20;
   private static final int PAGE = 4096;
-  private static final long PATIENCE = TimeUnit.SECONDS.toNanos(30);
+  private static final long PATIENCE = TimeUnit.SECONDS.toNanos(60);
 
   @TempDir private Path mount;
 
@@ -282,15 +282,32 @@ final class RingQueueTest {
     // Their places come back with the answers, which go nowhere else.
     int again = files.openRead(path);
     MemorySegment other = arena.allocate(PAGE);
-    for (int i = 0; i < 4; i++) {
-      queue.read(again, path, new IoVector().add(other), 0);
-    }
-    for (int i = 0; i < 4; i++) {
-      assertThat(queue.await()).isEqualTo(PAGE);
+    int attempts = 0;
+    while (!areAnsweredInTime(4, again, path, other)) {
+      assertThat(++attempts).as("attempts").isLessThan(100);
     }
     assertThat(array(other)).isEqualTo(Files.readAllBytes(file));
     assertThat(array(target)).containsOnly(0);
     files.close(again, path);
+  }
+
+  /** Reads a page so many times at once; false when that took too long, as on a busy machine. */
+  private boolean areAnsweredInTime(int reads, int fd, NativePath path, MemorySegment into)
+      throws Exception {
+    for (int i = 0; i < reads; i++) {
+      queue.read(fd, path, new IoVector().add(into), 0);
+    }
+    try {
+      for (int i = 0; i < reads; i++) {
+        assertThat(queue.await()).isEqualTo(PAGE);
+      }
+      return true;
+    } catch (FileException e) {
+      assertThat(e.errno()).isEqualTo(Errno.ETIMEDOUT);
+      queue.drain();
+      hf3fs.awaitIdle();
+      return false;
+    }
   }
 
   @Test

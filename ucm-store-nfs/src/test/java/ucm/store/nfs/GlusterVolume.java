@@ -22,7 +22,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class GlusterVolume implements AutoCloseable {
 
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private final Path home;

@@ -30,7 +30,7 @@ import ucm.testkit.TransferMemory.Placement;
 final class TestNfs implements AutoCloseable {
 
   static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 16384, 65536);
-  static final Duration PATIENCE = Duration.ofSeconds(30);
+  static final Duration PATIENCE = Duration.ofSeconds(60);
 
   final Path directory;
   final RecordingMetrics metrics = new RecordingMetrics();

@@ -72,13 +72,13 @@ final class DeadlineTest {
   }
 
   @Test
-  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void flushIsNotHeldByAFileThatIsBeingOpened() throws Exception {
     flushWhile(Call.CREATE);
   }
 
   @Test
-  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void flushIsNotHeldByAFileThatIsBeingRemoved() throws Exception {
     flushWhile(Call.REMOVE);
   }

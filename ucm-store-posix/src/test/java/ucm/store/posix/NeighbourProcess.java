@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
@@ -51,6 +52,11 @@ final class NeighbourProcess implements AutoCloseable {
     return answer;
   }
 
+  /** Whether {@link #answer} would return at once. */
+  boolean hasAnswered() throws IOException {
+    return answers.ready() || !process.isAlive();
+  }
+
   /** Both. */
   String ask(String command) throws IOException {
     tell(command);
@@ -65,8 +71,13 @@ final class NeighbourProcess implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    commands.close();
-    process.onExit().orTimeout(TestStores.PATIENCE.toSeconds(), TimeUnit.SECONDS).join();
+    try {
+      commands.close();
+      process.onExit().orTimeout(TestStores.PATIENCE.toSeconds(), TimeUnit.SECONDS).join();
+    } finally {
+      // Whatever it still does, no process outlives its test.
+      process.destroyForcibly();
+    }
   }
 
   public static void main(String[] args) throws Exception {
@@ -85,10 +96,20 @@ final class NeighbourProcess implements AutoCloseable {
             say(store.keeper().holdsLease() + " " + removed(stores));
           }
           case "rounds" -> {
+            AtomicBoolean goesOn = new AtomicBoolean(true);
+            Thread rounds =
+                Thread.ofPlatform()
+                    .start(
+                        () -> {
+                          while (goesOn.get()) {
+                            store.keeper().makeRound();
+                          }
+                        });
             say("begun");
-            while (!lines.ready()) {
-              store.keeper().makeRound();
-            }
+            // Until it is told anything, or nobody is there any more to tell it.
+            lines.readLine();
+            goesOn.set(false);
+            rounds.join();
             say("" + removed(stores));
           }
           case "load" -> say(load(stores, store, ids(words)));

@@ -173,16 +173,17 @@ final class SickCollectorTest {
     Map<String, Object> settings = settings(32);
     settings.put("timeout_ms", 200);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      PosixStore store = stores.open(files.seam(), System::nanoTime, settings);
-      store.keeper().makeRound();
+      PosixStore store = opened(stores, settings);
       try (SickFiles.Hang hang = files.hang(sick, "stat"::equals)) {
         fill();
         Thread round = Thread.ofPlatform().start(store.keeper()::makeRound);
         hang.awaitHeld(1);
         Thread closing = Thread.ofPlatform().start(store::close);
         assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
+        clock.advance(Duration.ofMillis(200));
         assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
       }
+      Waiting.until("all threads end", () -> Waiting.threads("ucm-posix-").isEmpty());
     }
   }
 

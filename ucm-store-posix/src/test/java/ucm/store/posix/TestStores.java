@@ -31,7 +31,7 @@ import ucm.testkit.TransferMemory.Placement;
 /** Stores that share one directory, for a test, and what all tests ask of them. */
 final class TestStores implements AutoCloseable {
 
-  static final Duration PATIENCE = Duration.ofSeconds(30);
+  static final Duration PATIENCE = Duration.ofSeconds(60);
 
   final Path directory;
   final BlockLayout layout;
@@ -92,6 +92,22 @@ final class TestStores implements AutoCloseable {
 
   static TransferResult ended(Task task) throws InterruptedException {
     return task.await(PATIENCE);
+  }
+
+  /**
+   * Dumps whole blocks by a store that may take its time, whatever the settings say, and is closed by
+   * then. A worker may still be on its way out when its task has ended; here none is.
+   */
+  void dumpByAnother(Map<String, Object> settings, BlockIds... blocks) throws InterruptedException {
+    Map<String, Object> patient = new TreeMap<>(settings);
+    patient.put("timeout_ms", 600_000);
+    patient.put("store_health.enabled", false);
+    PosixStore store = open(patient);
+    for (BlockIds ids : blocks) {
+      dump(store, ids);
+    }
+    store.close();
+    stores.remove(store);
   }
 
   /** Dumps whole blocks with their bytes. */
