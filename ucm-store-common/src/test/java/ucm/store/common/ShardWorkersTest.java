@@ -163,12 +163,12 @@ class ShardWorkersTest {
   }
 
   private static void compute() {
-    // Some hundred microseconds, so that a few shards are a time at work that tells something.
-    long word = 1;
-    for (int i = 0; i < 200_000; i++) {
-      word = word * 6364136223846793005L + 1442695040888963407L;
+    // So long that a few shards are a time at work that tells something, however well this is
+    // compiled.
+    long end = System.nanoTime() + 300_000;
+    while (System.nanoTime() < end) {
+      Thread.onSpinWait();
     }
-    assertThat(word).isNotZero();
   }
 
   @Test

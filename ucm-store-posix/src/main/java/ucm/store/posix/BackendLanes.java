@@ -142,6 +142,11 @@ final class BackendLanes implements Lanes, AutoCloseable {
         LOG.warn(
             "{} cannot look after the space of storage_backends: {}", kind.name(), e.getMessage());
         health.failedInBackground(backend, e);
+      } catch (Error e) {
+        // The thread must live on: without it the directory would never be collected again.
+        LOG.error("{}: the work on a directory of storage_backends broke", kind.name(), e);
+        health.failedInBackground(
+            backend, new StoreException("the work on the directory broke: " + e, e));
       } finally {
         ended(backend, wrong);
       }

@@ -73,6 +73,8 @@ final class SpaceScan {
 
   private void scan(Folder folder) {
     lanes.step(folder.backend());
+    // Before the time of change is asked for: this thread may be held for long behind that.
+    long now = System.currentTimeMillis();
     long changed = FolderTree.changedMillis(files, folder);
     Long before = settled.get(folder.slot());
     if (before != null && before == changed) {
@@ -92,7 +94,7 @@ final class SpaceScan {
           });
       counted = used.scanned(folder.slot(), sum[0], changes);
     }
-    if (counted && System.currentTimeMillis() - changed > SETTLE_MILLIS) {
+    if (counted && now - changed > SETTLE_MILLIS) {
       settled.put(folder.slot(), changed);
     }
   }
