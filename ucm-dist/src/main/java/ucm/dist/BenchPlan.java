@@ -40,6 +40,23 @@ record BenchPlan(
     return warmup + repeat;
   }
 
+  /** The same with other rounds, in which as many ids are looked up as there are blocks. */
+  BenchPlan withRounds(int blocks, int repeat) {
+    return new BenchPlan(
+        config,
+        layout,
+        direct,
+        folder,
+        blocks,
+        Math.min(taskBlocks, blocks),
+        layerwise,
+        inFlight,
+        blocks,
+        0,
+        repeat,
+        threads);
+  }
+
   /** What the tasks of a round move, in their order. */
   List<BenchStep> steps() {
     List<BenchStep> steps = new ArrayList<>();

@@ -18,6 +18,7 @@ import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.StoreConfig;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.MetricsPlaces;
@@ -42,6 +43,10 @@ final class BenchStoreCommand implements Runnable {
   private static final double GIB = 1L << 30;
   private static final double DEFAULT_BUFFER_GB = 0.5;
   private static final String BUFFER_KEY = "cache_buffer_capacity_gb";
+  private static final long WARM_PIECE = 1024;
+  private static final long WARM_SHARD = 4096;
+  private static final int WARM_BLOCKS = 256;
+  private static final int WARM_ROUNDS = 20;
   private static final String FOLDER_PREFIX = "ucm-bench-";
   private static final List<BlockLayout> DEFAULT_LAYOUTS =
       List.of(
@@ -135,7 +140,9 @@ final class BenchStoreCommand implements Runnable {
       names = "--warmup",
       paramLabel = "N",
       defaultValue = "3",
-      description = "rounds before them (default: ${DEFAULT-VALUE})")
+      description =
+          "rounds before them, after some of many small blocks; 0: neither (default:"
+              + " ${DEFAULT-VALUE})")
   private int warmup;
 
   @Option(
@@ -172,8 +179,11 @@ final class BenchStoreCommand implements Runnable {
       MetricsPlaces places =
           metrics.open(pipelines.getFirst(), cleanup, spec.commandLine().getErr());
       for (UcmConfig pipeline : pipelines) {
+        if (warmup > 0) {
+          warmUp(pipeline, folders, results.size(), catalog, cleanup);
+        }
         for (BlockLayout layout : layouts) {
-          BenchPlan plan = plan(pipeline, layout, folders, results.size());
+          BenchPlan plan = plan(pipeline, layout, folders, "" + results.size());
           String what = "bench " + (results.size() + 1) + " " + pipeline.pipeline();
           try (StoreBench bench = cleanup.add(new StoreBench(plan, catalog, places));
               Progress progress = new Progress(what, plan.rounds())) {
@@ -189,6 +199,24 @@ final class BenchStoreCommand implements Runnable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new StoreException("the benchmark was interrupted", e);
+    }
+  }
+
+  /**
+   * Moves many small blocks, so that the JVM has compiled what an engine runs all day before large ones
+   * are timed. What that measured is dropped.
+   */
+  private void warmUp(
+      UcmConfig pipeline, List<Path> folders, int index, StoreCatalog catalog, Cleanup cleanup)
+      throws InterruptedException {
+    BlockLayout small =
+        BlockLayout.uniform(WARM_PIECE, WARM_SHARD, layerwise ? 4 * WARM_SHARD : WARM_SHARD);
+    BenchPlan plan =
+        plan(pipeline, small, folders, "warm-" + index).withRounds(WARM_BLOCKS, WARM_ROUNDS);
+    try (StoreBench bench =
+            cleanup.add(new StoreBench(plan, catalog, (model, worker) -> StoreMetrics.NONE));
+        Progress progress = new Progress("warm-up " + pipeline.pipeline(), plan.rounds())) {
+      bench.makeRounds(progress);
     }
   }
 
@@ -250,19 +278,19 @@ final class BenchStoreCommand implements Runnable {
     return List.of(dir != null ? dir : Path.of(System.getProperty("java.io.tmpdir")));
   }
 
-  private BenchPlan plan(UcmConfig pipeline, BlockLayout layout, List<Path> folders, int index) {
+  private BenchPlan plan(UcmConfig pipeline, BlockLayout layout, List<Path> folders, String name) {
     StoreConfig values = pipeline.storeConfig();
     Map<String, Object> engine = new LinkedHashMap<>(EngineConfig.of(layout));
     if (config == null || values.isSet(CommonKeys.STORAGE_BACKENDS)) {
       engine.put(
           CommonKeys.STORAGE_BACKENDS.name(),
-          folders.stream().map(folder -> folder.resolve("store-" + index).toString()).toList());
+          folders.stream().map(folder -> folder.resolve("store-" + name).toString()).toList());
     }
     return new BenchPlan(
         pipeline.with(engine, "engine"),
         layout,
         values.get(CommonKeys.IO_DIRECT),
-        folders.getFirst().resolve("limit-" + index),
+        folders.getFirst().resolve("limit-" + name),
         blocks,
         Math.min(taskBlocks, blocks),
         layerwise,

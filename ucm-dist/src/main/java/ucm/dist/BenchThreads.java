@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class BenchThreads implements AutoCloseable {
 
+  private static final long AWAKE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
   private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
   /** What one of the threads does. */
@@ -102,6 +103,20 @@ final class BenchThreads implements AutoCloseable {
               });
     }
     return nanos;
+  }
+
+  /**
+   * Keeps all threads busy for a moment, so that a timed region does not meet processors that were put
+   * to sleep while one thread prepared it.
+   */
+  void wakeProcessors() throws InterruptedException {
+    time(
+        _ -> {
+          long end = System.nanoTime() + AWAKE_NANOS;
+          while (System.nanoTime() < end) {
+            Thread.onSpinWait();
+          }
+        });
   }
 
   private static void requireOk(Future<Void> ended) throws InterruptedException {

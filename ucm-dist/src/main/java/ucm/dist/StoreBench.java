@@ -49,6 +49,9 @@ final class StoreBench implements AutoCloseable {
   private final BenchMeasure loadCold;
   private final List<BenchMeasure> checkedLoads = new ArrayList<>();
   private final LookupBench lookups;
+  private final BenchCalls dumps = new BenchCalls("dump", "shard");
+  private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
+  private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
   // Closed in this order: first what uses the others. Guarded by this.
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private boolean closed;
@@ -72,8 +75,20 @@ final class StoreBench implements AutoCloseable {
     lookups = new LookupBench(plan.lookups(), limits);
   }
 
-  /** Does all rounds. */
+  /** Does all rounds, and what is measured once after them. */
   BenchResult run(Progress progress) throws InterruptedException {
+    makeRounds(progress);
+    return new BenchResult(
+        plan,
+        concat(
+            concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), checkedLoads),
+            lookups.measures()),
+        concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()),
+        fio());
+  }
+
+  /** Does all rounds. */
+  void makeRounds(Progress progress) throws InterruptedException {
     BenchThreads threads = own(new BenchThreads(plan.threads()));
     Pipeline writer = own(open("writer"));
     Pipeline reader = own(open("reader"));
@@ -85,9 +100,6 @@ final class StoreBench implements AutoCloseable {
     FileLimit files = own(files(threads));
     PageCacheRoom room = own(room(threads));
     EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
-    BenchCalls dumps = new BenchCalls("dump", "shard");
-    BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
-    BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
     BenchIds ids = new BenchIds(System.nanoTime());
     for (int round = 0; round < plan.rounds(); round++) {
       progress.at(round);
@@ -98,13 +110,14 @@ final class StoreBench implements AutoCloseable {
       files.round(round);
       memory.fill(blocks, 0, plan.blocks());
       if (limitFirst) {
-        limitOfDumps(copy, files, room);
+        limitOfDumps(threads, copy, files, room);
       }
       room.touch(plan.roundRoom());
+      threads.wakeProcessors();
       long ready = move(writer, tasks, true, counts ? dumps : null);
       long flushed = ready + flush(writer);
       if (!limitFirst) {
-        limitOfDumps(copy, files, room);
+        limitOfDumps(threads, copy, files, room);
       }
       if (counts) {
         dumpReady.add(gigabytesPerSecond(ready), limits.frontWrite());
@@ -112,15 +125,17 @@ final class StoreBench implements AutoCloseable {
       }
       memory.poison();
       if (limitFirst) {
-        limitOfLoads(copy, files);
+        limitOfLoads(threads, copy, files);
       }
+      threads.wakeProcessors();
       long hot = move(writer, tasks, false, counts ? hotLoads : null);
       memory.verify(blocks, 0, plan.blocks());
       memory.poison();
+      threads.wakeProcessors();
       long cold = move(reader, tasks, false, counts ? coldLoads : null);
       memory.verify(blocks, 0, plan.blocks());
       if (!limitFirst) {
-        limitOfLoads(copy, files);
+        limitOfLoads(threads, copy, files);
       }
       if (counts) {
         loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
@@ -133,13 +148,6 @@ final class StoreBench implements AutoCloseable {
       limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
       lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
     }
-    return new BenchResult(
-        plan,
-        concat(
-            concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), checkedLoads),
-            lookups.measures()),
-        concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()),
-        fio());
   }
 
   private @Nullable FioResult fio() throws InterruptedException {
@@ -193,14 +201,18 @@ final class StoreBench implements AutoCloseable {
     return tasks;
   }
 
-  private void limitOfDumps(CopyLimit copy, FileLimit files, PageCacheRoom room)
+  private void limitOfDumps(
+      BenchThreads threads, CopyLimit copy, FileLimit files, PageCacheRoom room)
       throws InterruptedException {
     room.touch(plan.roundRoom());
+    threads.wakeProcessors();
     limits.wrote(files.write());
     limits.copied(copy.gigabytesPerSecond());
   }
 
-  private void limitOfLoads(CopyLimit copy, FileLimit files) throws InterruptedException {
+  private void limitOfLoads(BenchThreads threads, CopyLimit copy, FileLimit files)
+      throws InterruptedException {
+    threads.wakeProcessors();
     limits.read(files.read());
     if (!limits.isBuffered()) {
       limits.readChecked(files.readChecked());
