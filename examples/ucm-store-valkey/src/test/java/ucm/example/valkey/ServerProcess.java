@@ -14,10 +14,13 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** A server of a Debian package on the loopback interface, for as long as a test wants it. */
 final class ServerProcess implements AutoCloseable {
+
+  private static final long JOIN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final Path directory;
   private final Process process;
@@ -84,6 +87,17 @@ final class ServerProcess implements AutoCloseable {
     String said = new String(create.getInputStream().readAllBytes());
     if (create.waitFor() != 0) {
       throw new IOException(said);
+    }
+    // Each server finds out by itself, some time later, and refuses to store until then.
+    long deadline = System.nanoTime() + JOIN_NANOS;
+    for (ServerProcess server : servers) {
+      String state = server.ask("cluster", "info");
+      while (!state.contains("cluster_state:ok")) {
+        if (System.nanoTime() > deadline) {
+          throw new IOException(server.node() + " is in no cluster:\n" + state);
+        }
+        state = server.ask("cluster", "info");
+      }
     }
     return servers;
   }
