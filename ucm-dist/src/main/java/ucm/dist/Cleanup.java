@@ -10,17 +10,30 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What a command must undo before the process ends, however it ends: normally, by an error, or by
- * Ctrl-C. Last in, first undone, each once. Thread-safe.
+ * Ctrl-C. Last in, first undone, each once; folders at the end. After Ctrl-C the command goes on until it
+ * meets what was closed under it, and may make files meanwhile: folders wait for it to leave. Thread-safe.
  */
 final class Cleanup implements AutoCloseable {
 
+  private static final Logger LOG = LoggerFactory.getLogger(Cleanup.class);
+
+  // Closed stores and streams end a command at once; this is for one that computes.
+  private static final long LEAVE_SECONDS = 5;
+
   private static volatile boolean interrupted;
 
+  private final CountDownLatch left = new CountDownLatch(1);
+  // Guarded by this.
   private final Deque<AutoCloseable> actions = new ArrayDeque<>();
+  private final Deque<AutoCloseable> folders = new ArrayDeque<>();
   private final Thread hook = new Thread(this::interrupt, "ucm-cleanup");
 
   Cleanup() {
@@ -39,10 +52,10 @@ final class Cleanup implements AutoCloseable {
   }
 
   /** Makes a folder that only this user can read, and removes it with all it holds. */
-  Path folder(Path parent, String prefix) {
+  synchronized Path folder(Path parent, String prefix) {
     try {
       Path folder = Files.createTempDirectory(Files.createDirectories(parent), prefix);
-      add(() -> delete(folder));
+      folders.push(() -> delete(folder));
       return folder;
     } catch (IOException e) {
       throw new UncheckedIOException(
@@ -52,25 +65,48 @@ final class Cleanup implements AutoCloseable {
 
   @Override
   public void close() {
+    left.countDown();
     if (!interrupted) {
       Runtime.getRuntime().removeShutdownHook(hook);
     }
-    undo();
+    finish(undo(folders, undo(actions, null)));
   }
 
   private void interrupt() {
     interrupted = true;
-    undo();
+    RuntimeException first = undo(actions, null);
+    awaitCommand();
+    first = undo(actions, first);
+    finish(undo(folders, first));
     LogSetup.finish();
   }
 
-  private synchronized void undo() {
-    RuntimeException first = null;
-    while (!actions.isEmpty()) {
-      first = undoOne(actions.pop(), first);
+  private void awaitCommand() {
+    try {
+      if (hasFolders() && !left.await(LEAVE_SECONDS, TimeUnit.SECONDS)) {
+        LOG.debug("the command still runs; its folders are removed all the same");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
-    if (first != null && !interrupted) {
-      throw first;
+  }
+
+  private synchronized boolean hasFolders() {
+    return !folders.isEmpty();
+  }
+
+  private synchronized @Nullable RuntimeException undo(
+      Deque<AutoCloseable> some, @Nullable RuntimeException failure) {
+    RuntimeException first = failure;
+    while (!some.isEmpty()) {
+      first = undoOne(some.pop(), first);
+    }
+    return first;
+  }
+
+  private static void finish(@Nullable RuntimeException failure) {
+    if (failure != null && !interrupted) {
+      throw failure;
     }
   }
 
