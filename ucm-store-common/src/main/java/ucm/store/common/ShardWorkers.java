@@ -19,8 +19,10 @@ import ucm.store.common.BatchQueue.Claim;
  *
  * <p>A task hands in one {@link Batch}; the threads claim its shards one by one from a counter, so
  * that nothing is queued or allocated per shard. The batch at the head is worked on by all threads
- * until its last shard is claimed, then the next one. A thread that claims a shard while more are left
- * wakes one more thread: a short batch wakes few, and a submitter never pays for more than one.
+ * until its last shard is claimed, then the next one. A submitter wakes two threads at the most, and a
+ * thread that claims a shard while more are left wakes one more: a short batch wakes few. A thread that
+ * runs out of work looks for more for a moment, and gives its processor to whoever wants it meanwhile:
+ * the next task often comes before a sleeping thread could be up.
  *
  * <p>How many threads work follows from what they do, see {@link ThreadDemand}; one too many sleeps
  * when it is done with a shard. Where no shard ends nothing can be learned from how they end: so one of
@@ -34,6 +36,9 @@ public final class ShardWorkers implements AutoCloseable {
   private static final long TICK_NANOS = 2_000_000;
   // A thread that stands by sleeps for good when there was no work for so many ticks.
   private static final int QUIET_TICKS = 16;
+  // Longer than an engine takes from the end of one task to the next, and than waking a thread
+  // takes.
+  private static final long WATCH_NANOS = 50_000;
 
   /** The shards of one task, or of the part of it that goes one way. */
   public interface Batch {
@@ -67,22 +72,20 @@ public final class ShardWorkers implements AutoCloseable {
   private final Supplier<ThreadUsage> usages;
   private final ThreadDemand demand;
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition work = lock.newCondition();
   private final Condition tick = lock.newCondition();
   private final BatchQueue queue;
 
   // Guarded by lock.
   private final Thread.Builder newThreads;
   private final List<Thread> threads = new ArrayList<>();
-  private int sleeping;
+  private final ParkedThreads sleepers = new ParkedThreads(lock);
   private boolean closed;
 
-  // Changed under lock, read without it as hints: threads that work, sleepers that were called and
-  // new
-  // threads, both of which are not up yet, and whether one stands by.
+  // Changed under lock, read without it as hints: threads that work; new ones that are not up yet;
+  // threads that look for work; and whether one stands by.
   private final AtomicInteger working = new AtomicInteger();
-  private final AtomicInteger called = new AtomicInteger();
   private final AtomicInteger starting = new AtomicInteger();
+  private final AtomicInteger watching = new AtomicInteger();
   private volatile boolean hasStandBy;
 
   /**
@@ -132,6 +135,9 @@ public final class ShardWorkers implements AutoCloseable {
       }
       queue.add(batch, size);
       callOne();
+      if (size > 1) {
+        callOne();
+      }
     } finally {
       lock.unlock();
     }
@@ -280,7 +286,7 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   private boolean isOneWanted() {
-    int coming = called.get() + starting.get();
+    int coming = sleepers.called() + starting.get() + watching.get();
     int expected = working.get() + coming;
     return expected < demand.threads() || (!hasStandBy && coming == 0 && expected < demand.most());
   }
@@ -290,11 +296,10 @@ public final class ShardWorkers implements AutoCloseable {
     if (!isOneWanted()) {
       return;
     }
-    if (sleeping > 0) {
-      sleeping--;
-      called.incrementAndGet();
-      work.signal();
-    } else if (threads.size() < demand.most()) {
+    if (sleepers.callOne()) {
+      return;
+    }
+    if (threads.size() < demand.most()) {
       starting.incrementAndGet();
       threads.add(newThreads.start(this::live));
     } else if (hasStandBy) {
@@ -303,7 +308,7 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   private void wakeAll() {
-    work.signalAll();
+    sleepers.callAll();
     tick.signalAll();
   }
 
@@ -325,6 +330,7 @@ public final class ShardWorkers implements AutoCloseable {
       } else {
         working.decrementAndGet();
       }
+      boolean mayWatch = !isNew;
       while (!isOver()) {
         boolean isNeeded = queue.hasWork() && working.get() < demand.threads();
         boolean mayStandBy = queue.hasWork() && !hasStandBy && working.get() < demand.most();
@@ -332,9 +338,12 @@ public final class ShardWorkers implements AutoCloseable {
           working.incrementAndGet();
           return true;
         }
-        if (!mayStandBy) {
-          sleep();
+        if (mayWatch && !queue.hasWork()) {
+          watch();
+        } else if (!mayStandBy) {
+          sleepers.sleep();
         }
+        mayWatch = false;
       }
       return false;
     } finally {
@@ -342,15 +351,17 @@ public final class ShardWorkers implements AutoCloseable {
     }
   }
 
-  /** Under the lock. */
-  private void sleep() {
-    sleeping++;
-    while (called.get() == 0 && !isOver()) {
-      work.awaitUninterruptibly();
+  /** Looks for work for a moment. Under the lock, which is given up meanwhile. */
+  @SuppressWarnings("ThreadPriorityCheck") // Out of courtesy; nothing depends on who gets on.
+  private void watch() {
+    watching.incrementAndGet();
+    lock.unlock();
+    long start = System.nanoTime();
+    while (!queue.hasWork() && System.nanoTime() - start < WATCH_NANOS) {
+      Thread.yield();
     }
-    if (called.get() > 0) {
-      called.decrementAndGet();
-    }
+    lock.lock();
+    watching.decrementAndGet();
   }
 
   /**

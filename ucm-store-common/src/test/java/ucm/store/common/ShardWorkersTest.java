@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
 import org.junit.jupiter.api.Test;
 import ucm.api.QueueFullException;
@@ -64,6 +66,20 @@ class ShardWorkersTest {
               }));
     }
     assertThat(met).hasValue(4);
+  }
+
+  @Test
+  void takesEachBatchThatComesWhileItsThreadsFallAsleep() throws InterruptedException {
+    Random random = new Random(5);
+    try (ShardWorkers workers = workers(3, 8, 64)) {
+      for (int batch = 0; batch < 3_000; batch++) {
+        CountDownLatch done = new CountDownLatch(1 + random.nextInt(3));
+        workers.submit(new Shards((int) done.getCount(), i -> done.countDown()));
+        assertThat(awaits(done)).isTrue();
+        // From at once to well after they sleep.
+        LockSupport.parkNanos(random.nextInt(4) * 40_000L);
+      }
+    }
   }
 
   @Test
