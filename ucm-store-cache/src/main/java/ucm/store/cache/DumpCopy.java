@@ -17,7 +17,9 @@ final class DumpCopy extends CopyBatch {
   /** Stands for a shard that was not copied, and for its slot. */
   static final int NOT_COPIED = -1;
 
-  private static final long GROUP_BYTES = 4L << 20;
+  /** So many bytes are written to the backend together. */
+  static final long GROUP_BYTES = 4L << 20;
+
   private static final int MAX_OVERFLOW = 4;
 
   private final OpenCache cache;

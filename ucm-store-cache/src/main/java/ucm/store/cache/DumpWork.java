@@ -25,11 +25,13 @@ final class DumpWork extends Work {
 
   private static final Logger LOG = LoggerFactory.getLogger(DumpWork.class);
 
-  // In todo: the backend has the shard's block.
-  private static final int DONE = -1;
-
   private final DistinctBlocks blocks;
   private final AtomicInteger unsettled;
+
+  // How many blocks the backend has been asked for, or need not be; touched by the planning thread
+  // only.
+  private int asked;
+  private boolean isAnswering = true;
 
   DumpWork(OpenCache cache, long id, Transfer transfer) {
     super(cache, id, transfer);
@@ -47,57 +49,86 @@ final class DumpWork extends Work {
     return cache.metrics.dumps;
   }
 
-  /** Whether the backend must be asked which of the blocks it has. */
+  /** Whether the backend must be asked which of the blocks it has; then nothing is planned before. */
   boolean mustAsk() {
     if (cache.backend == null) {
       return false;
     }
     for (int block = 0; block < blocks.count(); block++) {
       if (isUnknown(block)) {
+        keep(0);
         return true;
       }
     }
     return false;
   }
 
+  /** Whether there are blocks that the backend has not been asked for. */
+  boolean hasMoreToAsk() {
+    return asked < blocks.count();
+  }
+
   /**
-   * Asks the backend; ends the shards of blocks that it has, and has the pool forget what it holds of the
-   * others, as these must go there with all their shards. May block.
+   * Asks the backend for some blocks more: first for what is written there together, so that copying begins
+   * soon, then for twice as many each time, while what came before is copied. Ends the shards of those that
+   * it has, and has the pool forget what it holds of the others, as these must go there with all their
+   * shards: they are to be planned next. May block.
    */
-  void ask(Store backend) {
-    BlockIds ids = transfer.ids();
-    int[] asked = new int[blocks.count()];
-    long[] words = new long[2 * asked.length];
-    int count = 0;
-    for (int block = 0; block < asked.length; block++) {
-      if (isUnknown(block)) {
-        int shard = blocks.firstShard(block);
-        words[2 * count] = ids.high(shard);
-        words[2 * count + 1] = ids.low(shard);
-        asked[block] = ++count;
+  void askMore(Store backend) {
+    int from = asked;
+    long blockBytes = transfer.byteSize() / blocks.count();
+    long first = Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes);
+    int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
+    BitSet present = ask(backend, from, to);
+    int count = todoCount;
+    for (int shard = 0; shard < transfer.shardCount(); shard++) {
+      int block = blocks.blockOf(shard);
+      if (block < from || block >= to) {
+        continue;
+      }
+      if (present.get(block) && isOpen(shard)) {
+        needsNoMove(shard);
+      } else {
+        todo[count++] = shard;
       }
     }
-    BitSet present;
+    todoCount = count;
+    asked = to;
+  }
+
+  /** Asks for those of some blocks of which it is not known; returns which the backend has. */
+  private BitSet ask(Store backend, int from, int to) {
+    BitSet present = new BitSet();
+    int[] unknown = new int[to - from];
+    long[] words = new long[2 * unknown.length];
+    int count = 0;
+    for (int block = from; block < to; block++) {
+      if (isAnswering && isUnknown(block)) {
+        int shard = blocks.firstShard(block);
+        words[2 * count] = transfer.ids().high(shard);
+        words[2 * count + 1] = transfer.ids().low(shard);
+        unknown[count++] = block;
+      }
+    }
+    if (count == 0 || expiry() != null) {
+      return present;
+    }
+    BitSet answer = new BitSet();
     try {
-      present = backend.lookup(BlockIds.wrap(words).slice(0, count));
+      answer = backend.lookup(BlockIds.wrap(words).slice(0, count));
     } catch (RuntimeException e) {
       // Not known is not there: the blocks are written, and the backend takes them or not.
       LOG.warn("{} did not say which blocks it has; all are dumped: {}", backend, e.toString());
-      present = new BitSet();
+      isAnswering = false;
     }
-    for (int block = 0; block < asked.length; block++) {
-      if (asked[block] > 0 && !present.get(asked[block] - 1)) {
-        int shard = blocks.firstShard(block);
-        cache.pool.forgetLost(ids.high(shard), ids.low(shard));
+    for (int i = 0; i < count; i++) {
+      if (answer.get(i)) {
+        present.set(unknown[i]);
+      } else {
+        cache.pool.forgetLost(words[2 * i], words[2 * i + 1]);
       }
     }
-    for (int shard = 0; shard < transfer.shardCount(); shard++) {
-      int number = asked[blocks.blockOf(shard)];
-      if (number > 0 && present.get(number - 1) && isOpen(shard)) {
-        todo[shard] = DONE;
-        needsNoMove(shard);
-      }
-    }
+    return present;
   }
 
   @Override
@@ -114,9 +145,6 @@ final class DumpWork extends Work {
     boolean again = wantsRoom();
     for (int i = 0; i < count; i++) {
       int shard = todo[i];
-      if (shard == DONE) {
-        continue;
-      }
       long high = ids.high(shard);
       long low = ids.low(shard);
       if (!isOpen(shard)) {

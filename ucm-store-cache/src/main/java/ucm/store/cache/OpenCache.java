@@ -183,8 +183,10 @@ final class OpenCache {
     } else {
       dispatcher.submit(
           () -> {
-            dump.ask(store);
-            plan(dump);
+            while (dump.hasMoreToAsk()) {
+              dump.askMore(store);
+              plan(dump);
+            }
           });
     }
     return dump.task;

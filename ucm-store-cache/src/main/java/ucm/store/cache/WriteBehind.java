@@ -51,9 +51,8 @@ final class WriteBehind {
 
   /** Shards of a copy have ended, and were offered where they were the last of their group. */
   void copied(int shards) {
-    if (copying.addAndGet(-shards) == 0 && cache.backend != null) {
+    if (copying.addAndGet(-shards) == 0) {
       quietSinceNanos = System.nanoTime();
-      cache.dispatcher.wake();
     }
   }
 
@@ -111,7 +110,8 @@ final class WriteBehind {
       try {
         long hold = holdNanos();
         if (hold > 0) {
-          return hold;
+          // Nobody says when copying ends: whoever waits for the copies is to go on first.
+          return hold == FOREVER ? FOREVER : Math.min(hold, QUIET_NANOS);
         }
         next = waiting.remove();
         underWay++;

@@ -4,8 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
@@ -135,6 +139,63 @@ final class DumpTest {
     // Asked once, for each block once.
     assertThat(backend.lookups).containsExactly(ids);
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * 4096);
+  }
+
+  @Test
+  void copiesWhatTheBackendLacksWhileItIsAskedForMore() throws InterruptedException {
+    BlockLayout layout = BlockLayout.uniform(2 << 20, 2 << 20, 2 << 20);
+    TestCache cache = new TestCache(layout, backend, 6, Map.of());
+    open.add(cache);
+    BlockIds ids = BlockBytes.ids(1, 6);
+    backend.has(ids.slice(3, 5));
+    CountDownLatch copied = new CountDownLatch(2);
+    CountDownLatch answered = new CountDownLatch(1);
+    backend.onLookup = number -> requireEnd(number == 1 ? new CountDownLatch(0) : answered);
+    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.PACKED, ids).fill();
+    Task task = cache.store.dump(memory.transfer((_, _, _) -> copied.countDown()));
+    requireEnd(copied);
+    answered.countDown();
+    assertThat(task.await(PATIENCE).ok()).isTrue();
+    assertThat(backend.lookups).containsExactly(ids.slice(0, 2), ids.slice(2, 4), ids.slice(4, 6));
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * (2 << 20));
+    Set<BlockIds> written = new HashSet<>();
+    while (written.size() < 4) {
+      HeldBackend.Held write = backend.nextDump();
+      for (int i = 0; i < write.transfer.shardCount(); i++) {
+        written.add(write.transfer.ids().slice(i, i + 1));
+      }
+      write.takeAll();
+    }
+    assertThat(written)
+        .containsExactlyInAnyOrder(
+            ids.slice(0, 1), ids.slice(1, 2), ids.slice(2, 3), ids.slice(5, 6));
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+  }
+
+  @Test
+  void backendThatDoesNotAnswerIsNotAskedForTheRest() throws InterruptedException {
+    BlockLayout layout = BlockLayout.uniform(2 << 20, 2 << 20, 2 << 20);
+    TestCache cache = new TestCache(layout, backend, 6, Map.of());
+    open.add(cache);
+    BlockIds ids = BlockBytes.ids(1, 6);
+    backend.has(ids.slice(5, 6));
+    backend.onLookup =
+        number -> {
+          throw new StoreException("gone");
+        };
+    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.PACKED, ids).fill();
+    assertThat(cache.store.dump(memory.transfer()).await(PATIENCE).ok()).isTrue();
+    assertThat(backend.lookups).containsExactly(ids.slice(0, 2));
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(6 * (2 << 20));
+    backend.letGo();
+  }
+
+  private static void requireEnd(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Test

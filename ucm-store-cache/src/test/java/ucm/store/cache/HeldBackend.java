@@ -11,6 +11,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ConfigKey;
@@ -95,6 +96,9 @@ final class HeldBackend implements Store {
   /** What was looked up, call by call. */
   final List<BlockIds> lookups = new ArrayList<>();
 
+  /** Is told the number of each look-up before its answer, from 1; may hold it, or throw. */
+  volatile IntConsumer onLookup = number -> {};
+
   final Set<String> present = new HashSet<>();
   final BlockingQueue<Held> loads = new LinkedBlockingQueue<>();
   final BlockingQueue<Held> dumps = new LinkedBlockingQueue<>();
@@ -169,8 +173,17 @@ final class HeldBackend implements Store {
   public void open(StoreContext context) {}
 
   @Override
-  public synchronized BitSet lookup(BlockIds ids) {
-    lookups.add(ids);
+  public BitSet lookup(BlockIds ids) {
+    int number;
+    synchronized (this) {
+      lookups.add(ids);
+      number = lookups.size();
+    }
+    onLookup.accept(number);
+    return answer(ids);
+  }
+
+  private synchronized BitSet answer(BlockIds ids) {
     BitSet found = new BitSet();
     for (int i = 0; i < ids.size(); i++) {
       found.set(i, present.contains(ids.hex(i)));
