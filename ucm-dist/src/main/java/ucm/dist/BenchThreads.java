@@ -10,8 +10,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The threads that measure the machine's limits. They live as long as the benchmark, so that no timed
@@ -45,17 +45,17 @@ final class BenchThreads implements AutoCloseable {
 
   private final int count;
   private final ExecutorService pool;
+  // Others than those of the limits: neither these nor a store's shall have run just before.
+  private final ExecutorService awake;
 
   BenchThreads(int count) {
     this.count = count;
-    AtomicInteger next = new AtomicInteger();
-    pool =
-        Executors.newFixedThreadPool(
-            count,
-            work ->
-                Thread.ofPlatform()
-                    .name("ucm-bench-limit-" + next.getAndIncrement())
-                    .unstarted(work));
+    pool = Executors.newFixedThreadPool(count, named("ucm-bench-limit-"));
+    awake = Executors.newFixedThreadPool(count, named("ucm-bench-awake-"));
+  }
+
+  private static ThreadFactory named(String prefix) {
+    return Thread.ofPlatform().name(prefix, 0).factory();
   }
 
   /** How many. */
@@ -65,6 +65,10 @@ final class BenchThreads implements AutoCloseable {
 
   /** Runs a part on every thread; returns how long all of them together took, in nanoseconds. */
   long time(Part part) throws InterruptedException {
+    return time(pool, part);
+  }
+
+  private long time(ExecutorService pool, Part part) throws InterruptedException {
     List<Callable<Void>> parts = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       int thread = i;
@@ -106,11 +110,12 @@ final class BenchThreads implements AutoCloseable {
   }
 
   /**
-   * Keeps all threads busy for a moment, so that a timed region does not meet processors that were put
+   * Keeps all processors busy for a moment, so that a timed region does not meet processors that were put
    * to sleep while one thread prepared it.
    */
   void wakeProcessors() throws InterruptedException {
     time(
+        awake,
         _ -> {
           long end = System.nanoTime() + AWAKE_NANOS;
           while (System.nanoTime() < end) {
@@ -134,9 +139,12 @@ final class BenchThreads implements AutoCloseable {
   @Override
   public void close() {
     pool.shutdownNow();
+    awake.shutdownNow();
     boolean ended = false;
     try {
-      ended = pool.awaitTermination(CLOSE_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+      ended =
+          pool.awaitTermination(CLOSE_TIMEOUT.toSeconds(), TimeUnit.SECONDS)
+              && awake.awaitTermination(CLOSE_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
