@@ -1,12 +1,10 @@
 package ucm.store.posix;
 
-import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.LongAdder;
-import ucm.store.common.LazyMemory;
 
 /**
- * The blocks that this process knows to have a file: their ids, off the heap, 24 bytes of address
- * space for each that may be known, of which memory is taken as it is used.
+ * The blocks that this process knows to have a file: their ids, off the heap, in tables that grow with
+ * them, 24 to 48 bytes for each.
  *
  * <p>What is here is a hint: somebody else may remove a file, which is found out when the block is
  * loaded, and then {@linkplain #remove dropped}. What is not here may still have a file. A full index
@@ -36,11 +34,8 @@ final class BlockIndex {
       return;
     }
     int most = Math.ceilDiv(maxBlocks, count);
-    // Two thirds full at the most; more than one free slot ends every search.
-    long stripeBytes = (most + most / 2 + 2L) * IndexStripe.SLOT_BYTES;
-    MemorySegment table = LazyMemory.zeros(stripeBytes * count);
     for (int i = 0; i < count; i++) {
-      stripes[i] = new IndexStripe(table.asSlice(i * stripeBytes, stripeBytes), most);
+      stripes[i] = new IndexStripe(most);
     }
   }
 
@@ -120,6 +115,15 @@ final class BlockIndex {
       size += stripe.size();
     }
     return size;
+  }
+
+  /** Bytes of memory off the heap. */
+  long byteSize() {
+    long bytes = 0;
+    for (IndexStripe stripe : stripes) {
+      bytes += stripe.byteSize();
+    }
+    return bytes;
   }
 
   private IndexStripe stripe(long hash) {

@@ -82,10 +82,10 @@ final class PosixKeys {
             .defaultTo(1 << 22)
             .unit("blocks")
             .doc(
-                "How many blocks are kept in mind as present, 24 bytes each, outside the heap;"
-                    + " memory is taken as it is used. A full index forgets one block for each that"
-                    + " comes, and looks it up on disk again; lookup_mode exclusive then acts as"
-                    + " shared. 0 looks up everything on disk.");
+                "How many blocks are kept in mind as present, 24 to 48 bytes each, outside the"
+                    + " heap; memory is taken as it is used. A full index forgets one block for"
+                    + " each that comes, and looks it up on disk again; lookup_mode exclusive then"
+                    + " acts as shared. 0 looks up everything on disk.");
     openConcurrency =
         ConfigKey.integer(kind.key("open_concurrency"))
             .range(1, 1024)

@@ -9,10 +9,14 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
+import ucm.store.common.Errno;
+import ucm.store.common.FileException;
+import ucm.store.common.LazyMemory;
 import ucm.testkit.BlockBytes;
 
 final class BlockIndexTest {
@@ -42,6 +46,78 @@ final class BlockIndexTest {
       index.remove(ids.high(i), ids.low(i));
     }
     assertThat(index.size()).isZero();
+  }
+
+  @Test
+  void takesMemoryForTheBlocksItKnows() {
+    BlockIndex index = new BlockIndex(4_194_304);
+    assertThat(index.byteSize()).isLessThanOrEqualTo(1 << 20);
+    BlockIds ids = BlockBytes.ids(1, 200_000);
+    for (int i = 0; i < ids.size(); i++) {
+      index.add(ids.high(i), ids.low(i));
+    }
+    assertThat(index.size()).isEqualTo(ids.size());
+    assertThat(index.byteSize()).isBetween(24L * ids.size(), 48L * ids.size());
+    assertThat(index.forgottenCount()).isZero();
+  }
+
+  @Test
+  void forgetsBlocksWhereTheKernelGivesNoMoreMemory() {
+    AtomicInteger given = new AtomicInteger();
+    IndexStripe stripe =
+        new IndexStripe(
+            100_000,
+            bytes -> {
+              if (given.getAndIncrement() == 1) {
+                throw new FileException("mmap", bytes + " bytes", Errno.ENOMEM);
+              }
+              return LazyMemory.zeros(bytes);
+            });
+    BlockIds ids = BlockBytes.ids(1, 5_000);
+    int forgotten = 0;
+    for (int i = 0; i < ids.size(); i++) {
+      long high = ids.high(i);
+      long low = ids.low(i);
+      forgotten += stripe.add(IndexStripe.hash(high, low), high, low) ? 1 : 0;
+      assertThat(stripe.holds(IndexStripe.hash(high, low), high, low)).isTrue();
+    }
+    assertThat(forgotten).isPositive();
+    assertThat(stripe.size()).isEqualTo(ids.size() - forgotten);
+    assertThat(given).hasValue(2);
+  }
+
+  @Test
+  void knownBlocksStayKnownWhileItGrows() throws InterruptedException {
+    BlockIndex index = new BlockIndex(1_000_000);
+    BlockIds known = BlockBytes.ids(1, 1_000);
+    for (int i = 0; i < known.size(); i++) {
+      index.add(known.high(i), known.low(i));
+    }
+    AtomicBoolean grown = new AtomicBoolean();
+    AtomicBoolean missed = new AtomicBoolean();
+    CountDownLatch reading = new CountDownLatch(1);
+    Thread reader =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  while (!grown.get()) {
+                    for (int i = 0; i < known.size(); i++) {
+                      if (!index.contains(known.high(i), known.low(i))) {
+                        missed.set(true);
+                      }
+                    }
+                    reading.countDown();
+                  }
+                });
+    reading.await();
+    BlockIds more = BlockBytes.ids(2, 500_000);
+    for (int i = 0; i < more.size(); i++) {
+      index.add(more.high(i), more.low(i));
+    }
+    grown.set(true);
+    reader.join();
+    assertThat(missed).isFalse();
+    assertThat(index.size()).isEqualTo(known.size() + more.size());
   }
 
   @Test
