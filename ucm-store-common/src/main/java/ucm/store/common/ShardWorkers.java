@@ -34,8 +34,12 @@ public final class ShardWorkers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
   // As long as moving a few MiB from the page cache takes on a busy machine.
   private static final long TICK_NANOS = 2_000_000;
-  // A thread that stands by sleeps for good when there was no work for so many ticks.
-  private static final int QUIET_TICKS = 16;
+  // A thread that stands by looks less often when there was no work for so many looks, and sleeps
+  // for good
+  // after so many in all, some seconds: calling it anew costs a short batch more than its looks do.
+  private static final int QUICK_LOOKS = 16;
+  private static final int NAP_TICKS = 16;
+  private static final int QUIET_LOOKS = 80;
   // Longer than an engine takes from the end of one task to the next, and than waking a thread
   // takes.
   private static final long WATCH_NANOS = 50_000;
@@ -365,17 +369,17 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   /**
-   * Looks once in a tick whether shards end, under the lock.
+   * Looks once in a tick whether shards end, under the lock; less often while there is no work.
    *
    * @return whether this thread should work
    */
   private boolean standBy() {
     hasStandBy = true;
     boolean hadWork = false;
-    int quietTicks = 0;
-    while (quietTicks < QUIET_TICKS && !isOver()) {
+    int quietLooks = 0;
+    while (quietLooks < QUIET_LOOKS && !isOver()) {
       long ended = queue.done();
-      awaitTick();
+      awaitTick(quietLooks < QUICK_LOOKS ? tickNanos : NAP_TICKS * tickNanos);
       boolean hasWork = queue.hasWork();
       boolean isHeld = hadWork && hasWork && ended == queue.done();
       if (isHeld) {
@@ -386,15 +390,15 @@ public final class ShardWorkers implements AutoCloseable {
         return true;
       }
       hadWork = hasWork;
-      quietTicks = hasWork ? 0 : quietTicks + 1;
+      quietLooks = hasWork ? 0 : quietLooks + 1;
     }
     hasStandBy = false;
     return false;
   }
 
-  private void awaitTick() {
+  private void awaitTick(long nanos) {
     boolean interrupted = false;
-    long left = tickNanos;
+    long left = nanos;
     while (left > 0) {
       try {
         // Woken early only to look at once.
