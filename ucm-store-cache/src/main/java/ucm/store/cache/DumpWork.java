@@ -28,8 +28,7 @@ final class DumpWork extends Work {
   private final DistinctBlocks blocks;
   private final AtomicInteger unsettled;
 
-  // How many blocks the backend has been asked for, or need not be; touched by the planning thread
-  // only.
+  // How many blocks the backend was asked for, or need not be; for the planning thread.
   private int asked;
   private boolean isAnswering = true;
 

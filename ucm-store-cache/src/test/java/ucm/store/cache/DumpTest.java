@@ -32,6 +32,7 @@ import ucm.testkit.TransferMemory.Placement;
 final class DumpTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
+  private static final BlockLayout LARGE = BlockLayout.uniform(2 << 20, 2 << 20, 2 << 20);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final HeldBackend backend = new HeldBackend();
@@ -143,15 +144,14 @@ final class DumpTest {
 
   @Test
   void copiesWhatTheBackendLacksWhileItIsAskedForMore() throws InterruptedException {
-    BlockLayout layout = BlockLayout.uniform(2 << 20, 2 << 20, 2 << 20);
-    TestCache cache = new TestCache(layout, backend, 6, Map.of());
+    TestCache cache = new TestCache(LARGE, backend, 6, Map.of());
     open.add(cache);
     BlockIds ids = BlockBytes.ids(1, 6);
     backend.has(ids.slice(3, 5));
     CountDownLatch copied = new CountDownLatch(2);
     CountDownLatch answered = new CountDownLatch(1);
     backend.onLookup = number -> requireEnd(number == 1 ? new CountDownLatch(0) : answered);
-    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.PACKED, ids).fill();
+    TransferMemory memory = TransferMemory.ofBlocks(LARGE, Placement.PACKED, ids).fill();
     Task task = cache.store.dump(memory.transfer((_, _, _) -> copied.countDown()));
     requireEnd(copied);
     answered.countDown();
@@ -174,8 +174,7 @@ final class DumpTest {
 
   @Test
   void backendThatDoesNotAnswerIsNotAskedForTheRest() throws InterruptedException {
-    BlockLayout layout = BlockLayout.uniform(2 << 20, 2 << 20, 2 << 20);
-    TestCache cache = new TestCache(layout, backend, 6, Map.of());
+    TestCache cache = new TestCache(LARGE, backend, 6, Map.of());
     open.add(cache);
     BlockIds ids = BlockBytes.ids(1, 6);
     backend.has(ids.slice(5, 6));
@@ -183,7 +182,7 @@ final class DumpTest {
         number -> {
           throw new StoreException("gone");
         };
-    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.PACKED, ids).fill();
+    TransferMemory memory = TransferMemory.ofBlocks(LARGE, Placement.PACKED, ids).fill();
     assertThat(cache.store.dump(memory.transfer()).await(PATIENCE).ok()).isTrue();
     assertThat(backend.lookups).containsExactly(ids.slice(0, 2));
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(6 * (2 << 20));

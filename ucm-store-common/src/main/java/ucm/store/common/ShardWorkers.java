@@ -34,14 +34,12 @@ public final class ShardWorkers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
   // As long as moving a few MiB from the page cache takes on a busy machine.
   private static final long TICK_NANOS = 2_000_000;
-  // A thread that stands by looks less often when there was no work for so many looks, and sleeps
-  // for good
-  // after so many in all, some seconds: calling it anew costs a short batch more than its looks do.
+  // A thread that stands by looks less often after so many looks without work, and sleeps for good
+  // after so many in all, some seconds: to call it anew costs a short batch more than its looks do.
   private static final int QUICK_LOOKS = 16;
   private static final int NAP_TICKS = 16;
   private static final int QUIET_LOOKS = 80;
-  // Longer than an engine takes from the end of one task to the next, and than waking a thread
-  // takes.
+  // As long as an engine takes from one task to the next, and as waking a thread takes.
   private static final long WATCH_NANOS = 50_000;
 
   /** The shards of one task, or of the part of it that goes one way. */
