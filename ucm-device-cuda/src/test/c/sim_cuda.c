@@ -66,7 +66,7 @@ static context contexts[MAX_DEVICES] = {{0}, {1}, {2}, {3}};
 static int retained[MAX_DEVICES];
 static range allocations[MAX_RANGES], registrations[MAX_RANGES], host_allocations[MAX_RANGES];
 static int allocation_count, registration_count, host_allocation_count;
-static long streams, events, copies, copied_bytes, row_copies, unregistered, misuses;
+static long streams, events, copies, copied_bytes, row_copies, unregistered, misuses, queued;
 static char first_misuse[512];
 static struct { char name[48]; long calls; } names[MAX_NAMES];
 static struct { char name[48]; long nth, times; int code; } rules[MAX_RULES];
@@ -242,6 +242,7 @@ static void *work(void *argument) {
       o->event->completed = o->ticket;
     }
     s->busy = 0;
+    queued--;
     free(o);
     pthread_cond_broadcast(&changed);
   }
@@ -257,6 +258,7 @@ static void queue(stream *s, op value) {
   o->next = NULL;
   if (s->tail) s->tail->next = o; else s->head = o;
   s->tail = o;
+  queued++;
   if (o->kind == COPY) pend(o, 1);
   pthread_cond_broadcast(&changed);
 }
@@ -572,9 +574,10 @@ void sim_fail(const char *name, long nth, long times, int code) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Forgets rules, misuse and what was lost. */
+/* Forgets rules, misuse and what was lost; first the streams end the work that was lost with the context. */
 void sim_heal(void) {
   pthread_mutex_lock(&lock);
+  while (sticky && queued) pthread_cond_wait(&changed, &lock);
   memset(rules, 0, sizeof rules);
   sticky = 0;
   misuses = 0;
