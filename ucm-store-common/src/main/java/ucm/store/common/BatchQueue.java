@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import ucm.api.QueueFullException;
+import ucm.api.StoreClosedException;
 
 /**
  * The batches of {@link ShardWorkers}, in the order they came. What changes the queue is called under
@@ -50,6 +51,7 @@ final class BatchQueue {
   private final ArrayDeque<Claim> waiting = new ArrayDeque<>();
   private final AtomicInteger open = new AtomicInteger();
   private long accepted;
+  private boolean closed;
   private volatile @Nullable Claim head;
 
   BatchQueue(String role, ShardWorkers.Limits limits) {
@@ -61,8 +63,12 @@ final class BatchQueue {
    * Takes a batch in, under the lock.
    *
    * @throws QueueFullException when a bound is reached
+   * @throws StoreClosedException after {@link #close}
    */
   void add(ShardWorkers.Batch batch, int size) {
+    if (closed) {
+      throw new StoreClosedException(role);
+    }
     if (waiting.size() >= limits.waitingBatches()) {
       throw new QueueFullException(role + " tasks", waiting.size(), limits.waitingKey());
     }
@@ -77,6 +83,16 @@ final class BatchQueue {
     if (head == null) {
       head = waiting.peek();
     }
+  }
+
+  /** Takes no more batches in, under the lock. */
+  void close() {
+    closed = true;
+  }
+
+  /** Whether no batch is left and none will come, under the lock. */
+  boolean isOver() {
+    return closed && !hasWork();
   }
 
   /** Drops the head, all of whose shards are taken, under the lock; nothing when it is gone. */

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -26,19 +25,18 @@ import ucm.store.common.BatchQueue.Claim;
  *
  * <p>How many threads work follows from what they do, see {@link ThreadDemand}; one too many sleeps
  * when it is done with a shard. Where no shard ends nothing can be learned from how they end: so one of
- * the sleeping threads stands by while there is work, and takes part for each tick in which none ended.
- * A thread that was held for so long gives the place back that another took in its stead.
+ * the sleeping threads stands by while there is work, see {@link StandBy}, and takes part for each tick
+ * in which none ended. A thread that was held for so long gives the place back that another took in its
+ * stead.
+ *
+ * <p>One lock guards who works, sleeps and stands by, and the changes of the queue. Shards are claimed
+ * without it, and run without it.
  */
 public final class ShardWorkers implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
   // As long as moving a few MiB from the page cache takes on a busy machine.
   private static final long TICK_NANOS = 2_000_000;
-  // A thread that stands by looks less often after so many looks without work, and sleeps for good
-  // after so many in all, some seconds: to call it anew costs a short batch more than its looks do.
-  private static final int QUICK_LOOKS = 16;
-  private static final int NAP_TICKS = 16;
-  private static final int QUIET_LOOKS = 80;
   // As long as an engine takes from one task to the next, and as waking a thread takes.
   private static final long WATCH_NANOS = 50_000;
 
@@ -74,21 +72,19 @@ public final class ShardWorkers implements AutoCloseable {
   private final Supplier<ThreadUsage> usages;
   private final ThreadDemand demand;
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition tick = lock.newCondition();
   private final BatchQueue queue;
 
   // Guarded by lock.
   private final Thread.Builder newThreads;
   private final List<Thread> threads = new ArrayList<>();
   private final ParkedThreads sleepers = new ParkedThreads(lock);
-  private boolean closed;
 
   // Changed under lock, read without it as hints: threads that work; new ones that are not up yet;
-  // threads that look for work; and whether one stands by.
+  // and threads that look for work.
   private final AtomicInteger working = new AtomicInteger();
   private final AtomicInteger starting = new AtomicInteger();
   private final AtomicInteger watching = new AtomicInteger();
-  private volatile boolean hasStandBy;
+  private final StandBy standBy;
 
   /**
    * Starts no thread yet.
@@ -117,6 +113,7 @@ public final class ShardWorkers implements AutoCloseable {
     this.tickNanos = tickNanos;
     this.usages = usages;
     this.demand = new ThreadDemand(affinity.processors(), maxThreads);
+    this.standBy = new StandBy(lock, tickNanos, queue, demand, working);
   }
 
   /**
@@ -132,9 +129,6 @@ public final class ShardWorkers implements AutoCloseable {
     }
     lock.lock();
     try {
-      if (closed) {
-        throw new StoreClosedException(role);
-      }
       queue.add(batch, size);
       callOne();
       if (size > 1) {
@@ -184,7 +178,7 @@ public final class ShardWorkers implements AutoCloseable {
   public boolean close(Duration timeout) {
     lock.lock();
     try {
-      closed = true;
+      queue.close();
       wakeAll();
     } finally {
       lock.unlock();
@@ -279,7 +273,7 @@ public final class ShardWorkers implements AutoCloseable {
     lock.lock();
     try {
       queue.advance(exhausted);
-      if (isOver()) {
+      if (queue.isOver()) {
         wakeAll();
       }
     } finally {
@@ -290,7 +284,8 @@ public final class ShardWorkers implements AutoCloseable {
   private boolean isOneWanted() {
     int coming = sleepers.called() + starting.get() + watching.get();
     int expected = working.get() + coming;
-    return expected < demand.threads() || (!hasStandBy && coming == 0 && expected < demand.most());
+    return expected < demand.threads()
+        || (!standBy.isTaken() && coming == 0 && expected < demand.most());
   }
 
   /** Calls a thread, to work or to stand by, when one is wanted. Under the lock. */
@@ -304,18 +299,14 @@ public final class ShardWorkers implements AutoCloseable {
     if (threads.size() < demand.most()) {
       starting.incrementAndGet();
       threads.add(newThreads.start(this::live));
-    } else if (hasStandBy) {
-      tick.signal();
+    } else {
+      standBy.wake();
     }
   }
 
   private void wakeAll() {
     sleepers.callAll();
-    tick.signalAll();
-  }
-
-  private boolean isOver() {
-    return closed && !queue.hasWork();
+    standBy.wake();
   }
 
   /**
@@ -333,10 +324,10 @@ public final class ShardWorkers implements AutoCloseable {
         working.decrementAndGet();
       }
       boolean mayWatch = !isNew;
-      while (!isOver()) {
+      while (!queue.isOver()) {
         boolean isNeeded = queue.hasWork() && working.get() < demand.threads();
-        boolean mayStandBy = queue.hasWork() && !hasStandBy && working.get() < demand.most();
-        if (isNeeded || (mayStandBy && standBy())) {
+        boolean mayStandBy = queue.hasWork() && !standBy.isTaken() && working.get() < demand.most();
+        if (isNeeded || (mayStandBy && standBy.stand())) {
           working.incrementAndGet();
           return true;
         }
@@ -364,50 +355,5 @@ public final class ShardWorkers implements AutoCloseable {
     }
     lock.lock();
     watching.decrementAndGet();
-  }
-
-  /**
-   * Looks once in a tick whether shards end, under the lock; less often while there is no work.
-   *
-   * @return whether this thread should work
-   */
-  private boolean standBy() {
-    hasStandBy = true;
-    boolean hadWork = false;
-    int quietLooks = 0;
-    while (quietLooks < QUIET_LOOKS && !isOver()) {
-      long ended = queue.done();
-      awaitTick(quietLooks < QUICK_LOOKS ? tickNanos : NAP_TICKS * tickNanos);
-      boolean hasWork = queue.hasWork();
-      boolean isHeld = hadWork && hasWork && ended == queue.done();
-      if (isHeld) {
-        demand.relieve();
-      }
-      if (hasWork && working.get() < demand.threads()) {
-        hasStandBy = false;
-        return true;
-      }
-      hadWork = hasWork;
-      quietLooks = hasWork ? 0 : quietLooks + 1;
-    }
-    hasStandBy = false;
-    return false;
-  }
-
-  private void awaitTick(long nanos) {
-    boolean interrupted = false;
-    long left = nanos;
-    while (left > 0) {
-      try {
-        // Woken early only to look at once.
-        tick.awaitNanos(left);
-        left = 0;
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
   }
 }
