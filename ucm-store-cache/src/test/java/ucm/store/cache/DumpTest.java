@@ -144,15 +144,13 @@ final class DumpTest {
 
   @Test
   void copiesWhatTheBackendLacksWhileItIsAskedForMore() throws InterruptedException {
-    TestCache cache = new TestCache(LARGE, backend, 6, Map.of());
-    open.add(cache);
+    TestCache cache = cache(LARGE, backend, 6);
     BlockIds ids = BlockBytes.ids(1, 6);
     backend.has(ids.slice(3, 5));
     CountDownLatch copied = new CountDownLatch(2);
     CountDownLatch answered = new CountDownLatch(1);
     backend.onLookup = number -> requireEnd(number == 1 ? new CountDownLatch(0) : answered);
-    TransferMemory memory = TransferMemory.ofBlocks(LARGE, Placement.PACKED, ids).fill();
-    Task task = cache.store.dump(memory.transfer((_, _, _) -> copied.countDown()));
+    Task task = cache.store.dump(large(ids).transfer((_, _, _) -> copied.countDown()));
     requireEnd(copied);
     answered.countDown();
     assertThat(task.await(PATIENCE).ok()).isTrue();
@@ -174,16 +172,14 @@ final class DumpTest {
 
   @Test
   void backendThatDoesNotAnswerIsNotAskedForTheRest() throws InterruptedException {
-    TestCache cache = new TestCache(LARGE, backend, 6, Map.of());
-    open.add(cache);
+    TestCache cache = cache(LARGE, backend, 6);
     BlockIds ids = BlockBytes.ids(1, 6);
     backend.has(ids.slice(5, 6));
     backend.onLookup =
         number -> {
           throw new StoreException("gone");
         };
-    TransferMemory memory = TransferMemory.ofBlocks(LARGE, Placement.PACKED, ids).fill();
-    assertThat(cache.store.dump(memory.transfer()).await(PATIENCE).ok()).isTrue();
+    assertThat(cache.store.dump(large(ids).transfer()).await(PATIENCE).ok()).isTrue();
     assertThat(backend.lookups).containsExactly(ids.slice(0, 2));
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(6 * (2 << 20));
     backend.letGo();
@@ -247,8 +243,7 @@ final class DumpTest {
   @Test
   void manyShardsShareTransfersOfSomeMegabytes() throws InterruptedException {
     BlockLayout layout = BlockLayout.uniform(32 << 10, 64 << 10, 8 * (64 << 10));
-    TestCache cache = new TestCache(layout, backend, 8 * 40, Map.of());
-    open.add(cache);
+    TestCache cache = cache(layout, backend, 8 * 40);
     BlockIds ids = BlockBytes.ids(1, 40);
     TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.REGION_PER_TENSOR, ids);
     assertThat(cache.store.dump(memory.fill().transfer()).await(PATIENCE).ok()).isTrue();
@@ -325,9 +320,17 @@ final class DumpTest {
   }
 
   private TestCache cache(Store behind, int slots) {
-    TestCache cache = new TestCache(LAYOUT, behind, slots, Map.of());
+    return cache(LAYOUT, behind, slots);
+  }
+
+  private TestCache cache(BlockLayout layout, Store behind, int slots) {
+    TestCache cache = new TestCache(layout, behind, slots, Map.of());
     open.add(cache);
     return cache;
+  }
+
+  private static TransferMemory large(BlockIds ids) {
+    return TransferMemory.ofBlocks(LARGE, Placement.PACKED, ids).fill();
   }
 
   private static TransferMemory memory(BlockIds ids) {
