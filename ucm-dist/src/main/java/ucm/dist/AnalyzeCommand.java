@@ -94,7 +94,7 @@ final class AnalyzeCommand implements Runnable {
     if (chosen.needsModel() && model.isEmpty()) {
       throw new UsageException("capacities in bytes need --model or --model-config");
     }
-    boolean json = format.json();
+    format.check();
     AnalysisOptions options = options(!simulated.isEmpty());
     TraceAnalyzer analyzer = new TraceAnalyzer(options);
     Optional<MiniatureSimulation> miniature =
@@ -140,13 +140,7 @@ final class AnalyzeCommand implements Runnable {
       insights.ifPresent(page::insights);
       HtmlReport.write(html, page.data(), out);
     }
-    if (json) {
-      Json.print(out, report.data());
-    } else if (format.csv()) {
-      Csv.print(out, report.rows());
-    } else {
-      report.print(out);
-    }
+    format.print(out, report);
   }
 
   private AnalysisOptions options(boolean simulating) {

@@ -20,7 +20,7 @@ import ucm.lite.TraceReadReport;
 import ucm.lite.TraceSummary;
 
 /** What {@code ucm trace analyze} prints. */
-final class AnalyzeReport {
+final class AnalyzeReport implements FormattedReport {
 
   private final TraceReadReport read;
   private final TraceAnalysis analysis;
@@ -49,7 +49,8 @@ final class AnalyzeReport {
     this.policyOrder = policyOrder;
   }
 
-  void print(PrintWriter out) {
+  @Override
+  public void print(PrintWriter out) {
     TraceTotals.table(read, summary, analysis.exact()).print(out);
     out.println();
     curve().print(out);
@@ -149,7 +150,8 @@ final class AnalyzeReport {
             + " blocks.");
   }
 
-  Map<String, Object> data() {
+  @Override
+  public Map<String, Object> data() {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("inputs", read.inputs());
     data.put("format", read.format().toString());
@@ -168,7 +170,8 @@ final class AnalyzeReport {
   }
 
   /** The curves and policies as rows of a table, one a policy and capacity. */
-  List<Map<String, Object>> rows() {
+  @Override
+  public List<Map<String, Object>> rows() {
     List<Map<String, Object>> rows = curveRows();
     for (Map<String, Object> row : rows) {
       long blocks = number(row, "capacity_blocks");

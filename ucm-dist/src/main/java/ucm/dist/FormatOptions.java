@@ -1,5 +1,6 @@
 package ucm.dist;
 
+import java.io.PrintWriter;
 import picocli.CommandLine.Option;
 
 /** Which form a command prints its findings in; tables unless one is chosen. */
@@ -13,14 +14,31 @@ final class FormatOptions {
       description = "print the main table as CSV, with a line of names and plain numbers")
   private boolean csv;
 
-  boolean json() {
+  /** Refuses two forms at once, for commands that work for long before they print. */
+  void check() {
     if (json && csv) {
       throw new UsageException("--json and --csv exclude each other");
     }
+  }
+
+  boolean json() {
+    check();
     return json;
   }
 
   boolean csv() {
-    return csv && !json();
+    check();
+    return csv;
+  }
+
+  /** Prints a report in the form that was chosen. */
+  void print(PrintWriter out, FormattedReport report) {
+    if (json()) {
+      Json.print(out, report.data());
+    } else if (csv()) {
+      Csv.print(out, report.rows());
+    } else {
+      report.print(out);
+    }
   }
 }

@@ -24,10 +24,7 @@ final class MiniatureSimulation {
 
   /** A visitor that shows each request to another one, and collects the sample. */
   TraceVisitor beside(TraceVisitor other) {
-    return request -> {
-      other.request(request);
-      sample.request(request);
-    };
+    return other.andThen(sample);
   }
 
   /** Simulates after the whole trace; the hits are those estimated for the capacities. */

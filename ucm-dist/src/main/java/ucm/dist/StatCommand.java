@@ -42,30 +42,16 @@ final class StatCommand implements Runnable {
 
   @Override
   public void run() {
-    boolean json = format.json();
+    format.check();
     AnalysisOptions options = sample.analysis();
     TraceAnalyzer analyzer = new TraceAnalyzer(options.exact() ? options.withRecording() : options);
     long bound = SampleOptions.blocksIn(HEAP_PARTS, InsightsSampler.BYTES_A_BLOCK);
     InsightsSampler sampler = new InsightsSampler(sample.bounded(Math.min(bound, SAMPLED_BLOCKS)));
     PrintWriter err = spec.commandLine().getErr();
-    TraceReadReport read =
-        inputs.read(
-            "requests",
-            err,
-            request -> {
-              analyzer.request(request);
-              sampler.request(request);
-            });
+    TraceReadReport read = inputs.read("requests", err, analyzer.andThen(sampler));
     StatReport report = report(read, analyzer, sampler);
     sample.warn(err, report.note().simulated());
-    PrintWriter out = spec.commandLine().getOut();
-    if (json) {
-      Json.print(out, report.data());
-    } else if (format.csv()) {
-      Csv.print(out, report.rows());
-    } else {
-      report.print(out);
-    }
+    format.print(spec.commandLine().getOut(), report);
   }
 
   private static StatReport report(

@@ -14,7 +14,7 @@ import ucm.lite.TraceInsights;
 import ucm.lite.TraceReadReport;
 
 /** What {@code ucm trace stat} prints, from all blocks or from a sample of them. */
-final class StatReport {
+final class StatReport implements FormattedReport {
 
   private final TraceReadReport read;
   private final TraceAnalysis analysis;
@@ -98,7 +98,8 @@ final class StatReport {
     return note;
   }
 
-  Map<String, Object> data() {
+  @Override
+  public Map<String, Object> data() {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("inputs", read.inputs());
     data.put("format", read.format().toString());
@@ -110,7 +111,8 @@ final class StatReport {
   }
 
   /** The distributions as rows of one table. */
-  List<Map<String, Object>> rows() {
+  @Override
+  public List<Map<String, Object>> rows() {
     List<Map<String, Object>> rows = new ArrayList<>();
     for (Times one : times) {
       Map<String, Object> row = new LinkedHashMap<>();
@@ -127,7 +129,8 @@ final class StatReport {
     return rows;
   }
 
-  void print(PrintWriter out) {
+  @Override
+  public void print(PrintWriter out) {
     TraceTotals.table(read, analysis.summary(), analysis.exact()).print(out);
     out.println();
     sessions.print(out);

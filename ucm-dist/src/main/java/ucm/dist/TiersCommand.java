@@ -77,18 +77,11 @@ final class TiersCommand implements Runnable {
     // Checked before a long trace is read.
     TierPlan caches = cluster.plan(1);
     TraceAnalyzer analyzer = new TraceAnalyzer(sample.analysis());
-    boolean json = format.json();
+    format.check();
     long bound = SampleOptions.blocksIn(HEAP_PARTS, TierSimulation.bytesABlock(caches));
     try (TraceSample trace = new TraceSample(sample.bounded(bound))) {
       PrintWriter err = spec.commandLine().getErr();
-      TraceReadReport read =
-          inputs.read(
-              "requests",
-              err,
-              request -> {
-                analyzer.request(request);
-                trace.request(request);
-              });
+      TraceReadReport read = inputs.read("requests", err, analyzer.andThen(trace));
       TraceAnalysis analysis = analyzer.finish();
       sample.warn(err, trace.rate());
       TiersReport report = report(model, plan, analysis, trace);
@@ -99,12 +92,8 @@ final class TiersCommand implements Runnable {
       if (yaml) {
         out.print(report.yaml());
         out.flush();
-      } else if (json) {
-        Json.print(out, report.data());
-      } else if (format.csv()) {
-        Csv.print(out, report.rows());
       } else {
-        report.print(out);
+        format.print(out, report);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

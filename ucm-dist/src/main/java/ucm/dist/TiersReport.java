@@ -14,7 +14,7 @@ import ucm.lite.TierResult;
 import ucm.lite.TraceSummary;
 
 /** What {@code ucm trace tiers} prints. */
-final class TiersReport {
+final class TiersReport implements FormattedReport {
 
   private static final double SECONDS_A_DAY = 86_400;
   private static final double SECONDS_AN_HOUR = 3600;
@@ -58,7 +58,8 @@ final class TiersReport {
     this.days = summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
   }
 
-  void print(PrintWriter out) {
+  @Override
+  public void print(PrintWriter out) {
     out.println(Figures.grouped(summary.requests()) + " requests; " + cluster());
     model.notes().forEach(note -> out.println("Note: " + note + "."));
     out.println();
@@ -209,7 +210,8 @@ final class TiersReport {
         Figures.fixed(times.max(), 3));
   }
 
-  Map<String, Object> data() {
+  @Override
+  public Map<String, Object> data() {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("model", model.name());
     data.put("block_bytes", blockBytes);
@@ -234,7 +236,8 @@ final class TiersReport {
   }
 
   /** The tiers as rows of a table; what is computed has no capacity, and no bytes are moved for it. */
-  List<Map<String, Object>> rows() {
+  @Override
+  public List<Map<String, Object>> rows() {
     long computed = summary.inputTokens() - result.hitTokens();
     return List.of(
         row("HBM", hbmCapacity(), result.hbmBlocks(), result.hbmTokens(), 0, 0),

@@ -32,4 +32,33 @@ public interface TraceVisitor {
    * @param bytesTotal its size in bytes, or -1 when not known
    */
   default void progress(String input, long bytesRead, long bytesTotal) {}
+
+  /**
+   * Shows all to this visitor first, and then to another one.
+   *
+   * @param next the other one
+   * @return a visitor that is both
+   */
+  default TraceVisitor andThen(TraceVisitor next) {
+    TraceVisitor first = this;
+    return new TraceVisitor() {
+      @Override
+      public void request(TraceRequest request) {
+        first.request(request);
+        next.request(request);
+      }
+
+      @Override
+      public void problem(TraceProblem problem) {
+        first.problem(problem);
+        next.problem(problem);
+      }
+
+      @Override
+      public void progress(String input, long bytesRead, long bytesTotal) {
+        first.progress(input, bytesRead, bytesTotal);
+        next.progress(input, bytesRead, bytesTotal);
+      }
+    };
+  }
 }

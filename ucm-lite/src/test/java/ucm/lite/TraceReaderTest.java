@@ -160,6 +160,21 @@ class TraceReaderTest {
     assertThatThrownBy(() -> new TraceReader().read(List.of(file), throwing)).isSameAs(thrown);
   }
 
+  @Test
+  void showsAllToTwoVisitors() {
+    String file = TraceFiles.write(directory, "a", TraceFiles.MOONCAKE + "\nno JSON\n");
+    CollectingVisitor next = new CollectingVisitor();
+
+    new TraceReader().read(List.of(file), visitor.andThen(next));
+
+    assertThat(visitor.requests).hasSize(1);
+    assertThat(visitor.problems).hasSize(1);
+    assertThat(visitor.progress).isNotEmpty();
+    assertThat(next.requests).isEqualTo(visitor.requests);
+    assertThat(next.problems).isEqualTo(visitor.problems);
+    assertThat(next.progress).isEqualTo(visitor.progress);
+  }
+
   private List<Double> times() {
     return visitor.requests.stream().map(TraceRequest::timestampMillis).toList();
   }
