@@ -24,6 +24,7 @@ import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.Transfer;
+import ucm.testkit.TestContext;
 
 class PipelineTest {
 
@@ -235,18 +236,7 @@ class PipelineTest {
     stage("B");
     RecordingStore behind = new RecordingStore("Behind", List.of(), journal);
     StoreMetrics metrics = new OwnMetrics();
-    StoreContext outer =
-        new StoreContext() {
-          @Override
-          public Store backend() {
-            return behind;
-          }
-
-          @Override
-          public StoreMetrics metrics() {
-            return metrics;
-          }
-        };
+    StoreContext outer = new TestContext(behind, metrics);
     try (Pipeline pipeline = Pipeline.of(PipelineSpec.parse("A|B"), catalog())) {
       pipeline.configure(StoreConfig.of(Map.of()));
       pipeline.open(outer);

@@ -17,12 +17,11 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreConfig;
-import ucm.api.StoreContext;
-import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.cache.CacheStore;
 import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -67,18 +66,7 @@ final class TestDs3fs implements AutoCloseable {
     StoreConfig config = StoreConfig.of(settings);
     store.configure(config);
     assertThat(config.hasErrors()).as("%s", config.problems()).isFalse();
-    store.open(
-        new StoreContext() {
-          @Override
-          public @Nullable Store backend() {
-            return backend;
-          }
-
-          @Override
-          public StoreMetrics metrics() {
-            return metrics;
-          }
-        });
+    store.open(new TestContext(backend, metrics));
     opened.add(store);
     return store;
   }

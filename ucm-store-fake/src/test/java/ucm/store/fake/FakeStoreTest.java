@@ -22,10 +22,10 @@ import ucm.api.StoreClosedException;
 import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
-import ucm.api.StoreMetrics;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.MemoryStore;
 import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -60,18 +60,7 @@ final class FakeStoreTest {
     RecordingMetrics metrics = new RecordingMetrics();
     FakeStore store = new FakeStore();
     store.configure(StoreConfig.of(settings(Map.of("buffer_number", 4))));
-    store.open(
-        new StoreContext() {
-          @Override
-          public Store backend() {
-            return null;
-          }
-
-          @Override
-          public StoreMetrics metrics() {
-            return metrics;
-          }
-        });
+    store.open(new TestContext(metrics));
     dump(store, IDS.slice(0, 6));
     store.lookup(IDS);
     store.lookupPrefix(IDS.slice(2, 10));

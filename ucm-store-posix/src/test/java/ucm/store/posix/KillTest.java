@@ -6,12 +6,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import ucm.api.Store;
 import ucm.api.StoreContext;
-import ucm.api.StoreMetrics;
 import ucm.testkit.KillContract;
 import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TestContext;
 
 /**
  * Writers killed at random moments, with every engine: no wrong block, no lost one among those
@@ -61,17 +60,7 @@ final class KillTest extends KillContract {
 
   @Override
   protected StoreContext context() {
-    return new StoreContext() {
-      @Override
-      public @Nullable Store backend() {
-        return null;
-      }
-
-      @Override
-      public StoreMetrics metrics() {
-        return metrics;
-      }
-    };
+    return new TestContext(metrics);
   }
 
   @Override

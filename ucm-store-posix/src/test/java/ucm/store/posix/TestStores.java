@@ -13,18 +13,16 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreConfig;
-import ucm.api.StoreContext;
-import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.common.FileSeam;
 import ucm.store.common.LibcFiles;
 import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -64,23 +62,7 @@ final class TestStores implements AutoCloseable {
     PosixStore store = new PosixStore(files);
     store.configure(config);
     assertThat(config.hasErrors()).as("%s", config.problems()).isFalse();
-    store.open(
-        new StoreContext() {
-          @Override
-          public @Nullable Store backend() {
-            return null;
-          }
-
-          @Override
-          public StoreMetrics metrics() {
-            return metrics;
-          }
-
-          @Override
-          public LongSupplier nanoClock() {
-            return clock;
-          }
-        });
+    store.open(new TestContext(null, metrics, clock));
     stores.add(store);
     return store;
   }
