@@ -3,7 +3,8 @@
  *
  * <p>A store's test extends {@link ucm.testkit.StoreContract}. {@link ucm.testkit.MemoryStore} is a
  * plain correct store, {@link ucm.testkit.FaultyStore} makes one fail on demand, {@link
- * ucm.testkit.BlockBytes} says what a block's bytes are.
+ * ucm.testkit.BlockBytes} says what a block's bytes are. A store is opened with a {@link
+ * ucm.testkit.TestContext}. {@link ucm.testkit.StandInLibrary} takes the place of a native library.
  */
 @org.jspecify.annotations.NullMarked
 module ucm.testkit {

@@ -1,17 +1,15 @@
 package ucm.dist;
 
-import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import ucm.testkit.StandInLibrary;
 
 /** A {@code libcuda.so.1} for processes of the image: that of ucm-device-cuda's tests, built by gcc. */
 final class SimulatedDriver {
@@ -21,27 +19,9 @@ final class SimulatedDriver {
   private final Path folder;
 
   /** Builds it in a folder; the test is skipped where there is no gcc. */
-  SimulatedDriver(Path folder) throws IOException, InterruptedException {
+  SimulatedDriver(Path folder) throws IOException {
     this.folder = Files.createDirectories(folder);
-    try {
-      Process gcc =
-          new ProcessBuilder(
-                  "gcc",
-                  "-shared",
-                  "-fPIC",
-                  "-O2",
-                  "-Wl,-soname,libcuda.so.1",
-                  "-o",
-                  folder.resolve("libcuda.so.1").toString(),
-                  SOURCE.toString(),
-                  "-lpthread")
-              .redirectErrorStream(true)
-              .start();
-      String said = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      assertThat(gcc.waitFor()).as(said).isZero();
-    } catch (IOException e) {
-      assumeTrue(false, "no gcc to build the simulated CUDA driver with: " + e.getMessage());
-    }
+    StandInLibrary.build(SOURCE, folder.resolve("libcuda.so.1"), "-Wl,-soname,libcuda.so.1");
   }
 
   /** Skips a test of what is said without a driver where there is one. */
