@@ -2,15 +2,17 @@ package ucm.device.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static ucm.device.cuda.DeviceBench.LAYOUT;
+import static ucm.device.cuda.DeviceBench.PATIENCE;
+import static ucm.device.cuda.DeviceBench.awaitThat;
+import static ucm.device.cuda.DeviceBench.memory;
+import static ucm.device.cuda.DeviceBench.refresh;
 
 import java.lang.foreign.Arena;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
-import java.util.function.LongSupplier;
 import jcuda.driver.CUresult;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -21,22 +23,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
-import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
-import ucm.device.Device;
 import ucm.store.cache.CacheStore;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.ManualClock;
 import ucm.testkit.MemoryStore;
-import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -44,18 +40,11 @@ import ucm.testkit.TransferMemory.Placement;
 @Timeout(60)
 final class CacheOnDeviceTest {
 
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final Duration AT_ONCE = Duration.ofMillis(1);
   private static final int SLOTS = 64;
 
-  private final SimulatedCuda cuda = SimulatedCuda.load();
-  private Map<String, Long> before = cuda.kept();
-  private final Device engine = new CudaDriver().open(0);
-  private final ManualClock clock = new ManualClock();
-  private final RecordingMetrics metrics = new RecordingMetrics();
-  private final List<Store> open = new ArrayList<>();
-  private final List<DeviceMirror> mirrors = new ArrayList<>();
+  private final DeviceBench bench = new DeviceBench();
+  private final SimulatedCuda cuda = bench.cuda;
 
   @BeforeEach
   void copiesTakeTheirTime() {
@@ -64,12 +53,7 @@ final class CacheOnDeviceTest {
 
   @AfterEach
   void leavesNothing() {
-    cuda.hold(false);
-    open.reversed().forEach(Store::close);
-    mirrors.forEach(DeviceMirror::free);
-    engine.close();
-    assertThat(cuda.kept()).isEqualTo(before);
-    cuda.requireNoMisuse();
+    bench.close();
   }
 
   @Test
@@ -78,7 +62,7 @@ final class CacheOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 4);
     TransferMemory memory = memory(ids).scribble();
     long event = cuda.event();
-    DeviceMirror mirror = mirror(memory.transfer(), false, event);
+    DeviceMirror mirror = bench.mirror(memory.transfer(), false, event);
     Task dump = cache.dump(mirror.transfer());
     // The engine computes the bytes only now.
     memory.fill();
@@ -86,7 +70,7 @@ final class CacheOnDeviceTest {
     assertThat(dump.check()).isFalse();
     cuda.comes(event);
     dump.await(PATIENCE).requireOk();
-    requireLoads(cache, ids);
+    bench.requireLoads(cache, ids);
     assertThat(cuda.count("cuStreamWaitEvent")).isPositive();
   }
 
@@ -94,11 +78,11 @@ final class CacheOnDeviceTest {
   void dumpThatWaitsForItsEventHoldsUpNoLoad() throws InterruptedException {
     Store cache = cache(null, Map.of("cache_stream_number", 1));
     BlockIds there = BlockBytes.ids(1, 2);
-    dump(cache, there).requireOk();
+    bench.dump(cache, there).requireOk();
     long event = cuda.event();
-    DeviceMirror late = mirror(memory(BlockBytes.ids(2, 2)).fill().transfer(), false, event);
+    DeviceMirror late = bench.mirror(memory(BlockBytes.ids(2, 2)).fill().transfer(), false, event);
     Task dump = cache.dump(late.transfer());
-    requireLoads(cache, there);
+    bench.requireLoads(cache, there);
     assertThat(dump.check()).isFalse();
     cuda.comes(event);
     dump.await(PATIENCE).requireOk();
@@ -110,12 +94,12 @@ final class CacheOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 24);
     TransferMemory memory = memory(ids).fill();
     long event = cuda.event();
-    DeviceMirror mirror = mirror(memory.transfer(), false, event);
+    DeviceMirror mirror = bench.mirror(memory.transfer(), false, event);
     long runs = cuda.count("cuStreamWaitEvent");
     Task dump = cache.dump(mirror.transfer());
     awaitThat(() -> cuda.count("cuStreamWaitEvent") >= runs + 4);
-    clock.advance(Duration.ofMillis(51));
-    awaitThat(() -> metrics.count("cache_expired_shards") > 0);
+    bench.clock.advance(Duration.ofMillis(51));
+    awaitThat(() -> bench.metrics.count("cache_expired_shards") > 0);
     // Copies that were handed to the device cannot be taken back: the memory is in use until then.
     assertThat(dump.check()).isFalse();
     cuda.comes(event);
@@ -124,7 +108,7 @@ final class CacheOnDeviceTest {
     mirror.bytes(memory.transfer().region(0, 0)).fill((byte) 9);
     for (int block = 0; block < ids.size(); block++) {
       if (cache.lookup(ids.slice(block, block + 1)).get(0)) {
-        requireLoads(cache, ids.slice(block, block + 1));
+        bench.requireLoads(cache, ids.slice(block, block + 1));
       }
     }
     requireAllSlotsFree();
@@ -135,13 +119,13 @@ final class CacheOnDeviceTest {
     Store cache = cache(null, Map.of());
     cuda.hold(true);
     BlockIds ids = BlockBytes.ids(1, 2);
-    DeviceMirror mirror = mirror(memory(ids).fill().transfer(), false, 0);
+    DeviceMirror mirror = bench.mirror(memory(ids).fill().transfer(), false, 0);
     Task dump = cache.dump(mirror.transfer());
     assertThatThrownBy(() -> dump.await(AT_ONCE)).isInstanceOf(StoreException.class);
     assertThat(cache.lookup(ids).isEmpty()).isTrue();
     cuda.hold(false);
     dump.await(PATIENCE).requireOk();
-    requireLoads(cache, ids);
+    bench.requireLoads(cache, ids);
   }
 
   @Test
@@ -149,13 +133,13 @@ final class CacheOnDeviceTest {
     MemoryStore.Medium medium = new MemoryStore.Medium();
     BlockIds ids = BlockBytes.ids(1, 20);
     Store first = cache(new MemoryStore(medium), Map.of());
-    dump(first, ids).requireOk();
+    bench.dump(first, ids).requireOk();
     assertThat(first.flush(PATIENCE).ok()).isTrue();
     first.close();
     Store second = cache(new MemoryStore(medium), Map.of());
-    requireLoads(second, ids);
-    requireLoads(second, ids);
-    assertThat(metrics.count("cache_load_bytes")).isEqualTo(2L * 20 * 8192);
+    bench.requireLoads(second, ids);
+    bench.requireLoads(second, ids);
+    assertThat(bench.metrics.count("cache_load_bytes")).isEqualTo(2L * 20 * 8192);
     requireAllSlotsFree();
   }
 
@@ -164,9 +148,9 @@ final class CacheOnDeviceTest {
     Store cache = cache(null, Map.of());
     BlockIds ids = BlockBytes.ids(1, 3);
     cache.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    requireLoads(cache, ids);
+    bench.requireLoads(cache, ids);
     BlockIds others = BlockBytes.ids(2, 3);
-    dump(cache, others).requireOk();
+    bench.dump(cache, others).requireOk();
     TransferMemory host = memory(others);
     cache.load(host.transfer()).await(PATIENCE).requireOk();
     host.check();
@@ -191,12 +175,12 @@ final class CacheOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 8);
     boolean loads = operation.equals("LOAD");
     if (loads) {
-      dump(cache, ids).requireOk();
+      bench.dump(cache, ids).requireOk();
     }
     long event = cuda.event();
     cuda.comes(event);
     TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids);
-    DeviceMirror mirror = mirror((loads ? memory : memory.fill()).transfer(), loads, event);
+    DeviceMirror mirror = bench.mirror((loads ? memory : memory.fill()).transfer(), loads, event);
     cuda.fail(call, nth, 1, CUresult.CUDA_ERROR_UNKNOWN);
     TransferResult result =
         (loads ? cache.load(mirror.transfer()) : cache.dump(mirror.transfer())).await(PATIENCE);
@@ -214,9 +198,9 @@ final class CacheOnDeviceTest {
     if (!loads) {
       assertThat(cache.lookup(ids).cardinality()).isLessThan(8);
       assertThat(cache.flush(PATIENCE).failedCount()).isPositive();
-      dump(cache, ids).requireOk();
+      bench.dump(cache, ids).requireOk();
     }
-    requireLoads(cache, ids);
+    bench.requireLoads(cache, ids);
   }
 
   @Test
@@ -225,11 +209,12 @@ final class CacheOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 2);
     cuda.fail("copy", 1, 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
     DeviceMirror mirror =
-        mirror(TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids).fill().transfer(), false, 0);
+        bench.mirror(
+            TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids).fill().transfer(), false, 0);
     TransferResult result = cache.dump(mirror.transfer()).await(PATIENCE);
     assertThat(result.okCount()).isZero();
     assertThat(result.cause()).hasMessageContaining("700 CUDA_ERROR_ILLEGAL_ADDRESS");
-    assertThat(metrics.gauge("cache_slots_referenced")).isEqualTo(4);
+    assertThat(bench.metrics.gauge("cache_slots_referenced")).isEqualTo(4);
     assertThat(cache.lookup(ids).isEmpty()).isTrue();
     assertThatThrownBy(() -> cache.load(mirror.transfer()))
         .isInstanceOf(StoreException.class)
@@ -240,10 +225,8 @@ final class CacheOnDeviceTest {
     cuda.heal();
     cache.close();
     // A copy might still come: the pool stays as it is, for the life of the process.
-    Map<String, Long> kept = new HashMap<>(before);
-    kept.merge("registrations", 1L, Long::sum);
-    kept.merge("contexts", 1L, Long::sum);
-    before = kept;
+    bench.keeps("registrations");
+    bench.keeps("contexts");
   }
 
   @ParameterizedTest
@@ -274,7 +257,7 @@ final class CacheOnDeviceTest {
     Store cache = cache(null, Map.of("cache_device", "auto"));
     BlockIds ids = BlockBytes.ids(1, 2);
     cache.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    DeviceMirror mirror = mirror(memory(ids).transfer(), true, 0);
+    DeviceMirror mirror = bench.mirror(memory(ids).transfer(), true, 0);
     assertThatThrownBy(() -> cache.load(mirror.transfer()))
         .hasMessageContaining("moves host memory only")
         .hasMessageContaining("cuMemHostRegister");
@@ -284,7 +267,7 @@ final class CacheOnDeviceTest {
   void refusesMemoryThatIsNotOfItsDevice() {
     Store cache = cache(null, Map.of());
     MemoryRegion other = MemoryRegion.device(1, 4096, 4096);
-    MemoryRegion own = engine.allocate(4096);
+    MemoryRegion own = bench.engine.allocate(4096);
     MemoryRegion host = MemoryRegion.host(Arena.ofAuto().allocate(4096));
     for (MemoryRegion second : List.of(other, host)) {
       Transfer mixed =
@@ -302,7 +285,7 @@ final class CacheOnDeviceTest {
     assertThatThrownBy(() -> cache.dump(waiting))
         .isInstanceOf(StoreException.class)
         .hasMessageContaining("cannot wait");
-    engine.free(own);
+    bench.engine.free(own);
   }
 
   @Test
@@ -310,7 +293,7 @@ final class CacheOnDeviceTest {
     Map<String, Long> now = cuda.kept();
     Store cache = cache(null, Map.of("cache_device", "host"));
     assertThat(cuda.kept()).isEqualTo(now);
-    DeviceMirror mirror = mirror(memory(BlockBytes.ids(1, 1)).transfer(), true, 0);
+    DeviceMirror mirror = bench.mirror(memory(BlockBytes.ids(1, 1)).transfer(), true, 0);
     assertThatThrownBy(() -> cache.load(mirror.transfer()))
         .hasMessageContaining("cache_device is host");
   }
@@ -321,7 +304,7 @@ final class CacheOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 1);
     long copies = cuda.count("copies");
     // Two tensors of a shard side by side, in a slot as well.
-    MemoryRegion whole = engine.allocate(8192);
+    MemoryRegion whole = bench.engine.allocate(8192);
     Transfer.Builder touching = Transfer.scattered(LAYOUT);
     touching.shard(ids, 0, 0).piece(whole, 0).piece(whole, 2048);
     cache.dump(touching.build()).await(PATIENCE).requireOk();
@@ -333,84 +316,18 @@ final class CacheOnDeviceTest {
     cache.dump(apart.build()).await(PATIENCE).requireOk();
     assertThat(cuda.count("copies") - copies).isEqualTo(2);
     assertThat(cuda.count("rows")).isEqualTo(1);
-    engine.free(whole);
-  }
-
-  private TransferResult dump(Store cache, BlockIds ids) throws InterruptedException {
-    DeviceMirror mirror = mirror(memory(ids).fill().transfer(), false, 0);
-    return cache.dump(mirror.transfer()).await(PATIENCE);
-  }
-
-  private void requireLoads(Store cache, BlockIds ids) throws InterruptedException {
-    TransferMemory memory = memory(ids);
-    DeviceMirror mirror = mirror(memory.transfer(), true, 0);
-    cache.load(mirror.transfer()).await(PATIENCE).requireOk();
-    memory.check();
+    bench.engine.free(whole);
   }
 
   private void requireAllSlotsFree() {
-    assertThat(metrics.gauge("cache_slots_referenced")).isZero();
-  }
-
-  private static void awaitThat(BooleanSupplier condition) {
-    while (!condition.getAsBoolean()) {
-      // The timeout of the test interrupts.
-      assertThat(Thread.interrupted()).isFalse();
-      Thread.onSpinWait();
-    }
-  }
-
-  private static void refresh(DeviceMirror mirror, TransferMemory memory) {
-    MemoryRegion region = memory.transfer().region(0, 0);
-    mirror.bytes(region).copyFrom(region.segment());
-  }
-
-  private DeviceMirror mirror(Transfer transfer, boolean loads, long event) {
-    DeviceMirror mirror = new DeviceMirror(cuda, engine, transfer, loads, event);
-    mirrors.add(mirror);
-    return mirror;
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+    assertThat(bench.metrics.gauge("cache_slots_referenced")).isZero();
   }
 
   private Store cache(@Nullable Store backend, Map<String, Object> more) {
     Map<String, Object> settings = new HashMap<>();
-    settings.put("tensor_size", 2048);
-    settings.put("shard_size", 4096);
-    settings.put("block_size", 8192);
-    settings.put("device_id", 0);
-    if (backend != null) {
-      backend.configure(StoreConfig.of(settings));
-      backend.open(StoreContext.of(null));
-      open.add(backend);
-    }
     settings.put("cache_buffer_capacity_gb", SLOTS * 4096.0 / (1L << 30));
     settings.put("cache_device", "cuda");
     settings.putAll(more);
-    Store cache = new CacheStore();
-    StoreConfig config = StoreConfig.of(settings);
-    cache.configure(config);
-    assertThat(config.problems()).isEmpty();
-    cache.open(
-        new StoreContext() {
-          @Override
-          public @Nullable Store backend() {
-            return backend;
-          }
-
-          @Override
-          public RecordingMetrics metrics() {
-            return metrics;
-          }
-
-          @Override
-          public LongSupplier nanoClock() {
-            return clock;
-          }
-        });
-    open.add(cache);
-    return cache;
+    return bench.open(new CacheStore(), backend, settings);
   }
 }

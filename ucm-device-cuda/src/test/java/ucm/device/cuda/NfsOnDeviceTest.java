@@ -2,21 +2,21 @@ package ucm.device.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static ucm.device.cuda.DeviceBench.LAYOUT;
+import static ucm.device.cuda.DeviceBench.PATIENCE;
+import static ucm.device.cuda.DeviceBench.awaitThat;
+import static ucm.device.cuda.DeviceBench.memory;
+import static ucm.device.cuda.DeviceBench.refresh;
 
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
-import java.util.function.BooleanSupplier;
-import java.util.function.LongSupplier;
 import jcuda.driver.CUresult;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -25,24 +25,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
-import ucm.api.MemoryRegion;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
-import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
-import ucm.api.Transfer;
 import ucm.api.TransferResult;
-import ucm.device.Device;
 import ucm.store.common.FileSeam;
 import ucm.store.common.LibcFiles;
 import ucm.store.nfs.NfsStore;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.ManualClock;
-import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -50,27 +42,14 @@ import ucm.testkit.TransferMemory.Placement;
 @Timeout(60)
 final class NfsOnDeviceTest {
 
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
-
   @TempDir private Path directory;
 
-  private final SimulatedCuda cuda = SimulatedCuda.load();
-  private final Map<String, Long> before = cuda.kept();
-  private final Device engine = new CudaDriver().open(0);
-  private final ManualClock clock = new ManualClock();
-  private final RecordingMetrics metrics = new RecordingMetrics();
-  private final List<Store> open = new ArrayList<>();
-  private final List<DeviceMirror> mirrors = new ArrayList<>();
+  private final DeviceBench bench = new DeviceBench();
+  private final SimulatedCuda cuda = bench.cuda;
 
   @AfterEach
   void leavesNothing() {
-    cuda.hold(false);
-    open.forEach(Store::close);
-    mirrors.forEach(DeviceMirror::free);
-    engine.close();
-    assertThat(cuda.kept()).isEqualTo(before);
-    cuda.requireNoMisuse();
+    bench.close();
   }
 
   @Test
@@ -79,26 +58,25 @@ final class NfsOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 4);
     TransferMemory memory = memory(ids).scribble();
     long event = cuda.event();
-    DeviceMirror mirror = mirror(memory.transfer(), false, event);
+    DeviceMirror mirror = bench.mirror(memory.transfer(), false, event);
     Task dump = nfs.dump(mirror.transfer());
     // The engine computes the bytes only now.
     memory.fill();
-    MemoryRegion region = memory.transfer().region(0, 0);
-    mirror.bytes(region).copyFrom(region.segment());
+    refresh(mirror, memory);
     assertThat(dump.check()).isFalse();
     cuda.comes(event);
     dump.await(PATIENCE).requireOk();
     assertThat(nfs.flush(PATIENCE).ok()).isTrue();
-    requireLoads(nfs, ids);
+    bench.requireLoads(nfs, ids);
   }
 
   @Test
   void movesManyTimesWhatItsBuffersHold() throws InterruptedException {
     Store nfs = nfs(Map.of("buffer_number", 4));
     BlockIds ids = BlockBytes.ids(1, 100);
-    dump(nfs, ids).requireOk();
+    bench.dump(nfs, ids).requireOk();
     assertThat(nfs.flush(PATIENCE).ok()).isTrue();
-    requireLoads(nfs, ids);
+    bench.requireLoads(nfs, ids);
     requireAllBuffersFree();
   }
 
@@ -106,16 +84,16 @@ final class NfsOnDeviceTest {
   void buffersSmallerThanAShardArePutTogether() throws InterruptedException {
     Store nfs = nfs(Map.of("buffer_number", 16, "io_size", 1024));
     BlockIds ids = BlockBytes.ids(1, 10);
-    dump(nfs, ids).requireOk();
+    bench.dump(nfs, ids).requireOk();
     assertThat(nfs.flush(PATIENCE).ok()).isTrue();
-    requireLoads(nfs, ids);
+    bench.requireLoads(nfs, ids);
   }
 
   @Test
   void hostMemoryReadsWhatTheDeviceWroteWithoutABuffer() throws InterruptedException {
     Store nfs = nfs(Map.of());
     BlockIds ids = BlockBytes.ids(1, 3);
-    dump(nfs, ids).requireOk();
+    bench.dump(nfs, ids).requireOk();
     assertThat(nfs.flush(PATIENCE).ok()).isTrue();
     long copies = cuda.count("copies");
     TransferMemory host = memory(ids);
@@ -128,7 +106,7 @@ final class NfsOnDeviceTest {
   void flushCountsWhatIsStillOnItsWayToTheFiles() throws InterruptedException {
     Store nfs = nfs(Map.of());
     cuda.hold(true);
-    DeviceMirror mirror = mirror(memory(BlockBytes.ids(1, 5)).fill().transfer(), false, 0);
+    DeviceMirror mirror = bench.mirror(memory(BlockBytes.ids(1, 5)).fill().transfer(), false, 0);
     Task dump = nfs.dump(mirror.transfer());
     assertThat(nfs.flush(Duration.ZERO).pendingBlocks()).isEqualTo(5);
     assertThat(nfs.lookup(BlockBytes.ids(1, 5)).isEmpty()).isTrue();
@@ -144,10 +122,10 @@ final class NfsOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 20);
     long event = cuda.event();
     long waits = cuda.count("cuStreamWaitEvent");
-    DeviceMirror mirror = mirror(memory(ids).fill().transfer(), false, event);
+    DeviceMirror mirror = bench.mirror(memory(ids).fill().transfer(), false, event);
     Task dump = nfs.dump(mirror.transfer());
     awaitThat(() -> cuda.count("cuStreamWaitEvent") > waits);
-    clock.advance(Duration.ofMillis(51));
+    bench.clock.advance(Duration.ofMillis(51));
     awaitThat(() -> failures(nfs) > 0);
     // What was handed to the device cannot be taken back: the memory is in use until then.
     assertThat(dump.check()).isFalse();
@@ -156,7 +134,7 @@ final class NfsOnDeviceTest {
     assertThat(result.outcome(39)).isEqualTo(ShardOutcome.EXPIRED);
     assertThat(result.cause()).hasMessageContaining("passed its deadline");
     assertThat(nfs.lookup(ids).cardinality()).isLessThan(20);
-    awaitThat(() -> metrics.gauge("nfs_buffers_in_use") == 0);
+    awaitThat(() -> bench.metrics.gauge("nfs_buffers_in_use") == 0);
   }
 
   @Test
@@ -165,18 +143,18 @@ final class NfsOnDeviceTest {
     CountDownLatch hanging = new CountDownLatch(1);
     Store nfs = nfs(onFilesThatHang(hanging, hang), Map.of("timeout_ms", 50));
     BlockIds ids = BlockBytes.ids(1, 2);
-    dump(nfs, ids).requireOk();
+    bench.dump(nfs, ids).requireOk();
     assertThat(nfs.flush(PATIENCE).ok()).isTrue();
     TransferMemory memory = memory(ids).scribble();
-    DeviceMirror mirror = mirror(memory.transfer(), true, 0);
+    DeviceMirror mirror = bench.mirror(memory.transfer(), true, 0);
     Task load = nfs.load(mirror.transfer());
     hanging.await();
-    clock.advance(Duration.ofMillis(51));
+    bench.clock.advance(Duration.ofMillis(51));
     TransferResult result = load.await(PATIENCE);
     assertThat(result.okCount()).isZero();
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
     // The files still have the buffers, and the engine its memory.
-    assertThat(metrics.gauge("nfs_buffers_in_use")).isPositive();
+    assertThat(bench.metrics.gauge("nfs_buffers_in_use")).isPositive();
     mirror.bytes(memory.transfer().region(0, 0)).fill((byte) 7);
     long copies = cuda.count("copies");
     hang.countDown();
@@ -232,11 +210,11 @@ final class NfsOnDeviceTest {
     BlockIds ids = BlockBytes.ids(1, 8);
     boolean loads = operation.equals("LOAD");
     if (loads) {
-      dump(nfs, ids).requireOk();
+      bench.dump(nfs, ids).requireOk();
       assertThat(nfs.flush(PATIENCE).ok()).isTrue();
     }
     TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids);
-    DeviceMirror mirror = mirror((loads ? memory : memory.fill()).transfer(), loads, 0);
+    DeviceMirror mirror = bench.mirror((loads ? memory : memory.fill()).transfer(), loads, 0);
     cuda.fail(call, nth, 1, CUresult.CUDA_ERROR_UNKNOWN);
     TransferResult result =
         (loads ? nfs.load(mirror.transfer()) : nfs.dump(mirror.transfer())).await(PATIENCE);
@@ -251,10 +229,10 @@ final class NfsOnDeviceTest {
       FlushResult flushed = nfs.flush(Duration.ofMillis(1));
       assertThat(flushed.failedCount()).isPositive();
       assertThat(nfs.lookup(ids).cardinality()).isLessThan(8);
-      dump(nfs, ids).requireOk();
+      bench.dump(nfs, ids).requireOk();
       assertThat(nfs.flush(PATIENCE).pendingBlocks()).isZero();
     }
-    requireLoads(nfs, ids);
+    bench.requireLoads(nfs, ids);
     requireAllBuffersFree();
   }
 
@@ -276,44 +254,14 @@ final class NfsOnDeviceTest {
     Store nfs = nfs(Map.of("nfs_device", "auto"));
     BlockIds ids = BlockBytes.ids(1, 2);
     nfs.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    DeviceMirror mirror = mirror(memory(ids).transfer(), true, 0);
+    DeviceMirror mirror = bench.mirror(memory(ids).transfer(), true, 0);
     assertThatThrownBy(() -> nfs.load(mirror.transfer()))
         .hasMessageContaining("Nfs moves host memory only")
         .hasMessageContaining("cuMemHostRegister");
   }
 
-  private TransferResult dump(Store nfs, BlockIds ids) throws InterruptedException {
-    DeviceMirror mirror = mirror(memory(ids).fill().transfer(), false, 0);
-    return nfs.dump(mirror.transfer()).await(PATIENCE);
-  }
-
-  private void requireLoads(Store nfs, BlockIds ids) throws InterruptedException {
-    TransferMemory memory = memory(ids);
-    DeviceMirror mirror = mirror(memory.transfer(), true, 0);
-    nfs.load(mirror.transfer()).await(PATIENCE).requireOk();
-    memory.check();
-  }
-
   private void requireAllBuffersFree() {
-    awaitThat(() -> metrics.gauge("nfs_buffers_in_use") == 0);
-  }
-
-  private static void awaitThat(BooleanSupplier condition) {
-    while (!condition.getAsBoolean()) {
-      // The timeout of the test interrupts.
-      assertThat(Thread.interrupted()).isFalse();
-      Thread.onSpinWait();
-    }
-  }
-
-  private DeviceMirror mirror(Transfer transfer, boolean loads, long event) {
-    DeviceMirror mirror = new DeviceMirror(cuda, engine, transfer, loads, event);
-    mirrors.add(mirror);
-    return mirror;
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+    awaitThat(() -> bench.metrics.gauge("nfs_buffers_in_use") == 0);
   }
 
   private Store nfs(Map<String, Object> more) {
@@ -322,35 +270,10 @@ final class NfsOnDeviceTest {
 
   private Store nfs(Store nfs, Map<String, Object> more) {
     Map<String, Object> settings = new HashMap<>();
-    settings.put("tensor_size", 2048);
-    settings.put("shard_size", 4096);
-    settings.put("block_size", 8192);
-    settings.put("device_id", 0);
     settings.put("storage_backends", directory.toString());
     settings.put("transferStreamNumber", 2);
     settings.put("nfs_device", "cuda");
     settings.putAll(more);
-    StoreConfig config = StoreConfig.of(settings);
-    nfs.configure(config);
-    assertThat(config.problems()).isEmpty();
-    nfs.open(
-        new StoreContext() {
-          @Override
-          public @Nullable Store backend() {
-            return null;
-          }
-
-          @Override
-          public RecordingMetrics metrics() {
-            return metrics;
-          }
-
-          @Override
-          public LongSupplier nanoClock() {
-            return clock;
-          }
-        });
-    open.add(nfs);
-    return nfs;
+    return bench.open(nfs, null, settings);
   }
 }
