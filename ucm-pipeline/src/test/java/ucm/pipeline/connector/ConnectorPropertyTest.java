@@ -138,7 +138,7 @@ class ConnectorPropertyTest {
     List<WorkerConnector> workers = new ArrayList<>();
     for (int rank = 0; rank < spec.tpSize(); rank++) {
       stores.add(TestEngines.open(new MemoryStore(medium), spec));
-      memories.add(new RankMemory(spec.kv(), SimulatedEngine.PAGES));
+      memories.add(new RankMemory(spec.kv(), SimulatedPages.COUNT));
       workers.add(setup.worker(rank, memories.get(rank).caches(), stores.get(rank)));
     }
     SchedulerConnector scheduler = setup.scheduler(TestEngines.open(new MemoryStore(medium), spec));
@@ -191,7 +191,7 @@ class ConnectorPropertyTest {
               .rate(Call.DUMP, Fault.FAIL, 0.02)
               .rate(Call.DUMP, Fault.QUEUE_FULL, 0.05)
               .rate(Call.DUMP, Fault.THROW, 0.05);
-      memories.add(new RankMemory(spec.kv(), SimulatedEngine.PAGES));
+      memories.add(new RankMemory(spec.kv(), SimulatedPages.COUNT));
       workers.add(setup.worker(rank, memories.get(rank).caches(), TestEngines.open(faulty, spec)));
     }
     FaultyStore lookups =

@@ -10,9 +10,9 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.IntPredicate;
@@ -47,7 +47,6 @@ final class SimulatedEngine {
     void saved(BlockIds ids);
   }
 
-  static final int PAGES = 40;
   private static final int MAX_RUNNING = 4;
 
   private static final class Running {
@@ -82,10 +81,7 @@ final class SimulatedEngine {
   private final BlockHasher hasher;
   private final Deque<Running> waiting = new ArrayDeque<>();
   private final List<Running> running = new ArrayList<>();
-  private final int[] references = new int[PAGES];
-  // The prefix cache on the device: the tokens up to a block's end, and the page that holds it.
-  private final Map<List<Integer>, Integer> cached = new LinkedHashMap<>();
-  private final Map<Integer, List<Integer>> cachedAs = new HashMap<>();
+  private final SimulatedPages pages;
   private int named;
 
   /** Short requests save nothing; the caller says which are. */
@@ -109,6 +105,7 @@ final class SimulatedEngine {
     this.workers = workers;
     this.memories = memories;
     this.reference = reference;
+    this.pages = new SimulatedPages(random, memories);
     this.hasher = BlockHasher.of(spec.model(), spec.tpSize(), spec.dtype());
   }
 
@@ -116,7 +113,7 @@ final class SimulatedEngine {
     if (waiting.size() < 3) {
       waiting.add(new Running("r" + named++, prompt()));
     }
-    dropSomeOfThePrefixCache();
+    pages.dropSome();
     abortOrPreemptSome();
     while (running.size() < MAX_RUNNING && !waiting.isEmpty() && admit(waiting.peek())) {
       running.add(waiting.remove());
@@ -162,23 +159,6 @@ final class SimulatedEngine {
         .toArray();
   }
 
-  private void dropSomeOfThePrefixCache() {
-    for (List<Integer> key : List.copyOf(cached.keySet())) {
-      int page = cached.get(key);
-      if (references[page] == 0 && random.nextInt(8) == 0) {
-        evict(page);
-      }
-    }
-  }
-
-  private void evict(int page) {
-    List<Integer> key = cachedAs.remove(page);
-    if (key != null) {
-      cached.remove(key);
-    }
-    memories.forEach(memory -> memory.poison(page));
-  }
-
   private void abortOrPreemptSome() {
     for (Running request : List.copyOf(running)) {
       int dice = random.nextInt(12);
@@ -199,22 +179,14 @@ final class SimulatedEngine {
   }
 
   private void release(Running request) {
-    request.table.forEach(page -> references[page]--);
+    request.table.forEach(pages::release);
     request.table.clear();
     running.remove(request);
   }
 
   private boolean admit(Running request) {
-    List<Integer> hits = new ArrayList<>();
     // As vLLM does, the device never claims a whole prompt: a token must be left to compute.
-    int most = (request.tokens.length - 1) / BLOCK_TOKENS;
-    while (hits.size() < most) {
-      Integer page = cached.get(key(request.tokens, hits.size()));
-      if (page == null) {
-        break;
-      }
-      hits.add(page);
-    }
+    List<Integer> hits = pages.hits(request.tokens, (request.tokens.length - 1) / BLOCK_TOKENS);
     int hbmTokens = hits.size() * BLOCK_TOKENS;
     int offered =
         scheduler.matchedTokens(
@@ -225,7 +197,7 @@ final class SimulatedEngine {
     if (random.nextInt(6) == 0) {
       return false;
     }
-    hits.forEach(page -> references[page]++);
+    hits.forEach(pages::use);
     request.table.addAll(hits);
     if (!grow(request, hbmTokens + offered + 1)) {
       release(request);
@@ -238,7 +210,7 @@ final class SimulatedEngine {
     request.loads = offered > 0;
     request.computed = hbmTokens + offered;
     // As vLLM does: what this step loads is a hit on the device for those who come after.
-    remember(request, Math.ceilDiv(request.computed, BLOCK_TOKENS));
+    pages.remember(request.tokens, request.table, Math.ceilDiv(request.computed, BLOCK_TOKENS));
     return true;
   }
 
@@ -246,14 +218,11 @@ final class SimulatedEngine {
   private boolean grow(Running request, int tokens) {
     int needed = Math.ceilDiv(tokens, BLOCK_TOKENS);
     while (request.table.size() < needed) {
-      int[] free = IntStream.range(0, PAGES).filter(page -> references[page] == 0).toArray();
-      if (free.length == 0) {
+      OptionalInt page = pages.take();
+      if (page.isEmpty()) {
         return false;
       }
-      int page = free[random.nextInt(free.length)];
-      evict(page);
-      references[page]++;
-      request.table.add(page);
+      request.table.add(page.getAsInt());
     }
     return true;
   }
@@ -326,7 +295,7 @@ final class SimulatedEngine {
       worker.waitForSave();
     }
     loadErrors += errors.size();
-    errors.forEach(this::forget);
+    errors.forEach(pages::forget);
     for (int i = 0; i < stepping.size(); i++) {
       advance(stepping.get(i), newTokens.get(i), errors, garbage);
     }
@@ -391,14 +360,6 @@ final class SimulatedEngine {
     assertThat(Arrays.stream(errors).boxed()).containsExactlyInAnyOrderElementsOf(wrong);
   }
 
-  private void forget(int page) {
-    List<Integer> key = cachedAs.remove(page);
-    if (key != null) {
-      cached.remove(key);
-    }
-    memories.forEach(memory -> memory.poison(page));
-  }
-
   private void advance(Running request, int newTokens, Set<Integer> errors, Set<Integer> garbage) {
     int firstBad = request.table.size();
     for (int block = request.table.size() - 1; block >= 0; block--) {
@@ -413,7 +374,7 @@ final class SimulatedEngine {
       return;
     }
     request.computed = reached;
-    remember(request, reached / BLOCK_TOKENS);
+    pages.remember(request.tokens, request.table, reached / BLOCK_TOKENS);
     if (request.computed == request.tokens.length) {
       if (request.tokens.length > request.promptTokens + 2 || request.table.size() > 8) {
         release(request);
@@ -425,21 +386,6 @@ final class SimulatedEngine {
     }
   }
 
-  private void remember(Running request, int blocks) {
-    for (int block = 0; block < blocks; block++) {
-      List<Integer> key = key(request.tokens, block);
-      int page = request.table.get(block);
-      if (!cached.containsKey(key) && !cachedAs.containsKey(page)) {
-        cached.put(key, page);
-        cachedAs.put(page, key);
-      }
-    }
-  }
-
-  private static List<Integer> key(int[] tokens, int block) {
-    return Arrays.stream(tokens, 0, (block + 1) * BLOCK_TOKENS).boxed().toList();
-  }
-
   /** Ends all requests. */
   void end() {
     for (Running request : List.copyOf(running)) {
@@ -448,6 +394,6 @@ final class SimulatedEngine {
     }
     waiting.forEach(request -> scheduler.finished(request.id));
     assertThat(scheduler.openRequests()).as("requests that leaked").isZero();
-    assertThat(references).as("pages in use").containsOnly(0);
+    pages.requireAllFree();
   }
 }
