@@ -21,7 +21,6 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
-import ucm.api.FlushResult;
 import ucm.api.StoreException;
 import ucm.pipeline.BlockHasher;
 import ucm.pipeline.Pipeline;
@@ -257,19 +256,7 @@ final class DemoCommand implements Runnable {
         moveNanos += served.hits() < served.blocks() ? served.dumpNanos() : 0;
         timeToKv.add(hashNanos + served.loadNanos() + served.dumpNanos());
       }
-      long beforeFlush = System.nanoTime();
-      FlushResult flushed = pipeline.flush(timeout);
-      flushSeconds = (System.nanoTime() - beforeFlush) / 1e9;
-      if (!flushed.ok()) {
-        throw new StoreException(
-            flushed.failedCount()
-                + " blocks could not be stored and "
-                + flushed.pendingBlocks()
-                + " are still on their way after "
-                + timeout.toMillis()
-                + " ms",
-            flushed.cause());
-      }
+      flushSeconds = TimedFlush.nanos(pipeline, timeout) / 1e9;
     }
     long moved = blocks * memory.blockSize();
     return new Round(name, blocks, hits, moved, moveNanos / 1e9, timeToKv, flushSeconds);

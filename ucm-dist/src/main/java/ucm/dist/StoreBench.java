@@ -15,10 +15,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
-import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
-import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
@@ -115,7 +113,7 @@ final class StoreBench implements AutoCloseable {
       room.touch(plan.roundRoom());
       threads.wakeProcessors();
       long ready = move(writer, tasks, true, counts ? dumps : null);
-      long flushed = ready + flush(writer);
+      long flushed = ready + TimedFlush.nanos(writer, timeout);
       if (!limitFirst) {
         limitOfDumps(threads, copy, files, room);
       }
@@ -250,23 +248,6 @@ final class StoreBench implements AutoCloseable {
       calls.used(shards, allocated);
     }
     return last - first;
-  }
-
-  private long flush(Store store) throws InterruptedException {
-    long start = System.nanoTime();
-    FlushResult flushed = store.flush(timeout);
-    long nanos = System.nanoTime() - start;
-    if (!flushed.ok()) {
-      throw new StoreException(
-          flushed.failedCount()
-              + " blocks could not be stored and "
-              + flushed.pendingBlocks()
-              + " are still on their way after "
-              + timeout.toMillis()
-              + " ms",
-          flushed.cause());
-    }
-    return nanos;
   }
 
   private synchronized <T extends AutoCloseable> T own(T thing) {
