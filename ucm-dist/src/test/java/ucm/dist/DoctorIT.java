@@ -140,18 +140,12 @@ class DoctorIT {
   }
 
   private Path config(String device, String direct) throws IOException {
-    return Files.writeString(
+    return UcmYaml.write(
         folder.resolve("ucm-" + device + direct + ".yaml"),
-        """
-        ucm_connectors:
-          - ucm_connector_name: "UcmPipelineStore"
-            ucm_connector_config:
-              store_pipeline: "Cache|Posix"
-              storage_backends: "%s"
-              cache_buffer_capacity_gb: 0.1
-              cache_device: %s
-              use_gdr: %s
-        """
-            .formatted(folder.resolve("blocks"), device, direct));
+        "store_pipeline: \"Cache|Posix\"",
+        "storage_backends: \"" + folder.resolve("blocks") + "\"",
+        "cache_buffer_capacity_gb: 0.1",
+        "cache_device: " + device,
+        "use_gdr: " + direct);
   }
 }

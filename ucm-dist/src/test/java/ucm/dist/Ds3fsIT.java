@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -12,6 +11,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.testkit.StandInLibrary;
 
 /** What an operator of 3FS runs, on the image and the stand-in of ucm-store-ds3fs's tests. */
 class Ds3fsIT {
@@ -27,45 +27,18 @@ class Ds3fsIT {
     folder = folder.toRealPath();
     Path mount = Files.createDirectory(folder.resolve("mount"));
     Path lib = Files.createDirectory(folder.resolve("lib"));
-    build(lib.resolve("libhf3fs_api_shared.so"));
-    config = folder.resolve("ucm.yaml");
-    Files.writeString(
-        config,
-        """
-        ucm_connectors:
-          - ucm_connector_name: "UcmPipelineStore"
-            ucm_connector_config:
-              store_pipeline: "Cache|Ds3fs"
-              storage_backends: "%s"
-              buffer_size: 0.05
-              iov_read_size: 16777216
-              iov_write_size: 16777216
-        """
-            .formatted(mount.resolve("blocks")));
+    StandInLibrary.build(SOURCE, lib.resolve("libhf3fs_api_shared.so"));
+    config =
+        UcmYaml.in(
+            folder,
+            "store_pipeline: \"Cache|Ds3fs\"",
+            "storage_backends: \"" + mount.resolve("blocks") + "\"",
+            "buffer_size: 0.05",
+            "iov_read_size: 16777216",
+            "iov_write_size: 16777216");
     environment.put("LD_LIBRARY_PATH", lib.toString());
     environment.put("SIM_HF3FS_MOUNTS", mount.toString());
     environment.put("SIM_HF3FS_REPORT", folder.resolve("report").toString());
-  }
-
-  private static void build(Path library) throws InterruptedException {
-    try {
-      Process gcc =
-          new ProcessBuilder(
-                  "gcc",
-                  "-shared",
-                  "-fPIC",
-                  "-O2",
-                  "-o",
-                  library.toString(),
-                  SOURCE.toString(),
-                  "-lpthread")
-              .redirectErrorStream(true)
-              .start();
-      String said = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      assertThat(gcc.waitFor()).as(said).isZero();
-    } catch (IOException e) {
-      assumeTrue(false, "no gcc to build the stand-in for 3FS with: " + e.getMessage());
-    }
   }
 
   private UcmProcess.Ended run(Object... arguments) throws IOException {

@@ -27,17 +27,11 @@ class ExplainIT {
   void explainsARequestThroughARealPipelineAndLeavesNothing() throws IOException {
     Path blocks = Files.createDirectory(folder.resolve("blocks"));
     Path config =
-        Files.writeString(
-            folder.resolve("ucm.yaml"),
-            """
-            ucm_connectors:
-              - ucm_connector_name: "UcmPipelineStore"
-                ucm_connector_config:
-                  store_pipeline: "Cache|Posix"
-                  storage_backends: "%s"
-                  cache_buffer_capacity_gb: 0.05
-            """
-                .formatted(blocks));
+        UcmYaml.in(
+            folder,
+            "store_pipeline: \"Cache|Posix\"",
+            "storage_backends: \"" + blocks + "\"",
+            "cache_buffer_capacity_gb: 0.05");
     UcmProcess.Ended ended =
         UcmProcess.run("explain", trace(), "--request", 2, "--config", config, "--json");
     assertThat(ended.exitCode()).as(ended.all()).isZero();

@@ -28,7 +28,7 @@ class ImageSmokeIT {
   @Test
   void startsFromItsArchiveWhereverItLies() throws Exception {
     Path image = folder.resolve("elsewhere");
-    copy(UcmProcess.IMAGE, image);
+    FileTree.copy(UcmProcess.IMAGE, image);
     Process java =
         new ProcessBuilder(
                 image.resolve("bin/java").toString(),
@@ -49,7 +49,7 @@ class ImageSmokeIT {
   @Test
   void anotherBuildWouldMakeTheSameArchive() throws Exception {
     Path image = folder.resolve("again");
-    copy(UcmProcess.IMAGE, image);
+    FileTree.copy(UcmProcess.IMAGE, image);
     Path archive = Path.of("lib/server/classes_coh.jsa");
     Files.delete(image.resolve(archive));
     Process build =
@@ -150,21 +150,12 @@ class ImageSmokeIT {
   @Test
   void usesAStoreDroppedIntoItsPluginsFolder() throws IOException {
     Path image = folder.resolve("image");
-    copy(UcmProcess.IMAGE, image);
+    FileTree.copy(UcmProcess.IMAGE, image);
     Path jar = image.resolve("plugins/ucm-store-copycat.jar");
     PluginJar.build(folder.resolve("plugin"), jar);
     UcmProcess.Ended stores = UcmProcess.finish(UcmProcess.start(image, Map.of(), "stores"));
     assertThat(stores.out()).contains("Copycat", "test.copycat", jar.toString());
-    Path config = folder.resolve("ucm.yaml");
-    Files.writeString(
-        config,
-        """
-        ucm_connectors:
-          - ucm_connector_name: "UcmPipelineStore"
-            ucm_connector_config:
-              store_pipeline: "Cache|Copycat"
-              cache_buffer_capacity_gb: 0.1
-        """);
+    Path config = PluginJar.config(folder);
     UcmProcess.Ended demo =
         UcmProcess.finish(
             UcmProcess.start(
@@ -181,13 +172,5 @@ class ImageSmokeIT {
     assertThat(stores.exitCode()).as(stores.all()).isZero();
     assertThat(stores.out()).contains("Posix", "broken.jar");
     assertThat(stores.all()).doesNotContain("Exception");
-  }
-
-  private static void copy(Path from, Path to) throws IOException {
-    try (Stream<Path> files = Files.walk(from)) {
-      for (Path file : (Iterable<Path>) files::iterator) {
-        Files.copy(file, to.resolve(from.relativize(file).toString()));
-      }
-    }
   }
 }

@@ -130,6 +130,11 @@ final class PluginJar {
     run("jar", "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
   }
 
+  /** Writes a configuration that uses the store into a folder. */
+  static Path config(Path folder) throws IOException {
+    return UcmYaml.in(folder, "store_pipeline: \"Cache|Copycat\"", "cache_buffer_capacity_gb: 0.1");
+  }
+
   private static void run(String tool, String... args) {
     assertThat(ToolProvider.findFirst(tool).orElseThrow().run(System.out, System.err, args))
         .as(tool)

@@ -23,16 +23,7 @@ class PluginPromiseIT {
     PluginJar.build(folder.resolve("plugin"), plugins.resolve("copycat.jar"), BASELINE);
     assertThat(UcmProcess.run("stores", "--plugins", plugins).out())
         .contains("Copycat", "test.copycat");
-    Path config = folder.resolve("ucm.yaml");
-    Files.writeString(
-        config,
-        """
-        ucm_connectors:
-          - ucm_connector_name: "UcmPipelineStore"
-            ucm_connector_config:
-              store_pipeline: "Cache|Copycat"
-              cache_buffer_capacity_gb: 0.1
-        """);
+    Path config = PluginJar.config(folder);
     UcmProcess.Ended demo =
         UcmProcess.run(
             "demo", "--config", config, "--plugins", plugins, "--prompts", 1, "--input-len", 1280);

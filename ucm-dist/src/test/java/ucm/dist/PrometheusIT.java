@@ -39,17 +39,11 @@ class PrometheusIT {
         Files.isExecutable(PROMETHEUS),
         "Debian's package prometheus is not installed: no " + PROMETHEUS);
     Path config =
-        Files.writeString(
-            folder.resolve("ucm.yaml"),
-            """
-            ucm_connectors:
-              - ucm_connector_name: "UcmPipelineStore"
-                ucm_connector_config:
-                  store_pipeline: "Cache|Posix"
-                  storage_backends: "%s"
-                  cache_buffer_capacity_gb: 0.05
-            """
-                .formatted(folder.resolve("blocks")));
+        UcmYaml.in(
+            folder,
+            "store_pipeline: \"Cache|Posix\"",
+            "storage_backends: \"" + folder.resolve("blocks") + "\"",
+            "cache_buffer_capacity_gb: 0.05");
     Process replay =
         UcmProcess.start(
             UcmProcess.IMAGE,

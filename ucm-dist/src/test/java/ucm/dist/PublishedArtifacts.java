@@ -79,17 +79,7 @@ final class PublishedArtifacts {
   /** Copies what an example's author writes to a folder far from UCM's sources. */
   static void copyExample(String example, Path to) throws IOException {
     for (String part : List.of("pom.xml", "src")) {
-      copy(ROOT.resolve("examples").resolve(example).resolve(part), to.resolve(part));
-    }
-  }
-
-  /** Copies a file, or a folder with what is in it. */
-  static void copy(Path from, Path to) throws IOException {
-    Files.createDirectories(to.getParent());
-    try (Stream<Path> files = Files.walk(from)) {
-      for (Path file : (Iterable<Path>) files::iterator) {
-        Files.copy(file, to.resolve(from.relativize(file).toString()));
-      }
+      FileTree.copy(ROOT.resolve("examples").resolve(example).resolve(part), to.resolve(part));
     }
   }
 }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -37,32 +39,18 @@ class StoreCommandIT {
     assertThat(replay.exitCode()).as(replay.all()).isZero();
   }
 
-  private static Path config(Path directory) throws IOException {
-    return config(directory, "");
-  }
-
-  private static Path config(Path directory, String more) throws IOException {
-    return Files.writeString(
-        folder.resolve("ucm-" + directory.getFileName() + more.length() + ".yaml"),
-        """
-        ucm_connectors:
-          - ucm_connector_name: "UcmPipelineStore"
-            ucm_connector_config:
-              store_pipeline: "Posix"
-              storage_backends: "%s"
-        """
-                .formatted(directory)
-            + more.indent(6));
+  private static Path config(Path directory, String... more) throws IOException {
+    List<String> settings = new ArrayList<>(List.of("store_pipeline: \"Posix\""));
+    settings.add("storage_backends: \"" + directory + "\"");
+    settings.addAll(List.of(more));
+    Path file = folder.resolve("ucm-" + directory.getFileName() + more.length + ".yaml");
+    return UcmYaml.write(file, settings.toArray(String[]::new));
   }
 
   /** A copy of the filled directory that a test may change. */
   private static Path copy(String name) throws IOException {
     Path copy = folder.resolve(name);
-    try (Stream<Path> all = Files.walk(filled)) {
-      for (Path path : all.toList()) {
-        Files.copy(path, copy.resolve(filled.relativize(path).toString()));
-      }
-    }
+    FileTree.copy(filled, copy);
     return copy;
   }
 
@@ -132,7 +120,7 @@ class StoreCommandIT {
     assertThat(gc.exitCode()).as(gc.all()).isZero();
     assertThat(gc.out()).contains("removed 20 blocks");
     assertThat(blocks(copy)).isEqualTo(BLOCKS / 2);
-    Path capacity = config(copy, "posix_capacity_gb: 0.000001\nposix_gc_recycle_percent: 0.1\n");
+    Path capacity = config(copy, "posix_capacity_gb: 0.000001", "posix_gc_recycle_percent: 0.1");
     UcmProcess.Ended configured = UcmProcess.run("store", "gc", "--config", capacity);
     assertThat(configured.exitCode()).as(configured.all()).isZero();
     assertThat(blocks(copy)).isZero();

@@ -37,7 +37,7 @@ class StoreExamplesIT {
   static void publishes() throws IOException {
     PublishedArtifacts artifacts = PublishedArtifacts.in(folder.resolve("repository"));
     image = folder.resolve("image");
-    PublishedArtifacts.copy(UcmProcess.IMAGE, image);
+    FileTree.copy(UcmProcess.IMAGE, image);
     Path checkout = folder.resolve("checkout");
     for (String example : List.of("ucm-store-hello", "ucm-store-valkey")) {
       PublishedArtifacts.copyExample(example, checkout.resolve("examples").resolve(example));
@@ -112,18 +112,12 @@ class StoreExamplesIT {
   }
 
   private static void requireDemo(int port) throws IOException {
-    Path config = folder.resolve("ucm.yaml");
-    Files.writeString(
-        config,
-        """
-        ucm_connectors:
-          - ucm_connector_name: "UcmPipelineStore"
-            ucm_connector_config:
-              store_pipeline: "Cache|Valkey"
-              cache_buffer_capacity_gb: 0.1
-              valkey_nodes: "127.0.0.1:%d"
-        """
-            .formatted(port));
+    Path config =
+        UcmYaml.in(
+            folder,
+            "store_pipeline: \"Cache|Valkey\"",
+            "cache_buffer_capacity_gb: 0.1",
+            "valkey_nodes: \"127.0.0.1:" + port + "\"");
     Process ucm =
         UcmProcess.start(
             image, Map.of(), "demo", "--config", config, "--prompts", 2, "--input-len", 1280);

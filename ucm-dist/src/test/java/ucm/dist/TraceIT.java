@@ -72,7 +72,7 @@ class TraceIT {
             .get("summary")
             .get("idealHitBlocks")
             .asLong();
-    Path config = config("store_pipeline: Fake");
+    Path config = UcmYaml.in(folder, "store_pipeline: Fake");
     JsonNode replay = UcmProcess.run("trace", "replay", trace, "--config", config, "--json").json();
     assertThat(replay.get("hit_blocks").asLong()).isEqualTo(ideal).isPositive();
     assertThat(replay.get("bytes_moved").asBoolean()).isFalse();
@@ -83,7 +83,8 @@ class TraceIT {
     Path trace = chat(300);
     Path blocks = folder.resolve("blocks");
     Path config =
-        config(
+        UcmYaml.in(
+            folder,
             "store_pipeline: Cache|Posix",
             "storage_backends: " + blocks,
             "cache_buffer_capacity_gb: 0.01");
@@ -99,20 +100,6 @@ class TraceIT {
     assertThat(again.get("hit_blocks").asLong())
         .as("what one process stored, the next one finds")
         .isEqualTo(again.get("blocks").asLong());
-  }
-
-  private Path config(String... lines) throws IOException {
-    StringBuilder yaml =
-        new StringBuilder(
-            """
-            ucm_connectors:
-              - ucm_connector_name: UcmPipelineStore
-                ucm_connector_config:
-            """);
-    for (String line : lines) {
-      yaml.append("      ").append(line).append('\n');
-    }
-    return Files.writeString(folder.resolve("ucm.yaml"), yaml);
   }
 
   /** Conversations that grow turn by turn, in Mooncake's format. */
