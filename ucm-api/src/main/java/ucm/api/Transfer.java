@@ -13,29 +13,49 @@ import java.util.Objects;
  *
  * <p>All of it is packed into arrays; nothing is an object per shard. Immutable and thread-safe. The
  * memory is owned by the caller, who keeps it alive until the task is terminal.
+ *
+ * <p>Until the task is terminal, and no longer, a store may ask where the bytes of a shard are
+ * ({@link #region}, {@link #offset}): the caller may have a use for the {@link Places} of a {@linkplain
+ * #packedRange range} then, as it has for the memory itself. All else, the ids and shard indexes
+ * among it, stays valid for ever.
  */
 public final class Transfer {
 
   private final BlockLayout layout;
   private final BlockIds ids;
+  // Shared with the ranges made of this transfer; its own begin at firstShard.
   private final int[] shardIndexes;
+  private final int firstShard;
   private final int pieces;
-  private final MemoryRegion[] regions;
-  private final int[] regionOfPiece;
-  private final long[] offsets;
+  private final Places places;
+  private final int use;
+  private final int device;
   private final long event;
   private final ShardListener listener;
 
   private Transfer(Builder from, ShardListener listener) {
-    int shards = from.shards;
     this.layout = from.layout;
     this.pieces = from.pieces;
-    this.ids = BlockIds.wrap(Arrays.copyOf(from.words, 2 * shards));
-    this.shardIndexes = Arrays.copyOf(from.shardIndexes, shards);
-    this.regions = Arrays.copyOf(from.regions, from.regionCount);
-    this.regionOfPiece = Arrays.copyOf(from.regionOfPiece, shards * pieces);
-    this.offsets = Arrays.copyOf(from.offsets, shards * pieces);
+    this.ids = BlockIds.wrap(Arrays.copyOf(from.words, 2 * from.shards));
+    this.shardIndexes = Arrays.copyOf(from.shardIndexes, from.shards);
+    this.firstShard = 0;
+    this.places = from.places.copy();
+    this.use = places.use(layout, places.size());
+    this.device = places.device();
     this.event = from.event;
+    this.listener = listener;
+  }
+
+  private Transfer(Transfer of, int from, int to, Places places, ShardListener listener) {
+    this.layout = of.layout;
+    this.pieces = 1;
+    this.ids = of.ids.slice(from, to);
+    this.shardIndexes = of.shardIndexes;
+    this.firstShard = of.firstShard + from;
+    this.places = places;
+    this.use = places.use(layout, to - from);
+    this.device = places.device();
+    this.event = 0;
     this.listener = listener;
   }
 
@@ -49,6 +69,26 @@ public final class Transfer {
     return new Builder(layout, 1);
   }
 
+  /**
+   * Makes a packed transfer of neighbouring shards of another one, which lie elsewhere: a stage that
+   * keeps bytes in memory of its own moves them on with it. Shares the ids and shard indexes of the
+   * other transfer; nothing is copied, and nothing allocated per shard.
+   *
+   * @param of names the shards; where they lie there, and its event, is of no interest
+   * @param from first shard, inclusive
+   * @param to last shard, exclusive
+   * @param places where each of them lies, in their order; not to be changed until the task of the
+   *     transfer is terminal, or was refused
+   * @param listener is told of each shard, by its index in the range
+   * @throws IndexOutOfBoundsException when these are no shards of {@code of}
+   * @throws IllegalArgumentException when the places are more or fewer than the shards, or were made
+   *     for another layout
+   */
+  public static Transfer packedRange(
+      Transfer of, int from, int to, Places places, ShardListener listener) {
+    return new Transfer(of, from, to, places, listener);
+  }
+
   /** The layout the transfer was made for. */
   public BlockLayout layout() {
     return layout;
@@ -56,7 +96,7 @@ public final class Transfer {
 
   /** How many shards. */
   public int shardCount() {
-    return shardIndexes.length;
+    return ids.size();
   }
 
   /** Bytes of all shards together. */
@@ -71,7 +111,7 @@ public final class Transfer {
 
   /** Which shard of its block shard i is. */
   public int shardIndex(int shard) {
-    return shardIndexes[shard];
+    return shardIndexes[firstShard + Objects.checkIndex(shard, ids.size())];
   }
 
   /** In how many pieces each shard lies: {@link BlockLayout#tensorCount()}, or 1 when packed. */
@@ -84,34 +124,24 @@ public final class Transfer {
     return pieces == 1 ? layout.shardSize() : layout.tensorSize(piece);
   }
 
-  /** The memory a piece lies in. */
+  /** The memory a piece lies in; not to be asked for once the task is terminal. */
   public MemoryRegion region(int shard, int piece) {
-    return regions[regionOfPiece[shard * pieces + piece]];
+    return places.region(shard * pieces + piece, use);
   }
 
-  /** Where in its region a piece starts, in bytes. */
+  /** Where in its region a piece starts, in bytes; not to be asked for once the task is terminal. */
   public long offset(int shard, int piece) {
-    return offsets[shard * pieces + piece];
+    return places.offset(shard * pieces + piece, use);
   }
 
   /** Whether all of the memory is host memory. */
   public boolean isHost() {
-    for (MemoryRegion region : regions) {
-      if (!region.isHost()) {
-        return false;
-      }
-    }
-    return true;
+    return Places.isHost(device);
   }
 
   /** Whether all of the memory is memory of one device. */
   public boolean isOn(int deviceId) {
-    for (MemoryRegion region : regions) {
-      if (region.isHost() || region.deviceId() != deviceId) {
-        return false;
-      }
-    }
-    return true;
+    return device == Places.NOWHERE || (deviceId >= 0 && device == deviceId);
   }
 
   /** The event that must have come before the memory is touched; see {@link Builder#after}. */
@@ -133,17 +163,12 @@ public final class Transfer {
   public static final class Builder {
 
     private static final int FIRST_CAPACITY = 16;
-    private static final int FIRST_REGIONS = 2;
 
     private final BlockLayout layout;
     private final int pieces;
     private long[] words = new long[2 * FIRST_CAPACITY];
     private int[] shardIndexes = new int[FIRST_CAPACITY];
-    private int[] regionOfPiece;
-    private long[] offsets;
-    private MemoryRegion[] regions = new MemoryRegion[FIRST_REGIONS];
-    private int regionCount;
-    private int lastRegion;
+    private final Places places;
     private int shards;
     private int placed;
     private long event;
@@ -151,8 +176,7 @@ public final class Transfer {
     private Builder(BlockLayout layout, int pieces) {
       this.layout = layout;
       this.pieces = pieces;
-      this.regionOfPiece = new int[FIRST_CAPACITY * pieces];
-      this.offsets = new long[FIRST_CAPACITY * pieces];
+      this.places = new Places(layout);
     }
 
     /**
@@ -192,11 +216,8 @@ public final class Transfer {
         throw new IllegalStateException(
             "a shard has " + pieces + " pieces; begin the next shard first");
       }
-      long size = pieces == 1 ? layout.shardSize() : layout.tensorSize(placed);
-      Objects.checkFromIndexSize(offset, size, region.byteSize());
-      int at = (shards - 1) * pieces + placed++;
-      regionOfPiece[at] = indexOf(region);
-      offsets[at] = offset;
+      places.add(region, offset, pieces == 1 ? layout.shardSize() : layout.tensorSize(placed));
+      placed++;
       return this;
     }
 
@@ -228,9 +249,7 @@ public final class Transfer {
       requireComplete();
       Transfer transfer = new Transfer(this, listener);
       shards = 0;
-      regions = new MemoryRegion[FIRST_REGIONS];
-      regionCount = 0;
-      lastRegion = 0;
+      places.clear();
       event = 0;
       return transfer;
     }
@@ -242,30 +261,10 @@ public final class Transfer {
       }
     }
 
-    private int indexOf(MemoryRegion region) {
-      // Engines walk their tensors in the same order for every block: the region is most often the
-      // one used last or the one after it.
-      for (int step = 0; step < regionCount; step++) {
-        int i = (lastRegion + step) % regionCount;
-        if (regions[i] == region) {
-          lastRegion = i;
-          return i;
-        }
-      }
-      if (regionCount == regions.length) {
-        regions = Arrays.copyOf(regions, 2 * regionCount);
-      }
-      regions[regionCount] = region;
-      lastRegion = regionCount;
-      return regionCount++;
-    }
-
     private void grow() {
       int capacity = 2 * shards;
       words = Arrays.copyOf(words, 2 * capacity);
       shardIndexes = Arrays.copyOf(shardIndexes, capacity);
-      regionOfPiece = Arrays.copyOf(regionOfPiece, capacity * pieces);
-      offsets = Arrays.copyOf(offsets, capacity * pieces);
     }
   }
 }

@@ -1,60 +1,66 @@
 package ucm.api;
 
 import java.util.BitSet;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** How a transfer ended, shard by shard. Immutable. */
 public final class TransferResult {
 
   private final Transfer transfer;
-  private final ShardOutcome[] outcomes;
-  private final int okCount;
+  // Null where a shard ended well, and altogether when all did.
+  private final @Nullable ShardOutcome @Nullable [] faults;
+  private final int failedCount;
   private final @Nullable Throwable cause;
 
   /**
    * Takes over the outcomes of a transfer.
    *
-   * @param outcomes how each shard ended; not changed any more
+   * @param faults how each shard ended that did not end well, at its index, or null when there is
+   *     none; not changed any more
    * @param cause the first fault, or null when there was none
    */
-  TransferResult(Transfer transfer, ShardOutcome[] outcomes, @Nullable Throwable cause) {
+  TransferResult(
+      Transfer transfer, @Nullable ShardOutcome @Nullable [] faults, @Nullable Throwable cause) {
     this.transfer = transfer;
-    this.outcomes = outcomes;
+    this.faults = faults;
     this.cause = cause;
-    int ok = 0;
-    for (ShardOutcome outcome : outcomes) {
-      if (outcome == ShardOutcome.OK) {
-        ok++;
+    int failed = 0;
+    if (faults != null) {
+      for (ShardOutcome fault : faults) {
+        failed += fault == null ? 0 : 1;
       }
     }
-    this.okCount = ok;
+    this.failedCount = failed;
   }
 
   /** Whether every shard ended well. */
   public boolean ok() {
-    return okCount == outcomes.length;
+    return failedCount == 0;
   }
 
   /** How many shards ended well. */
   public int okCount() {
-    return okCount;
+    return transfer.shardCount() - failedCount;
   }
 
   /** How many shards did not. */
   public int failedCount() {
-    return outcomes.length - okCount;
+    return failedCount;
   }
 
   /** How a shard of the transfer ended. */
   public ShardOutcome outcome(int shard) {
-    return outcomes[shard];
+    Objects.checkIndex(shard, transfer.shardCount());
+    ShardOutcome fault = faults == null ? null : faults[shard];
+    return fault == null ? ShardOutcome.OK : fault;
   }
 
   /** The shards that did not end well, as a fresh set of indices into the transfer. */
   public BitSet failedShards() {
-    BitSet failed = new BitSet(outcomes.length);
-    for (int i = 0; i < outcomes.length; i++) {
-      if (outcomes[i] != ShardOutcome.OK) {
+    BitSet failed = new BitSet();
+    for (int i = 0; faults != null && i < faults.length; i++) {
+      if (faults[i] != null) {
         failed.set(i);
       }
     }
@@ -64,17 +70,14 @@ public final class TransferResult {
   /** The blocks of which a shard did not end well; neighbours of the same block are named once. */
   public BlockIds failedBlocks() {
     BlockIds ids = transfer.ids();
-    long[] words = new long[2 * failedCount()];
+    BitSet failed = failedShards();
+    long[] words = new long[2 * failedCount];
     int n = 0;
-    for (int i = 0; i < outcomes.length; i++) {
-      if (outcomes[i] == ShardOutcome.OK) {
-        continue;
+    for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
+      if (n == 0 || words[n - 2] != ids.high(i) || words[n - 1] != ids.low(i)) {
+        words[n++] = ids.high(i);
+        words[n++] = ids.low(i);
       }
-      if (n > 0 && words[n - 2] == ids.high(i) && words[n - 1] == ids.low(i)) {
-        continue;
-      }
-      words[n++] = ids.high(i);
-      words[n++] = ids.low(i);
     }
     return BlockIds.wrap(words).slice(0, n / 2);
   }
@@ -100,12 +103,12 @@ public final class TransferResult {
   @Override
   public String toString() {
     if (ok()) {
-      return "all " + outcomes.length + " shards ok";
+      return "all " + okCount() + " shards ok";
     }
     int first = failedShards().nextSetBit(0);
     return failedCount()
         + " of "
-        + outcomes.length
+        + transfer.shardCount()
         + " shards not moved; first: shard "
         + transfer.shardIndex(first)
         + " of block "

@@ -16,20 +16,30 @@ import org.jspecify.annotations.Nullable;
  * The task that stores hand out: counts the shards of a transfer as they end.
  *
  * <p>The store calls {@link #end} exactly once per shard, from any thread. The last one makes the task
- * terminal. Ending a shard costs no allocation.
+ * terminal. Where several threads may come to end a shard, as one that moves it and one that looks
+ * after deadlines, each asks {@link #begin} first, and only the one that may goes on.
+ *
+ * <p>A shard costs two bits, which the task has from the start; an outcome is written down for those
+ * only that do not end well.
  */
 public final class TransferTask implements Task {
 
-  private static final VarHandle OUTCOME =
-      MethodHandles.arrayElementVarHandle(ShardOutcome[].class);
+  private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
+  // A word has the bits of this many shards: its low half says which were begun, its high half
+  // which
+  // have ended.
+  private static final int SHARDS_OF_WORD = 32;
 
   private final long id;
   private final Transfer transfer;
-  // Null until a shard has ended.
-  private final @Nullable ShardOutcome[] outcomes;
+  private final int shards;
+  private final long[] states;
   private final AtomicInteger open;
   private final AtomicReference<@Nullable Throwable> cause = new AtomicReference<>();
   private final CountDownLatch terminal = new CountDownLatch(1);
+  // How each shard ended that did not end well; made, under the lock of this, for the first of
+  // them.
+  private volatile @Nullable ShardOutcome @Nullable [] faults;
   private volatile @Nullable Runnable ending;
   // Guarded by this; null once the actions have been taken to be run.
   private @Nullable List<Runnable> actions = new ArrayList<>(1);
@@ -42,9 +52,10 @@ public final class TransferTask implements Task {
   public TransferTask(long id, Transfer transfer) {
     this.id = id;
     this.transfer = transfer;
-    this.outcomes = new @Nullable ShardOutcome[transfer.shardCount()];
-    this.open = new AtomicInteger(outcomes.length);
-    if (outcomes.length == 0) {
+    this.shards = transfer.shardCount();
+    this.states = new long[(shards + SHARDS_OF_WORD - 1) / SHARDS_OF_WORD];
+    this.open = new AtomicInteger(shards);
+    if (shards == 0) {
       finish();
     }
   }
@@ -55,16 +66,37 @@ public final class TransferTask implements Task {
   }
 
   /**
-   * Ends a shard, tells the transfer's listener, and makes the task terminal if it was the last.
+   * Takes the right, and the duty, to move a shard and to {@link #end} it.
+   *
+   * @return true for one caller only; false when another has begun the shard, or it has ended
+   */
+  public boolean begin(int shard) {
+    return (set(shard, begun(shard)) & begun(shard)) == 0;
+  }
+
+  /** Whether a shard was begun, or has ended. */
+  public boolean hasBegun(int shard) {
+    return (get(shard) & begun(shard)) != 0;
+  }
+
+  /**
+   * Ends a shard, tells the transfer's listener, and makes the task terminal if it was the last. Who
+   * did not {@link #begin} the shard may end it, too, where nobody else does.
    *
    * @param shard index of the shard within the transfer
    * @param fault why it did not end well, or null; the first one is kept as the task's cause
    * @throws IllegalStateException when the shard has ended before
    */
   public void end(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
-    if (!OUTCOME.compareAndSet(outcomes, shard, null, outcome)) {
+    // First: when there is no memory for it, nothing has ended.
+    @Nullable ShardOutcome[] written =
+        Objects.requireNonNull(outcome, "outcome") == ShardOutcome.OK ? null : faults();
+    if ((set(shard, begun(shard) | ended(shard)) & ended(shard)) != 0) {
       throw new IllegalStateException(
           "shard " + shard + " of task " + id + " ended twice; now " + outcome);
+    }
+    if (written != null) {
+      written[shard] = outcome;
     }
     if (fault != null) {
       cause.compareAndSet(null, fault);
@@ -73,7 +105,7 @@ public final class TransferTask implements Task {
       transfer.listener().shardEnded(transfer, shard, outcome);
     } finally {
       // Also when a listener throws, which it must not: nobody shall wait for this task for ever.
-      // The decrement publishes outcome and cause to whoever sees the latch open.
+      // The decrement publishes what was written and the cause to whoever sees the latch open.
       if (open.decrementAndGet() == 0) {
         finish();
       }
@@ -87,7 +119,39 @@ public final class TransferTask implements Task {
 
   /** Whether a shard has ended. */
   public boolean hasEnded(int shard) {
-    return OUTCOME.getAcquire(outcomes, shard) != null;
+    return (get(shard) & ended(shard)) != 0;
+  }
+
+  private static long begun(int shard) {
+    return 1L << shard % SHARDS_OF_WORD;
+  }
+
+  private static long ended(int shard) {
+    return begun(shard) << SHARDS_OF_WORD;
+  }
+
+  private long get(int shard) {
+    return (long) WORD.getAcquire(states, Objects.checkIndex(shard, shards) / SHARDS_OF_WORD);
+  }
+
+  /** Sets bits of a shard; returns its word as it was before. */
+  private long set(int shard, long bits) {
+    int word = Objects.checkIndex(shard, shards) / SHARDS_OF_WORD;
+    return (long) WORD.getAndBitwiseOr(states, word, bits);
+  }
+
+  private @Nullable ShardOutcome[] faults() {
+    @Nullable ShardOutcome[] made = faults;
+    if (made == null) {
+      synchronized (this) {
+        made = faults;
+        if (made == null) {
+          made = new @Nullable ShardOutcome[shards];
+          faults = made;
+        }
+      }
+    }
+    return made;
   }
 
   @Override
@@ -111,7 +175,7 @@ public final class TransferTask implements Task {
               + " ms: "
               + open.get()
               + " of "
-              + outcomes.length
+              + shards
               + " shards are open; the memory is still in use");
     }
     return result();
@@ -122,11 +186,7 @@ public final class TransferTask implements Task {
     if (!check()) {
       throw new IllegalStateException("task " + id + " is not terminal; await it first");
     }
-    ShardOutcome[] ended = new ShardOutcome[outcomes.length];
-    for (int i = 0; i < ended.length; i++) {
-      ended[i] = Objects.requireNonNull(outcomes[i], "a terminal task has no open shard");
-    }
-    return new TransferResult(transfer, ended, cause.get());
+    return new TransferResult(transfer, faults, cause.get());
   }
 
   @Override

@@ -83,6 +83,61 @@ final class TransferTaskTest {
   }
 
   @Test
+  void letsOneOnlyBeginAShard() {
+    TransferTask task = new TransferTask(1, transfer(40, ShardListener.NONE));
+    assertThat(task.hasBegun(33)).isFalse();
+    assertThat(task.begin(33)).isTrue();
+    assertThat(task.begin(33)).isFalse();
+    assertThat(task.hasBegun(33)).isTrue();
+    assertThat(task.hasEnded(33)).as("it is under way").isFalse();
+    assertThat(task.begin(1)).as("its bits are another word's").isTrue();
+    task.ok(33);
+    assertThat(task.begin(33)).isFalse();
+    for (int i = 0; i < 40; i++) {
+      assertThat(task.hasBegun(i)).as("shard %d", i).isEqualTo(i == 1 || i == 33);
+      assertThat(task.hasEnded(i)).as("shard %d", i).isEqualTo(i == 33);
+    }
+  }
+
+  @Test
+  void doesNotLetAShardBeginThatHasEnded() {
+    TransferTask task = new TransferTask(1, transfer(2, ShardListener.NONE));
+    task.end(1, ShardOutcome.EXPIRED, null);
+    assertThat(task.hasBegun(1)).isTrue();
+    assertThat(task.begin(1)).isFalse();
+    assertThat(task.begin(0)).isTrue();
+  }
+
+  @Test
+  void knowsNoShardsBeyondItsOwn() {
+    TransferTask task = new TransferTask(1, transfer(3, ShardListener.NONE));
+    for (int shard : new int[] {-1, 3, 31}) {
+      assertThatThrownBy(() -> task.ok(shard)).isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> task.end(shard, ShardOutcome.FAILED, null))
+          .isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> task.begin(shard)).isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> task.hasBegun(shard)).isInstanceOf(IndexOutOfBoundsException.class);
+      assertThatThrownBy(() -> task.hasEnded(shard)).isInstanceOf(IndexOutOfBoundsException.class);
+    }
+    for (int shard = 0; shard < 3; shard++) {
+      task.ok(shard);
+    }
+    assertThat(task.result().ok()).isTrue();
+    assertThatThrownBy(() -> task.result().outcome(3))
+        .isInstanceOf(IndexOutOfBoundsException.class);
+  }
+
+  @Test
+  @SuppressWarnings("NullAway") // What a plugin without annotations may do.
+  void takesNoOutcomeForNone() {
+    TransferTask task = new TransferTask(1, transfer(1, ShardListener.NONE));
+    assertThatThrownBy(() -> task.end(0, null, null)).isInstanceOf(NullPointerException.class);
+    assertThat(task.hasBegun(0)).isFalse();
+    task.end(0, ShardOutcome.MISSING, null);
+    assertThat(task.result().outcome(0)).isEqualTo(ShardOutcome.MISSING);
+  }
+
+  @Test
   void keepsTheFirstCause() {
     TransferTask task = new TransferTask(1, transfer(3, ShardListener.NONE));
     StoreException first = new StoreException("first");
@@ -208,6 +263,52 @@ final class TransferTaskTest {
       assertThat(toldAtTheEnd).hasValue(shards);
       assertThat(terminals).hasValue(1);
       assertThat(task.result().okCount()).isEqualTo(shards);
+    }
+  }
+
+  @Test
+  void oneThreadMovesAShardHoweverManyTry() throws Exception {
+    int shards = 2000;
+    int threadCount = 4;
+    ShardOutcome[] outcomes = ShardOutcome.values();
+    for (int round = 0; round < 20; round++) {
+      TransferTask task = new TransferTask(1, transfer(shards, ShardListener.NONE));
+      int[] begunBy = new int[shards];
+      AtomicInteger begun = new AtomicInteger();
+      // All begin at the same shard; how it ends says who has moved it.
+      atOnce(
+          threadCount,
+          thread -> {
+            for (int i = 0; i < shards; i++) {
+              if (task.begin(i)) {
+                begunBy[i] = thread;
+                begun.incrementAndGet();
+                task.end(i, outcomes[thread], null);
+              }
+            }
+          });
+      assertThat(begun).hasValue(shards);
+      assertThat(task.check()).isTrue();
+      TransferResult result = task.result();
+      int ok = 0;
+      for (int i = 0; i < shards; i++) {
+        assertThat(result.outcome(i)).as("shard %d", i).isEqualTo(outcomes[begunBy[i]]);
+        ok += outcomes[begunBy[i]] == ShardOutcome.OK ? 1 : 0;
+      }
+      assertThat(result.okCount()).isEqualTo(ok);
+    }
+  }
+
+  @Test
+  void losesNoOutcomeOfShardsThatEndBadlyAtOnce() throws Exception {
+    for (int round = 0; round < 2000; round++) {
+      TransferTask task = new TransferTask(round, transfer(2, ShardListener.NONE));
+      atOnce(
+          2,
+          thread ->
+              task.end(thread, thread == 0 ? ShardOutcome.CORRUPT : ShardOutcome.MISSING, null));
+      assertThat(task.result().outcome(0)).as("round %d", round).isEqualTo(ShardOutcome.CORRUPT);
+      assertThat(task.result().outcome(1)).as("round %d", round).isEqualTo(ShardOutcome.MISSING);
     }
   }
 
