@@ -123,7 +123,7 @@ public final class TransferTask implements Task {
   }
 
   private static long begun(int shard) {
-    return 1L << shard % SHARDS_OF_WORD;
+    return 1L << (shard % SHARDS_OF_WORD);
   }
 
   private static long ended(int shard) {

@@ -60,18 +60,21 @@ final class DiskLookup implements AutoCloseable {
    */
   void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
     boolean anyDown = health.isAnyDown();
-    int[] asked = new int[ids.size() - present.cardinality()];
-    int size = 0;
+    LookupWave wave = null;
+    int asked = 0;
     for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
       long high = ids.high(i);
       long low = ids.low(i);
       if (!(trustsIndex && index.excludes(high, low)) && !(anyDown && health.hides(high, low))) {
-        asked[size++] = i;
+        if (wave == null) {
+          wave = LookupWave.of(ids);
+        }
+        wave.ask(i);
+        asked++;
       }
     }
-    if (size > 0) {
-      LookupWave wave = LookupWave.of(ids, asked, size);
-      run(wave, pace.threadsFor(size));
+    if (wave != null) {
+      run(wave, pace.threadsFor(asked));
       wave.addTo(present);
     }
   }
@@ -93,10 +96,10 @@ final class DiskLookup implements AutoCloseable {
     if (to == from) {
       return from;
     }
-    LookupWave wave = LookupWave.prefix(ids, from, to);
+    LookupWave wave = LookupWave.prefix(ids.slice(from, to));
     // Most often the first one is absent: where an answer comes soon, it is waited for.
     run(wave, pace.isSlow() ? to - from : 1);
-    return wave.firstAbsent();
+    return from + wave.firstAbsent();
   }
 
   private void run(LookupWave wave, int wanted) {
@@ -113,13 +116,12 @@ final class DiskLookup implements AutoCloseable {
   private void ask(LookupWave wave, LookupThreads.Seat seat) {
     long last = clock.getAsLong();
     int done = 0;
-    for (int place = wave.take(); place >= 0; place = wave.take()) {
-      int i = wave.id(place);
+    for (int i = wave.take(); i >= 0; i = wave.take()) {
       if (wave.stopsAtMiss && index.contains(wave.ids.high(i), wave.ids.low(i))) {
-        wave.answer(place, true);
+        wave.answer(i, true);
         continue;
       }
-      wave.answer(place, isPresent(seat, wave.ids.high(i), wave.ids.low(i)));
+      wave.answer(i, isPresent(seat, wave.ids.high(i), wave.ids.low(i)));
       done++;
       if (done == STEP || pace.isSlow()) {
         long now = clock.getAsLong();

@@ -203,7 +203,7 @@ final class LookupThreads implements AutoCloseable {
         return null;
       }
       for (LookupWave wave : waves) {
-        if (wave.left() > 0) {
+        if (wave.mayHaveMore()) {
           return wave;
         }
       }

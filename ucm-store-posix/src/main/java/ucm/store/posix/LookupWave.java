@@ -1,16 +1,18 @@
 package ucm.store.posix;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import ucm.api.BlockIds;
 
 /**
  * Blocks of one look-up that threads look up on disk while its caller waits. They are taken one by
  * one, in order, without a lock, so that a thread that hangs holds one block and no more; and a
  * look-up that stops at its first miss begins with no more of them once it has found one. The first
- * answer for a block counts.
+ * answer for a block counts. A block costs two bits.
  */
 final class LookupWave {
 
@@ -20,9 +22,11 @@ final class LookupWave {
     boolean isHidden(long idHigh, long idLow);
   }
 
-  private static final int OPEN = 0;
-  private static final int ABSENT = 1;
-  private static final int PRESENT = 2;
+  private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
+  // A word has the bits of this many ids: its low half says which are asked for and have no answer,
+  // its high half which are present.
+  private static final int IDS_OF_WORD = 32;
+  private static final long ALL_OPEN = (1L << IDS_OF_WORD) - 1;
 
   final BlockIds ids;
 
@@ -32,88 +36,94 @@ final class LookupWave {
   /** How many threads were called for this wave; changed under the lock of {@link LookupThreads}. */
   volatile int called;
 
-  // Places 0, 1, ... stand for these, or for those of all ids that follow one another.
-  private final int[] asked;
-  private final int from;
-  private final int size;
-  private final AtomicIntegerArray answers;
+  private final long[] words;
+  // All before it were taken, or need not be. Never falls.
   private final AtomicInteger next = new AtomicInteger();
+  // Those from here on are not to be taken. Never rises.
   private final AtomicInteger end;
   // Written under the lock of this.
   private volatile boolean over;
   // Before it, all have answers. Guarded by this.
   private int settled;
 
-  private LookupWave(BlockIds ids, int[] asked, int from, int size, boolean stopsAtMiss) {
+  private LookupWave(BlockIds ids, boolean stopsAtMiss) {
     this.ids = ids;
-    this.asked = asked;
-    this.from = from;
-    this.size = size;
     this.stopsAtMiss = stopsAtMiss;
-    this.answers = new AtomicIntegerArray(size);
-    this.end = new AtomicInteger(size);
+    this.words = new long[(ids.size() + IDS_OF_WORD - 1) / IDS_OF_WORD];
+    this.end = new AtomicInteger(ids.size());
   }
 
-  /**
-   * Wants an answer for each of some ids; looks nothing up yet.
-   *
-   * @param asked which of {@code ids} to look up, in order
-   * @param size how many of {@code asked} count
-   */
-  static LookupWave of(BlockIds ids, int[] asked, int size) {
-    return new LookupWave(ids, asked, 0, size, false);
+  /** Wants an answer for each of those ids that are {@linkplain #ask asked} for; none are yet. */
+  static LookupWave of(BlockIds ids) {
+    return new LookupWave(ids, false);
   }
 
-  /** Wants the first absent block of a range; looks nothing up yet. */
-  static LookupWave prefix(BlockIds ids, int from, int to) {
-    return new LookupWave(ids, new int[0], from, to - from, true);
+  /** Wants the first absent block; looks nothing up yet. */
+  static LookupWave prefix(BlockIds ids) {
+    LookupWave wave = new LookupWave(ids, true);
+    Arrays.fill(wave.words, ALL_OPEN);
+    return wave;
   }
 
-  /** How many blocks nobody has taken yet. */
+  /** Wants an answer for an id, too; looks nothing up yet. Before any thread knows of the wave. */
+  void ask(int i) {
+    words[i / IDS_OF_WORD] |= open(i);
+  }
+
+  /** How many blocks nobody has taken yet, those aside that have an answer. */
   int left() {
-    return over ? 0 : Math.max(0, end.get() - next.get());
+    int count = 0;
+    int last = over ? 0 : end.get();
+    for (int i = next.get(); i < last; i += IDS_OF_WORD - i % IDS_OF_WORD) {
+      count += Integer.bitCount(openFrom(i, last));
+    }
+    return count;
   }
 
-  /** The next block to look up, as a place in this wave, or -1 when there is none. */
+  /** Whether {@link #take} may have something. */
+  boolean mayHaveMore() {
+    return !over && next.get() < end.get();
+  }
+
+  /** The next id to look up, or -1 when there is none. */
   int take() {
-    while (left() > 0) {
-      int place = next.getAndIncrement();
-      if (place < end.get() && answers.get(place) == OPEN) {
-        return place;
+    while (mayHaveMore()) {
+      int before = next.get();
+      int i = firstOpen(before, end.get());
+      if (next.compareAndSet(before, i + 1) && i < end.get()) {
+        return i;
       }
     }
     settle();
     return -1;
   }
 
-  /** Which of the ids a place stands for. */
-  int id(int place) {
-    return stopsAtMiss ? from + place : asked[place];
-  }
-
   /** Gives an answer. */
-  void answer(int place, boolean isPresent) {
-    give(place, isPresent);
+  void answer(int i, boolean isPresent) {
+    give(i, isPresent);
     // Whoever takes the last block answers after that: one of the last askers sees all answers.
-    if (next.get() >= end.get()) {
+    if (!mayHaveMore()) {
       settle();
     }
   }
 
-  private void give(int place, boolean isPresent) {
-    if (answers.compareAndSet(place, OPEN, isPresent ? PRESENT : ABSENT)
-        && !isPresent
-        && stopsAtMiss) {
-      end.accumulateAndGet(place, Math::min);
+  private void give(int i, boolean isPresent) {
+    long word = word(i);
+    while ((word & open(i)) != 0) {
+      long answered = (word ^ open(i)) | (isPresent ? present(i) : 0);
+      long found = (long) WORD.compareAndExchange(words, i / IDS_OF_WORD, word, answered);
+      if (found == word && !isPresent && stopsAtMiss) {
+        end.accumulateAndGet(i, Math::min);
+      }
+      word = found == word ? answered : found;
     }
   }
 
   /** Gives the answers itself that nobody needs to wait for, whoever is asking for them. */
   void giveUp(Hidden hidden) {
-    for (int place = 0; place < end.get(); place++) {
-      int i = id(place);
-      if (answers.get(place) == OPEN && hidden.isHidden(ids.high(i), ids.low(i))) {
-        give(place, false);
+    for (int i = firstOpen(0, end.get()); i < end.get(); i = firstOpen(i + 1, end.get())) {
+      if (hidden.isHidden(ids.high(i), ids.low(i))) {
+        give(i, false);
       }
     }
     settle();
@@ -121,9 +131,7 @@ final class LookupWave {
 
   private synchronized void settle() {
     int last = end.get();
-    while (settled < last && answers.get(settled) != OPEN) {
-      settled++;
-    }
+    settled = firstOpen(settled, last);
     if (settled >= last && !over) {
       stop();
     }
@@ -151,19 +159,49 @@ final class LookupWave {
 
   /** Sets the bits of the ids that are present. */
   void addTo(BitSet found) {
-    for (int place = 0; place < size; place++) {
-      if (answers.get(place) == PRESENT) {
-        found.set(id(place));
+    for (int i = 0; i < ids.size(); i++) {
+      if ((word(i) & present(i)) != 0) {
+        found.set(i);
       }
     }
   }
 
-  /** The first of the range that is absent or has no answer; the end of the range when none is. */
+  /** The first id that is absent or has no answer; how many there are when none is. */
   int firstAbsent() {
-    int place = 0;
-    while (place < size && answers.get(place) == PRESENT) {
-      place++;
+    int i = 0;
+    while (i < ids.size() && (word(i) & present(i)) != 0) {
+      i++;
     }
-    return from + place;
+    return i;
+  }
+
+  /** The first id from one on, and before another, that has no answer; the later one when all have. */
+  private int firstOpen(int start, int last) {
+    for (int i = start; i < last; i += IDS_OF_WORD - i % IDS_OF_WORD) {
+      int open = openFrom(i, last);
+      if (open != 0) {
+        return i - i % IDS_OF_WORD + Integer.numberOfTrailingZeros(open);
+      }
+    }
+    return Math.max(start, last);
+  }
+
+  /** Which ids of a word have no answer, from one on and before another. */
+  private int openFrom(int i, int last) {
+    int first = i - i % IDS_OF_WORD;
+    int behind = Math.max(0, IDS_OF_WORD - (last - first));
+    return (int) word(i) & (-1 << (i - first)) & (-1 >>> behind);
+  }
+
+  private long word(int i) {
+    return (long) WORD.getAcquire(words, i / IDS_OF_WORD);
+  }
+
+  private static long open(int i) {
+    return 1L << (i % IDS_OF_WORD);
+  }
+
+  private static long present(int i) {
+    return open(i) << IDS_OF_WORD;
   }
 }

@@ -1,7 +1,6 @@
 package ucm.store.posix;
 
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -15,13 +14,11 @@ import ucm.store.common.ShardWorkers;
  * A load or dump under way: the shards of its transfer, in groups that are moved at once.
  *
  * <p>A group is a run of shards of the same block, so that a block's file is opened once. Whoever
- * takes a group, a worker to move it or the watch because the deadline has passed, is
- * the only one to end its shards: memory is not touched after that.
+ * takes a group, a worker to move it or the watch because the deadline has passed, is the only one to
+ * end its shards: memory is not touched after that. It is taken by {@linkplain TransferTask#begin
+ * beginning} its first shard; the others are not begun, only ended.
  */
 final class TransferJob implements ShardWorkers.Batch {
-
-  // More than this is moved by several workers.
-  private static final long MAX_GROUP_BYTES = 4L << 20;
 
   final TransferTask task;
   final Transfer transfer;
@@ -37,10 +34,7 @@ final class TransferJob implements ShardWorkers.Batch {
 
   private final ShardMover mover;
   private final LongSupplier clock;
-  // Group g is the shards from groupStarts[g] to groupStarts[g + 1], exclusive.
-  private final int[] groupStarts;
-  private final int groups;
-  private final AtomicIntegerArray taken;
+  private final ShardGroups groups;
 
   TransferJob(
       TransferTask task, boolean isDump, ShardMover mover, LongSupplier clock, long timeoutNanos) {
@@ -51,37 +45,13 @@ final class TransferJob implements ShardWorkers.Batch {
     this.clock = clock;
     this.startNanos = clock.getAsLong();
     this.deadlineNanos = startNanos + timeoutNanos;
-    this.groupStarts = new int[transfer.shardCount() + 1];
-    this.groups = cut(transfer, groupStarts);
-    this.taken = new AtomicIntegerArray(groups);
-  }
-
-  /** Cuts the transfer into groups; returns how many. */
-  private static int cut(Transfer transfer, int[] starts) {
-    int shards = transfer.shardCount();
-    int maxShards =
-        Math.clamp(
-            MAX_GROUP_BYTES / transfer.layout().shardSize(), 1, transfer.layout().shardCount());
-    int groups = 0;
-    int start = 0;
-    for (int i = 1; i <= shards; i++) {
-      if (i == shards || i - start == maxShards || !sameBlock(transfer, start, i)) {
-        starts[++groups] = i;
-        start = i;
-      }
-    }
-    return groups;
-  }
-
-  private static boolean sameBlock(Transfer transfer, int a, int b) {
-    return transfer.ids().high(a) == transfer.ids().high(b)
-        && transfer.ids().low(a) == transfer.ids().low(b);
+    this.groups = ShardGroups.of(transfer);
   }
 
   /** How many groups. */
   @Override
   public int size() {
-    return groups;
+    return groups.count();
   }
 
   /** Moves a group. */
@@ -90,8 +60,8 @@ final class TransferJob implements ShardWorkers.Batch {
     if (!take(group)) {
       return;
     }
-    int from = groupStarts[group];
-    int to = groupStarts[group + 1];
+    int from = groups.start(group);
+    int to = groups.end(group);
     long now = clock.getAsLong();
     if (firstNanos == 0) {
       firstNanos = now;
@@ -125,22 +95,23 @@ final class TransferJob implements ShardWorkers.Batch {
 
   /** Ends what no worker has begun with. */
   void expire() {
-    for (int group = 0; group < groups; group++) {
+    for (int group = 0; group < groups.count(); group++) {
       if (take(group)) {
-        end(groupStarts[group], groupStarts[group + 1], ShardOutcome.EXPIRED, expired());
+        end(groups.start(group), groups.end(group), ShardOutcome.EXPIRED, expired());
       }
     }
   }
 
   /** Ends what no worker has begun with of the blocks whose backend is down. */
   void refuse(BackendHealth health) {
-    for (int group = 0; group < groups; group++) {
-      int from = groupStarts[group];
+    for (int group = 0; group < groups.count(); group++) {
+      int from = groups.start(group);
+      int to = groups.end(group);
       StoreException why =
           health.refusal(health.backendOf(transfer.ids().high(from), transfer.ids().low(from)));
       if (why != null && take(group)) {
-        health.refused(isDump, groupStarts[group + 1] - from);
-        end(from, groupStarts[group + 1], ShardOutcome.REFUSED, why);
+        health.refused(isDump, to - from);
+        end(from, to, ShardOutcome.REFUSED, why);
       }
     }
   }
@@ -155,7 +126,7 @@ final class TransferJob implements ShardWorkers.Batch {
   }
 
   private boolean take(int group) {
-    return taken.compareAndSet(group, 0, 1);
+    return task.begin(groups.start(group));
   }
 
   private void end(int from, int to, ShardOutcome outcome, RuntimeException cause) {
