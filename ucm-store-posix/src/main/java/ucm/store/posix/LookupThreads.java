@@ -202,9 +202,9 @@ final class LookupThreads implements AutoCloseable {
         seats.remove(seat);
         return null;
       }
-      for (LookupWave wave : waves) {
-        if (wave.mayHaveMore()) {
-          return wave;
+      for (int i = 0; i < waves.size(); i++) {
+        if (waves.get(i).mayHaveMore()) {
+          return waves.get(i);
         }
       }
       sleep();
