@@ -1,6 +1,7 @@
 package ucm.testkit;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.reflect.Constructor;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -119,14 +120,17 @@ final class KillVictim implements AutoCloseable {
 
   private static void dump(Store store, BlockIds ids, boolean layers) throws Exception {
     BlockLayout layout = KillContract.LAYOUT;
-    if (!layers) {
-      end(store, TransferMemory.ofBlocks(layout, Placement.SCATTERED, ids));
-      return;
-    }
-    int[] shards = new int[ids.size()];
-    for (int shard = 0; shard < layout.shardCount(); shard++) {
-      Arrays.fill(shards, shard);
-      end(store, new TransferMemory(layout, Placement.SCATTERED, ids, shards));
+    // A loop as fast as this one must not wait for the garbage collector to free its memory.
+    try (Arena arena = Arena.ofShared()) {
+      if (!layers) {
+        end(store, TransferMemory.ofBlocks(layout, Placement.SCATTERED, ids, arena));
+        return;
+      }
+      int[] shards = new int[ids.size()];
+      for (int shard = 0; shard < layout.shardCount(); shard++) {
+        Arrays.fill(shards, shard);
+        end(store, new TransferMemory(layout, Placement.SCATTERED, ids, shards, arena));
+      }
     }
   }
 

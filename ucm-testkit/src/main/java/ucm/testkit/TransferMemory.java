@@ -51,6 +51,12 @@ public final class TransferMemory {
    * @param shards the index of each shard in its block
    */
   public TransferMemory(BlockLayout layout, Placement placement, BlockIds ids, int[] shards) {
+    this(layout, placement, ids, shards, Arena.ofAuto());
+  }
+
+  /** Memory that is freed with an arena, for who moves more than the garbage collector keeps up with. */
+  TransferMemory(
+      BlockLayout layout, Placement placement, BlockIds ids, int[] shards, Arena arena) {
     if (ids.size() != shards.length) {
       throw new IllegalArgumentException(
           "one block per shard; found " + ids.size() + " blocks, " + shards.length + " shards");
@@ -63,7 +69,6 @@ public final class TransferMemory {
     this.regions = new MemoryRegion[placement == Placement.REGION_PER_TENSOR ? pieces : 1];
     this.regionOfPiece = new MemoryRegion[shards.length * pieces];
     this.offsets = new long[shards.length * pieces];
-    Arena arena = Arena.ofAuto();
     for (int r = 0; r < regions.length; r++) {
       int first = regions.length == 1 ? 0 : r;
       int end = regions.length == 1 ? pieces : r + 1;
@@ -73,6 +78,12 @@ public final class TransferMemory {
 
   /** Memory for all shards of some blocks, block after block. */
   public static TransferMemory ofBlocks(BlockLayout layout, Placement placement, BlockIds ids) {
+    return ofBlocks(layout, placement, ids, Arena.ofAuto());
+  }
+
+  /** Memory for all shards of some blocks that is freed with an arena. */
+  static TransferMemory ofBlocks(
+      BlockLayout layout, Placement placement, BlockIds ids, Arena arena) {
     int perBlock = layout.shardCount();
     long[] words = new long[2 * ids.size() * perBlock];
     int[] shards = new int[ids.size() * perBlock];
@@ -81,7 +92,7 @@ public final class TransferMemory {
       words[2 * i + 1] = ids.low(i / perBlock);
       shards[i] = i % perBlock;
     }
-    return new TransferMemory(layout, placement, BlockIds.wrap(words), shards);
+    return new TransferMemory(layout, placement, BlockIds.wrap(words), shards, arena);
   }
 
   /** Memory for some shards of one block. */
