@@ -69,6 +69,7 @@ final class StoreBench implements AutoCloseable {
     if (!limits.isBuffered()) {
       checkedLoads.add(new BenchMeasure(loadHot.name(), "GB/s", limits.checkedReadName()));
       checkedLoads.add(new BenchMeasure(loadCold.name(), "GB/s", limits.checkedReadName()));
+      checkedLoads.add(new BenchMeasure("plain load that checks", "GB/s", limits.frontReadName()));
     }
     lookups = new LookupBench(plan.lookups(), limits);
   }
@@ -103,6 +104,7 @@ final class StoreBench implements AutoCloseable {
       progress.at(round);
       boolean counts = round >= plan.warmup();
       boolean limitFirst = round % 2 == 0;
+      boolean checkedFirst = round / 2 % 2 == 0;
       BlockIds blocks = ids.next(plan.blocks());
       Transfer[] tasks = tasks(memory, blocks);
       files.round(round);
@@ -123,7 +125,7 @@ final class StoreBench implements AutoCloseable {
       }
       memory.poison();
       if (limitFirst) {
-        limitOfLoads(threads, copy, files);
+        limitOfLoads(threads, copy, files, checkedFirst);
       }
       threads.wakeProcessors();
       long hot = move(writer, tasks, false, counts ? hotLoads : null);
@@ -133,14 +135,15 @@ final class StoreBench implements AutoCloseable {
       long cold = move(reader, tasks, false, counts ? coldLoads : null);
       memory.verify(blocks, 0, plan.blocks());
       if (!limitFirst) {
-        limitOfLoads(threads, copy, files);
+        limitOfLoads(threads, copy, files, checkedFirst);
       }
       if (counts) {
         loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
         loadCold.add(gigabytesPerSecond(cold), limits.throughRead());
         if (!limits.isBuffered()) {
           checkedLoads.getFirst().add(gigabytesPerSecond(hot), limits.checkedRead());
-          checkedLoads.getLast().add(gigabytesPerSecond(cold), limits.checkedRead());
+          checkedLoads.get(1).add(gigabytesPerSecond(cold), limits.checkedRead());
+          checkedLoads.getLast().add(limits.checkedRead(), limits.frontRead());
         }
       }
       limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
@@ -208,14 +211,25 @@ final class StoreBench implements AutoCloseable {
     limits.copied(copy.gigabytesPerSecond());
   }
 
-  private void limitOfLoads(BenchThreads threads, CopyLimit copy, FileLimit files)
+  private void limitOfLoads(
+      BenchThreads threads, CopyLimit copy, FileLimit files, boolean checkedFirst)
       throws InterruptedException {
+    if (checkedFirst) {
+      checkedLimit(threads, files);
+    }
     threads.wakeProcessors();
     limits.read(files.read());
-    if (!limits.isBuffered()) {
-      limits.readChecked(files.readChecked());
+    if (!checkedFirst) {
+      checkedLimit(threads, files);
     }
     limits.copied(copy.gigabytesPerSecond());
+  }
+
+  private void checkedLimit(BenchThreads threads, FileLimit files) throws InterruptedException {
+    if (!limits.isBuffered()) {
+      threads.wakeProcessors();
+      limits.readChecked(files.readChecked());
+    }
   }
 
   /** Moves all tasks, some at a time; returns how long that took, in nanoseconds. */

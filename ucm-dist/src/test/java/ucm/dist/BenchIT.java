@@ -57,6 +57,7 @@ class BenchIT {
             "open+pread+close",
             "open+pread+CRC32C+close",
             "open+pread+CRC32C+close",
+            "open+pread+close",
             "access, one thread");
     assertThat(limits(results.get(2)))
         .startsWith(

@@ -55,8 +55,7 @@ public final class TransferMemory {
   }
 
   /** Memory that is freed with an arena, for who moves more than the garbage collector keeps up with. */
-  TransferMemory(
-      BlockLayout layout, Placement placement, BlockIds ids, int[] shards, Arena arena) {
+  TransferMemory(BlockLayout layout, Placement placement, BlockIds ids, int[] shards, Arena arena) {
     if (ids.size() != shards.length) {
       throw new IllegalArgumentException(
           "one block per shard; found " + ids.size() + " blocks, " + shards.length + " shards");
