@@ -9,6 +9,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.Places;
+import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
@@ -49,6 +51,43 @@ abstract class TransferContract extends LookupContract {
     assertThat(store.lookup(ids).cardinality()).isEqualTo(9);
     requireLoads(store, sample.layout(), ids, to);
     requireLoads(store, sample.layout(), ids.slice(4, 5), to);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void movesRangesWhosePlacesAreUsedAnew(SampleLayout sample) throws InterruptedException {
+    needBlocks();
+    Store store = open(sample);
+    BlockIds ids = BlockBytes.ids(23, 6);
+    TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids).fill();
+    Transfer all = memory.transfer();
+    // Whoever asks for the places of a task that has ended gets an exception, or those of the next.
+    Places places = new Places(sample.layout());
+    for (int block = 0; block < ids.size(); block++) {
+      assertThat(ended(store.dump(range(all, block, places))).ok()).isTrue();
+    }
+    places.clear();
+    memory.scribble();
+    settle(store);
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(ids.size());
+    for (int block = ids.size() - 1; block >= 0; block--) {
+      assertThat(ended(store.load(range(all, block, places))).ok()).isTrue();
+    }
+    places.clear();
+    if (keepsBytes()) {
+      memory.check();
+    }
+    memory.checkGuards();
+  }
+
+  private static Transfer range(Transfer all, int block, Places places) {
+    int shards = all.layout().shardCount();
+    places.clear();
+    for (int i = block * shards; i < (block + 1) * shards; i++) {
+      places.add(all.region(i, 0), all.offset(i, 0));
+    }
+    return Transfer.packedRange(
+        all, block * shards, (block + 1) * shards, places, ShardListener.NONE);
   }
 
   @ParameterizedTest
