@@ -1,6 +1,5 @@
 package ucm.store.nfs;
 
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jspecify.annotations.Nullable;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
@@ -16,9 +15,6 @@ import ucm.api.TransferTask;
  */
 final class StagedWork {
 
-  private static final int OPEN = 0;
-  private static final int BEGUN = 1;
-
   final TransferTask task;
   final Transfer transfer;
   final boolean isDump;
@@ -29,19 +25,16 @@ final class StagedWork {
   int claimed;
   int settled;
 
-  private final AtomicIntegerArray states;
-
   StagedWork(TransferTask task, boolean isDump, long deadlineNanos) {
     this.task = task;
     this.transfer = task.transfer();
     this.isDump = isDump;
     this.deadlineNanos = deadlineNanos;
-    this.states = new AtomicIntegerArray(transfer.shardCount());
   }
 
   /** Takes a shard to end it; false when somebody else has. */
   boolean begin(int shard) {
-    return states.compareAndSet(shard, OPEN, BEGUN);
+    return task.begin(shard);
   }
 
   /** Ends a shard that the caller has begun. */
