@@ -1,9 +1,9 @@
 package ucm.store.cache;
 
-import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
+import ucm.api.Places;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
@@ -19,6 +19,10 @@ import ucm.api.TransferResult;
  * are hot in that processor's cache; then everybody finds it. A shard that does not arrive is forgotten,
  * and its slot is used anew only when the backend's task is terminal, so that no late read lands in
  * somebody else's bytes.
+ *
+ * <p>The shards, their slots and the places are given back when the backend's task is terminal, after
+ * which nobody is told of a shard. Where the backend did not even take the transfer, the garbage
+ * collector has them.
  */
 final class BackendRead implements ShardListener, Runnable {
 
@@ -26,43 +30,41 @@ final class BackendRead implements ShardListener, Runnable {
 
   private final OpenCache cache;
   private final @Nullable LoadWork work;
-  private final int[] shards;
-  // DONE where the slot's reference was given back.
-  private final int[] slots;
+  // A slot is DONE where its reference was given back.
+  private final ShardSlots held;
+  private final @Nullable Places places;
   private @Nullable Task task;
 
-  private BackendRead(OpenCache cache, @Nullable LoadWork work, int[] shards, int[] slots) {
+  private BackendRead(
+      OpenCache cache, @Nullable LoadWork work, ShardSlots held, @Nullable Places places) {
     this.cache = cache;
     this.work = work;
-    this.shards = shards;
-    this.slots = slots;
+    this.held = held;
+    this.places = places;
+    held.share(1);
   }
 
-  /** Starts to read shards of a load into the slots it claimed, both from an index on. */
-  static void start(OpenCache cache, LoadWork work, int[] shards, int[] slots, int from, int to) {
-    // The load is done with the arrays when there was no hit.
-    boolean whole = from == 0 && to == shards.length;
-    int[] ownShards = whole ? shards : Arrays.copyOfRange(shards, from, to);
-    int[] ownSlots = whole ? slots : Arrays.copyOfRange(slots, from, to);
+  /** Starts to read shards of a load into the slots they claimed. */
+  static void start(OpenCache cache, LoadWork work, ShardSlots held) {
+    int size = held.size();
+    if (held.isRange(0, size)) {
+      int first = held.shards[0];
+      Places places = held.places(cache, 0, size);
+      BackendRead read = new BackendRead(cache, work, held, places);
+      read.submit(Transfer.packedRange(work.transfer, first, first + size, places, read));
+      return;
+    }
     Transfer.Builder spare = cache.spareBuilder.getAndSet(null);
     Transfer.Builder builder = spare == null ? Transfer.packed(cache.config.layout()) : spare;
     BlockIds ids = work.transfer.ids();
-    // They were put in from the back: turn them, so that the backend reads in order.
-    for (int i = 0, j = ownShards.length - 1; i < j; i++, j--) {
-      int shard = ownShards[i];
-      ownShards[i] = ownShards[j];
-      ownShards[j] = shard;
-      int slot = ownSlots[i];
-      ownSlots[i] = ownSlots[j];
-      ownSlots[j] = slot;
-    }
-    for (int i = 0; i < ownShards.length; i++) {
-      int shard = ownShards[i];
+    for (int i = 0; i < size; i++) {
+      int shard = held.shards[i];
+      int slot = held.slots[i];
       builder
-          .shard(ids.high(shard), ids.low(shard), work.transfer.shardIndex(shard))
-          .piece(cache.memory.region(ownSlots[i]), cache.memory.offset(ownSlots[i]));
+          .shard(ids, shard, work.transfer.shardIndex(shard))
+          .piece(cache.memory.region(slot), cache.memory.offset(slot));
     }
-    BackendRead read = new BackendRead(cache, work, ownShards, ownSlots);
+    BackendRead read = new BackendRead(cache, work, held, null);
     Transfer transfer = builder.build(read);
     cache.spareBuilder.set(builder);
     read.submit(transfer);
@@ -72,10 +74,9 @@ final class BackendRead implements ShardListener, Runnable {
    * Starts to read shards that nobody waits for into slots claimed for them.
    *
    * @param builder names the shards and their slots
-   * @param count how many slots count
    */
-  static void prefetch(OpenCache cache, Transfer.Builder builder, int[] slots, int count) {
-    BackendRead read = new BackendRead(cache, null, new int[0], Arrays.copyOf(slots, count));
+  static void prefetch(OpenCache cache, Transfer.Builder builder, ShardSlots held) {
+    BackendRead read = new BackendRead(cache, null, held, null);
     read.submit(builder.build(read));
   }
 
@@ -88,7 +89,7 @@ final class BackendRead implements ShardListener, Runnable {
     try {
       started = cache.requireBackend().load(transfer);
     } catch (RuntimeException e) {
-      cache.metrics.backendFailures.add(slots.length);
+      cache.metrics.backendFailures.add(held.size());
       loseAll(e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);
       cache.traffic.end();
       return;
@@ -98,7 +99,7 @@ final class BackendRead implements ShardListener, Runnable {
   }
 
   private void loseAll(ShardOutcome outcome, RuntimeException cause) {
-    for (int i = 0; i < slots.length; i++) {
+    for (int i = 0; i < held.size(); i++) {
       lost(i, outcome, cause);
     }
   }
@@ -109,9 +110,9 @@ final class BackendRead implements ShardListener, Runnable {
     if (outcome == ShardOutcome.OK) {
       arrived(i);
     } else if (outcome == ShardOutcome.MISSING) {
-      cache.pool.notFilled(slots[i], outcome, null);
+      cache.pool.notFilled(held.slots[i], outcome, null);
       if (work != null) {
-        work.end(shards[i], outcome, null);
+        work.end(held.shards[i], outcome, null);
       }
     }
     // What else may have gone wrong is told with its cause when the task is terminal.
@@ -121,8 +122,8 @@ final class BackendRead implements ShardListener, Runnable {
   @Override
   public void run() {
     TransferResult result = Objects.requireNonNull(task).result();
-    for (int i = 0; i < slots.length; i++) {
-      if (slots[i] == DONE) {
+    for (int i = 0; i < held.size(); i++) {
+      if (held.slots[i] == DONE) {
         continue;
       }
       ShardOutcome outcome = result.outcome(i);
@@ -135,26 +136,30 @@ final class BackendRead implements ShardListener, Runnable {
         lost(i, outcome, result.cause());
       }
     }
+    if (places != null) {
+      cache.places.giveBack(places, held.size());
+    }
+    held.endUse(1);
     cache.traffic.end();
   }
 
   private void arrived(int i) {
-    int slot = slots[i];
-    slots[i] = DONE;
+    int slot = held.slots[i];
+    held.slots[i] = DONE;
     if (work == null) {
       cache.pool.filled(slot, true);
     } else {
-      work.arrived(shards[i], slot);
+      work.arrived(held.shards[i], slot);
     }
   }
 
   private void lost(int i, ShardOutcome outcome, @Nullable Throwable cause) {
-    int slot = slots[i];
-    slots[i] = DONE;
+    int slot = held.slots[i];
+    held.slots[i] = DONE;
     cache.pool.notFilled(slot, outcome, cause);
     cache.pool.release(slot);
     if (work != null) {
-      work.end(shards[i], outcome, cause);
+      work.end(held.shards[i], outcome, cause);
     }
   }
 }

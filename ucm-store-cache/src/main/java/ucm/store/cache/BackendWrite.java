@@ -3,7 +3,9 @@ package ucm.store.cache;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
+import ucm.api.Places;
 import ucm.api.QueueFullException;
+import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
 import ucm.api.Task;
@@ -21,19 +23,19 @@ final class BackendWrite implements Runnable {
 
   private final OpenCache cache;
   private final DumpWork dump;
-  private final int[] shards;
-  private final int[] slots;
+  private final ShardSlots held;
   private final int from;
   private final int to;
   private final long offeredNanos = System.nanoTime();
+  private @Nullable Transfer transfer;
+  private @Nullable Places places;
   private @Nullable Task task;
 
-  /** The shards of a copy, and their slots, from an index on, to another exclusive. */
-  BackendWrite(OpenCache cache, DumpWork dump, int[] shards, int[] slots, int from, int to) {
+  /** The shards of a copy from an index on, to another exclusive: one use of them. */
+  BackendWrite(OpenCache cache, DumpWork dump, ShardSlots held, int from, int to) {
     this.cache = cache;
     this.dump = dump;
-    this.shards = shards;
-    this.slots = slots;
+    this.held = held;
     this.from = from;
     this.to = to;
   }
@@ -50,8 +52,9 @@ final class BackendWrite implements Runnable {
    * @return false when the backend has no room for them now
    */
   boolean submit(Transfer.Builder builder) {
-    Transfer transfer = build(builder);
-    if (transfer.shardCount() == 0) {
+    Transfer written = transfer == null ? build(builder) : transfer;
+    transfer = written;
+    if (written.shardCount() == 0) {
       end(null, null);
       return true;
     }
@@ -61,7 +64,7 @@ final class BackendWrite implements Runnable {
     }
     Task started;
     try {
-      started = cache.requireBackend().dump(transfer);
+      started = cache.requireBackend().dump(written);
     } catch (QueueFullException e) {
       cache.traffic.end();
       return false;
@@ -79,17 +82,28 @@ final class BackendWrite implements Runnable {
   @Override
   public void run() {
     TransferResult result = Objects.requireNonNull(task).result();
+    if (places != null) {
+      cache.places.giveBack(places, to - from);
+    }
     end(result, result.cause());
     cache.traffic.end();
   }
 
   private Transfer build(Transfer.Builder builder) {
+    if (held.isRange(from, to)) {
+      Places own = held.places(cache, from, to);
+      places = own;
+      int first = held.shards[from];
+      return Transfer.packedRange(dump.transfer, first, first + to - from, own, ShardListener.NONE);
+    }
     BlockIds ids = dump.transfer.ids();
     for (int i = from; i < to; i++) {
-      if (slots[i] != DumpCopy.NOT_COPIED) {
+      int slot = held.slots[i];
+      if (slot != DumpCopy.NOT_COPIED) {
+        int shard = held.shards[i];
         builder
-            .shard(ids, shards[i], dump.transfer.shardIndex(shards[i]))
-            .piece(cache.memory.region(slots[i]), cache.memory.offset(slots[i]));
+            .shard(ids, shard, dump.transfer.shardIndex(shard))
+            .piece(cache.memory.region(slot), cache.memory.offset(slot));
       }
     }
     return builder.build();
@@ -100,10 +114,11 @@ final class BackendWrite implements Runnable {
       dropFailed(result, cause);
     }
     for (int i = from; i < to; i++) {
-      if (slots[i] != DumpCopy.NOT_COPIED) {
-        cache.pool.release(slots[i]);
+      if (held.slots[i] != DumpCopy.NOT_COPIED) {
+        cache.pool.release(held.slots[i]);
       }
     }
+    held.endUse(1);
     dump.settle(to - from);
     cache.writes.ended();
   }
@@ -112,13 +127,14 @@ final class BackendWrite implements Runnable {
     BlockIds ids = dump.transfer.ids();
     int position = 0;
     for (int i = from; i < to; i++) {
-      if (slots[i] == DumpCopy.NOT_COPIED) {
+      if (held.slots[i] == DumpCopy.NOT_COPIED) {
         continue;
       }
+      int shard = held.shards[i];
       if (result == null || result.outcome(position) != ShardOutcome.OK) {
         cache.metrics.backendFailures.increment();
-        cache.pool.drop(ids.high(shards[i]), ids.low(shards[i]));
-        dump.failed(shards[i], cause);
+        cache.pool.drop(ids.high(shard), ids.low(shard));
+        dump.failed(shard, cause);
       }
       position++;
     }

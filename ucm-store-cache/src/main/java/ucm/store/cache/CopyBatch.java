@@ -22,19 +22,23 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
   private static final int MAX_RUN = 32;
   private static final long MAX_RUN_BYTES = 1 << 20;
 
+  /** The shards; one who copies them looks at those of his run only, and not after its {@link #end}. */
+  final ShardSlots held;
+
   private final int count;
   private final int run;
 
   /**
-   * A batch of shards.
+   * A batch of shards. Each shard is a use, ended with its run.
    *
-   * @param count how many shards
-   * @param ready how many of them are there
+   * @param held those that are there
+   * @param count how many there will be
    * @param shardSize bytes of each
    * @param threads how many threads may work on it
    */
-  CopyBatch(int count, int ready, long shardSize, int threads) {
-    super(ready);
+  CopyBatch(ShardSlots held, int count, long shardSize, int threads) {
+    super(held.size());
+    this.held = held;
     this.count = count;
     int balanced = Math.min(MAX_RUN, count / (RUNS_PER_THREAD * threads));
     this.run = Math.clamp(MAX_RUN_BYTES / shardSize, 1, Math.max(1, balanced));
@@ -74,4 +78,14 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
 
   /** Copies what was begun, on this thread. Must not throw. */
   abstract void copy(int from, int to);
+
+  @Override
+  protected final void end(int from, int to) {
+    endRun(from, to);
+    // The last one to look at the run is this thread, also where a device copied it.
+    held.endUse(to - from);
+  }
+
+  /** Ends what was begun and not given up. */
+  abstract void endRun(int from, int to);
 }

@@ -1,5 +1,6 @@
 package ucm.store.cache;
 
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -24,47 +25,42 @@ final class DumpCopy extends CopyBatch {
 
   private final OpenCache cache;
   private final DumpWork dump;
-  private final int[] shards;
-  private final int[] slots;
-  private final int[] groupOf;
+  // The first shard of each group, and the end of the last one.
   private final int[] groupStarts;
   private final AtomicIntegerArray openInGroup;
 
-  /**
-   * Takes over arrays.
-   *
-   * @param shards indices into the dump's transfer
-   * @param slots the claimed slot of each
-   * @param size how many of them count
-   */
-  DumpCopy(DumpWork dump, int[] shards, int[] slots, int size) {
-    super(size, size, dump.transfer.layout().shardSize(), dump.cache.copyThreads);
+  /** Takes over shards, each with the slot that it claimed. */
+  DumpCopy(DumpWork dump, ShardSlots held) {
+    super(held, held.size(), dump.transfer.layout().shardSize(), dump.cache.copyThreads);
     this.cache = dump.cache;
     this.dump = dump;
-    this.shards = shards;
-    this.slots = slots;
-    this.groupOf = new int[size];
+    this.groupStarts = groupStarts();
+    int groups = groupStarts.length - 1;
+    this.openInGroup = new AtomicIntegerArray(groups);
+    for (int i = 0; i < groups; i++) {
+      openInGroup.set(i, groupStarts[i + 1] - groupStarts[i]);
+    }
+    held.share(held.size() + (cache.backend == null ? 0 : groups));
+  }
+
+  private int[] groupStarts() {
+    int[] shards = held.shards;
+    int size = held.size();
     long perGroup = Math.max(1, GROUP_BYTES / dump.transfer.layout().shardSize());
     BlockIds ids = dump.transfer.ids();
     int[] starts = new int[(int) (size / perGroup) + 2];
     int group = 0;
-    for (int i = 0; i < size; i++) {
+    for (int i = 1; i < size; i++) {
       int length = i - starts[group];
       boolean sameBlock =
-          i > 0
-              && ids.high(shards[i]) == ids.high(shards[i - 1])
+          ids.high(shards[i]) == ids.high(shards[i - 1])
               && ids.low(shards[i]) == ids.low(shards[i - 1]);
       if (length >= perGroup && (!sameBlock || length >= MAX_OVERFLOW * perGroup)) {
         starts[++group] = i;
       }
-      groupOf[i] = group;
     }
     starts[group + 1] = size;
-    this.groupStarts = starts;
-    this.openInGroup = new AtomicIntegerArray(group + 1);
-    for (int i = 0; i <= group; i++) {
-      openInGroup.set(i, starts[i + 1] - starts[i]);
-    }
+    return Arrays.copyOf(starts, group + 2);
   }
 
   @Override
@@ -75,7 +71,7 @@ final class DumpCopy extends CopyBatch {
   @Override
   protected void begin(int from, int to) {
     for (int i = from; i < to; i++) {
-      if (!dump.begin(shards[i])) {
+      if (!dump.begin(held.shards[i])) {
         giveUp(i, dump.expiry(), true);
       }
     }
@@ -84,7 +80,7 @@ final class DumpCopy extends CopyBatch {
   @Override
   void copy(int from, int to) {
     for (int i = from; i < to; i++) {
-      if (slots[i] != NOT_COPIED) {
+      if (held.slots[i] != NOT_COPIED) {
         gather(i);
       }
     }
@@ -93,8 +89,8 @@ final class DumpCopy extends CopyBatch {
   @Override
   protected void queue(DeviceCopies copies, int from, int to) {
     for (int i = from; i < to; i++) {
-      if (slots[i] != NOT_COPIED) {
-        copies.toSlot(dump.transfer, shards[i], slots[i]);
+      if (held.slots[i] != NOT_COPIED) {
+        copies.toSlot(dump.transfer, held.shards[i], held.slots[i]);
       }
     }
   }
@@ -102,14 +98,15 @@ final class DumpCopy extends CopyBatch {
   @Override
   protected void fail(int from, int to, Throwable cause, boolean done) {
     for (int i = from; i < to; i++) {
-      if (slots[i] != NOT_COPIED) {
+      if (held.slots[i] != NOT_COPIED) {
         fail(i, cause, done);
       }
     }
   }
 
   @Override
-  protected void end(int from, int to) {
+  void endRun(int from, int to) {
+    int[] slots = held.slots;
     boolean alone = cache.backend == null;
     int copied = 0;
     for (int i = from; i < to; i++) {
@@ -120,28 +117,32 @@ final class DumpCopy extends CopyBatch {
     if (alone) {
       dump.settle(copied);
     }
-    dump.finishWell(shards, from, to);
-    int first = from;
-    for (int i = from; i < to; i++) {
-      if (i + 1 == to || groupOf[i + 1] != groupOf[i]) {
-        ended(groupOf[i], i + 1 - first);
-        first = i + 1;
-      }
+    dump.finishWell(held.shards, from, to);
+    int group = groupOf(from);
+    for (int first = from; first < to; group++) {
+      int end = Math.min(to, groupStarts[group + 1]);
+      ended(group, end - first);
+      first = end;
     }
     cache.writes.copied(to - from);
+  }
+
+  private int groupOf(int index) {
+    int found = Arrays.binarySearch(groupStarts, index);
+    return found >= 0 ? found : -found - 2;
   }
 
   private void ended(int group, int shardCount) {
     // The decrement publishes the slots to whoever makes the group complete.
     if (openInGroup.addAndGet(group, -shardCount) == 0 && cache.backend != null) {
       cache.writes.offer(
-          new BackendWrite(cache, dump, shards, slots, groupStarts[group], groupStarts[group + 1]));
+          new BackendWrite(cache, dump, held, groupStarts[group], groupStarts[group + 1]));
     }
   }
 
   private void gather(int index) {
     try {
-      cache.device.toSlot(dump.transfer, shards[index], slots[index]);
+      cache.device.toSlot(dump.transfer, held.shards[index], held.slots[index]);
     } catch (RuntimeException | Error e) {
       // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
       fail(index, e, true);
@@ -149,20 +150,20 @@ final class DumpCopy extends CopyBatch {
   }
 
   private void fail(int index, Throwable cause, boolean done) {
-    int shard = shards[index];
+    int shard = held.shards[index];
     giveUp(index, cause, done);
     dump.finish(shard, ShardOutcome.FAILED, cause);
   }
 
   private void giveUp(int index, @Nullable Throwable cause, boolean done) {
-    int slot = slots[index];
+    int slot = held.slots[index];
     cache.pool.notFilled(slot, ShardOutcome.MISSING, null);
     if (done) {
       cache.pool.release(slot);
     }
-    dump.failed(shards[index], cause);
-    slots[index] = NOT_COPIED;
-    shards[index] = NOT_COPIED;
+    dump.failed(held.shards[index], cause);
+    held.slots[index] = NOT_COPIED;
+    held.shards[index] = NOT_COPIED;
     if (cache.backend == null) {
       dump.settle(1);
     }

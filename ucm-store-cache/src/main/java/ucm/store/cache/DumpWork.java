@@ -34,8 +34,8 @@ final class DumpWork extends Work {
 
   DumpWork(OpenCache cache, long id, Transfer transfer) {
     super(cache, id, transfer);
-    this.blocks = new DistinctBlocks(transfer.ids());
-    this.unsettled = new AtomicInteger(transfer.shardCount());
+    this.blocks = new DistinctBlocks(transfer.ids(), cache.numbers);
+    this.unsettled = new AtomicInteger(shardCount);
   }
 
   @Override
@@ -48,17 +48,19 @@ final class DumpWork extends Work {
     return cache.metrics.dumps;
   }
 
-  /** Whether the backend must be asked which of the blocks it has; then nothing is planned before. */
+  /**
+   * Whether the backend must be asked which of the blocks it has; then nothing is planned before. To be
+   * called once.
+   */
   boolean mustAsk() {
-    if (cache.backend == null) {
-      return false;
-    }
-    for (int block = 0; block < blocks.count(); block++) {
+    int count = cache.backend == null ? 0 : blocks.count();
+    for (int block = 0; block < count; block++) {
       if (isUnknown(block)) {
-        keep(0);
+        todo.clear();
         return true;
       }
     }
+    blocks.forget();
     return false;
   }
 
@@ -79,92 +81,109 @@ final class DumpWork extends Work {
     long first = Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes);
     int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
     BitSet present = ask(backend, from, to);
-    int count = todoCount;
-    for (int shard = 0; shard < transfer.shardCount(); shard++) {
+    for (int shard = 0; shard < shardCount; shard++) {
       int block = blocks.blockOf(shard);
       if (block < from || block >= to) {
         continue;
       }
-      if (present.get(block) && isOpen(shard)) {
+      if (present.get(block - from) && isOpen(shard)) {
         needsNoMove(shard);
       } else {
-        todo[count++] = shard;
+        todo.set(shard);
       }
     }
-    todoCount = count;
     asked = to;
+    if (!hasMoreToAsk()) {
+      blocks.forget();
+    }
   }
 
-  /** Asks for those of some blocks of which it is not known; returns which the backend has. */
+  /**
+   * Asks for those of some blocks of which it is not known.
+   *
+   * @return which the backend has, counted from the first of them
+   */
   private BitSet ask(Store backend, int from, int to) {
-    BitSet present = new BitSet();
-    int[] unknown = new int[to - from];
-    long[] words = new long[2 * unknown.length];
-    int count = 0;
-    for (int block = from; block < to; block++) {
-      if (isAnswering && isUnknown(block)) {
-        int shard = blocks.firstShard(block);
-        words[2 * count] = transfer.ids().high(shard);
-        words[2 * count + 1] = transfer.ids().low(shard);
-        unknown[count++] = block;
-      }
+    BitSet unknown = new BitSet(to - from);
+    for (int block = from; block < to && isAnswering; block++) {
+      unknown.set(block - from, isUnknown(block));
     }
-    if (count == 0 || expiry() != null) {
-      return present;
+    if (unknown.isEmpty() || expiry() != null) {
+      return new BitSet();
     }
+    BlockIds ids = idsOf(unknown, from);
     BitSet answer = new BitSet();
     try {
-      answer = backend.lookup(BlockIds.wrap(words).slice(0, count));
+      answer = backend.lookup(ids);
     } catch (RuntimeException e) {
       // Not known is not there: the blocks are written, and the backend takes them or not.
       LOG.warn("{} did not say which blocks it has; all are dumped: {}", backend, e.toString());
       isAnswering = false;
     }
-    for (int i = 0; i < count; i++) {
-      if (answer.get(i)) {
-        present.set(unknown[i]);
-      } else {
-        cache.pool.forgetLost(words[2 * i], words[2 * i + 1]);
+    // What was asked for and is there stays in the set.
+    int i = 0;
+    for (int at = unknown.nextSetBit(0); at >= 0; at = unknown.nextSetBit(at + 1)) {
+      if (!answer.get(i)) {
+        cache.pool.forgetLost(ids.high(i), ids.low(i));
+        unknown.clear(at);
       }
+      i++;
     }
-    return present;
+    return unknown;
+  }
+
+  /**
+   * The ids of some blocks, counted from one on. They are those of the transfer where they lie there side by
+   * side; else an array of their own, as a look-up that hangs may refer to it for ever.
+   */
+  private BlockIds idsOf(BitSet some, int from) {
+    int count = some.cardinality();
+    int first = blocks.firstShard(from + some.nextSetBit(0));
+    int last = blocks.firstShard(from + some.length() - 1);
+    if (last - first + 1 == count) {
+      // Each has its first shard in between, and no two have the same.
+      return transfer.ids().slice(first, last + 1);
+    }
+    long[] words = new long[2 * count];
+    int next = 0;
+    for (int at = some.nextSetBit(0); at >= 0; at = some.nextSetBit(at + 1)) {
+      int shard = blocks.firstShard(from + at);
+      words[next++] = transfer.ids().high(shard);
+      words[next++] = transfer.ids().low(shard);
+    }
+    return BlockIds.wrap(words);
   }
 
   @Override
   long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
     SlotDirectory pool = cache.pool;
-    int count = todoCount;
-    int left = 0;
-    int claims = 0;
     int settled = 0;
-    int[] shards = new int[count];
-    int[] slots = new int[count];
+    int most = Math.min(todo.cardinality(), cache.memory.slots());
+    ShardSlots claims = new ShardSlots(cache.numbers, most);
     long full = fullStripes;
     boolean again = wantsRoom();
-    for (int i = 0; i < count; i++) {
-      int shard = todo[i];
+    for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       long high = ids.high(shard);
       long low = ids.low(shard);
       if (!isOpen(shard)) {
+        todo.clear(shard);
         cache.ledger.failed(high, low, expiry());
         settled++;
         continue;
       }
       long claim = pool.claimForDump(high, low, transfer.shardIndex(shard), full);
+      if (Claim.kind(claim) == Claim.NO_ROOM) {
+        full |= 1L << Claim.number(claim);
+        if (again && pool.isFull(full)) {
+          // Or a task much larger than the pool would be walked through for each free slot.
+          break;
+        }
+        continue;
+      }
+      todo.clear(shard);
       switch (Claim.kind(claim)) {
-        case Claim.CLAIMED -> {
-          shards[claims] = shard;
-          slots[claims++] = Claim.number(claim);
-        }
-        case Claim.NO_ROOM -> {
-          full |= 1L << Claim.number(claim);
-          todo[left++] = shard;
-          if (again && pool.isFull(full)) {
-            left = keepRest(i + 1, count, left);
-            i = count;
-          }
-        }
+        case Claim.CLAIMED -> claims.add(shard, Claim.number(claim));
         case Claim.ELSEWHERE -> {
           cache.borrowed.add(high, low);
           needsNoMove(shard);
@@ -172,9 +191,9 @@ final class DumpWork extends Work {
         default -> needsNoMove(shard);
       }
     }
-    keep(left);
-    if (claims > 0) {
-      cache.writes.copy(new DumpCopy(this, shards, slots, claims));
+    keepTodo();
+    if (claims.size() > 0) {
+      cache.writes.copy(new DumpCopy(this, claims));
     }
     settle(settled);
     return full;
@@ -195,7 +214,7 @@ final class DumpWork extends Work {
 
   /** How many blocks the shards that are not settled make, rounded up. */
   long pendingBlocks() {
-    return Math.ceilDiv(unsettled.get(), Math.ceilDiv(transfer.shardCount(), blocks.count()));
+    return Math.ceilDiv(unsettled.get(), Math.ceilDiv(shardCount, blocks.count()));
   }
 
   /** The shard's block failed. */

@@ -9,36 +9,29 @@ final class LoadCopy extends CopyBatch {
   private static final int ENDED = -1;
 
   private final LoadWork load;
-  private final int[] shards;
-  private final int[] slots;
+
+  /** Takes over shards that are there. */
+  LoadCopy(LoadWork load, ShardSlots held) {
+    this(load, held, held.size());
+  }
+
+  private LoadCopy(LoadWork load, ShardSlots held, int count) {
+    super(held, count, load.transfer.layout().shardSize(), load.cache.copyThreads);
+    this.load = load;
+    held.share(count);
+  }
 
   /**
-   * Takes over arrays.
-   *
-   * @param shards indices into the load's transfer
-   * @param slots the slot of each
-   * @param count how many of them count
+   * One that shards are put into as they arrive. No shard arrives twice; where some do not arrive at all,
+   * there are uses that never end.
    */
-  LoadCopy(LoadWork load, int[] shards, int[] slots, int count) {
-    this(load, shards, slots, count, count);
-  }
-
-  private LoadCopy(LoadWork load, int[] shards, int[] slots, int count, int ready) {
-    super(count, ready, load.transfer.layout().shardSize(), load.cache.copyThreads);
-    this.load = load;
-    this.shards = shards;
-    this.slots = slots;
-  }
-
-  /** One that shards are put into as they arrive. */
-  static LoadCopy empty(LoadWork load, int[] shards, int[] slots) {
-    return new LoadCopy(load, shards, slots, shards.length, 0);
+  static LoadCopy ofArrivals(LoadWork load) {
+    return new LoadCopy(load, new ShardSlots(load.cache.numbers, load.shardCount), load.shardCount);
   }
 
   @Override
   protected void put(int shard, int slot) {
-    shards[ready()] = shard;
-    slots[ready()] = slot;
+    held.add(shard, slot);
   }
 
   @Override
@@ -48,6 +41,7 @@ final class LoadCopy extends CopyBatch {
 
   @Override
   protected void begin(int from, int to) {
+    int[] shards = held.shards;
     for (int i = from; i < to; i++) {
       if (!load.begin(shards[i])) {
         shards[i] = ENDED;
@@ -57,11 +51,12 @@ final class LoadCopy extends CopyBatch {
 
   @Override
   void copy(int from, int to) {
+    int[] shards = held.shards;
     for (int i = from; i < to; i++) {
       if (shards[i] == ENDED) {
         continue;
       }
-      Throwable fault = load.copyOut(shards[i], slots[i]);
+      Throwable fault = load.copyOut(shards[i], held.slots[i]);
       if (fault != null) {
         fail(i, fault, true);
       }
@@ -70,9 +65,10 @@ final class LoadCopy extends CopyBatch {
 
   @Override
   protected void queue(DeviceCopies copies, int from, int to) {
+    int[] shards = held.shards;
     for (int i = from; i < to; i++) {
       if (shards[i] != ENDED) {
-        copies.fromSlot(slots[i], load.transfer, shards[i]);
+        copies.fromSlot(held.slots[i], load.transfer, shards[i]);
       }
     }
   }
@@ -80,30 +76,31 @@ final class LoadCopy extends CopyBatch {
   @Override
   protected void fail(int from, int to, Throwable cause, boolean done) {
     for (int i = from; i < to; i++) {
-      if (shards[i] != ENDED) {
+      if (held.shards[i] != ENDED) {
         fail(i, cause, done);
       }
     }
   }
 
   @Override
-  protected void end(int from, int to) {
+  void endRun(int from, int to) {
+    int[] shards = held.shards;
     int copied = 0;
     for (int i = from; i < to; i++) {
       copied += shards[i] == ENDED ? 0 : 1;
     }
     load.countLoaded(copied);
-    load.cache.pool.release(slots, from, to);
+    load.cache.pool.release(held.slots, from, to);
     load.finishWell(shards, from, to);
   }
 
   private void fail(int index, Throwable cause, boolean done) {
-    int shard = shards[index];
+    int shard = held.shards[index];
     if (done) {
-      load.cache.pool.release(slots[index]);
+      load.cache.pool.release(held.slots[index]);
     }
-    slots[index] = BlockTable.NONE;
-    shards[index] = ENDED;
+    held.slots[index] = BlockTable.NONE;
+    held.shards[index] = ENDED;
     load.finish(shard, ShardOutcome.FAILED, cause);
   }
 }

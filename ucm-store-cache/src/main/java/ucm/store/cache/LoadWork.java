@@ -17,9 +17,7 @@ final class LoadWork extends Work implements SlotWaiter {
 
   LoadWork(OpenCache cache, long id, Transfer transfer) {
     super(cache, id, transfer);
-    int shards = transfer.shardCount();
-    this.arrivals =
-        transfer.isHost() ? null : LoadCopy.empty(this, new int[shards], new int[shards]);
+    this.arrivals = transfer.isHost() ? null : LoadCopy.ofArrivals(this);
   }
 
   @Override
@@ -38,18 +36,14 @@ final class LoadWork extends Work implements SlotWaiter {
     SlotDirectory pool = cache.pool;
     boolean around = cache.config.loadBackendOnly();
     boolean hasBackend = cache.backend != null;
-    int count = todoCount;
-    int left = 0;
-    int hits = 0;
-    int misses = count;
-    // Hits are put in from the front, misses from the back.
-    int[] shards = new int[count];
-    int[] slots = new int[count];
+    int count = todo.cardinality();
+    ShardSlots hits = new ShardSlots(cache.numbers, count);
+    ShardSlots misses = new ShardSlots(cache.numbers, Math.min(count, cache.memory.slots()));
     long full = hasBackend ? fullStripes : SlotDirectory.ALL_STRIPES;
     boolean again = wantsRoom();
-    for (int i = 0; i < count; i++) {
-      int shard = todo[i];
+    for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       if (!isOpen(shard)) {
+        todo.clear(shard);
         continue;
       }
       long high = ids.high(shard);
@@ -58,39 +52,33 @@ final class LoadWork extends Work implements SlotWaiter {
           around
               ? pool.claimUnnamed(high, low, full)
               : pool.claimForLoad(high, low, transfer.shardIndex(shard), this, shard, full);
+      if (hasBackend && Claim.kind(claim) == Claim.NO_ROOM) {
+        full |= 1L << Claim.number(claim);
+        if (again && pool.isFull(full)) {
+          // Or a task much larger than the pool would be walked through for each free slot.
+          break;
+        }
+        continue;
+      }
+      todo.clear(shard);
       switch (Claim.kind(claim)) {
-        case Claim.HIT -> {
-          shards[hits] = shard;
-          slots[hits++] = Claim.number(claim);
-        }
-        case Claim.CLAIMED -> {
-          shards[--misses] = shard;
-          slots[misses] = Claim.number(claim);
-        }
+        case Claim.HIT -> hits.add(shard, Claim.number(claim));
+        case Claim.CLAIMED -> misses.add(shard, Claim.number(claim));
         case Claim.FILLING -> cache.metrics.joinedShards.increment();
         default -> {
-          if (hasBackend) {
-            full |= 1L << Claim.number(claim);
-            todo[left++] = shard;
-            if (again && pool.isFull(full)) {
-              left = keepRest(i + 1, count, left);
-              i = count;
-            }
-          } else {
-            cache.metrics.missShards.increment();
-            end(shard, ShardOutcome.MISSING, null);
-          }
+          cache.metrics.missShards.increment();
+          end(shard, ShardOutcome.MISSING, null);
         }
       }
     }
-    keep(left);
-    if (hits > 0) {
-      cache.metrics.hitShards.add(hits);
-      cache.copyToEngine(new LoadCopy(this, shards, slots, hits));
+    keepTodo();
+    if (hits.size() > 0) {
+      cache.metrics.hitShards.add(hits.size());
+      cache.copyToEngine(new LoadCopy(this, hits));
     }
-    if (misses < count) {
-      cache.metrics.missShards.add(count - misses);
-      BackendRead.start(cache, this, shards, slots, misses, count);
+    if (misses.size() > 0) {
+      cache.metrics.missShards.add(misses.size());
+      BackendRead.start(cache, this, misses);
     }
     return full;
   }
@@ -122,8 +110,8 @@ final class LoadWork extends Work implements SlotWaiter {
 
   /** Puts a shard back that was planned; waits while the task is being planned. */
   synchronized void again(int shard) {
-    todo[todoCount] = shard;
-    keep(todoCount + 1);
+    todo.set(shard);
+    keepTodo();
   }
 
   /** Takes over a slot that the backend has filled, and the filler's reference to it. */

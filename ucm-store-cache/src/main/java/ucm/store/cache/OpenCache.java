@@ -11,6 +11,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.Places;
 import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreContext;
@@ -63,6 +64,11 @@ final class OpenCache {
   final Dispatcher dispatcher;
   final Deadlines deadlines;
 
+  /** What tasks need for each shard, for the next task. */
+  final SparePool<int[]> numbers = SparePool.ofNumbers();
+
+  final SparePool<Places> places;
+
   /** The builder of a read that was made; the next one need not let its arrays grow anew. */
   final AtomicReference<Transfer.@Nullable Builder> spareBuilder = new AtomicReference<>();
 
@@ -83,6 +89,7 @@ final class OpenCache {
     this.backend = context.backend();
     this.clock = context.nanoClock();
     this.metrics = new CacheMetrics(context.metrics());
+    this.places = SparePool.ofPlaces(config.layout());
     // What can fail comes first: the threads are started when there is nothing left to go wrong.
     CpuAffinity affinity = CpuAffinity.of(config.cores());
     this.shared = config.shared() ? SharedBuffer.join(config) : null;
@@ -178,7 +185,7 @@ final class OpenCache {
     }
     dump.start();
     Store store = backend;
-    if (store == null || !dump.mustAsk()) {
+    if (!dump.mustAsk() || store == null) {
       plan(dump);
     } else {
       dispatcher.submit(

@@ -53,10 +53,10 @@ final class Prefetcher {
     int budget = cache.memory.slots() / 2 - cache.pool.referenced();
     int shards = cache.config.layout().shardCount();
     Transfer.Builder builder = Transfer.packed(cache.config.layout());
-    int[] slots = new int[Math.max(0, Math.min(budget, present.cardinality() * shards))];
-    int count = 0;
+    int most = Math.max(0, Math.min(budget, present.cardinality() * shards));
+    ShardSlots claims = new ShardSlots(cache.numbers, most);
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
-      for (int shard = 0; shard < shards && count < slots.length; shard++) {
+      for (int shard = 0; shard < shards && claims.size() < most; shard++) {
         long claim = cache.pool.claimForLoad(absent.high(i), absent.low(i), shard, null, 0, 0);
         int slot = Claim.number(claim);
         if (Claim.kind(claim) == Claim.HIT) {
@@ -65,12 +65,12 @@ final class Prefetcher {
           builder
               .shard(absent, i, shard)
               .piece(cache.memory.region(slot), cache.memory.offset(slot));
-          slots[count++] = slot;
+          claims.add(claims.size(), slot);
         }
       }
     }
-    if (count > 0) {
-      BackendRead.prefetch(cache, builder, slots, count);
+    if (claims.size() > 0) {
+      BackendRead.prefetch(cache, builder, claims);
     }
   }
 

@@ -1,8 +1,6 @@
 package ucm.store.cache;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
-import java.util.Arrays;
+import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -27,9 +25,6 @@ import ucm.api.TransferTask;
 abstract class Work {
 
   private static final Logger LOG = LoggerFactory.getLogger(Work.class);
-  private static final VarHandle STATE = MethodHandles.arrayElementVarHandle(byte[].class);
-  private static final byte OPEN = 0;
-  private static final byte BEGUN = 1;
 
   final OpenCache cache;
   final Transfer transfer;
@@ -41,13 +36,15 @@ abstract class Work {
   @Nullable Work dueBefore;
   @Nullable Work dueAfter;
 
-  /** The shards not planned yet, in front; touched by the planning thread only. */
-  final int[] todo;
+  /** The shards that are not planned yet; touched by the planning thread only. */
+  final BitSet todo;
 
-  int todoCount;
+  /** How many shards the task has. */
+  final int shardCount;
+
+  private int todoCount;
   private volatile boolean wantsRoom;
   private volatile @Nullable StoreException expiry;
-  private final byte[] states;
   private final AtomicInteger open;
   private final long startNanos;
   // Several threads may find it unset; any of their times will do.
@@ -57,11 +54,10 @@ abstract class Work {
     this.cache = cache;
     this.transfer = transfer;
     this.task = new TransferTask(id, transfer);
-    this.states = new byte[transfer.shardCount()];
-    this.open = new AtomicInteger(states.length);
-    this.todo = new int[states.length];
-    this.todoCount = states.length;
-    Arrays.setAll(todo, i -> i);
+    this.shardCount = transfer.shardCount();
+    this.open = new AtomicInteger(shardCount);
+    this.todo = new BitSet(shardCount);
+    todo.set(0, shardCount);
     this.startNanos = System.nanoTime();
   }
 
@@ -86,7 +82,7 @@ abstract class Work {
       LOG.debug("Cache {} dispatching.", describe());
     }
     cache.deadlines.add(this);
-    if (states.length == 0) {
+    if (shardCount == 0) {
       leave();
     }
     if (LOG.isDebugEnabled()) {
@@ -100,12 +96,12 @@ abstract class Work {
     if (firstNanos == 0) {
       firstNanos = System.nanoTime();
     }
-    return STATE.compareAndSet(states, shard, OPEN, BEGUN);
+    return task.begin(shard);
   }
 
   /** Whether nobody moves a shard, and nobody has. */
   final boolean isOpen(int shard) {
-    return (byte) STATE.getAcquire(states, shard) == OPEN;
+    return !task.hasBegun(shard);
   }
 
   /** Ends a shard that was begun. */
@@ -140,28 +136,17 @@ abstract class Work {
     return wantsRoom;
   }
 
-  /** Keeps the first shards of {@link #todo} for the next time. */
-  final void keep(int left) {
-    todoCount = left;
-    wantsRoom = left > 0;
-  }
-
-  /**
-   * Moves the shards of {@link #todo} that were not tried forward behind those to keep. Without this a
-   * task much larger than the pool would be walked through for each slot that comes free.
-   *
-   * @return how many to keep now
-   */
-  final int keepRest(int from, int to, int left) {
-    System.arraycopy(todo, from, todo, left, to - from);
-    return left + to - from;
+  /** Keeps the shards that are in {@link #todo} for the next time. */
+  final void keepTodo() {
+    todoCount = todo.cardinality();
+    wantsRoom = todoCount > 0;
   }
 
   /** Ends all shards whose move has not begun. */
   final void expire() {
     StoreException cause = describeExpiry();
     expiry = cause;
-    for (int shard = 0; shard < states.length; shard++) {
+    for (int shard = 0; shard < shardCount; shard++) {
       if (begin(shard)) {
         cache.metrics.expiredShards.increment();
         finish(shard, ShardOutcome.EXPIRED, cause);
@@ -218,10 +203,10 @@ abstract class Work {
   /** Makes place for the next task; before the last shard ends, as who waits for it may hand one in. */
   private void leave() {
     cache.deadlines.remove(this);
-    cache.admission.leave(states.length);
-    if (states.length > 0) {
+    cache.admission.leave(shardCount);
+    if (shardCount > 0) {
       long nanos = System.nanoTime() - startNanos;
-      counted().ended(states.length, transfer.byteSize(), firstNanos - startNanos, nanos);
+      counted().ended(shardCount, transfer.byteSize(), firstNanos - startNanos, nanos);
     }
   }
 
@@ -236,7 +221,7 @@ abstract class Work {
         + ","
         + operation()
         + ","
-        + states.length
+        + shardCount
         + ","
         + transfer.byteSize()
         + ")";

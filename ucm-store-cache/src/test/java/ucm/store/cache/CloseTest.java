@@ -3,6 +3,7 @@ package ucm.store.cache;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -64,11 +65,12 @@ final class CloseTest {
     TransferResult result = load.await(Duration.ZERO);
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
     // The pool's memory is still there for those who write to it and read from it.
+    MemorySegment slot = read.slot(0);
     read.serveAll();
     memory.checkScribbled();
-    assertThat(read.slot(0).scope().isAlive()).isTrue();
+    assertThat(slot.scope().isAlive()).isTrue();
     write.takeAll();
-    assertThat(read.slot(0).scope().isAlive()).isFalse();
+    assertThat(slot.scope().isAlive()).isFalse();
   }
 
   @Test
