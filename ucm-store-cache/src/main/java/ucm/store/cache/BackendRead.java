@@ -20,9 +20,9 @@ import ucm.api.TransferResult;
  * and its slot is used anew only when the backend's task is terminal, so that no late read lands in
  * somebody else's bytes.
  *
- * <p>The shards, their slots and the places are given back when the backend's task is terminal, after
- * which nobody is told of a shard. Where the backend did not even take the transfer, the garbage
- * collector has them.
+ * <p>The shards, their slots and the places are given back when the backend's task is terminal,
+ * after which nobody is told of a shard. Where the backend did not even take the transfer, the
+ * garbage collector has them.
  */
 final class BackendRead implements ShardListener, Runnable {
 

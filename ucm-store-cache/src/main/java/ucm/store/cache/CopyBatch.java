@@ -22,7 +22,9 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
   private static final int MAX_RUN = 32;
   private static final long MAX_RUN_BYTES = 1 << 20;
 
-  /** The shards; one who copies them looks at those of his run only, and not after its {@link #end}. */
+  /**
+   * The shards; one who copies them looks at those of his run only, and not after its {@link #end}.
+   */
   final ShardSlots held;
 
   private final int count;

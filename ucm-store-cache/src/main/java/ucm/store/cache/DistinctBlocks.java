@@ -4,8 +4,8 @@ import java.util.Arrays;
 import ucm.api.BlockIds;
 
 /**
- * The different blocks among the shards of a transfer, in order of their first shard. Used by one thread
- * at a time, except for their {@link #count}.
+ * The different blocks among the shards of a transfer, in order of their first shard. Used by one
+ * thread at a time, except for their {@link #count}.
  */
 final class DistinctBlocks {
 

@@ -49,8 +49,8 @@ final class DumpWork extends Work {
   }
 
   /**
-   * Whether the backend must be asked which of the blocks it has; then nothing is planned before. To be
-   * called once.
+   * Whether the backend must be asked which of the blocks it has; then nothing is planned before.
+   * To be called once.
    */
   boolean mustAsk() {
     int count = cache.backend == null ? 0 : blocks.count();
@@ -133,8 +133,9 @@ final class DumpWork extends Work {
   }
 
   /**
-   * The ids of some blocks, counted from one on. They are those of the transfer where they lie there side by
-   * side; else an array of their own, as a look-up that hangs may refer to it for ever.
+   * The ids of some blocks, counted from one on. They are those of the transfer where they lie
+   * there side by side; else an array of their own, as a look-up that hangs may refer to it for
+   * ever.
    */
   private BlockIds idsOf(BitSet some, int from) {
     int count = some.cardinality();

@@ -22,8 +22,8 @@ final class LoadCopy extends CopyBatch {
   }
 
   /**
-   * One that shards are put into as they arrive. No shard arrives twice; where some do not arrive at all,
-   * there are uses that never end.
+   * One that shards are put into as they arrive. No shard arrives twice; where some do not arrive
+   * at all, there are uses that never end.
    */
   static LoadCopy ofArrivals(LoadWork load) {
     return new LoadCopy(load, new ShardSlots(load.cache.numbers, load.shardCount), load.shardCount);

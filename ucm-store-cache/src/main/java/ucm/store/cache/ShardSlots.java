@@ -7,9 +7,9 @@ import ucm.api.Places;
  * Shards of a task and the slot of each, in arrays that the next task uses again.
  *
  * <p>One thread puts them in, then those who move them share them: how many uses there are is said
- * before the first of them begins, and each one is ended once. The arrays go back with the last one, and are
- * not to be had here any more. A use that is never ended, because a thread died, say, keeps them from
- * going back, which costs nothing but a later allocation.
+ * before the first of them begins, and each one is ended once. The arrays go back with the last
+ * one, and are not to be had here any more. A use that is never ended, because a thread died, say,
+ * keeps them from going back, which costs nothing but a later allocation.
  *
  * <p>Those who share them may overwrite what is theirs: a shard or slot that is done with gets a
  * negative number.
@@ -54,7 +54,10 @@ final class ShardSlots {
     return size;
   }
 
-  /** Whether shards, from an index on, to another exclusive, are neighbours in the transfer, in order. */
+  /**
+   * Whether shards, from an index on, to another exclusive, are neighbours in the transfer, in
+   * order.
+   */
   boolean isRange(int from, int to) {
     int first = shards[from];
     boolean range = first >= 0;

@@ -14,13 +14,13 @@ import ucm.api.Places;
 /**
  * Keeps what a task needs by its length, so that the next task need not allocate it anew.
  *
- * <p>Whoever takes something owns it until it is given back, and may forget to: the garbage collector
- * takes it then. It is wiped when it is given back, before anybody else can have it: who looks at it
- * later nevertheless finds nothing that could be taken for a shard or a slot.
+ * <p>Whoever takes something owns it until it is given back, and may forget to: the garbage
+ * collector takes it then. It is wiped when it is given back, before anybody else can have it: who
+ * looks at it later nevertheless finds nothing that could be taken for a shard or a slot.
  *
- * <p>Bounded: what is longer than {@value #MOST_LENGTH} is not kept, and of each power of two as many as
- * have {@value #KEPT_LENGTH} elements together, {@value #MOST_KEPT} at the most. That makes 3.5 MiB of
- * numbers. Thread-safe.
+ * <p>Bounded: what is longer than {@value #MOST_LENGTH} is not kept, and of each power of two as
+ * many as have {@value #KEPT_LENGTH} elements together, {@value #MOST_KEPT} at the most. That makes
+ * 3.5 MiB of numbers. Thread-safe.
  */
 final class SparePool<T> {
 

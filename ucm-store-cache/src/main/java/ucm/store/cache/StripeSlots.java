@@ -25,7 +25,7 @@ final class StripeSlots {
   static final byte READY = 3;
   static final byte ORPHAN = 4;
 
-  private static final int FIRST_BLOCKS = 256;
+  private static final int LEAST_BLOCKS = 256;
   private static final int NONE = BlockTable.NONE;
 
   private final int shards;
@@ -50,7 +50,8 @@ final class StripeSlots {
    */
   StripeSlots(int slots, int shards, CachePolicy policy) {
     this.shards = shards;
-    int blocks = Math.min(slots, FIRST_BLOCKS);
+    // Room for all the blocks that fit in whole; blocks of which only some shards come may be more.
+    int blocks = Math.min(slots, Math.max(LEAST_BLOCKS, slots / shards));
     this.table = new BlockTable(shards, blocks);
     this.order = policy.order(blocks, Math.max(1, slots / shards));
     this.states = new byte[slots];

@@ -28,9 +28,9 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /**
- * What tasks use one after another, the numbers of shards and slots and their places, is never used by
- * two at once. What is given back is overwritten, so one that went back too early shows: as wrong bytes,
- * as a task or slot that never ends, or as an exception.
+ * What tasks use one after another, the numbers of shards and slots and their places, is never used
+ * by two at once. What is given back is overwritten, so one that went back too early shows: as
+ * wrong bytes, as a task or slot that never ends, or as an exception.
  */
 @Timeout(180)
 final class SpareStormTest {
@@ -186,7 +186,10 @@ final class SpareStormTest {
     givenBack.forEach(TransferMemory::checkScribbled);
   }
 
-  /** Tasks of one engine, two at a time; returns the memory of all of them, scribbled over when they ended. */
+  /**
+   * Tasks of one engine, two at a time; returns the memory of all of them, scribbled over when they
+   * ended.
+   */
   private static List<TransferMemory> drive(
       TestCache cache, BlockLayout layout, Random random, int tasks) throws InterruptedException {
     List<TransferMemory> used = new ArrayList<>();
