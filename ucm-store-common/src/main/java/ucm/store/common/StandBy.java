@@ -1,8 +1,9 @@
 package ucm.store.common;
 
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The place of the one thread of {@link ShardWorkers} that stands by: it looks once in a tick whether
@@ -20,14 +21,17 @@ final class StandBy {
   private static final int NAP_TICKS = 16;
   private static final int QUIET_LOOKS = 80;
 
+  private final ReentrantLock lock;
   private final long tickNanos;
   private final BatchQueue queue;
   private final ThreadDemand demand;
   private final AtomicInteger working;
-  private final Condition tick;
 
   // Changed under the lock, read without it as a hint.
   private volatile boolean isTaken;
+  // Who waits for the next look; guarded by the lock.
+  private @Nullable Thread sleeper;
+  private volatile boolean isWoken;
 
   /**
    * A free place.
@@ -42,7 +46,7 @@ final class StandBy {
       BatchQueue queue,
       ThreadDemand demand,
       AtomicInteger working) {
-    this.tick = lock.newCondition();
+    this.lock = lock;
     this.tickNanos = tickNanos;
     this.queue = queue;
     this.demand = demand;
@@ -56,7 +60,10 @@ final class StandBy {
 
   /** Lets the thread that stands by look at once. Nothing when none does. */
   void wake() {
-    tick.signal();
+    if (sleeper != null) {
+      isWoken = true;
+      LockSupport.unpark(sleeper);
+    }
   }
 
   /**
@@ -87,18 +94,19 @@ final class StandBy {
     return false;
   }
 
+  /** Waits for the next look, or for {@link #wake}; a condition would allocate for each wait. */
   private void awaitTick(long nanos) {
+    isWoken = false;
+    sleeper = Thread.currentThread();
+    lock.unlock();
     boolean interrupted = false;
-    long left = nanos;
-    while (left > 0) {
-      try {
-        // Woken early only to look at once.
-        tick.awaitNanos(left);
-        left = 0;
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
+    long end = System.nanoTime() + nanos;
+    for (long left = nanos; left > 0 && !isWoken; left = end - System.nanoTime()) {
+      LockSupport.parkNanos(this, left);
+      interrupted |= Thread.interrupted();
     }
+    lock.lock();
+    sleeper = null;
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
