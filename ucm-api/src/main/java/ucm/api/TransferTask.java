@@ -26,8 +26,7 @@ public final class TransferTask implements Task {
 
   private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
   // A word has the bits of this many shards: its low half says which were begun, its high half
-  // which
-  // have ended.
+  // which have ended.
   private static final int SHARDS_OF_WORD = 32;
 
   private final long id;

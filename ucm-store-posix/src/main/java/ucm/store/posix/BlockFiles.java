@@ -191,8 +191,7 @@ final class BlockFiles {
     }
     try {
       // Without a sync the kernel writes the bytes out in parts, also after the file has its name.
-      // A
-      // loss of power must not leave it with the size of one of the original's, which has no
+      // A loss of power must not leave it with the size of one of the original's, which has no
       // footer.
       seam.allocate(fd, path, format.fileSize());
       setDirect(fd, path);

@@ -41,8 +41,7 @@ final class LayerTest {
   void dumpsByAnotherStore() throws Exception {
     stores = new TestStores(directory, LAYOUT);
     // One worker, so that it is done with one task when the next one ends; and no breaker, which
-    // two
-    // failures would trip.
+    // two failures would trip.
     store =
         stores.open(
             files, clock, Map.of("posix_data_trans_concurrency", 1, "store_health.enabled", false));

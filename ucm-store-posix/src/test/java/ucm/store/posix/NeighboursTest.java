@@ -61,8 +61,7 @@ final class NeighboursTest {
       for (int round = 0; round < 40; round++) {
         stores.dump(store, BlockBytes.ids(round, 20));
         // One round of the other for each of this one, and loads until it is over: neither depends
-        // on
-        // how fast the other is. Of four times 20 blocks it leaves 40.
+        // on how fast the other is. Of four times 20 blocks it leaves 40.
         collector.tell("round");
         do {
           for (int old = Math.max(0, round - 3); old <= round; old++) {
