@@ -52,6 +52,10 @@ public final class PolicySimulation {
         throw new IllegalArgumentException("capacity " + capacity + " is negative");
       }
     }
+    // Simulations that end at once would be over before anybody waits for them.
+    if (Thread.interrupted()) {
+      throw new InterruptedException();
+    }
     AtomicInteger threadNumber = new AtomicInteger();
     try (NextUses nextUses = policies.contains(CachePolicy.OPTIMAL) ? new NextUses(trace) : null;
         ExecutorService executor =
