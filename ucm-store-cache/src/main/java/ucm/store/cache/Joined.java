@@ -1,11 +1,48 @@
 package ucm.store.cache;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Somebody here who waits for a slot to be filled; holds a reference.
- *
- * @param index what the waiter calls the shard
- * @param next who else waits for the same slot
+ * Somebody here who waits for a slot to be filled; holds a reference. Belongs to {@link JoinedSlots}
+ * until it is taken, and again when it was given back; then it stands for somebody else.
  */
-record Joined(SlotWaiter waiter, int index, @Nullable Joined next) {}
+final class Joined {
+
+  private @Nullable SlotWaiter waiter;
+  private int index;
+  @Nullable Joined next;
+
+  /** The slot, once it was filled, or not, by another process. */
+  int slot;
+
+  /** Whether another process has filled it. */
+  boolean isFilled;
+
+  /**
+   * Stands for somebody from now on.
+   *
+   * @param index what the waiter calls the shard
+   * @param next who else waits for the same slot
+   */
+  void set(@Nullable SlotWaiter waiter, int index, @Nullable Joined next) {
+    this.waiter = waiter;
+    this.index = index;
+    this.next = next;
+  }
+
+  /** Who waits. */
+  SlotWaiter waiter() {
+    return Objects.requireNonNull(waiter, "nobody waits: it was given back");
+  }
+
+  /** What the waiter calls the shard. */
+  int index() {
+    return index;
+  }
+
+  /** Who else waits for the same slot. */
+  @Nullable Joined next() {
+    return next;
+  }
+}

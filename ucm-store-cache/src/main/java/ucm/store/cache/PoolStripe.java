@@ -20,7 +20,7 @@ final class PoolStripe implements SlotStripe {
   private final StampedLock lock = new StampedLock();
   // Guarded by lock.
   private final StripeSlots slots;
-  private final @Nullable Joined[] joined;
+  private final JoinedSlots joined;
 
   /**
    * A stripe of free slots.
@@ -42,7 +42,7 @@ final class PoolStripe implements SlotStripe {
     this.firstSlot = firstSlot;
     this.evictions = evictions;
     this.slots = new StripeSlots(count, shards, policy);
-    this.joined = new Joined[count];
+    this.joined = new JoinedSlots(count);
   }
 
   @Override
@@ -94,7 +94,7 @@ final class PoolStripe implements SlotStripe {
       }
       if (waiter != null) {
         slots.reference(slot);
-        joined[slot] = new Joined(waiter, index, joined[slot]);
+        joined.add(slot, waiter, index);
       }
       return Claim.of(Claim.FILLING, firstSlot + slot);
     } finally {
@@ -172,9 +172,17 @@ final class PoolStripe implements SlotStripe {
   public @Nullable Joined takeJoined(int slot) {
     long stamp = lock.writeLock();
     try {
-      Joined all = joined[slot - firstSlot];
-      joined[slot - firstSlot] = null;
-      return all;
+      return joined.take(slot - firstSlot);
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  @Override
+  public void giveBack(Joined all) {
+    long stamp = lock.writeLock();
+    try {
+      joined.giveBack(all);
     } finally {
       lock.unlockWrite(stamp);
     }
@@ -249,7 +257,7 @@ final class PoolStripe implements SlotStripe {
 
   private int fill(int slot, boolean release) {
     slots.ready(slot);
-    int answer = joined[slot] == null ? 0 : JOINED;
+    int answer = joined.has(slot) ? JOINED : 0;
     return release && slots.release(slot) ? answer | ROOM : answer;
   }
 

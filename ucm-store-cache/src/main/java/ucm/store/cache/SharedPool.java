@@ -119,10 +119,9 @@ final class SharedPool extends StripedSlots {
   /** Tells those who wait for other processes what these have done. */
   void look() {
     for (SharedStripe stripe : stripes) {
-      for (SlotReferences.Ended ended = stripe.takeEnded();
-          ended != null;
-          ended = stripe.takeEnded()) {
+      for (Joined ended = stripe.takeEnded(); ended != null; ended = stripe.takeEnded()) {
         tell(ended);
+        stripe.giveBack(ended);
       }
     }
     offerRoom();
@@ -188,12 +187,12 @@ final class SharedPool extends StripedSlots {
     }
   }
 
-  private void tell(SlotReferences.Ended ended) {
-    for (Joined joined = ended.joined(); joined != null; joined = joined.next()) {
-      if (ended.filled()) {
-        joined.waiter().filled(joined.index(), ended.slot());
+  private void tell(Joined ended) {
+    for (Joined joined = ended; joined != null; joined = joined.next()) {
+      if (ended.isFilled) {
+        joined.waiter().filled(joined.index(), ended.slot);
       } else {
-        release(ended.slot());
+        release(ended.slot);
         joined.waiter().abandoned(joined.index());
       }
     }

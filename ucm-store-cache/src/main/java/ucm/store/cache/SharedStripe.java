@@ -252,8 +252,18 @@ final class SharedStripe implements SlotStripe {
     }
   }
 
-  /** A slot that another process was filling and fills no more, with those who waited; or null. */
-  SlotReferences.@Nullable Ended takeEnded() {
+  @Override
+  public void giveBack(Joined all) {
+    local.lock();
+    try {
+      references.giveBack(all);
+    } finally {
+      local.unlock();
+    }
+  }
+
+  /** See {@link SlotReferences#takeEnded}. */
+  @Nullable Joined takeEnded() {
     if (!references.mayHaveEnded()) {
       return null;
     }

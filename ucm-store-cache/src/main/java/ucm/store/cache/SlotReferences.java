@@ -9,16 +9,13 @@ import org.jspecify.annotations.Nullable;
  */
 final class SlotReferences {
 
-  /** Those who waited for a slot that another process was filling. */
-  record Ended(int slot, boolean filled, Joined joined) {}
-
   private final SegmentWords words;
   private final SegmentLayout layout;
   private final int own;
   private final long bit;
   private final int first;
   private final int[] counts;
-  private final @Nullable Joined[] joined;
+  private final JoinedSlots joined;
   // Slots that are joined here and filled elsewhere.
   private final SlotBag foreign = new SlotBag();
   private int referenced;
@@ -37,7 +34,7 @@ final class SlotReferences {
     this.bit = SlotWord.bit(own);
     this.first = first;
     this.counts = new int[end - first];
-    this.joined = new Joined[end - first];
+    this.joined = new JoinedSlots(end - first);
   }
 
   /** Notes the reference to a slot that was claimed, whose bit is set. */
@@ -74,23 +71,25 @@ final class SlotReferences {
     if (!add(slot, word)) {
       return false;
     }
-    Joined before = joined[slot - first];
-    if (before == null && SlotWord.filler(word) != own) {
+    if (!isJoined(slot) && SlotWord.filler(word) != own) {
       foreign.add(slot);
     }
-    joined[slot - first] = new Joined(waiter, index, before);
+    joined.add(slot - first, waiter, index);
     return true;
   }
 
   boolean isJoined(int slot) {
-    return joined[slot - first] != null;
+    return joined.has(slot - first);
   }
 
   /** Those who wait for a slot, and now do no more. */
   @Nullable Joined takeJoined(int slot) {
-    Joined all = joined[slot - first];
-    joined[slot - first] = null;
-    return all;
+    return joined.take(slot - first);
+  }
+
+  /** Takes back those who were taken together, all of whom were told. */
+  void giveBack(Joined all) {
+    joined.giveBack(all);
   }
 
   /** Whether {@link #takeEnded} may have something to tell; asked without the lock. */
@@ -98,8 +97,11 @@ final class SlotReferences {
     return !foreign.isEmpty();
   }
 
-  /** A slot that another process was filling and fills no more, with those who waited; or null. */
-  @Nullable Ended takeEnded() {
+  /**
+   * Those who waited for a slot that another process was filling and fills no more, the first of whom
+   * says which slot and how it ended; or null.
+   */
+  @Nullable Joined takeEnded() {
     int i = 0;
     while (i < foreign.size()) {
       int slot = foreign.get(i);
@@ -111,7 +113,9 @@ final class SlotReferences {
       foreign.remove(i);
       Joined all = takeJoined(slot);
       if (all != null) {
-        return new Ended(slot, SlotWord.state(word) == SlotWord.READY, all);
+        all.slot = slot;
+        all.isFilled = SlotWord.state(word) == SlotWord.READY;
+        return all;
       }
     }
     return null;

@@ -64,6 +64,9 @@ interface SlotStripe {
   /** Those here who waited for a slot that is filled now, or will not be. Nobody joins it any more. */
   @Nullable Joined takeJoined(int slot);
 
+  /** Takes back those who were taken together, all of whom were told. */
+  void giveBack(Joined all);
+
   /** Gives references back; negative numbers are passed over. {@link #ROOM} or 0. */
   int release(int[] slots, int from, int to);
 

@@ -100,9 +100,13 @@ abstract class StripedSlots implements SlotDirectory {
   public void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
     SlotStripe stripe = stripes[stripeOfSlot(slot)];
     stripe.notFilled(slot);
-    for (Joined joined = stripe.takeJoined(slot); joined != null; joined = joined.next()) {
+    Joined all = stripe.takeJoined(slot);
+    for (Joined joined = all; joined != null; joined = joined.next()) {
       release(slot);
       joined.waiter().notFilled(joined.index(), outcome, cause);
+    }
+    if (all != null) {
+      stripe.giveBack(all);
     }
   }
 
@@ -189,8 +193,12 @@ abstract class StripedSlots implements SlotDirectory {
   }
 
   private static void tellFilled(SlotStripe stripe, int slot) {
-    for (Joined joined = stripe.takeJoined(slot); joined != null; joined = joined.next()) {
+    Joined all = stripe.takeJoined(slot);
+    for (Joined joined = all; joined != null; joined = joined.next()) {
       joined.waiter().filled(joined.index(), slot);
+    }
+    if (all != null) {
+      stripe.giveBack(all);
     }
   }
 }
