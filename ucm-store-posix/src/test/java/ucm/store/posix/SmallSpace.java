@@ -1,14 +1,17 @@
 package ucm.store.posix;
 
 import java.io.IOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.store.common.BlockFooter;
@@ -36,23 +39,50 @@ final class SmallSpace {
 
   /** The files of blocks below a directory. */
   static List<Path> blocks(Path directory) throws IOException {
-    try (Stream<Path> all = Files.walk(directory)) {
-      return all.filter(path -> path.getFileName().toString().matches("[0-9a-f]{32}")).toList();
-    }
+    return below(directory).stream()
+        .filter(path -> path.getFileName().toString().matches("[0-9a-f]{32}"))
+        .toList();
   }
 
   /** What the files below a directory take, but for those that the collectors share. */
   static long bytes(Path directory) throws IOException {
     long sum = 0;
-    try (Stream<Path> all = Files.walk(directory)) {
-      for (Path path : all.toList()) {
-        boolean counts = !path.toString().contains("/.gc") && !path.toString().contains("/.wri");
-        if (counts && Files.isRegularFile(path)) {
-          sum += (Files.size(path) + 4095) / 4096 * 4096;
-        }
+    for (Path path : below(directory)) {
+      if (Files.isRegularFile(path) && !path.toString().contains("/.wri")) {
+        sum += (Files.size(path) + 4095) / 4096 * 4096;
       }
     }
     return sum;
+  }
+
+  /** All below a directory; what the collectors share comes and goes, and is left out. */
+  private static List<Path> below(Path directory) throws IOException {
+    List<Path> found = new ArrayList<>();
+    Files.walkFileTree(
+        directory,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes attributes) {
+            if (isShared(folder)) {
+              return FileVisitResult.SKIP_SUBTREE;
+            }
+            found.add(folder);
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+            if (!isShared(file)) {
+              found.add(file);
+            }
+            return FileVisitResult.CONTINUE;
+          }
+        });
+    return found;
+  }
+
+  private static boolean isShared(Path path) {
+    return path.getFileName().toString().startsWith(".gc");
   }
 
   /** The file of a block, wherever it is. */
