@@ -5,8 +5,9 @@ import java.util.Objects;
 
 /**
  * Where the shards of one transfer after another lie in memory, for a stage that moves what it was
- * handed to and from memory of its own; see {@link Transfer#packedRange}. It grows as needed and is
- * used anew, so that nothing is allocated for the places of the next transfer.
+ * handed to and from memory of its own; see {@link Transfer#packedRange} and {@link
+ * Transfer#packedSelection}. It grows as needed and is used anew, so that nothing is allocated for the
+ * places of the next transfer.
  *
  * <p>A transfer reads the places it was made with. They must not be {@linkplain #clear cleared} until
  * its task is terminal, or was refused: as a store touches no memory after that, it has no use for

@@ -1,6 +1,7 @@
 package ucm.api;
 
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Objects;
 
 /**
@@ -16,16 +17,16 @@ import java.util.Objects;
  *
  * <p>Until the task is terminal, and no longer, a store may ask where the bytes of a shard are
  * ({@link #region}, {@link #offset}): the caller may have a use for the {@link Places} of a {@linkplain
- * #packedRange range} then, as it has for the memory itself. All else, the ids and shard indexes
- * among it, stays valid for ever.
+ * #packedRange range} or {@linkplain #packedSelection selection} then, as it has for the memory
+ * itself. All else, the ids and shard indexes among it, stays valid for ever.
  */
 public final class Transfer {
 
   private final BlockLayout layout;
   private final BlockIds ids;
-  // Shared with the ranges made of this transfer; its own begin at firstShard.
+  // Shared with the transfers made of this one, as are the ids: both of a shard are at one
+  // position.
   private final int[] shardIndexes;
-  private final int firstShard;
   private final int pieces;
   private final Places places;
   private final int use;
@@ -38,7 +39,6 @@ public final class Transfer {
     this.pieces = from.pieces;
     this.ids = BlockIds.wrap(Arrays.copyOf(from.words, 2 * from.shards));
     this.shardIndexes = Arrays.copyOf(from.shardIndexes, from.shards);
-    this.firstShard = 0;
     this.places = from.places.copy();
     this.use = places.use(layout, places.size());
     this.device = places.device();
@@ -46,14 +46,13 @@ public final class Transfer {
     this.listener = listener;
   }
 
-  private Transfer(Transfer of, int from, int to, Places places, ShardListener listener) {
+  private Transfer(Transfer of, BlockIds part, Places places, ShardListener listener) {
     this.layout = of.layout;
     this.pieces = 1;
-    this.ids = of.ids.slice(from, to);
+    this.ids = part;
     this.shardIndexes = of.shardIndexes;
-    this.firstShard = of.firstShard + from;
     this.places = places;
-    this.use = places.use(layout, to - from);
+    this.use = places.use(layout, part.size());
     this.device = places.device();
     this.event = 0;
     this.listener = listener;
@@ -86,7 +85,25 @@ public final class Transfer {
    */
   public static Transfer packedRange(
       Transfer of, int from, int to, Places places, ShardListener listener) {
-    return new Transfer(of, from, to, places, listener);
+    return new Transfer(of, of.ids.slice(from, to), places, listener);
+  }
+
+  /**
+   * Makes a packed transfer of some shards of another one; as {@link #packedRange}, but takes a bit
+   * and a half for each shard from the first to the last of them, unless they are neighbours.
+   *
+   * @param from the shard that bit 0 stands for
+   * @param some which shards from there on; may be changed afterwards
+   * @param places where each of them lies, in their order; not to be changed until the task of the
+   *     transfer is terminal, or was refused
+   * @param listener is told of each shard, by its index among those chosen
+   * @throws IndexOutOfBoundsException when these are no shards of {@code of}
+   * @throws IllegalArgumentException when the places are more or fewer than the shards, or were made
+   *     for another layout
+   */
+  public static Transfer packedSelection(
+      Transfer of, int from, BitSet some, Places places, ShardListener listener) {
+    return new Transfer(of, of.ids.select(from, some), places, listener);
   }
 
   /** The layout the transfer was made for. */
@@ -111,7 +128,7 @@ public final class Transfer {
 
   /** Which shard of its block shard i is. */
   public int shardIndex(int shard) {
-    return shardIndexes[firstShard + Objects.checkIndex(shard, ids.size())];
+    return shardIndexes[ids.position(shard)];
   }
 
   /** In how many pieces each shard lies: {@link BlockLayout#tensorCount()}, or 1 when packed. */

@@ -3,8 +3,12 @@ package ucm.api;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Random;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -77,6 +81,49 @@ final class BlockIdsTest {
     assertThatThrownBy(() -> slice.high(2)).isInstanceOf(IndexOutOfBoundsException.class);
     assertThatThrownBy(() -> slice.low(-1)).isInstanceOf(IndexOutOfBoundsException.class);
     assertThatThrownBy(() -> slice.slice(1, 3)).isInstanceOf(IndexOutOfBoundsException.class);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3, 64, 65, 1000})
+  void selectsSomeInTheirOrder(int sparse) {
+    Random random = new Random(sparse);
+    BlockIds ids = BlockIds.wrap(random.longs(2 * 3000).toArray());
+    List<String> all = IntStream.range(0, ids.size()).mapToObj(ids::hex).toList();
+    // A part of the whole, of a slice, of a part, and of a slice of a part.
+    for (int depth = 0; depth < 4; depth++) {
+      int start = all.size() / 10;
+      BitSet some = new BitSet();
+      List<String> expected = new ArrayList<>();
+      for (int i = start; i < all.size() - start; i++) {
+        if (random.nextInt(sparse) == 0) {
+          some.set(i - start);
+          expected.add(all.get(i));
+        }
+      }
+      ids = ids.select(start, some);
+      some.flip(0, all.size());
+      assertThat(IntStream.range(0, ids.size()).mapToObj(ids::hex).toList()).isEqualTo(expected);
+      assertThat(ids)
+          .isEqualTo(BlockIds.ofHex(expected))
+          .hasSameHashCodeAs(BlockIds.ofHex(expected));
+      assertThat(ids.toBytes()).isEqualTo(BlockIds.ofHex(expected).toBytes());
+      int cut = depth % 2 == 1 ? ids.size() / 4 : 0;
+      ids = ids.slice(cut, ids.size());
+      all = expected.subList(cut, expected.size());
+    }
+  }
+
+  @Test
+  void selectsOnlyWhatItHas() {
+    BlockIds ids = BlockIds.ofHex(A, B, C).slice(1, 3);
+    BitSet some = new BitSet();
+    assertThat(ids.select(2, some).isEmpty()).isTrue();
+    some.set(1);
+    assertThat(ids.select(0, some)).isEqualTo(BlockIds.ofHex(C));
+    assertThatThrownBy(() -> ids.select(1, some)).isInstanceOf(IndexOutOfBoundsException.class);
+    assertThatThrownBy(() -> ids.select(-1, some)).isInstanceOf(IndexOutOfBoundsException.class);
+    assertThatThrownBy(() -> ids.select(0, some).high(1))
+        .isInstanceOf(IndexOutOfBoundsException.class);
   }
 
   @Test

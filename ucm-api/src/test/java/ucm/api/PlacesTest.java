@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.Arena;
+import java.util.BitSet;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 final class PlacesTest {
@@ -51,6 +53,29 @@ final class PlacesTest {
   }
 
   @Test
+  void placesSomeShardsElsewhere() {
+    Transfer engine = scattered(6);
+    Places places = new Places(LAYOUT).add(OTHER, 42).add(MEMORY, 0).add(OTHER, 8);
+    Transfer some = Transfer.packedSelection(engine, 1, bits(0, 2, 3), places, NONE);
+    assertThat(some.shardCount()).isEqualTo(3);
+    assertThat(some.pieceCount()).isEqualTo(1);
+    assertThat(some.event()).isZero();
+    int[] shards = {1, 3, 4};
+    for (int i = 0; i < shards.length; i++) {
+      assertThat(some.ids().hex(i)).isEqualTo(engine.ids().hex(shards[i]));
+      assertThat(some.shardIndex(i)).isEqualTo(engine.shardIndex(shards[i]));
+    }
+    assertThat(some.offset(2, 0)).isEqualTo(8);
+    assertThatThrownBy(() -> some.shardIndex(3)).isInstanceOf(IndexOutOfBoundsException.class);
+    Transfer range = Transfer.packedRange(some, 1, 3, placesFor(2), NONE);
+    assertThat(range.ids()).isEqualTo(engine.ids().slice(3, 5));
+    assertThat(range.shardIndex(1)).isEqualTo(engine.shardIndex(4));
+    Transfer other = Transfer.packedSelection(some, 0, bits(0, 2), placesFor(2), NONE);
+    assertThat(other.ids().hex(1)).isEqualTo(engine.ids().hex(4));
+    assertThat(other.shardIndex(1)).isEqualTo(engine.shardIndex(4));
+  }
+
+  @Test
   void keepsToTheShardsOfItsRange() {
     Transfer range = Transfer.packedRange(scattered(5), 1, 3, placesFor(2), NONE);
     for (int shard : new int[] {-1, 2}) {
@@ -68,6 +93,10 @@ final class PlacesTest {
     Transfer engine = scattered(3);
     assertThatThrownBy(() -> Transfer.packedRange(engine, 1, 4, placesFor(3), NONE))
         .isInstanceOf(IndexOutOfBoundsException.class);
+    assertThatThrownBy(() -> Transfer.packedSelection(engine, 1, bits(0, 2), placesFor(2), NONE))
+        .isInstanceOf(IndexOutOfBoundsException.class);
+    assertThatThrownBy(() -> Transfer.packedSelection(engine, 0, bits(0, 2), placesFor(3), NONE))
+        .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> Transfer.packedRange(engine, 2, 1, new Places(LAYOUT), NONE))
         .isInstanceOf(IndexOutOfBoundsException.class);
     assertThatThrownBy(() -> Transfer.packedRange(engine, 0, 3, placesFor(2), NONE))
@@ -172,5 +201,9 @@ final class PlacesTest {
       builder.shard(i, 10 + i, i % 3).piece(MEMORY, i).piece(OTHER, i);
     }
     return builder.after(77).build();
+  }
+
+  private static BitSet bits(int... set) {
+    return IntStream.of(set).collect(BitSet::new, BitSet::set, BitSet::or);
   }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.util.BitSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -80,6 +81,29 @@ abstract class TransferContract extends LookupContract {
     memory.checkGuards();
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void movesSomeShardsOfATransfer(SampleLayout sample) throws InterruptedException {
+    needBlocks();
+    Store store = open(sample);
+    BlockIds ids = BlockBytes.ids(24, 7);
+    TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids).fill();
+    Transfer all = memory.transfer();
+    for (boolean even : new boolean[] {true, false}) {
+      assertThat(ended(store.dump(eachOther(all, even))).ok()).isTrue();
+    }
+    memory.scribble();
+    settle(store);
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(ids.size());
+    for (boolean even : new boolean[] {false, true}) {
+      assertThat(ended(store.load(eachOther(all, even))).ok()).isTrue();
+    }
+    if (keepsBytes()) {
+      memory.check();
+    }
+    memory.checkGuards();
+  }
+
   private static Transfer range(Transfer all, int block, Places places) {
     int shards = all.layout().shardCount();
     places.clear();
@@ -88,6 +112,17 @@ abstract class TransferContract extends LookupContract {
     }
     return Transfer.packedRange(
         all, block * shards, (block + 1) * shards, places, ShardListener.NONE);
+  }
+
+  /** The shards of even or odd numbers. */
+  private static Transfer eachOther(Transfer all, boolean even) {
+    Places places = new Places(all.layout());
+    BitSet some = new BitSet();
+    for (int i = even ? 0 : 1; i < all.shardCount(); i += 2) {
+      some.set(i);
+      places.add(all.region(i, 0), all.offset(i, 0));
+    }
+    return Transfer.packedSelection(all, 0, some, places, ShardListener.NONE);
   }
 
   @ParameterizedTest

@@ -2,7 +2,6 @@ package ucm.store.cache;
 
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
 import ucm.api.Places;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
@@ -46,28 +45,9 @@ final class BackendRead implements ShardListener, Runnable {
 
   /** Starts to read shards of a load into the slots they claimed. */
   static void start(OpenCache cache, LoadWork work, ShardSlots held) {
-    int size = held.size();
-    if (held.isRange(0, size)) {
-      int first = held.shards[0];
-      Places places = held.places(cache, 0, size);
-      BackendRead read = new BackendRead(cache, work, held, places);
-      read.submit(Transfer.packedRange(work.transfer, first, first + size, places, read));
-      return;
-    }
-    Transfer.Builder spare = cache.spareBuilder.getAndSet(null);
-    Transfer.Builder builder = spare == null ? Transfer.packed(cache.config.layout()) : spare;
-    BlockIds ids = work.transfer.ids();
-    for (int i = 0; i < size; i++) {
-      int shard = held.shards[i];
-      int slot = held.slots[i];
-      builder
-          .shard(ids, shard, work.transfer.shardIndex(shard))
-          .piece(cache.memory.region(slot), cache.memory.offset(slot));
-    }
-    BackendRead read = new BackendRead(cache, work, held, null);
-    Transfer transfer = builder.build(read);
-    cache.spareBuilder.set(builder);
-    read.submit(transfer);
+    Places places = cache.places.take(held.size());
+    BackendRead read = new BackendRead(cache, work, held, places);
+    read.submit(held.onward(cache.memory, work.transfer, 0, held.size(), places, read));
   }
 
   /**
@@ -159,7 +139,7 @@ final class BackendRead implements ShardListener, Runnable {
     cache.pool.notFilled(slot, outcome, cause);
     cache.pool.release(slot);
     if (work != null) {
-      work.end(held.shards[i], outcome, cause);
+      work.lost(held.shards[i], outcome, cause);
     }
   }
 }

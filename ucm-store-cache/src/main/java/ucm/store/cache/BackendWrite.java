@@ -27,8 +27,9 @@ final class BackendWrite implements Runnable {
   private final int from;
   private final int to;
   private final long offeredNanos = System.nanoTime();
+  // For the dispatcher.
   private @Nullable Transfer transfer;
-  private @Nullable Places places;
+  private final Places places;
   private @Nullable Task task;
 
   /** The shards of a copy from an index on, to another exclusive: one use of them. */
@@ -38,6 +39,7 @@ final class BackendWrite implements Runnable {
     this.held = held;
     this.from = from;
     this.to = to;
+    this.places = cache.places.take(to - from);
   }
 
   /** Since when it waits. */
@@ -45,15 +47,22 @@ final class BackendWrite implements Runnable {
     return offeredNanos;
   }
 
+  /** Bytes of the shards. */
+  long byteSize() {
+    return (to - from) * dump.transfer.layout().shardSize();
+  }
+
   /**
    * Hands the shards to the backend.
    *
-   * @param builder empty, and used by one thread only
    * @return false when the backend has no room for them now
    */
-  boolean submit(Transfer.Builder builder) {
-    Transfer written = transfer == null ? build(builder) : transfer;
-    transfer = written;
+  boolean submit() {
+    Transfer written = transfer;
+    if (written == null) {
+      written = held.onward(cache.memory, dump.transfer, from, to, places, ShardListener.NONE);
+      transfer = written;
+    }
     if (written.shardCount() == 0) {
       end(null, null);
       return true;
@@ -82,31 +91,9 @@ final class BackendWrite implements Runnable {
   @Override
   public void run() {
     TransferResult result = Objects.requireNonNull(task).result();
-    if (places != null) {
-      cache.places.giveBack(places, to - from);
-    }
+    cache.places.giveBack(places, to - from);
     end(result, result.cause());
     cache.traffic.end();
-  }
-
-  private Transfer build(Transfer.Builder builder) {
-    if (held.isRange(from, to)) {
-      Places own = held.places(cache, from, to);
-      places = own;
-      int first = held.shards[from];
-      return Transfer.packedRange(dump.transfer, first, first + to - from, own, ShardListener.NONE);
-    }
-    BlockIds ids = dump.transfer.ids();
-    for (int i = from; i < to; i++) {
-      int slot = held.slots[i];
-      if (slot != DumpCopy.NOT_COPIED) {
-        int shard = held.shards[i];
-        builder
-            .shard(ids, shard, dump.transfer.shardIndex(shard))
-            .piece(cache.memory.region(slot), cache.memory.offset(slot));
-      }
-    }
-    return builder.build();
   }
 
   private void end(@Nullable TransferResult result, @Nullable Throwable cause) {
@@ -120,7 +107,7 @@ final class BackendWrite implements Runnable {
     }
     held.endUse(1);
     dump.settle(to - from);
-    cache.writes.ended();
+    cache.writes.ended(byteSize());
   }
 
   private void dropFailed(@Nullable TransferResult result, @Nullable Throwable cause) {

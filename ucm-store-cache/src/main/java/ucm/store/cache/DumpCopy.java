@@ -10,18 +10,26 @@ import ucm.store.common.DeviceCopies;
 /**
  * Shards of a dump that have a slot each, on their way out of the engine's memory.
  *
- * <p>They are cut into groups of some megabytes, at the boundary of blocks where that is possible; when
- * the last shard of a group is in its slot, the group is written to the backend in one transfer.
+ * <p>They are cut into groups, at the boundary of blocks where that is possible; when the last shard of
+ * a group is in its slot, the group is written to the backend in one transfer. The first group of a dump
+ * is of some megabytes, so that writing begins soon, and each may have twice as many shards as the one
+ * before, so that there are few; none is a large part of the pool, as its slots come free together.
  */
 final class DumpCopy extends CopyBatch {
 
   /** Stands for a shard that was not copied, and for its slot. */
   static final int NOT_COPIED = -1;
 
-  /** So many bytes are written to the backend together. */
+  /** So many bytes are in the first group, or one shard if that is larger. */
   static final long GROUP_BYTES = 4L << 20;
 
-  private static final int MAX_OVERFLOW = 4;
+  // So many times as many shards may be added to a group until a block ends.
+  private static final int OVERFLOW = 3;
+  // So many times as many shards as the first group are in the largest.
+  private static final int LARGEST = 16;
+  // So many times the largest group fits into the pool.
+  private static final int PARTS = 8;
+  private static final int FIRST_GROUPS = 8;
 
   private final OpenCache cache;
   private final DumpWork dump;
@@ -46,20 +54,27 @@ final class DumpCopy extends CopyBatch {
   private int[] groupStarts() {
     int[] shards = held.shards;
     int size = held.size();
-    long perGroup = Math.max(1, GROUP_BYTES / dump.transfer.layout().shardSize());
+    long first = Math.max(1, GROUP_BYTES / dump.transfer.layout().shardSize());
+    long most = Math.max(first, Math.min(LARGEST * first, cache.memory.slots() / PARTS));
+    long perGroup = Math.max(first, dump.groupShards);
     BlockIds ids = dump.transfer.ids();
-    int[] starts = new int[(int) (size / perGroup) + 2];
+    int[] starts = new int[FIRST_GROUPS];
     int group = 0;
     for (int i = 1; i < size; i++) {
       int length = i - starts[group];
       boolean sameBlock =
           ids.high(shards[i]) == ids.high(shards[i - 1])
               && ids.low(shards[i]) == ids.low(shards[i - 1]);
-      if (length >= perGroup && (!sameBlock || length >= MAX_OVERFLOW * perGroup)) {
+      if (length >= perGroup && (!sameBlock || length >= perGroup + OVERFLOW * first)) {
+        if (group + 2 == starts.length) {
+          starts = Arrays.copyOf(starts, 2 * starts.length);
+        }
         starts[++group] = i;
+        perGroup = Math.min(most, 2 * perGroup);
       }
     }
     starts[group + 1] = size;
+    dump.groupShards = Math.min(most, 2 * perGroup);
     return Arrays.copyOf(starts, group + 2);
   }
 

@@ -28,6 +28,9 @@ final class DumpWork extends Work {
   private final DistinctBlocks blocks;
   private final AtomicInteger unsettled;
 
+  /** How many shards the next group that is written together may have; for the planning thread. */
+  long groupShards;
+
   // How many blocks the backend was asked for, or need not be; for the planning thread.
   private int asked;
   private boolean isAnswering = true;
@@ -132,27 +135,14 @@ final class DumpWork extends Work {
     return unknown;
   }
 
-  /**
-   * The ids of some blocks, counted from one on. They are those of the transfer where they lie
-   * there side by side; else an array of their own, as a look-up that hangs may refer to it for
-   * ever.
-   */
+  /** The ids of some blocks, counted from one on. */
   private BlockIds idsOf(BitSet some, int from) {
-    int count = some.cardinality();
-    int first = blocks.firstShard(from + some.nextSetBit(0));
-    int last = blocks.firstShard(from + some.length() - 1);
-    if (last - first + 1 == count) {
-      // Each has its first shard in between, and no two have the same.
-      return transfer.ids().slice(first, last + 1);
-    }
-    long[] words = new long[2 * count];
-    int next = 0;
+    int first = blocks.firstShard(from);
+    BitSet shards = new BitSet(blocks.firstShard(from + some.length() - 1) - first + 1);
     for (int at = some.nextSetBit(0); at >= 0; at = some.nextSetBit(at + 1)) {
-      int shard = blocks.firstShard(from + at);
-      words[next++] = transfer.ids().high(shard);
-      words[next++] = transfer.ids().low(shard);
+      shards.set(blocks.firstShard(from + at) - first);
     }
-    return BlockIds.wrap(words);
+    return transfer.ids().select(first, shards);
   }
 
   @Override

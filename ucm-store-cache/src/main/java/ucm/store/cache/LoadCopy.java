@@ -22,11 +22,17 @@ final class LoadCopy extends CopyBatch {
   }
 
   /**
-   * One that shards are put into as they arrive. No shard arrives twice; where some do not arrive
-   * at all, there are uses that never end.
+   * One that shards are put into as they arrive. Of each shard of the load it is said once that it
+   * arrives, or that it does {@linkplain #notComing not}; where neither is said of one, there is a use
+   * that never ends.
    */
   static LoadCopy ofArrivals(LoadWork load) {
     return new LoadCopy(load, new ShardSlots(load.cache.numbers, load.shardCount), load.shardCount);
+  }
+
+  /** So many shards will not arrive. */
+  void notComing(int shards) {
+    held.endUse(shards);
   }
 
   @Override

@@ -44,6 +44,7 @@ final class LoadWork extends Work implements SlotWaiter {
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       if (!isOpen(shard)) {
         todo.clear(shard);
+        notComing(1);
         continue;
       }
       long high = ids.high(shard);
@@ -67,13 +68,14 @@ final class LoadWork extends Work implements SlotWaiter {
         case Claim.FILLING -> cache.metrics.joinedShards.increment();
         default -> {
           cache.metrics.missShards.increment();
-          end(shard, ShardOutcome.MISSING, null);
+          lost(shard, ShardOutcome.MISSING, null);
         }
       }
     }
     keepTodo();
     if (hits.size() > 0) {
       cache.metrics.hitShards.add(hits.size());
+      notComing(hits.size());
       cache.copyToEngine(new LoadCopy(this, hits));
     }
     if (misses.size() > 0) {
@@ -100,7 +102,7 @@ final class LoadWork extends Work implements SlotWaiter {
 
   @Override
   public void notFilled(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
-    end(shard, outcome, cause);
+    lost(shard, outcome, cause);
   }
 
   @Override
@@ -130,11 +132,23 @@ final class LoadWork extends Work implements SlotWaiter {
     copied(shard, fault);
   }
 
+  /** A shard will not arrive: ends it, unless it has ended. To be called once for each of them. */
+  void lost(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
+    end(shard, outcome, cause);
+    notComing(1);
+  }
+
+  private void notComing(int shards) {
+    if (arrivals != null) {
+      arrivals.notComing(shards);
+    }
+  }
+
   /** The thread of a backend, or of another task, has no business with the device. */
   private void arrived(LoadCopy copy, int shard, int slot) {
     if (!cache.engineDevice.loads().add(copy, shard, slot)) {
       cache.pool.release(slot);
-      end(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
+      lost(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
     }
   }
 

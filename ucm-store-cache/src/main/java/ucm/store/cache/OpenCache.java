@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -68,9 +67,6 @@ final class OpenCache {
   final SparePool<int[]> numbers = SparePool.ofNumbers();
 
   final SparePool<Places> places;
-
-  /** The builder of a read that was made; the next one need not let its arrays grow anew. */
-  final AtomicReference<Transfer.@Nullable Builder> spareBuilder = new AtomicReference<>();
 
   private final LongSupplier clock;
   private final CacheLookup lookups;

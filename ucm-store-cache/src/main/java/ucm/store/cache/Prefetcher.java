@@ -75,14 +75,10 @@ final class Prefetcher {
   }
 
   private BlockIds absent(BlockIds ids) {
-    long[] words = new long[2 * ids.size()];
-    int count = 0;
+    BitSet absent = new BitSet(ids.size());
     for (int i = 0; i < ids.size(); i++) {
-      if (!cache.pool.isComplete(ids, i)) {
-        words[2 * count] = ids.high(i);
-        words[2 * count++ + 1] = ids.low(i);
-      }
+      absent.set(i, !cache.pool.isComplete(ids, i));
     }
-    return BlockIds.wrap(words).slice(0, count);
+    return ids.select(0, absent);
   }
 }

@@ -1,7 +1,10 @@
 package ucm.store.cache;
 
+import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import ucm.api.Places;
+import ucm.api.ShardListener;
+import ucm.api.Transfer;
 
 /**
  * Shards of a task and the slot of each, in arrays that the next task uses again.
@@ -55,25 +58,34 @@ final class ShardSlots {
   }
 
   /**
-   * Whether shards, from an index on, to another exclusive, are neighbours in the transfer, in
-   * order.
+   * A transfer of shards between their slots and the stage behind, those of an index on, to another
+   * exclusive, that are not done with. They must have been put in in the order of their numbers.
+   *
+   * @param memory has the slots
+   * @param of the task's transfer
+   * @param places has none yet, and gets those of the slots
    */
-  boolean isRange(int from, int to) {
-    int first = shards[from];
-    boolean range = first >= 0;
-    for (int i = from + 1; i < to && range; i++) {
-      range = shards[i] == first + i - from;
-    }
-    return range;
-  }
-
-  /** Where the slots are, from an index on, to another exclusive: spare places of the cache. */
-  Places places(OpenCache cache, int from, int to) {
-    Places places = cache.places.take(to - from);
+  Transfer onward(
+      PoolMemory memory, Transfer of, int from, int to, Places places, ShardListener listener) {
+    int first = 0;
+    int end = 0;
     for (int i = from; i < to; i++) {
-      places.add(cache.memory.region(slots[i]), cache.memory.offset(slots[i]));
+      if (slots[i] >= 0) {
+        first = places.size() == 0 ? shards[i] : first;
+        end = shards[i] + 1;
+        places.add(memory.region(slots[i]), memory.offset(slots[i]));
+      }
     }
-    return places;
+    if (end - first == places.size()) {
+      return Transfer.packedRange(of, first, end, places, listener);
+    }
+    BitSet some = new BitSet(end - first);
+    for (int i = from; i < to; i++) {
+      if (slots[i] >= 0) {
+        some.set(shards[i] - first);
+      }
+    }
+    return Transfer.packedSelection(of, first, some, places, listener);
   }
 
   /** Says how many uses will be ended; called once, before the first of them begins. */

@@ -4,7 +4,6 @@ import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
-import ucm.api.Transfer;
 
 /**
  * Writes dumped shards to the backend in the background, some transfers at a time.
@@ -19,7 +18,8 @@ final class WriteBehind {
   /** Nothing to wait for: somebody will wake the dispatcher. */
   static final long FOREVER = Long.MAX_VALUE;
 
-  private static final int MAX_UNDER_WAY = 32;
+  // Bytes that the backend is given before it is done with others.
+  private static final long MAX_UNDER_WAY = 128L << 20;
   private static final long MAX_HOLD_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   // A burst of dumps is one dump to the engine.
   private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -29,18 +29,15 @@ final class WriteBehind {
   private final AtomicInteger copying = new AtomicInteger();
   private volatile long quietSinceNanos;
   private final ReentrantLock lock = new ReentrantLock();
-  // Touched by the dispatcher only.
-  private final Transfer.Builder builder;
   // Guarded by lock.
   private final ArrayDeque<BackendWrite> waiting = new ArrayDeque<>();
-  private int underWay;
+  private long underWay;
   private int hurried;
   private long refusedNanos;
   private boolean refused;
 
   WriteBehind(OpenCache cache) {
     this.cache = cache;
-    this.builder = Transfer.packed(cache.config.layout());
   }
 
   /** Has shards copied into their slots, which are then offered here. */
@@ -72,12 +69,12 @@ final class WriteBehind {
     }
   }
 
-  /** The backend is done with a write. */
-  void ended() {
+  /** The backend is done with so many bytes. */
+  void ended(long bytes) {
     boolean more;
     lock.lock();
     try {
-      underWay--;
+      underWay -= bytes;
       more = !waiting.isEmpty();
     } finally {
       lock.unlock();
@@ -114,15 +111,15 @@ final class WriteBehind {
           return hold == FOREVER ? FOREVER : Math.min(hold, QUIET_NANOS);
         }
         next = waiting.remove();
-        underWay++;
+        underWay += next.byteSize();
       } finally {
         lock.unlock();
       }
-      if (!next.submit(builder)) {
+      if (!next.submit()) {
         lock.lock();
         try {
           waiting.addFirst(next);
-          underWay--;
+          underWay -= next.byteSize();
           refused = true;
           refusedNanos = System.nanoTime();
         } finally {

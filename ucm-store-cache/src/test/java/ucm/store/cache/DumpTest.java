@@ -65,6 +65,24 @@ final class DumpTest {
   }
 
   @Test
+  void goesOnInFewTransfersWhichGrowUpToAPartOfThePool() throws InterruptedException {
+    TestCache cache = cache(LARGE, backend, 96);
+    Task dump = cache.store.dump(large(BlockBytes.ids(1, 40)).transfer());
+    List<Integer> shards = new ArrayList<>();
+    for (int sum = 0; sum < 40; sum += shards.getLast()) {
+      HeldBackend.Held write = backend.nextDump();
+      write.takeAll();
+      shards.add(write.transfer.shardCount());
+    }
+    dump.await(PATIENCE).requireOk();
+    // Two are 4 MiB, and an eighth of the pool are twelve; the backend is asked whether it has two
+    // blocks first, and then for as many each time as before altogether.
+    assertThat(shards).containsExactlyInAnyOrder(2, 2, 4, 8, 12, 4, 8);
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
+  @Test
   void blockWhoseWriteFailedIsNoHitAndReachesFlushOnce() throws InterruptedException {
     TestCache cache = cache(backend, 8);
     BlockIds ids = BlockBytes.ids(1, 2);

@@ -1,0 +1,85 @@
+package ucm.testkit;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import ucm.api.BlockIds;
+import ucm.api.ConfigKey;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreConfig;
+import ucm.api.StoreContext;
+import ucm.api.StoreName;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+
+/**
+ * A last stage that ends every shard well before {@code load} or {@code dump} returns, and moves
+ * nothing: what is measured is the stage in front of it. Takes no heap for a shard. A look-up finds the
+ * blocks whose ids are even, so a stage that asks before it dumps moves the others. Thread-safe.
+ */
+@StoreName("Prompt")
+public final class PromptStore implements Store {
+
+  private final AtomicLong tasks = new AtomicLong();
+
+  /** A store that wants no settings. */
+  public PromptStore() {}
+
+  @Override
+  public List<ConfigKey<?>> configKeys() {
+    return List.of();
+  }
+
+  @Override
+  public void configure(StoreConfig config) {}
+
+  @Override
+  public void open(StoreContext context) {}
+
+  @Override
+  public BitSet lookup(BlockIds ids) {
+    BitSet found = new BitSet(ids.size());
+    for (int i = 0; i < ids.size(); i++) {
+      found.set(i, ids.low(i) % 2 == 0);
+    }
+    return found;
+  }
+
+  @Override
+  public int lookupPrefix(BlockIds ids) {
+    return lookup(ids).nextClearBit(0) - 1;
+  }
+
+  @Override
+  public void prefetch(BlockIds ids) {}
+
+  @Override
+  public Task load(Transfer transfer) {
+    TransferTask task = new TransferTask(tasks.incrementAndGet(), transfer);
+    for (int shard = 0; shard < transfer.shardCount(); shard++) {
+      task.ok(shard);
+    }
+    return task;
+  }
+
+  @Override
+  public Task dump(Transfer transfer) {
+    return load(transfer);
+  }
+
+  @Override
+  public FlushResult flush(Duration timeout) {
+    return FlushResult.clean();
+  }
+
+  @Override
+  public BitSet durable(BlockIds ids) {
+    return lookup(ids);
+  }
+
+  @Override
+  public void close() {}
+}
