@@ -25,6 +25,9 @@ final class DumpWork extends Work {
 
   private static final Logger LOG = LoggerFactory.getLogger(DumpWork.class);
 
+  // A look-up wakes a thread or two, which takes as long as some more system calls do.
+  private static final int LEAST_ASKED = 16;
+
   private final DistinctBlocks blocks;
   private final AtomicInteger unsettled;
 
@@ -73,15 +76,15 @@ final class DumpWork extends Work {
   }
 
   /**
-   * Asks the backend for some blocks more: first for what is written there together, so that copying begins
-   * soon, then for twice as many each time, while what came before is copied. Ends the shards of those that
+   * Asks the backend for some blocks more: first for a few, so that copying begins soon, then for as
+   * many each time as before altogether, while those are copied. Ends the shards of those that
    * it has, and has the pool forget what it holds of the others, as these must go there with all their
    * shards: they are to be planned next. May block.
    */
   void askMore(Store backend) {
     int from = asked;
     long blockBytes = transfer.byteSize() / blocks.count();
-    long first = Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes);
+    long first = Math.max(LEAST_ASKED, Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes));
     int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
     BitSet present = ask(backend, from, to);
     for (int shard = 0; shard < shardCount; shard++) {

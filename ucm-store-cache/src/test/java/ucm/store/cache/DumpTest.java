@@ -32,6 +32,7 @@ import ucm.testkit.TransferMemory.Placement;
 final class DumpTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
+  private static final BlockLayout MIDDLE = BlockLayout.uniform(1 << 18, 1 << 18, 1 << 18);
   private static final BlockLayout LARGE = BlockLayout.uniform(2 << 20, 2 << 20, 2 << 20);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
@@ -67,7 +68,7 @@ final class DumpTest {
   @Test
   void goesOnInFewTransfersWhichGrowUpToAPartOfThePool() throws InterruptedException {
     TestCache cache = cache(LARGE, backend, 96);
-    Task dump = cache.store.dump(large(BlockBytes.ids(1, 40)).transfer());
+    Task dump = cache.store.dump(of(LARGE, BlockBytes.ids(1, 40)).transfer());
     List<Integer> shards = new ArrayList<>();
     for (int sum = 0; sum < 40; sum += shards.getLast()) {
       HeldBackend.Held write = backend.nextDump();
@@ -75,9 +76,9 @@ final class DumpTest {
       shards.add(write.transfer.shardCount());
     }
     dump.await(PATIENCE).requireOk();
-    // Two are 4 MiB, and an eighth of the pool are twelve; the backend is asked whether it has two
+    // Two are 4 MiB, and an eighth of the pool are twelve; the backend is asked whether it has 16
     // blocks first, and then for as many each time as before altogether.
-    assertThat(shards).containsExactlyInAnyOrder(2, 2, 4, 8, 12, 4, 8);
+    assertThat(shards).containsExactlyInAnyOrder(2, 4, 8, 2, 12, 4, 8);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(cache.pool().referenced()).isZero();
   }
@@ -162,44 +163,45 @@ final class DumpTest {
 
   @Test
   void copiesWhatTheBackendLacksWhileItIsAskedForMore() throws InterruptedException {
-    TestCache cache = cache(LARGE, backend, 6);
-    BlockIds ids = BlockBytes.ids(1, 6);
-    backend.has(ids.slice(3, 5));
-    CountDownLatch copied = new CountDownLatch(2);
+    TestCache cache = cache(MIDDLE, backend, 48);
+    BlockIds ids = BlockBytes.ids(1, 48);
+    backend.has(ids.slice(24, 40));
+    CountDownLatch copied = new CountDownLatch(16);
     CountDownLatch answered = new CountDownLatch(1);
     backend.onLookup = number -> requireEnd(number == 1 ? new CountDownLatch(0) : answered);
-    Task task = cache.store.dump(large(ids).transfer((_, _, _) -> copied.countDown()));
+    Task task = cache.store.dump(of(MIDDLE, ids).transfer((_, _, _) -> copied.countDown()));
     requireEnd(copied);
     answered.countDown();
     assertThat(task.await(PATIENCE).ok()).isTrue();
-    assertThat(backend.lookups).containsExactly(ids.slice(0, 2), ids.slice(2, 4), ids.slice(4, 6));
-    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * (2 << 20));
+    assertThat(backend.lookups)
+        .containsExactly(ids.slice(0, 16), ids.slice(16, 32), ids.slice(32, 48));
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(32 * MIDDLE.blockSize());
     Set<BlockIds> written = new HashSet<>();
-    while (written.size() < 4) {
+    while (written.size() < 32) {
       HeldBackend.Held write = backend.nextDump();
       for (int i = 0; i < write.transfer.shardCount(); i++) {
         written.add(write.transfer.ids().slice(i, i + 1));
       }
       write.takeAll();
     }
-    assertThat(written)
-        .containsExactlyInAnyOrder(
-            ids.slice(0, 1), ids.slice(1, 2), ids.slice(2, 3), ids.slice(5, 6));
+    for (int i = 0; i < ids.size(); i++) {
+      assertThat(written.contains(ids.slice(i, i + 1))).isEqualTo(i < 24 || i >= 40);
+    }
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
   }
 
   @Test
   void backendThatDoesNotAnswerIsNotAskedForTheRest() throws InterruptedException {
-    TestCache cache = cache(LARGE, backend, 6);
-    BlockIds ids = BlockBytes.ids(1, 6);
-    backend.has(ids.slice(5, 6));
+    TestCache cache = cache(MIDDLE, backend, 48);
+    BlockIds ids = BlockBytes.ids(1, 48);
+    backend.has(ids.slice(47, 48));
     backend.onLookup =
         number -> {
           throw new StoreException("gone");
         };
-    assertThat(cache.store.dump(large(ids).transfer()).await(PATIENCE).ok()).isTrue();
-    assertThat(backend.lookups).containsExactly(ids.slice(0, 2));
-    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(6 * (2 << 20));
+    assertThat(cache.store.dump(of(MIDDLE, ids).transfer()).await(PATIENCE).ok()).isTrue();
+    assertThat(backend.lookups).containsExactly(ids.slice(0, 16));
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(48 * MIDDLE.blockSize());
     backend.letGo();
   }
 
@@ -347,8 +349,8 @@ final class DumpTest {
     return cache;
   }
 
-  private static TransferMemory large(BlockIds ids) {
-    return TransferMemory.ofBlocks(LARGE, Placement.PACKED, ids).fill();
+  private static TransferMemory of(BlockLayout layout, BlockIds ids) {
+    return TransferMemory.ofBlocks(layout, Placement.PACKED, ids).fill();
   }
 
   private static TransferMemory memory(BlockIds ids) {
