@@ -45,7 +45,18 @@ final class AllocationTest {
   @ParameterizedTest
   @EnumSource
   void aTaskTakesLessThanTwoBytesMoreForEachShardMore(Shape shape) throws InterruptedException {
-    try (Bench bench = new Bench()) {
+    requireBits(shape, Map.of());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void soItDoesWithASharedBuffer(Shape shape) throws InterruptedException {
+    requireBits(shape, Segments.settings("allocation", LAYOUT, SLOTS));
+  }
+
+  private static void requireBits(Shape shape, Map<String, Object> settings)
+      throws InterruptedException {
+    try (Bench bench = new Bench(settings)) {
       bench.measure(shape, FEW);
       long few = bench.measure(shape, FEW);
       long many = bench.measure(shape, MANY);
@@ -66,8 +77,12 @@ final class AllocationTest {
     private final Arena arena = Arena.ofShared();
     private final MemoryRegion engine =
         MemoryRegion.host(arena.allocate((long) MANY * SHARD_BYTES, SHARD_BYTES));
-    private final TestCache cache = new TestCache(LAYOUT, new PromptStore(), SLOTS, Map.of());
+    private final TestCache cache;
     private long nextId = 1;
+
+    private Bench(Map<String, Object> settings) {
+      cache = new TestCache(LAYOUT, new PromptStore(), SLOTS, settings);
+    }
 
     /** What the median of some tasks took, by all threads of the process. */
     private long measure(Shape shape, int shards) throws InterruptedException {
