@@ -95,7 +95,8 @@ record CacheConfig(
           .doc(
               "Which blocks leave a full buffer first: lru, the least recently used; aged_lru, the"
                   + " same, but blocks used more than once age half as fast; s3fifo, S3-FIFO of"
-                  + " SOSP 2023.");
+                  + " SOSP 2023. A shared buffer takes the least recently used of some chosen at"
+                  + " random.");
 
   static final ConfigKey<Boolean> USE_GDR =
       ConfigKey.flag("use_gdr")
@@ -180,6 +181,14 @@ record CacheConfig(
               + "; at most "
               + SegmentLayout.OWNERS
               + " workers can share a buffer: set it to false");
+    }
+    if (shared && config.isSet(POLICY)) {
+      config.warn(
+          POLICY,
+          "has no effect with "
+              + SHARE.name()
+              + ": a shared buffer evicts the least recently used of some blocks chosen at random;"
+              + " remove it");
     }
     if (config.get(USE_GDR)) {
       config.reject(

@@ -83,7 +83,9 @@ final class CacheConfigTest {
                 List.of(1L),
                 true,
                 BlockLayout.of(new long[] {1024, 3072}, 8192)));
-    assertThat(config.problems()).isEmpty();
+    assertThat(config.problems()).hasSize(1).noneMatch(ConfigProblem::isError);
+    assertThat(config.problems().getFirst().message())
+        .contains("no effect with share_buffer_enable");
     Set<String> declared =
         CacheConfig.KEYS.stream().map(ConfigKey::name).collect(Collectors.toSet());
     settings.put("tensor_size", 4096);
