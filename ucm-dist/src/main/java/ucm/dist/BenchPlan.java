@@ -21,6 +21,7 @@ import ucm.pipeline.UcmConfig;
  * @param warmup rounds that do not count
  * @param repeat rounds that count
  * @param threads of the machine's limits
+ * @param idleSeconds how long to look at instances that have nothing to do
  */
 record BenchPlan(
     UcmConfig config,
@@ -34,7 +35,8 @@ record BenchPlan(
     int lookups,
     int warmup,
     int repeat,
-    int threads) {
+    int threads,
+    int idleSeconds) {
 
   int rounds() {
     return warmup + repeat;
@@ -54,7 +56,8 @@ record BenchPlan(
         blocks,
         0,
         repeat,
-        threads);
+        threads,
+        0);
   }
 
   /** What the tasks of a round move, in their order. */

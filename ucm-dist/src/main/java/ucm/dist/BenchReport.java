@@ -103,6 +103,7 @@ final class BenchReport {
     }
     calls.print(out);
     out.println();
+    out.println(result.life());
     out.println(result.fio() == null ? "fio is not installed: no figures of it." : result.fio());
     out.println();
   }

@@ -11,7 +11,11 @@ import org.jspecify.annotations.Nullable;
  * @param fio what fio found, or null when it is not installed
  */
 record BenchResult(
-    BenchPlan plan, List<BenchMeasure> measures, List<BenchCalls> calls, @Nullable FioResult fio) {
+    BenchPlan plan,
+    List<BenchMeasure> measures,
+    List<BenchCalls> calls,
+    BenchLife life,
+    @Nullable FioResult fio) {
 
   /** For JSON. */
   Map<String, Object> data() {
@@ -31,6 +35,7 @@ record BenchResult(
     data.put("limit_threads", plan.threads());
     data.put("measures", measures.stream().map(BenchMeasure::data).toList());
     data.put("calls", calls.stream().map(BenchCalls::data).toList());
+    data.put("life", life.data());
     if (fio != null) {
       data.put("fio", fio.data());
     }

@@ -146,6 +146,15 @@ final class BenchStoreCommand implements Runnable {
   private int warmup;
 
   @Option(
+      names = "--idle",
+      paramLabel = "SECONDS",
+      defaultValue = "0",
+      description =
+          "after the rounds, do nothing for so long, and print what the open instances take of a"
+              + " processor meanwhile (default: ${DEFAULT-VALUE}, not looked at)")
+  private int idleSeconds;
+
+  @Option(
       names = "--threads",
       paramLabel = "N",
       description = "threads of the machine's limits (default: the number of processors)")
@@ -228,6 +237,7 @@ final class BenchStoreCommand implements Runnable {
     requireCount("--repeat", repeat, 1);
     requireCount("--warmup", warmup, 0);
     requireCount("--threads", threads, 1);
+    requireCount("--idle", idleSeconds, 0);
     if (blockSize == null && (shardSize != null || tensorSize != null)) {
       throw new UsageException("--shard-size and --tensor-size go with --block-size");
     }
@@ -298,7 +308,8 @@ final class BenchStoreCommand implements Runnable {
         lookups,
         warmup,
         repeat,
-        threads);
+        threads,
+        idleSeconds);
   }
 
   /** Says what is lacking before anything is written. */

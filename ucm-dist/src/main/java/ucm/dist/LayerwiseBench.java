@@ -93,7 +93,8 @@ final class LayerwiseBench implements AutoCloseable {
 
   /** Of what the limits need to know: whole blocks, all in one step. */
   private BenchPlan plan(UcmConfig config, Path folder, int threads) {
-    return new BenchPlan(config, layout, false, folder, blocks, blocks, false, 1, 0, 0, 1, threads);
+    return new BenchPlan(
+        config, layout, false, folder, blocks, blocks, false, 1, 0, 0, 1, threads, 0);
   }
 
   private UcmConfig config(Path folder) {

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +37,9 @@ import ucm.pipeline.connector.MetricsPlaces;
  */
 final class StoreBench implements AutoCloseable {
 
+  // Of the pipeline: one that dumps, and one that has not seen what it loads.
+  private static final int INSTANCES = 2;
+
   private final BenchPlan plan;
   private final StoreCatalog catalog;
   private final MetricsPlaces metrics;
@@ -50,6 +54,8 @@ final class StoreBench implements AutoCloseable {
   private final BenchCalls dumps = new BenchCalls("dump", "shard");
   private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
   private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
+  // Null until all rounds are done.
+  private @Nullable BenchLife life;
   // Closed in this order: first what uses the others. Guarded by this.
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private boolean closed;
@@ -83,13 +89,16 @@ final class StoreBench implements AutoCloseable {
             concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), checkedLoads),
             lookups.measures()),
         concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()),
+        Objects.requireNonNull(life),
         fio());
   }
 
   /** Does all rounds. */
   void makeRounds(Progress progress) throws InterruptedException {
     BenchThreads threads = own(new BenchThreads(plan.threads()));
+    long start = System.nanoTime();
     Pipeline writer = own(open("writer"));
+    double openMillis = BenchLife.millisSince(start);
     Pipeline reader = own(open("reader"));
     if (!writer.keepsBytes()) {
       throw new UsageException(
@@ -149,6 +158,7 @@ final class StoreBench implements AutoCloseable {
       limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
       lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
     }
+    life = BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
   }
 
   private @Nullable FioResult fio() throws InterruptedException {

@@ -65,7 +65,7 @@ class FileLimitTest {
   private BenchPlan plan(int blocks, long blockSize, boolean direct, boolean layerwise) {
     BlockLayout layout = BlockLayout.uniform(blockSize / 4, blockSize / 4, blockSize);
     UcmConfig config = UcmConfig.of("Posix", Map.of());
-    return new BenchPlan(config, layout, direct, folder, blocks, 2, layerwise, 2, 7, 0, 1, 2);
+    return new BenchPlan(config, layout, direct, folder, blocks, 2, layerwise, 2, 7, 0, 1, 2, 0);
   }
 
   @Test

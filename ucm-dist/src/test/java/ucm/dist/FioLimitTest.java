@@ -23,7 +23,7 @@ class FioLimitTest {
   private BenchPlan plan() {
     BlockLayout layout = BlockLayout.uniform(10_000, 10_000, 10_000);
     UcmConfig config = UcmConfig.of("Posix", Map.of());
-    return new BenchPlan(config, layout, false, folder, 5, 2, false, 1, 7, 0, 1, 2);
+    return new BenchPlan(config, layout, false, folder, 5, 2, false, 1, 7, 0, 1, 2, 0);
   }
 
   private Path script(String body) throws IOException {
