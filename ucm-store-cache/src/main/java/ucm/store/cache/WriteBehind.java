@@ -18,8 +18,9 @@ final class WriteBehind {
   /** Nothing to wait for: somebody will wake the dispatcher. */
   static final long FOREVER = Long.MAX_VALUE;
 
-  // Bytes that the backend is given before it is done with others.
-  private static final long MAX_UNDER_WAY = 128L << 20;
+  // Transfers, and bytes, that the backend is given before it is done with others.
+  private static final int MAX_UNDER_WAY = 32;
+  private static final long MAX_BYTES = 128L << 20;
   private static final long MAX_HOLD_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   // A burst of dumps is one dump to the engine.
   private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -31,7 +32,8 @@ final class WriteBehind {
   private final ReentrantLock lock = new ReentrantLock();
   // Guarded by lock.
   private final ArrayDeque<BackendWrite> waiting = new ArrayDeque<>();
-  private long underWay;
+  private int underWay;
+  private long bytesUnderWay;
   private int hurried;
   private long refusedNanos;
   private boolean refused;
@@ -69,12 +71,13 @@ final class WriteBehind {
     }
   }
 
-  /** The backend is done with so many bytes. */
+  /** The backend is done with a write of so many bytes. */
   void ended(long bytes) {
     boolean more;
     lock.lock();
     try {
-      underWay -= bytes;
+      underWay--;
+      bytesUnderWay -= bytes;
       more = !waiting.isEmpty();
     } finally {
       lock.unlock();
@@ -111,7 +114,8 @@ final class WriteBehind {
           return hold == FOREVER ? FOREVER : Math.min(hold, QUIET_NANOS);
         }
         next = waiting.remove();
-        underWay += next.byteSize();
+        underWay++;
+        bytesUnderWay += next.byteSize();
       } finally {
         lock.unlock();
       }
@@ -119,7 +123,8 @@ final class WriteBehind {
         lock.lock();
         try {
           waiting.addFirst(next);
-          underWay -= next.byteSize();
+          underWay--;
+          bytesUnderWay -= next.byteSize();
           refused = true;
           refusedNanos = System.nanoTime();
         } finally {
@@ -130,7 +135,7 @@ final class WriteBehind {
   }
 
   private long holdNanos() {
-    if (waiting.isEmpty() || underWay >= MAX_UNDER_WAY) {
+    if (waiting.isEmpty() || underWay >= MAX_UNDER_WAY || bytesUnderWay >= MAX_BYTES) {
       return FOREVER;
     }
     long now = System.nanoTime();
