@@ -10,10 +10,12 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.Callable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.store.common.BlockPaths;
@@ -79,19 +81,11 @@ final class SickCollectorTest {
     return SmallSpace.blocks(directory).size();
   }
 
-  private void makeRoundsUntil(PosixStore store, BooleanSupplier done) {
+  private void makeRoundsUntil(PosixStore store, Callable<Boolean> done) throws Exception {
     long end = System.nanoTime() + TestStores.PATIENCE.toNanos();
-    while (!done.getAsBoolean()) {
+    while (!done.call()) {
       assertThat(System.nanoTime()).as("patience").isLessThan(end);
       store.keeper().makeRound();
-    }
-  }
-
-  private static boolean has(Path directory, int blocks) {
-    try {
-      return blocks(directory) == blocks;
-    } catch (Exception e) {
-      throw new AssertionError(e);
     }
   }
 
@@ -117,40 +111,36 @@ final class SickCollectorTest {
     }
   }
 
-  @Test
-  void collectsTheOtherDirectoryWhileOneHangsInTheMiddle() throws Exception {
-    for (String call : List.of("stat", "remove", "forEachName")) {
-      try (TestStores stores = new TestStores(parent, LAYOUT)) {
-        PosixStore store = opened(stores, settings(32));
-        try (SickFiles.Hang hang = files.hang(sick, call::equals)) {
-          fill();
-          Thread round = Thread.ofPlatform().start(store.keeper()::makeRound);
-          hang.awaitHeld(1);
-          clock.advance(CHECK_TIMEOUT);
-          assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
-          int stay = call.equals("remove") ? 0 : 8;
-          makeRoundsUntil(
-              store, () -> has(well, stay) || (call.equals("remove") && fewerThanBefore()));
-          assertThat(blocks(sick)).as(call).isPositive();
-          hang.end();
-        }
-        files.heal(sick);
-        makeRoundsUntil(store, () -> has(sick, 0));
+  @ParameterizedTest
+  @ValueSource(strings = {"stat", "remove", "forEachName"})
+  void collectsTheOtherDirectoryWhileOneHangsInTheMiddle(String call) throws Exception {
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      PosixStore store = opened(stores, settings(32));
+      try (SickFiles.Hang hang = files.hang(sick, call::equals)) {
+        fill();
+        Thread round = Thread.ofPlatform().start(store.keeper()::makeRound);
+        hang.awaitHeld(1);
+        clock.advance(CHECK_TIMEOUT);
+        assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
+        int stay = call.equals("remove") ? 0 : 8;
+        makeRoundsUntil(
+            store, () -> blocks(well) == stay || (call.equals("remove") && fewerThanBefore()));
+        assertThat(blocks(sick)).isGreaterThan(8);
+        hang.end();
       }
+      files.heal(sick);
+      // Of both: the sick one's lane may be busy for some rounds more with what it was held in.
+      makeRoundsUntil(store, () -> blocks(sick) + blocks(well) <= 8);
     }
   }
 
-  private boolean fewerThanBefore() {
+  private boolean fewerThanBefore() throws Exception {
     BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
     int before = 0;
     for (int i = 0; i < ids.size(); i++) {
       before += paths.backendOf(ids.high(i), ids.low(i)) == SICK ? 0 : 1;
     }
-    try {
-      return blocks(well) < before;
-    } catch (Exception e) {
-      throw new AssertionError(e);
-    }
+    return blocks(well) < before;
   }
 
   @Test
@@ -163,7 +153,7 @@ final class SickCollectorTest {
         hang.awaitHeld(1);
         goDown(store);
         assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
-        makeRoundsUntil(store, () -> has(well, 8));
+        makeRoundsUntil(store, () -> blocks(well) == 8);
       }
     }
   }

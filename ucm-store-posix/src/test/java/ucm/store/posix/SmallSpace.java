@@ -3,6 +3,7 @@ package ucm.store.posix;
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -76,6 +77,15 @@ final class SmallSpace {
               found.add(file);
             }
             return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+            if (e instanceof NoSuchFileException) {
+              // A collector was faster.
+              return FileVisitResult.CONTINUE;
+            }
+            throw e;
           }
         });
     return found;
