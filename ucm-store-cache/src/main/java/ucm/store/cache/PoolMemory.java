@@ -13,6 +13,7 @@ import ucm.api.StoreException;
 import ucm.store.common.FileException;
 import ucm.store.common.HugeMemory;
 import ucm.store.common.SlotMemory;
+import ucm.store.common.ThreadEnd;
 
 /**
  * The bytes of the pool, cut into slots of one shard, each starting on a page (4096 bytes) so that
@@ -123,15 +124,15 @@ final class PoolMemory implements SlotMemory {
     int count = Math.clamp(size / MIN_BYTES_PER_THREAD, 1, most);
     // Whole huge pages, so that no two threads touch the same one first.
     long share = Math.ceilDiv(size, count * HugeMemory.PAGE_BYTES) * HugeMemory.PAGE_BYTES;
-    Thread[] threads =
+    List<Thread> threads =
         IntStream.range(0, count)
             .mapToObj(
                 i ->
                     Thread.ofPlatform()
                         .name("ucm-cache-touch-" + i)
                         .start(() -> touch(memory, i * share, Math.min(size, (i + 1) * share))))
-            .toArray(Thread[]::new);
-    joinAll(threads);
+            .toList();
+    ThreadEnd.await(threads);
   }
 
   private static void touch(MemorySegment memory, long from, long to) {
@@ -179,23 +180,6 @@ final class PoolMemory implements SlotMemory {
   void free() {
     if (arena != null) {
       arena.close();
-    }
-  }
-
-  private static void joinAll(Thread[] threads) {
-    boolean interrupted = false;
-    for (Thread thread : threads) {
-      while (thread.isAlive()) {
-        try {
-          thread.join();
-        } catch (InterruptedException e) {
-          // The memory is half allocated: finish, then hand the interrupt on.
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
   }
 

@@ -13,6 +13,7 @@ import ucm.store.common.IoQueue;
 import ucm.store.common.IoQueues;
 import ucm.store.common.KernelQueue;
 import ucm.store.common.PsyncQueue;
+import ucm.store.common.ThreadEnd;
 import ucm.store.common.UringQueue;
 
 /** Makes the queues of the workers, as {@code posix_io_engine} says. Thread-safe. */
@@ -106,19 +107,6 @@ final class IoEngine implements IoQueues {
     Thread.Builder closer = Thread.ofPlatform().daemon().name(store.thread("close", 0));
     List<Thread> closers = opened.stream().map(queue -> closer.start(queue::close)).toList();
     opened.clear();
-    boolean interrupted = false;
-    for (Thread thread : closers) {
-      while (thread.isAlive()) {
-        try {
-          thread.join();
-        } catch (InterruptedException e) {
-          // Nothing of the store may be left, and the kernel does answer.
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    ThreadEnd.await(closers);
   }
 }
