@@ -8,8 +8,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Writes dumped shards to the backend in the background, some transfers at a time.
  *
- * <p>While shards are being copied out of the engine's memory, the writes are held back for a moment: both want the same processors and memory bandwidth, and somebody waits for the copies. They
- * go at once when a task wants slots, or somebody waits for them.
+ * <p>While shards are being copied out of the engine's memory, the writes are held back for a moment:
+ * both want the same processors and memory bandwidth, and somebody waits for the copies. They go at
+ * once when a task wants slots, or somebody waits for them.
  *
  * <p>What waits here is bounded by the slots of the pool: each shard keeps its slot.
  */

@@ -76,6 +76,28 @@ final class BackgroundTest {
   }
 
   @Test
+  void bytesOnTheirWayToTheBackendAreBounded() throws InterruptedException {
+    BlockLayout large = BlockLayout.uniform(16 << 20, 16 << 20, 16 << 20);
+    int most = 8;
+    BlockIds ids = BlockBytes.ids(1, most + 2);
+    try (TestCache cache = new TestCache(large, backend, ids.size(), Map.of())) {
+      TransferMemory memory = TransferMemory.ofBlocks(large, Placement.PACKED, ids);
+      cache.store.dump(memory.fill().transfer()).await(PATIENCE).requireOk();
+      List<HeldBackend.Held> writes = new ArrayList<>();
+      for (int i = 0; i < most; i++) {
+        writes.add(backend.nextDump());
+      }
+      assertThat(cache.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(ids.size());
+      assertThat(backend.dumps).isEmpty();
+      writes.forEach(HeldBackend.Held::takeAll);
+      for (int i = most; i < ids.size(); i++) {
+        backend.nextDump().takeAll();
+      }
+      assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    }
+  }
+
+  @Test
   void writeThatFailsReachesFlushAndTheMetrics() throws InterruptedException {
     try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 2);
