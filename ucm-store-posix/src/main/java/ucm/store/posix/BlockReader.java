@@ -184,7 +184,7 @@ final class BlockReader implements ShardMover {
   /** Whether the footer is best read along with the last bytes of the shards. */
   private boolean isFooterNext(Transfer transfer, int from, int to) {
     boolean atEnd = transfer.shardIndex(to - 1) == format.layout().shardCount() - 1;
-    boolean oneStep = (to - from) * format.layout().shardSize() <= ShardCursor.STEP_BYTES;
+    boolean oneStep = (to - from) * format.layout().shardSize() <= ShardCursor.READ_BYTES;
     return atEnd && (to - from == 1 || (oneStep && isUnbroken(transfer, from, to)));
   }
 

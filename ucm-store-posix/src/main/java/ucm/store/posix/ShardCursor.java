@@ -16,10 +16,16 @@ import ucm.store.common.MemoryCrc;
 final class ShardCursor {
 
   /**
-   * Most bytes of a step. Longer calls copy faster, shorter ones leave more in the cache for the
-   * checksum; half of a second-level cache of 1 MiB is where the sum of both is least.
+   * Most bytes of a step that reads. Longer calls copy faster, shorter ones leave more in the cache for
+   * the checksum; half of a second-level cache of 1 MiB is where the sum of both is least.
    */
-  static final int STEP_BYTES = 512 << 10;
+  static final int READ_BYTES = 512 << 10;
+
+  /**
+   * Most bytes of a step that writes. A file system gives a call's bytes larger pieces of memory, with
+   * less work for each page, the more there are of them; that outweighs what the cache has lost.
+   */
+  static final int WRITE_BYTES = 1 << 20;
 
   /** Most entries of a step; two are left for the gap and the footer behind the last shard. */
   static final int STEP_ENTRIES = IoVector.MAX_ENTRIES - 2;
@@ -77,15 +83,19 @@ final class ShardCursor {
     return shard < end;
   }
 
-  /** Goes on to the next step and puts its memory into {@code vector}. */
-  void next(IoVector vector) {
+  /**
+   * Goes on to the next step and puts its memory into {@code vector}.
+   *
+   * @param most bytes of the step
+   */
+  void next(IoVector vector, int most) {
     Transfer of = Objects.requireNonNull(transfer);
     vector.clear();
     stepShard = shard;
     stepPiece = piece;
     stepInPiece = inPiece;
     stepInShard = inShard;
-    long room = STEP_BYTES;
+    long room = most;
     while (room > 0 && vector.size() < STEP_ENTRIES) {
       long size = of.pieceSize(piece);
       long length = Math.min(room, size - inPiece);

@@ -71,7 +71,7 @@ final class StepReads {
       return;
     }
     ShardCursor cursor = scratch.cursor;
-    cursor.next(step.vector);
+    cursor.next(step.vector, ShardCursor.READ_BYTES);
     step.cursor.copy(cursor);
     step.offset = cursor.fileOffset();
     if (!cursor.hasNext() && footer == Footer.LAST) {
