@@ -46,7 +46,8 @@ final class BenchStoreCommand implements Runnable {
   private static final long WARM_PIECE = 1024;
   private static final long WARM_SHARD = 4096;
   private static final int WARM_BLOCKS = 256;
-  private static final int WARM_ROUNDS = 20;
+  // So many blocks in all that few of 4096 folders are made later, while something is timed.
+  private static final int WARM_ROUNDS = 48;
   private static final String FOLDER_PREFIX = "ucm-bench-";
   private static final List<BlockLayout> DEFAULT_LAYOUTS =
       List.of(
@@ -182,17 +183,22 @@ final class BenchStoreCommand implements Runnable {
       List<BlockLayout> layouts = layouts();
       List<UcmConfig> pipelines = pipelines();
       List<Path> parents = parents();
-      requireRoom(parents, layouts, pipelines.size());
+      requireRoom(parents, layouts, pipelines);
       List<Path> folders = new ArrayList<>();
       parents.forEach(parent -> folders.add(cleanup.folder(parent, FOLDER_PREFIX)));
       MetricsPlaces places =
           metrics.open(pipelines.getFirst(), cleanup, spec.commandLine().getErr());
-      for (UcmConfig pipeline : pipelines) {
+      for (int i = 0; i < pipelines.size(); i++) {
+        UcmConfig pipeline = pipelines.get(i);
+        String store = "store-" + i;
+        List<String> stores = folders.stream().map(f -> f.resolve(store).toString()).toList();
         if (warmup > 0) {
-          warmUp(pipeline, folders, results.size(), catalog, cleanup);
+          Path limit = folders.getFirst().resolve("limit-warm-" + i);
+          warmUp(pipeline, stores, limit, catalog, cleanup);
         }
         for (BlockLayout layout : layouts) {
-          BenchPlan plan = plan(pipeline, layout, folders, "" + results.size());
+          Path limit = folders.getFirst().resolve("limit-" + results.size());
+          BenchPlan plan = plan(pipeline, layout, stores, limit);
           String what = "bench " + (results.size() + 1) + " " + pipeline.pipeline();
           try (StoreBench bench = cleanup.add(new StoreBench(plan, catalog, places));
               Progress progress = new Progress(what, plan.rounds())) {
@@ -212,16 +218,15 @@ final class BenchStoreCommand implements Runnable {
   }
 
   /**
-   * Moves many small blocks, so that the JVM has compiled what an engine runs all day before large ones
-   * are timed. What that measured is dropped.
+   * Moves many small blocks, so that the JVM has compiled what an engine runs all day, and the store has
+   * made its folders, before large ones are timed. What that measured is dropped.
    */
   private void warmUp(
-      UcmConfig pipeline, List<Path> folders, int index, StoreCatalog catalog, Cleanup cleanup)
+      UcmConfig pipeline, List<String> stores, Path limit, StoreCatalog catalog, Cleanup cleanup)
       throws InterruptedException {
     BlockLayout small =
         BlockLayout.uniform(WARM_PIECE, WARM_SHARD, layerwise ? 4 * WARM_SHARD : WARM_SHARD);
-    BenchPlan plan =
-        plan(pipeline, small, folders, "warm-" + index).withRounds(WARM_BLOCKS, WARM_ROUNDS);
+    BenchPlan plan = plan(pipeline, small, stores, limit).withRounds(WARM_BLOCKS, WARM_ROUNDS);
     try (StoreBench bench =
             cleanup.add(new StoreBench(plan, catalog, (model, worker) -> StoreMetrics.NONE));
         Progress progress = new Progress("warm-up " + pipeline.pipeline(), plan.rounds())) {
@@ -288,19 +293,18 @@ final class BenchStoreCommand implements Runnable {
     return List.of(dir != null ? dir : Path.of(System.getProperty("java.io.tmpdir")));
   }
 
-  private BenchPlan plan(UcmConfig pipeline, BlockLayout layout, List<Path> folders, String name) {
+  /** The folders of a pipeline's store are the same for all layouts, that of the limits is not. */
+  private BenchPlan plan(UcmConfig pipeline, BlockLayout layout, List<String> stores, Path limit) {
     StoreConfig values = pipeline.storeConfig();
     Map<String, Object> engine = new LinkedHashMap<>(EngineConfig.of(layout));
     if (config == null || values.isSet(CommonKeys.STORAGE_BACKENDS)) {
-      engine.put(
-          CommonKeys.STORAGE_BACKENDS.name(),
-          folders.stream().map(folder -> folder.resolve("store-" + name).toString()).toList());
+      engine.put(CommonKeys.STORAGE_BACKENDS.name(), stores);
     }
     return new BenchPlan(
         pipeline.with(engine, "engine"),
         layout,
         values.get(CommonKeys.IO_DIRECT),
-        folders.getFirst().resolve("limit-" + name),
+        limit,
         blocks,
         Math.min(taskBlocks, blocks),
         layerwise,
@@ -313,13 +317,18 @@ final class BenchStoreCommand implements Runnable {
   }
 
   /** Says what is lacking before anything is written. */
-  private void requireRoom(List<Path> parents, List<BlockLayout> layouts, int pipelines) {
+  private void requireRoom(
+      List<Path> parents, List<BlockLayout> layouts, List<UcmConfig> pipelines) {
     long written = 0;
     long largest = 0;
     for (BlockLayout layout : layouts) {
       long round = Math.multiplyExact(blocks, layout.blockSize()) + blocks * 8192L;
-      // The store's files and the plain ones of every round, fio's, and the room touched before.
-      written += pipelines * (2L * (warmup + repeat) + 3) * round;
+      for (UcmConfig pipeline : pipelines) {
+        boolean keepsFiles = pipeline.storeConfig().get(CommonKeys.IO_DIRECT);
+        // The store's files and the plain ones of a round or all, fio's, and the room touched
+        // before.
+        written += (2L * (keepsFiles ? warmup + repeat : 1) + 3) * round;
+      }
       largest = Math.max(largest, round);
     }
     for (Path parent : parents) {

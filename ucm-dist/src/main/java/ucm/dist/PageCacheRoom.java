@@ -15,7 +15,9 @@ import java.nio.file.StandardOpenOption;
  */
 final class PageCacheRoom implements AutoCloseable {
 
-  private static final int PIECE = 1 << 20;
+  // The largest pieces in which a file system takes memory, and the kernel gives it back to the
+  // host.
+  private static final int PIECE = 2 << 20;
 
   private final FileChannel file;
   private final BenchThreads threads;

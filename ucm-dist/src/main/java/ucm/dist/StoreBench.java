@@ -157,8 +157,25 @@ final class StoreBench implements AutoCloseable {
       }
       limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
       lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
+      cutFiles();
     }
     life = BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
+  }
+
+  /** Room in the page cache is what a round leaves behind; other files take up the disk only. */
+  private void cutFiles() {
+    if (plan.direct()) {
+      return;
+    }
+    try {
+      SpentFiles.cut(plan.folder(), plan.layout().blockSize());
+      for (String folder :
+          plan.config().storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of())) {
+        SpentFiles.cut(Path.of(folder), plan.layout().blockSize());
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot cut off the files of a round: " + e, e);
+    }
   }
 
   private @Nullable FioResult fio() throws InterruptedException {
