@@ -230,7 +230,7 @@ final class BenchStoreCommand implements Runnable {
     try (StoreBench bench =
             cleanup.add(new StoreBench(plan, catalog, (model, worker) -> StoreMetrics.NONE));
         Progress progress = new Progress("warm-up " + pipeline.pipeline(), plan.rounds())) {
-      bench.makeRounds(progress);
+      bench.warmUp(progress);
     }
   }
 

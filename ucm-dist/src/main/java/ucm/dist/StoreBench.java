@@ -82,7 +82,7 @@ final class StoreBench implements AutoCloseable {
 
   /** Does all rounds, and what is measured once after them. */
   BenchResult run(Progress progress) throws InterruptedException {
-    makeRounds(progress);
+    makeRounds(progress, true);
     return new BenchResult(
         plan,
         concat(
@@ -93,8 +93,12 @@ final class StoreBench implements AutoCloseable {
         fio());
   }
 
-  /** Does all rounds. */
-  void makeRounds(Progress progress) throws InterruptedException {
+  /** Does all rounds, to warm up; their files stay. */
+  void warmUp(Progress progress) throws InterruptedException {
+    makeRounds(progress, false);
+  }
+
+  private void makeRounds(Progress progress, boolean cutsFiles) throws InterruptedException {
     BenchThreads threads = own(new BenchThreads(plan.threads()));
     long start = System.nanoTime();
     Pipeline writer = own(open("writer"));
@@ -157,16 +161,15 @@ final class StoreBench implements AutoCloseable {
       }
       limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
       lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
-      cutFiles();
+      if (cutsFiles && !plan.direct()) {
+        cutFiles();
+      }
     }
     life = BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
   }
 
   /** Room in the page cache is what a round leaves behind; other files take up the disk only. */
   private void cutFiles() {
-    if (plan.direct()) {
-      return;
-    }
     try {
       SpentFiles.cut(plan.folder(), plan.layout().blockSize());
       for (String folder :
