@@ -18,11 +18,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What plain file calls can do: create, pwrite, close and open, pread, close of one file a block on
- * several threads, in the same steps as the tasks of the store, and access on one thread. The calls are those of {@link FileChannel} with buffers outside
- * the heap, which are the system calls and a little Java around them.
+ * several threads, in the same steps as the tasks of the store, and access on one thread. The calls are
+ * those of {@link FileChannel} with buffers outside the heap, which are the system calls and a little
+ * Java around them.
  *
- * <p>Files of each round are new and stay until the whole folder is removed, because file systems slow
- * down when names come and go. Nothing is synced to the disk.
+ * <p>Files of each round are new, and their names stay until the whole folder is removed, because file
+ * systems slow down when names come and go. Nothing is synced to the disk.
  */
 final class FileLimit implements AutoCloseable {
 
