@@ -17,6 +17,14 @@ public interface IoQueue extends AutoCloseable {
   /** How many requests may be under way. */
   int depth();
 
+  /**
+   * How many bytes a request that writes should have at the most. The kernel gives a call's bytes larger
+   * pieces of memory for the file, with less work for each page, the more there are of them.
+   */
+  default int writeBytes() {
+    return 1 << 20;
+  }
+
   /** Starts a read that ends when the vector is full or the file ends. */
   void read(int fd, NativePath path, IoVector into, long offset);
 

@@ -14,8 +14,7 @@ import ucm.api.StoreException;
  */
 final class Mount {
 
-  // A worker reads at most 512 KiB at a time, and what stands behind the last shard of a block; the
-  // 1 MiB that it writes at a time take two slots.
+  // A worker moves at most 512 KiB at a time, and what stands behind the last shard of a block.
   private static final long SLOT_BYTES = 576 << 10;
   private static final long PAGE = 4096;
 

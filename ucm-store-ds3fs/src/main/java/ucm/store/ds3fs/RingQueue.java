@@ -45,6 +45,12 @@ final class RingQueue implements IoQueue {
     return started.length;
   }
 
+  /** What fits into a slot. */
+  @Override
+  public int writeBytes() {
+    return 512 << 10;
+  }
+
   @Override
   public void read(int fd, NativePath path, IoVector into, long offset) {
     start(mover(readers, files.register(fd, path), true), fd, path, into, offset);

@@ -21,12 +21,6 @@ final class ShardCursor {
    */
   static final int READ_BYTES = 512 << 10;
 
-  /**
-   * Most bytes of a step that writes. A file system gives a call's bytes larger pieces of memory, with
-   * less work for each page, the more there are of them; that outweighs what the cache has lost.
-   */
-  static final int WRITE_BYTES = 1 << 20;
-
   /** Most entries of a step; two are left for the gap and the footer behind the last shard. */
   static final int STEP_ENTRIES = IoVector.MAX_ENTRIES - 2;
 
