@@ -721,24 +721,17 @@ void sim_hold(int hold) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Waits until so many requests are under way; for tests that hold them. */
-void sim_await_under_way(long count) {
+/* Waits until so many requests are under way, from least to most; for tests. 0: they were not within the time. */
+int sim_await_under_way(long least, long most, long millis) {
+  uint64_t limit = now_ns() + (uint64_t)millis * 1000000;
   pthread_mutex_lock(&lock);
-  while (under_way < count) {
+  while ((under_way < least || under_way > most) && now_ns() < limit) {
     struct timespec until = to_timespec(now_ns() + 1000000);
     pthread_cond_timedwait(&ended, &lock, &until);
   }
+  int met = under_way >= least && under_way <= most;
   pthread_mutex_unlock(&lock);
-}
-
-/* Waits until no request is under way. */
-void sim_await_idle(void) {
-  pthread_mutex_lock(&lock);
-  while (under_way > 0) {
-    struct timespec until = to_timespec(now_ns() + 1000000);
-    pthread_cond_timedwait(&ended, &lock, &until);
-  }
-  pthread_mutex_unlock(&lock);
+  return met;
 }
 
 /* Forgets failures to come, counts of what was done, and misuse. */

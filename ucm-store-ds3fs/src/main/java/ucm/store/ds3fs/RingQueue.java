@@ -45,7 +45,7 @@ final class RingQueue implements IoQueue {
     return started.length;
   }
 
-  /** What fits into a slot. */
+  /** The slots of a block are filled side by side; more bytes than a slot has would take turns. */
   @Override
   public int writeBytes() {
     return 512 << 10;

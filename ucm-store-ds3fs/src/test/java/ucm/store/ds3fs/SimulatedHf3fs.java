@@ -6,6 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +27,9 @@ final class SimulatedHf3fs {
       List.of("iovs", "iov_bytes", "rings", "registered", "under_way");
 
   private static final Path SOURCE = Path.of("src/test/c/sim_hf3fs.c");
+
+  // Only a test that fails waits for so long.
+  private static final Duration WAIT = Duration.ofMinutes(1);
 
   private static SimulatedHf3fs loaded;
 
@@ -71,12 +75,31 @@ final class SimulatedHf3fs {
     library.call("sim_hold", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), held ? 1 : 0);
   }
 
-  void awaitUnderWay(long requests) {
-    library.call("sim_await_under_way", FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG), requests);
+  void awaitUnderWay(long least) {
+    await(least, Long.MAX_VALUE);
   }
 
   void awaitIdle() {
-    library.call("sim_await_idle", FunctionDescriptor.ofVoid());
+    await(0, 0);
+  }
+
+  private void await(long least, long most) {
+    Object met =
+        library.call(
+            "sim_await_under_way",
+            FunctionDescriptor.of(
+                ValueLayout.JAVA_INT,
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG),
+            least,
+            most,
+            WAIT.toMillis());
+    assertThat(met)
+        .as(
+            "from %d to %d requests under way within %s; found %d",
+            least, most, WAIT, count("under_way"))
+        .isEqualTo(1);
   }
 
   /** Forgets failures to come, what was counted, and misuse. */
