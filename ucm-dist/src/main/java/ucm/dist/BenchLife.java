@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 import ucm.pipeline.Pipeline;
 
 /**
- * What an instance of a pipeline takes to open on an empty medium, to be there with nothing to do, and to
- * close.
+ * What an instance of a pipeline takes to open in the folders that the warm-up has filled, to be there
+ * with nothing to do, and to close.
  *
  * @param openMillis until it could be used
  * @param closeMillis until nothing of it was left

@@ -224,14 +224,17 @@ final class BenchStoreCommand implements Runnable {
   private void warmUp(
       UcmConfig pipeline, List<String> stores, Path limit, StoreCatalog catalog, Cleanup cleanup)
       throws InterruptedException {
-    BlockLayout small =
-        BlockLayout.uniform(WARM_PIECE, WARM_SHARD, layerwise ? 4 * WARM_SHARD : WARM_SHARD);
-    BenchPlan plan = plan(pipeline, small, stores, limit).withRounds(WARM_BLOCKS, WARM_ROUNDS);
+    BenchPlan plan =
+        plan(pipeline, smallLayout(), stores, limit).withRounds(WARM_BLOCKS, WARM_ROUNDS);
     try (StoreBench bench =
             cleanup.add(new StoreBench(plan, catalog, (model, worker) -> StoreMetrics.NONE));
         Progress progress = new Progress("warm-up " + pipeline.pipeline(), plan.rounds())) {
       bench.warmUp(progress);
     }
+  }
+
+  private BlockLayout smallLayout() {
+    return BlockLayout.uniform(WARM_PIECE, WARM_SHARD, layerwise ? 4 * WARM_SHARD : WARM_SHARD);
   }
 
   private void requireSense() {
@@ -319,10 +322,12 @@ final class BenchStoreCommand implements Runnable {
   /** Says what is lacking before anything is written. */
   private void requireRoom(
       List<Path> parents, List<BlockLayout> layouts, List<UcmConfig> pipelines) {
-    long written = 0;
+    // The warm-up's files, the store's and the plain ones.
+    long written =
+        warmup == 0 ? 0 : 2L * pipelines.size() * WARM_ROUNDS * room(smallLayout(), WARM_BLOCKS);
     long largest = 0;
     for (BlockLayout layout : layouts) {
-      long round = Math.multiplyExact(blocks, layout.blockSize()) + blocks * 8192L;
+      long round = room(layout, blocks);
       for (UcmConfig pipeline : pipelines) {
         boolean keepsFiles = pipeline.storeConfig().get(CommonKeys.IO_DIRECT);
         // The store's files and the plain ones of a round or all, fio's, and the room touched
@@ -357,5 +362,10 @@ final class BenchStoreCommand implements Runnable {
               need / GB,
               available / GB));
     }
+  }
+
+  /** Bytes that files of so many blocks take, with what a store puts beside them. */
+  private static long room(BlockLayout layout, int blocks) {
+    return Math.multiplyExact(blocks, layout.blockSize()) + blocks * 8192L;
   }
 }

@@ -4,9 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -125,24 +123,15 @@ final class Cleanup implements AutoCloseable {
 
   /** Removes a folder with all it holds. */
   static void delete(Path folder) throws IOException {
+    // After Ctrl-C the command itself may be removing the same files.
     Files.walkFileTree(
         folder,
-        new SimpleFileVisitor<>() {
+        new FileTreeVisitor() {
           @Override
           public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
               throws IOException {
             Files.deleteIfExists(file);
             return FileVisitResult.CONTINUE;
-          }
-
-          // After Ctrl-C the command itself may be removing the same files.
-          @Override
-          public FileVisitResult visitFileFailed(Path file, IOException failure)
-              throws IOException {
-            if (failure instanceof NoSuchFileException) {
-              return FileVisitResult.CONTINUE;
-            }
-            throw failure;
           }
 
           @Override

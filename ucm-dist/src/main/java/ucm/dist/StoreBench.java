@@ -168,7 +168,7 @@ final class StoreBench implements AutoCloseable {
     life = BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
   }
 
-  /** Room in the page cache is what a round leaves behind; other files take up the disk only. */
+  /** Only files in the page cache are worth it: others are on the disk already when the round ends. */
   private void cutFiles() {
     try {
       SpentFiles.cut(plan.folder(), plan.layout().blockSize());

@@ -19,8 +19,7 @@ import ucm.store.common.UringQueue;
 /** Makes the queues of the workers, as {@code posix_io_engine} says. Thread-safe. */
 final class IoEngine implements IoQueues {
 
-  // A group of shards has 4 MiB at the most, in steps of 512 KiB at least; and the footer is one
-  // more.
+  // A group of shards has 4 MiB at the most, in steps of 512 KiB at least, and a footer.
   private static final int DEPTH = 16;
 
   private final StoreKind store;
