@@ -22,7 +22,7 @@ public interface IoQueue extends AutoCloseable {
    * pieces of memory for the file, with less work for each page, the more there are of them.
    */
   default int writeBytes() {
-    return 1 << 20;
+    return 2 << 20;
   }
 
   /** Starts a read that ends when the vector is full or the file ends. */

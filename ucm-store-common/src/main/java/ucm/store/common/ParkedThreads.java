@@ -17,7 +17,12 @@ final class ParkedThreads {
   private static final class Place {
 
     final Thread thread = Thread.currentThread();
+    final boolean upper;
     volatile boolean isCalled;
+
+    Place(boolean upper) {
+      this.upper = upper;
+    }
   }
 
   private final ReentrantLock lock;
@@ -53,16 +58,23 @@ final class ParkedThreads {
     }
   }
 
-  /** Sleeps until called; the lock is given up meanwhile. */
-  void sleep() {
-    Place place = new Place();
+  /**
+   * Sleeps until called; the lock is given up meanwhile.
+   *
+   * @param where of the calling thread; it sleeps on another half of the processors than who is called before it
+   */
+  void sleep(SleepPlace where) {
+    Place last = places.peek();
+    Place place = new Place(last != null && !last.upper);
     places.push(place);
     lock.unlock();
+    where.enter(place.upper);
     boolean interrupted = false;
     while (!place.isCalled) {
       LockSupport.park(this);
       interrupted |= Thread.interrupted();
     }
+    where.leave();
     lock.lock();
     called.decrementAndGet();
     if (interrupted) {

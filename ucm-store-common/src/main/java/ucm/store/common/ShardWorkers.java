@@ -37,7 +37,10 @@ public final class ShardWorkers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
   // As long as moving a few MiB from the page cache takes on a busy machine.
   private static final long TICK_NANOS = 2_000_000;
-  // As long as an engine takes from one task to the next, and as waking a thread takes.
+  // Two threads watch for as long as the last shards of a task and an engine's way to the next one
+  // take, others for as long as waking a thread takes.
+  private static final int LONG_WATCHES = 2;
+  private static final long LONG_WATCH_NANOS = 400_000;
   private static final long WATCH_NANOS = 50_000;
 
   /** The shards of one task, or of the part of it that goes one way. */
@@ -217,8 +220,9 @@ public final class ShardWorkers implements AutoCloseable {
   private void live() {
     affinity.applyToThisThread();
     WorkTime time = new WorkTime(usages.get(), demand);
+    SleepPlace place = new SleepPlace();
     boolean isNew = true;
-    while (rest(isNew)) {
+    while (rest(isNew, place)) {
       isNew = false;
       work(time);
     }
@@ -313,9 +317,10 @@ public final class ShardWorkers implements AutoCloseable {
    * Sleeps until there is work for this thread, or stands by.
    *
    * @param isNew whether the thread has just been started, and does not come from work
+   * @param place of the thread
    * @return false when it should end
    */
-  private boolean rest(boolean isNew) {
+  private boolean rest(boolean isNew, SleepPlace place) {
     lock.lock();
     try {
       if (isNew) {
@@ -334,7 +339,7 @@ public final class ShardWorkers implements AutoCloseable {
         if (mayWatch && !queue.hasWork()) {
           watch();
         } else if (!mayStandBy) {
-          sleepers.sleep();
+          sleepers.sleep(place);
         }
         mayWatch = false;
       }
@@ -347,10 +352,10 @@ public final class ShardWorkers implements AutoCloseable {
   /** Looks for work for a moment. Under the lock, which is given up meanwhile. */
   @SuppressWarnings("ThreadPriorityCheck") // Out of courtesy; nothing depends on who gets on.
   private void watch() {
-    watching.incrementAndGet();
+    long nanos = watching.incrementAndGet() <= LONG_WATCHES ? LONG_WATCH_NANOS : WATCH_NANOS;
     lock.unlock();
     long start = System.nanoTime();
-    while (!queue.hasWork() && System.nanoTime() - start < WATCH_NANOS) {
+    while (!queue.hasWork() && System.nanoTime() - start < nanos) {
       Thread.yield();
     }
     lock.lock();

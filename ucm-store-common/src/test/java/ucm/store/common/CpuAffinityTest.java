@@ -3,13 +3,8 @@ package ucm.store.common;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import ucm.api.StoreException;
 
@@ -17,7 +12,7 @@ class CpuAffinityTest {
 
   @Test
   void movesTheThreadsOfWorkersToTheCoresNamed() {
-    long core = allowedCores().getFirst();
+    long core = AllowedCores.now().getFirst();
     AtomicReference<List<Long>> seen = new AtomicReference<>();
     try (ShardWorkers workers =
         new ShardWorkers(
@@ -31,12 +26,12 @@ class CpuAffinityTest {
 
             @Override
             public void run(int index) {
-              seen.set(allowedCores());
+              seen.set(AllowedCores.now());
             }
           });
     }
     assertThat(seen.get()).containsExactly(core);
-    assertThat(allowedCores()).as("the caller stays where it was").isNotEmpty();
+    assertThat(AllowedCores.now()).as("the caller stays where it was").isNotEmpty();
   }
 
   @Test
@@ -51,29 +46,5 @@ class CpuAffinityTest {
   @Test
   void leavesItToTheKernelWhenNoneIsNamed() {
     assertThat(CpuAffinity.of(List.of())).isSameAs(CpuAffinity.ANY);
-  }
-
-  /** What the kernel says of the calling thread, for example {@code 0-1,4}. */
-  private static List<Long> allowedCores() {
-    try {
-      String list =
-          Files.readAllLines(Path.of("/proc/thread-self/status")).stream()
-              .filter(line -> line.startsWith("Cpus_allowed_list:"))
-              .findFirst()
-              .orElseThrow()
-              .replace("Cpus_allowed_list:", "")
-              .strip();
-      return Arrays.stream(list.split(",", -1))
-          .flatMap(
-              range -> {
-                String[] ends = range.split("-", -1);
-                return LongStream.rangeClosed(
-                        Long.parseLong(ends[0]), Long.parseLong(ends[ends.length - 1]))
-                    .boxed();
-              })
-          .toList();
-    } catch (IOException e) {
-      throw new AssertionError(e);
-    }
   }
 }

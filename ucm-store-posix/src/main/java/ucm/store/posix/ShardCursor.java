@@ -9,7 +9,7 @@ import ucm.store.common.MemoryCrc;
 
 /**
  * Walks through the memory of neighbouring shards of a transfer in steps, each of which is one
- * vectored call. A step is small enough that its bytes stay in a processor's own cache between the
+ * vectored call. A step is small enough that its bytes stay in a cache between the
  * call and the checksum, and covers bytes that follow one another in the file. Hot path: allocates
  * nothing. Not thread-safe.
  */
