@@ -103,6 +103,19 @@ public interface Store extends AutoCloseable {
   BitSet lookup(BlockIds ids);
 
   /**
+   * Says which blocks this store knows to be present without asking its medium. For a stage in front
+   * that would rather move a block once too often than wait for an answer. Never blocks.
+   *
+   * @param ids as for {@link #lookup}
+   * @return a fresh set that the caller owns; bit i is set when block i is known to be present, and
+   *     clear when it is absent, or not known. Null when this store knows nothing without asking
+   * @throws StoreClosedException when the store is closed
+   */
+  default @Nullable BitSet lookupKnown(BlockIds ids) {
+    return null;
+  }
+
+  /**
    * Says how far an unbroken run of present blocks reaches from the first one. The question an engine
    * asks for a prompt; an implementation should stop at the first miss.
    *
@@ -140,8 +153,9 @@ public interface Store extends AutoCloseable {
    * Starts to move shards from memory into the store. Returns at once.
    *
    * <p>Shards of one block may come in several transfers and in any order; the block becomes visible
-   * to look-ups only when all its shards are there. Dumping a block that is already there moves
-   * nothing and succeeds. Blocks of one prompt should be named root first.
+   * to look-ups only when all its shards are there. Dumping a block that the store knows to be there
+   * moves nothing and succeeds; one that somebody else has stored meanwhile may be moved, but is not
+   * stored a second time. Blocks of one prompt should be named root first.
    *
    * <p>The task is terminal when the bytes have <em>left the memory</em>, which the caller may then
    * reuse. Whether a block has become <em>durable</em> is another question, asked of {@link #flush}

@@ -18,7 +18,7 @@ import ucm.pipeline.UcmConfig;
  * @param layerwise whether a task has one shard of all blocks instead, and the tasks follow the shards
  * @param inFlight how many tasks are under way at a time
  * @param lookups how many ids are looked up, of each kind, in a round
- * @param warmup rounds that do not count
+ * @param warmup rounds at least that do not count
  * @param repeat rounds that count
  * @param threads of the machine's limits
  * @param idleSeconds how long to look at instances that have nothing to do
@@ -40,6 +40,16 @@ record BenchPlan(
 
   int rounds() {
     return warmup + repeat;
+  }
+
+  /** Rounds at the most that do not count, when the JVM goes on compiling. */
+  int mostWarmup() {
+    return mostWarmup(warmup);
+  }
+
+  /** The same, of so many that were asked for; none when none were. */
+  static int mostWarmup(int warmup) {
+    return warmup == 0 ? 0 : warmup + CompilerWatch.MOST_ROUNDS;
   }
 
   /** The same with other rounds, in which as many ids are looked up as there are blocks. */

@@ -142,8 +142,8 @@ final class BenchStoreCommand implements Runnable {
       paramLabel = "N",
       defaultValue = "3",
       description =
-          "rounds before them, after some of many small blocks; 0: neither (default:"
-              + " ${DEFAULT-VALUE})")
+          "rounds before them, at least, after some of many small blocks; up to 24 more are made"
+              + " while the JVM still compiles much; 0: none at all (default: ${DEFAULT-VALUE})")
   private int warmup;
 
   @Option(
@@ -332,7 +332,7 @@ final class BenchStoreCommand implements Runnable {
         boolean keepsFiles = pipeline.storeConfig().get(CommonKeys.IO_DIRECT);
         // The store's files and the plain ones of a round or all, fio's, and the room touched
         // before.
-        written += (2L * (keepsFiles ? warmup + repeat : 1) + 3) * round;
+        written += (2L * (keepsFiles ? BenchPlan.mostWarmup(warmup) + repeat : 1) + 3) * round;
       }
       largest = Math.max(largest, round);
     }

@@ -54,6 +54,8 @@ final class StoreBench implements AutoCloseable {
   private final BenchCalls dumps = new BenchCalls("dump", "shard");
   private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
   private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
+  // Rounds before those that count, as many as the compiler needed.
+  private int warmup;
   // Null until all rounds are done.
   private @Nullable BenchLife life;
   // Closed in this order: first what uses the others. Guarded by this.
@@ -85,6 +87,7 @@ final class StoreBench implements AutoCloseable {
     makeRounds(progress, true);
     return new BenchResult(
         plan,
+        warmup,
         concat(
             concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), checkedLoads),
             lookups.measures()),
@@ -113,9 +116,15 @@ final class StoreBench implements AutoCloseable {
     PageCacheRoom room = own(room(threads));
     EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
     BenchIds ids = new BenchIds(System.nanoTime());
-    for (int round = 0; round < plan.rounds(); round++) {
-      progress.at(round);
-      boolean counts = round >= plan.warmup();
+    CompilerWatch compiler = new CompilerWatch();
+    warmup = plan.warmup();
+    for (int round = 0; round < warmup + plan.repeat(); round++) {
+      compiler.roundBegins();
+      if (round == warmup && warmup < plan.mostWarmup() && !compiler.isDone()) {
+        warmup++;
+      }
+      progress.at(round, warmup + plan.repeat());
+      boolean counts = round >= warmup;
       boolean limitFirst = round % 2 == 0;
       boolean checkedFirst = round / 2 % 2 == 0;
       BlockIds blocks = ids.next(plan.blocks());

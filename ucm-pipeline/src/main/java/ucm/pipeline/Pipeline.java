@@ -199,6 +199,12 @@ public final class Pipeline implements Store {
   }
 
   @Override
+  public @Nullable BitSet lookupKnown(BlockIds ids) {
+    life.requireOpen();
+    return head.lookupKnown(ids);
+  }
+
+  @Override
   public int lookupPrefix(BlockIds ids) {
     life.requireOpen();
     return head.lookupPrefix(ids);

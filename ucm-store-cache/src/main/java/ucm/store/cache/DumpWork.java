@@ -55,19 +55,50 @@ final class DumpWork extends Work {
   }
 
   /**
-   * Whether the backend must be asked which of the blocks it has; then nothing is planned before.
-   * To be called once.
+   * Whether the backend must be asked which of the blocks it has, as it does not say what it knows of
+   * them by itself; then nothing is planned before. To be called once, and does not block.
    */
   boolean mustAsk() {
-    int count = cache.backend == null ? 0 : blocks.count();
-    for (int block = 0; block < count; block++) {
-      if (isUnknown(block)) {
+    Store backend = cache.backend;
+    if (backend != null) {
+      BitSet unknown = unknown(0, blocks.count());
+      if (!unknown.isEmpty()) {
         todo.clear();
-        return true;
+        BlockIds ids = idsOf(unknown, 0);
+        BitSet known = known(backend, ids);
+        if (known == null) {
+          return true;
+        }
+        sift(present(unknown, ids, known), 0, blocks.count());
       }
     }
     blocks.forget();
     return false;
+  }
+
+  /**
+   * Has the backend say which blocks it knows. Those of which it knows nothing are moved, although
+   * somebody else may have stored them meanwhile: the backend finds out when it writes them, and
+   * nobody waits for that.
+   *
+   * @param ids of the blocks of which it is not known whether the backend has them
+   * @return null when it must be asked after all: it knows nothing by itself, or not of a block that
+   *     is here with all its shards, which is not moved for nothing
+   */
+  private @Nullable BitSet known(Store backend, BlockIds ids) {
+    BitSet known;
+    try {
+      known = backend.lookupKnown(ids);
+    } catch (RuntimeException e) {
+      LOG.warn("{} did not say which blocks it knows, and is asked: {}", backend, e.toString());
+      return null;
+    }
+    for (int i = 0; known != null && i < ids.size(); i++) {
+      if (!known.get(i) && cache.pool.isComplete(ids, i)) {
+        return null;
+      }
+    }
+    return known;
   }
 
   /** Whether there are blocks that the backend has not been asked for. */
@@ -86,7 +117,15 @@ final class DumpWork extends Work {
     long blockBytes = transfer.byteSize() / blocks.count();
     long first = Math.max(LEAST_ASKED, Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes));
     int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
-    BitSet present = ask(backend, from, to);
+    sift(ask(backend, from, to), from, to);
+    asked = to;
+    if (!hasMoreToAsk()) {
+      blocks.forget();
+    }
+  }
+
+  /** Ends the shards of those of some blocks that are present; the others are to be planned. */
+  private void sift(BitSet present, int from, int to) {
     for (int shard = 0; shard < shardCount; shard++) {
       int block = blocks.blockOf(shard);
       if (block < from || block >= to) {
@@ -98,10 +137,6 @@ final class DumpWork extends Work {
         todo.set(shard);
       }
     }
-    asked = to;
-    if (!hasMoreToAsk()) {
-      blocks.forget();
-    }
   }
 
   /**
@@ -110,10 +145,7 @@ final class DumpWork extends Work {
    * @return which the backend has, counted from the first of them
    */
   private BitSet ask(Store backend, int from, int to) {
-    BitSet unknown = new BitSet(to - from);
-    for (int block = from; block < to && isAnswering; block++) {
-      unknown.set(block - from, isUnknown(block));
-    }
+    BitSet unknown = isAnswering ? unknown(from, to) : new BitSet();
     if (unknown.isEmpty() || expiry() != null) {
       return new BitSet();
     }
@@ -126,7 +158,26 @@ final class DumpWork extends Work {
       LOG.warn("{} did not say which blocks it has; all are dumped: {}", backend, e.toString());
       isAnswering = false;
     }
-    // What was asked for and is there stays in the set.
+    return present(unknown, ids, answer);
+  }
+
+  /** Those of some blocks of which it is not known whether the backend has them, counted from the first. */
+  private BitSet unknown(int from, int to) {
+    BitSet unknown = new BitSet(to - from);
+    for (int block = from; block < to; block++) {
+      unknown.set(block - from, isUnknown(block));
+    }
+    return unknown;
+  }
+
+  /**
+   * Leaves those blocks of some that are present, and has the pool forget the others.
+   *
+   * @param unknown the blocks
+   * @param ids of each of them in turn
+   * @param answer for each of them in turn, whether it is present
+   */
+  private BitSet present(BitSet unknown, BlockIds ids, BitSet answer) {
     int i = 0;
     for (int at = unknown.nextSetBit(0); at >= 0; at = unknown.nextSetBit(at + 1)) {
       if (!answer.get(i)) {

@@ -35,19 +35,30 @@ final class BlockLookup implements AutoCloseable {
 
   /** Which blocks are present. */
   BitSet all(BlockIds ids) {
-    BitSet present = new BitSet(ids.size());
-    int known = 0;
-    for (int i = 0; i < ids.size(); i++) {
-      if (index.contains(ids.high(i), ids.low(i))) {
-        present.set(i);
-        known++;
-      }
-    }
+    BitSet present = indexed(ids);
+    int known = present.cardinality();
     if (known < ids.size()) {
       disk.addPresent(ids, present, exclusive);
     }
     hideWhatIsDown(ids, present);
     count(ids.size(), present.cardinality(), known);
+    return present;
+  }
+
+  /** Which blocks the index knows to be present; the disk is not asked for the others. */
+  BitSet known(BlockIds ids) {
+    BitSet present = indexed(ids);
+    hideWhatIsDown(ids, present);
+    return present;
+  }
+
+  private BitSet indexed(BlockIds ids) {
+    BitSet present = new BitSet(ids.size());
+    for (int i = 0; i < ids.size(); i++) {
+      if (index.contains(ids.high(i), ids.low(i))) {
+        present.set(i);
+      }
+    }
     return present;
   }
 

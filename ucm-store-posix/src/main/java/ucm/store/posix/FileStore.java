@@ -108,6 +108,12 @@ public abstract class FileStore implements Store, DirectoryStore {
   }
 
   @Override
+  public BitSet lookupKnown(BlockIds ids) {
+    PosixEngine open = engine();
+    return open.uses.found(ids, open.lookup.known(ids));
+  }
+
+  @Override
   public int lookupPrefix(BlockIds ids) {
     PosixEngine open = engine();
     return open.uses.found(ids, open.lookup.prefix(ids));
