@@ -45,6 +45,10 @@ abstract class LookupContract extends LifeContract {
     BitSet expected = new BitSet();
     expected.set(0, 100);
     expected.clear(hole);
+    BitSet known = store.lookupKnown(ids);
+    if (known != null) {
+      assertThat(known.stream()).as("known, and stored").allMatch(expected::get);
+    }
     assertThat(store.lookup(ids)).as("99 of 100, not the prefix alone").isEqualTo(expected);
     assertThat(store.lookupPrefix(ids)).isEqualTo(hole - 1);
     store.prefetch(ids);

@@ -99,6 +99,12 @@ final class HeldBackend implements Store {
   /** Is told the number of each look-up before its answer, from 1; may hold it, or throw. */
   volatile IntConsumer onLookup = number -> {};
 
+  /** Is run before each answer of what it knows by itself; may throw. */
+  volatile Runnable onKnown = () -> {};
+
+  /** Whether it knows by itself what it {@linkplain #has has}; if not, it must be asked. */
+  volatile boolean knows;
+
   final Set<String> present = new HashSet<>();
   final BlockingQueue<Held> loads = new LinkedBlockingQueue<>();
   final BlockingQueue<Held> dumps = new LinkedBlockingQueue<>();
@@ -181,6 +187,12 @@ final class HeldBackend implements Store {
     }
     onLookup.accept(number);
     return answer(ids);
+  }
+
+  @Override
+  public @Nullable BitSet lookupKnown(BlockIds ids) {
+    onKnown.run();
+    return knows ? answer(ids) : null;
   }
 
   private synchronized BitSet answer(BlockIds ids) {

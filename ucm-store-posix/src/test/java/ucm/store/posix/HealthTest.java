@@ -86,6 +86,7 @@ final class HealthTest {
         assertThat(store.lookupPrefix(sickIds)).isEqualTo(-1);
         assertThat(store.durable(sickIds).isEmpty()).isTrue();
         assertThat(stores.metrics.count("posix_health_lookup_misses")).isEqualTo(17);
+        assertThat(store.lookupKnown(sickIds).isEmpty()).isTrue();
         TransferResult load = stores.load(store, sickIds);
         assertThat(load.okCount()).isZero();
         assertThat(outcome(load)).isEqualTo(ShardOutcome.REFUSED);

@@ -73,6 +73,7 @@ final class KnownBlocksTest {
     int asked = files.count(Call.SIZE);
     assertThat(store.lookup(ids)).isEqualTo(first(40));
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
+    assertThat(store.lookupKnown(ids)).isEqualTo(first(40));
     assertThat(files.count(Call.SIZE)).as("nothing asked of the disk").isEqualTo(asked);
     assertThat(stores.metrics.count("posix_lookup_index_hit_blocks")).isEqualTo(80);
     assertThat(stores.metrics.gauge("posix_index_blocks")).isEqualTo(40);
@@ -86,7 +87,11 @@ final class KnownBlocksTest {
     PosixStore store = open(Map.of());
     store.awaitScan();
     stores.dump(stores.open(), ids);
+    int before = files.count(Call.SIZE);
+    assertThat(store.lookupKnown(ids).isEmpty()).isTrue();
+    assertThat(files.count(Call.SIZE)).isEqualTo(before);
     assertThat(store.lookup(ids.slice(0, 20)).cardinality()).isEqualTo(20);
+    assertThat(store.lookupKnown(ids)).isEqualTo(first(20));
     assertThat(stores.load(store, ids.slice(20, 40)).ok()).isTrue();
     int asked = files.count(Call.SIZE);
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
