@@ -30,7 +30,7 @@ final class FileLimit implements AutoCloseable {
   private static final int PAGE = 4096;
   private static final int FOLDERS = 64;
   // Stays in a second-level cache of 1 MiB together with the pages it comes from.
-  private static final int CHECKED_PART = 512 << 10;
+  private static final int CHECKED_PART = 256 << 10;
 
   private enum Way {
     WRITE,

@@ -17,6 +17,11 @@ public interface IoQueue extends AutoCloseable {
   /** How many requests may be under way. */
   int depth();
 
+  /** How many bytes a request that reads should have at the most. */
+  default int readBytes() {
+    return 512 << 10;
+  }
+
   /**
    * How many bytes a request that writes should have at the most. The kernel gives a call's bytes larger
    * pieces of memory for the file, with less work for each page, the more there are of them.

@@ -24,6 +24,15 @@ public final class PsyncQueue implements IoQueue {
     return 1;
   }
 
+  /**
+   * Through the page cache, what a call copies should still be in the processor's own cache when its
+   * checksum is taken, beside the pages it was copied from: half of a second-level cache of 1 MiB.
+   */
+  @Override
+  public int readBytes() {
+    return direct == null ? 256 << 10 : IoQueue.super.readBytes();
+  }
+
   @Override
   public void read(int fd, NativePath path, IoVector into, long offset) {
     moved =

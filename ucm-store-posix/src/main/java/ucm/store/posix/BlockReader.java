@@ -157,7 +157,7 @@ final class BlockReader implements ShardMover {
       int fd, TransferJob job, int from, int to, IoScratch scratch) {
     scratch.cursor.begin(job.transfer, from, to);
     scratch.reads.begin();
-    if (!isFooterNext(job.transfer, from, to)) {
+    if (!isFooterNext(job.transfer, from, to, scratch)) {
       String fault = readFooter(fd, scratch);
       return fault != null
           ? fault
@@ -182,9 +182,9 @@ final class BlockReader implements ShardMover {
   }
 
   /** Whether the footer is best read along with the last bytes of the shards. */
-  private boolean isFooterNext(Transfer transfer, int from, int to) {
+  private boolean isFooterNext(Transfer transfer, int from, int to, IoScratch scratch) {
     boolean atEnd = transfer.shardIndex(to - 1) == format.layout().shardCount() - 1;
-    boolean oneStep = (to - from) * format.layout().shardSize() <= ShardCursor.READ_BYTES;
+    boolean oneStep = (to - from) * format.layout().shardSize() <= scratch.reads.stepBytes();
     return atEnd && (to - from == 1 || (oneStep && isUnbroken(transfer, from, to)));
   }
 

@@ -15,12 +15,6 @@ import ucm.store.common.MemoryCrc;
  */
 final class ShardCursor {
 
-  /**
-   * Most bytes of a step that reads. Longer calls copy faster, shorter ones leave more in the cache for
-   * the checksum; half of a second-level cache of 1 MiB is where the sum of both is least.
-   */
-  static final int READ_BYTES = 512 << 10;
-
   /** Most entries of a step; two are left for the gap and the footer behind the last shard. */
   static final int STEP_ENTRIES = IoVector.MAX_ENTRIES - 2;
 

@@ -60,6 +60,11 @@ final class StepReads {
     return oldest;
   }
 
+  /** Most bytes of a step. */
+  int stepBytes() {
+    return queue.readBytes();
+  }
+
   private boolean hasMore(IoScratch scratch, Footer footer) {
     return (started == 0 && footer == Footer.FIRST) || scratch.cursor.hasNext();
   }
@@ -71,7 +76,7 @@ final class StepReads {
       return;
     }
     ShardCursor cursor = scratch.cursor;
-    cursor.next(step.vector, ShardCursor.READ_BYTES);
+    cursor.next(step.vector, stepBytes());
     step.cursor.copy(cursor);
     step.offset = cursor.fileOffset();
     if (!cursor.hasNext() && footer == Footer.LAST) {
