@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Says when the JVM has compiled what a benchmark's rounds run. Its compiler takes the processors that
- * are measured: in some rounds for longer than the round itself lasts.
+ * are measured.
  */
 final class CompilerWatch {
 

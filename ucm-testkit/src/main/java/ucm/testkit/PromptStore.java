@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
@@ -24,9 +25,21 @@ import ucm.api.TransferTask;
 public final class PromptStore implements Store {
 
   private final AtomicLong tasks = new AtomicLong();
+  private final boolean knows;
 
-  /** A store that wants no settings. */
-  public PromptStore() {}
+  /** A store that wants no settings, and must be asked what it has. */
+  public PromptStore() {
+    this(false);
+  }
+
+  /**
+   * A store that wants no settings.
+   *
+   * @param knows whether it says by {@link #lookupKnown} what it has
+   */
+  public PromptStore(boolean knows) {
+    this.knows = knows;
+  }
 
   @Override
   public List<ConfigKey<?>> configKeys() {
@@ -46,6 +59,11 @@ public final class PromptStore implements Store {
       found.set(i, ids.low(i) % 2 == 0);
     }
     return found;
+  }
+
+  @Override
+  public @Nullable BitSet lookupKnown(BlockIds ids) {
+    return knows ? lookup(ids) : null;
   }
 
   @Override

@@ -39,7 +39,12 @@ final class AllocationTest {
     COLD_LOAD,
     LOAD_WITH_HITS_AND_MISSES_IN_TURNS,
     DUMP,
-    DUMP_OF_WHICH_EACH_OTHER_IS_BEHIND
+    DUMP_OF_WHICH_EACH_OTHER_IS_BEHIND,
+    DUMP_OF_WHICH_EACH_OTHER_IS_KNOWN_BEHIND;
+
+    boolean isDump() {
+      return compareTo(DUMP) >= 0;
+    }
   }
 
   @ParameterizedTest
@@ -56,7 +61,7 @@ final class AllocationTest {
 
   private static void requireBits(Shape shape, Map<String, Object> settings)
       throws InterruptedException {
-    try (Bench bench = new Bench(settings)) {
+    try (Bench bench = new Bench(shape, settings)) {
       bench.measure(shape, FEW);
       long few = bench.measure(shape, FEW);
       long many = bench.measure(shape, MANY);
@@ -80,8 +85,9 @@ final class AllocationTest {
     private final TestCache cache;
     private long nextId = 1;
 
-    private Bench(Map<String, Object> settings) {
-      cache = new TestCache(LAYOUT, new PromptStore(), SLOTS, settings);
+    private Bench(Shape shape, Map<String, Object> settings) {
+      boolean knows = shape == Shape.DUMP_OF_WHICH_EACH_OTHER_IS_KNOWN_BEHIND;
+      cache = new TestCache(LAYOUT, new PromptStore(knows), SLOTS, settings);
     }
 
     /** What the median of some tasks took, by all threads of the process. */
@@ -93,7 +99,7 @@ final class AllocationTest {
         prepare(shape, ids);
         Transfer transfer = transfer(ids);
         long before = THREADS.getTotalThreadAllocatedBytes();
-        if (shape == Shape.DUMP || shape == Shape.DUMP_OF_WHICH_EACH_OTHER_IS_BEHIND) {
+        if (shape.isDump()) {
           dump(transfer);
         } else {
           load(transfer);
@@ -109,7 +115,7 @@ final class AllocationTest {
       switch (shape) {
         case HOT_LOAD -> load(transfer(ids));
         case LOAD_WITH_HITS_AND_MISSES_IN_TURNS -> load(transfer(eachOther(ids)));
-        case COLD_LOAD, DUMP, DUMP_OF_WHICH_EACH_OTHER_IS_BEHIND -> {}
+        default -> {}
       }
     }
 
