@@ -20,6 +20,8 @@ import java.util.concurrent.TimeUnit;
 final class BenchThreads implements AutoCloseable {
 
   private static final long AWAKE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  // Twice the last-level cache of a group of cores of today's servers, in longs.
+  private static final int OTHER_MEMORY = (64 << 20) / Long.BYTES;
   private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
   /** What one of the threads does. */
@@ -47,6 +49,8 @@ final class BenchThreads implements AutoCloseable {
   private final ExecutorService pool;
   // Others than those of the limits: neither these nor a store's shall have run just before.
   private final ExecutorService awake;
+  private final long[] otherMemory = new long[OTHER_MEMORY];
+  private volatile long read;
 
   BenchThreads(int count) {
     this.count = count;
@@ -110,17 +114,22 @@ final class BenchThreads implements AutoCloseable {
   }
 
   /**
-   * Keeps all processors busy for a moment, so that a timed region does not meet processors that were put
-   * to sleep while one thread prepared it.
+   * Keeps all processors busy for a moment with reading memory that nobody else uses. So a timed region
+   * neither meets processors that were put to sleep while one thread prepared it, nor a cache full of what
+   * was just written, which would go to memory in its time.
    */
   void wakeProcessors() throws InterruptedException {
     time(
         awake,
         _ -> {
           long end = System.nanoTime() + AWAKE_NANOS;
-          while (System.nanoTime() < end) {
-            Thread.onSpinWait();
-          }
+          long sum = 0;
+          do {
+            for (long one : otherMemory) {
+              sum += one;
+            }
+          } while (System.nanoTime() < end);
+          read = sum;
         });
   }
 
