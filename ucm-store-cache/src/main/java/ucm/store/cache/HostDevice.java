@@ -1,13 +1,16 @@
 package ucm.store.cache;
 
-import java.lang.foreign.MemorySegment;
 import ucm.api.Transfer;
+import ucm.store.common.IoVector;
+import ucm.store.common.StreamingCopy;
 
 /**
  * Moves shards between slots and an engine whose device memory is host memory. A copy is done when the
  * method returns.
  */
 final class HostDevice {
+
+  private static final ThreadLocal<IoVector> VECTORS = ThreadLocal.withInitial(IoVector::new);
 
   private final PoolMemory memory;
 
@@ -17,35 +20,41 @@ final class HostDevice {
 
   /** Gathers the pieces of a shard into a slot. */
   void toSlot(Transfer transfer, int shard, int slot) {
-    MemorySegment segment = memory.segment(slot);
+    IoVector pieces = VECTORS.get();
     long at = memory.offset(slot);
-    int pieces = transfer.pieceCount();
-    for (int piece = 0; piece < pieces; piece++) {
-      long size = transfer.pieceSize(piece);
-      MemorySegment.copy(
-          transfer.region(shard, piece).segment(),
-          transfer.offset(shard, piece),
-          segment,
-          at,
-          size);
-      at += size;
+    for (int piece = 0; piece < transfer.pieceCount(); ) {
+      pieces.clear();
+      while (hasNext(pieces, transfer, piece)) {
+        pieces.add(
+            transfer.region(shard, piece),
+            transfer.offset(shard, piece),
+            transfer.pieceSize(piece));
+        piece++;
+      }
+      StreamingCopy.gather(pieces, memory.segment(slot), at);
+      at += pieces.byteSize();
     }
   }
 
   /** Scatters a slot over the pieces of a shard. */
   void fromSlot(int slot, Transfer transfer, int shard) {
-    MemorySegment segment = memory.segment(slot);
+    IoVector pieces = VECTORS.get();
     long at = memory.offset(slot);
-    int pieces = transfer.pieceCount();
-    for (int piece = 0; piece < pieces; piece++) {
-      long size = transfer.pieceSize(piece);
-      MemorySegment.copy(
-          segment,
-          at,
-          transfer.region(shard, piece).segment(),
-          transfer.offset(shard, piece),
-          size);
-      at += size;
+    for (int piece = 0; piece < transfer.pieceCount(); ) {
+      pieces.clear();
+      while (hasNext(pieces, transfer, piece)) {
+        pieces.addToWrite(
+            transfer.region(shard, piece),
+            transfer.offset(shard, piece),
+            transfer.pieceSize(piece));
+        piece++;
+      }
+      StreamingCopy.scatter(pieces, memory.segment(slot), at);
+      at += pieces.byteSize();
     }
+  }
+
+  private static boolean hasNext(IoVector vector, Transfer transfer, int piece) {
+    return piece < transfer.pieceCount() && vector.size() < IoVector.MAX_ENTRIES;
   }
 }

@@ -44,14 +44,34 @@ public final class IoVector {
   }
 
   /**
-   * Adds a stretch of host memory.
+   * Adds a stretch of host memory. Its owner keeps it until what the vector is used for has ended.
    *
    * @throws IndexOutOfBoundsException when it does not lie within the region
-   * @throws IllegalStateException when the vector is full
+   * @throws IllegalStateException when the vector is full, or the memory was freed
    */
   public IoVector add(MemoryRegion region, long offset, long length) {
     Objects.checkFromIndexSize(offset, length, region.byteSize());
-    return add(region.segment().address() + offset, length);
+    MemorySegment segment = region.segment();
+    if (!segment.scope().isAlive()) {
+      throw new IllegalStateException(
+          "memory of a region is kept until the tasks that name it have ended; found memory that"
+              + " was freed");
+    }
+    return add(segment.address() + offset, length);
+  }
+
+  /**
+   * Adds a stretch of host memory that the processor will write; see {@link #add(MemoryRegion, long,
+   * long)}.
+   *
+   * @throws IllegalArgumentException when it may only be read
+   */
+  public IoVector addToWrite(MemoryRegion region, long offset, long length) {
+    if (region.segment().isReadOnly()) {
+      throw new IllegalArgumentException(
+          "blocks are loaded into memory that can be written; found a region that is read-only");
+    }
+    return add(region, offset, length);
   }
 
   /** Adds a segment of native memory; see {@link #add(MemoryRegion, long, long)}. */
@@ -60,6 +80,17 @@ public final class IoVector {
       throw new IllegalArgumentException("system calls take native memory; found " + segment);
     }
     return add(segment.address(), segment.byteSize());
+  }
+
+  /**
+   * Replaces all entries by one of as many bytes.
+   *
+   * @throws IndexOutOfBoundsException when {@code memory} has fewer
+   */
+  void replace(MemorySegment memory) {
+    long bytes = byteSize;
+    Objects.checkFromIndexSize(0, bytes, memory.byteSize());
+    clear().add(memory.address(), bytes);
   }
 
   /** Adds memory by its address; for classes that have checked it. */

@@ -6,13 +6,13 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 
 /**
- * CRC32C over pieces of memory regions. Not thread-safe.
+ * CRC32C over pieces of memory regions, where they lie. Not thread-safe.
  *
  * <p>The JDK computes it with processor instructions, but only over a {@link ByteBuffer}. The views
  * of the regions seen last are kept, so that a piece costs no allocation. A view reaches nearly 2
  * GiB; one begins at every GiB, so that half a GiB from any place lies whole in one of them.
  */
-public final class MemoryCrc {
+public final class MemoryCrc implements MemoryDigest {
 
   private static final int SLOTS = 1024;
   private static final int PROBES = 4;
@@ -25,21 +25,17 @@ public final class MemoryCrc {
   private final @Nullable MemoryRegion[] regions = new MemoryRegion[SLOTS];
   private final ByteBuffer[][] windows = new ByteBuffer[SLOTS][];
 
-  /** Begins anew. */
+  @Override
   public void reset() {
     crc.reset();
   }
 
-  /** The checksum of all bytes since {@link #reset}. */
+  @Override
   public int value() {
     return (int) crc.getValue();
   }
 
-  /**
-   * Takes in bytes of host memory.
-   *
-   * @throws IndexOutOfBoundsException when they do not lie within the region
-   */
+  @Override
   public void update(MemoryRegion region, long offset, long length) {
     ByteBuffer[] views = views(region);
     long at = offset;

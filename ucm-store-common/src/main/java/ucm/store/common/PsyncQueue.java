@@ -34,6 +34,11 @@ public final class PsyncQueue implements IoQueue {
   }
 
   @Override
+  public boolean copiesReads() {
+    return direct == null;
+  }
+
+  @Override
   public void read(int fd, NativePath path, IoVector into, long offset) {
     moved =
         direct == null

@@ -65,6 +65,17 @@ final class IoVectorTest {
   }
 
   @Test
+  void takesNoMemoryThatIsGone() {
+    MemoryRegion gone;
+    try (Arena arena = Arena.ofShared()) {
+      gone = MemoryRegion.host(arena.allocate(10));
+    }
+    assertThatThrownBy(() -> new IoVector().add(gone, 0, 10))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("freed");
+  }
+
+  @Test
   void copiesBytesOfSeveralEntriesOutAndIn() {
     byte[] bytes = new byte[100_000];
     new Random(4).nextBytes(bytes);

@@ -10,7 +10,8 @@ import ucm.store.posix.StepReads.Footer;
 
 /**
  * Reads shards from files, and checks them: the size of the file and its footer before a shard is
- * called good, and its checksum while its bytes are still in the processor's cache.
+ * called good, and its checksum while its bytes are still in the processor's cache, or on their way
+ * through it: see {@link StepReads#take}.
  *
  * <p>Of a whole block the footer is read first, so that each shard can be ended as soon as it is read;
  * only when everything fits into one step, or is one shard, it is read along with the last bytes. Where
@@ -163,7 +164,7 @@ final class BlockReader implements ShardMover {
           ? fault
           : readShards(fd, job, from, scratch, Footer.FIRST, storedCrcs(format, scratch));
     }
-    boolean digest = isToBeChecked(scratch);
+    boolean check = isToBeChecked(scratch);
     IoStep step;
     do {
       step = scratch.reads.next(fd, scratch, format, Footer.LAST);
@@ -174,11 +175,9 @@ final class BlockReader implements ShardMover {
       if (fault != null) {
         return fault;
       }
-      if (digest) {
-        step.cursor.digest(scratch.crc, scratch.crcs, from);
-      }
+      scratch.reads.take(step, scratch, check, from);
     } while (scratch.reads.hasNext(scratch, Footer.LAST));
-    return endGood(job, from, to, from, scratch, digest ? storedCrcs(format, scratch) : null);
+    return endGood(job, from, to, from, scratch, check ? storedCrcs(format, scratch) : null);
   }
 
   /** Whether the footer is best read along with the last bytes of the shards. */
@@ -224,10 +223,8 @@ final class BlockReader implements ShardMover {
       if (fault != null) {
         return fault;
       }
+      scratch.reads.take(step, scratch, expected != null, from);
       ShardCursor cursor = step.cursor;
-      if (expected != null) {
-        cursor.digest(scratch.crc, scratch.crcs, from);
-      }
       fault = endGood(job, cursor.firstShard(), cursor.firstOpenShard(), from, scratch, expected);
       firstFault = firstFault == null ? fault : firstFault;
     }

@@ -27,12 +27,13 @@ import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.KernelQueue;
 import ucm.store.common.LibcFiles;
+import ucm.store.common.StreamingCopy;
 import ucm.store.common.UringQueue;
 
 /**
  * Looks at the directories of a store of files, each by itself: whether one can write there, how much room
  * there is, whether O_DIRECT and the kernel's asynchronous I/O work on that very file system, and whether its
- * clock agrees with ours. A directory that is not there yet is looked at where it would be made.
+ * clock agrees with ours; and how memory is copied. A directory that is not there yet is looked at where it would be made.
  */
 public final class FileCheckup {
 
@@ -69,6 +70,7 @@ public final class FileCheckup {
       lookAt(backend);
     }
     capacity();
+    findings.add(Finding.ok("memory copies", StreamingCopy.state()));
     return findings;
   }
 

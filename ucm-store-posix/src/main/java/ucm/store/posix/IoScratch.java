@@ -9,6 +9,8 @@ import ucm.store.common.IoQueue;
 import ucm.store.common.IoVector;
 import ucm.store.common.MemoryCrc;
 import ucm.store.common.NativePath;
+import ucm.store.common.ReadBuffer;
+import ucm.store.common.StreamingCopy;
 
 /** What one worker thread needs to move shards, made once and used over and over. */
 final class IoScratch {
@@ -52,7 +54,8 @@ final class IoScratch {
     this.queue = queue;
     steps = new IoStep[queue.depth()];
     Arrays.setAll(steps, i -> new IoStep());
-    reads = new StepReads(queue, steps);
+    boolean buffered = queue.copiesReads() && StreamingCopy.isUsed();
+    reads = new StepReads(queue, steps, buffered ? new ReadBuffer(queue.readBytes()) : null);
     writes = new StepWrites(queue, steps);
     crcs = new int[format.layout().shardCount()];
     storedCrcs = new int[crcs.length];

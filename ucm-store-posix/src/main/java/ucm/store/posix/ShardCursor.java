@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
 import ucm.store.common.IoVector;
-import ucm.store.common.MemoryCrc;
+import ucm.store.common.MemoryDigest;
 
 /**
  * Walks through the memory of neighbouring shards of a transfer in steps, each of which is one
@@ -136,7 +136,7 @@ final class ShardCursor {
    * @param crcs gets the checksum of each shard that is complete with the step, at its index less
    *     {@code base}
    */
-  void digest(MemoryCrc crc, int[] crcs, int base) {
+  void digest(MemoryDigest crc, int[] crcs, int base) {
     Transfer of = Objects.requireNonNull(transfer);
     int atShard = stepShard;
     int atPiece = stepPiece;

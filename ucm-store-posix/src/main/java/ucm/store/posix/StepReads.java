@@ -1,8 +1,10 @@
 package ucm.store.posix;
 
+import org.jspecify.annotations.Nullable;
 import ucm.store.common.BlockFooter;
 import ucm.store.common.IoQueue;
 import ucm.store.common.NativePath;
+import ucm.store.common.ReadBuffer;
 
 /**
  * Reads shards of one file step by step, and keeps as many steps under way as the engine takes. Hot
@@ -21,12 +23,20 @@ final class StepReads {
 
   private final IoQueue queue;
   private final IoStep[] steps;
+  private final @Nullable ReadBuffer buffer;
   private int started;
   private int awaited;
 
-  StepReads(IoQueue queue, IoStep[] steps) {
+  /**
+   * Reads by a queue.
+   *
+   * @param steps as many as may be under way
+   * @param buffer where reads go first, or null; then the queue has one under way at a time
+   */
+  StepReads(IoQueue queue, IoStep[] steps, @Nullable ReadBuffer buffer) {
     this.queue = queue;
     this.steps = steps;
+    this.buffer = buffer;
   }
 
   /** Starts anew, for the shards that the cursor of {@code scratch} begins with. */
@@ -60,6 +70,21 @@ final class StepReads {
     return oldest;
   }
 
+  /**
+   * Takes the bytes of a step that was read to where they belong, if they are not there yet.
+   *
+   * @param check whether to take their checksums, too
+   * @param base as {@link ShardCursor#digest} wants it
+   */
+  void take(IoStep step, IoScratch scratch, boolean check, int base) {
+    if (buffer != null) {
+      step.cursor.digest(buffer, scratch.crcs, base);
+      buffer.flush();
+    } else if (check) {
+      step.cursor.digest(scratch.crc, scratch.crcs, base);
+    }
+  }
+
   /** Most bytes of a step. */
   int stepBytes() {
     return queue.readBytes();
@@ -78,6 +103,9 @@ final class StepReads {
     ShardCursor cursor = scratch.cursor;
     cursor.next(step.vector, stepBytes());
     step.cursor.copy(cursor);
+    if (buffer != null) {
+      buffer.replace(step.vector);
+    }
     step.offset = cursor.fileOffset();
     if (!cursor.hasNext() && footer == Footer.LAST) {
       scratch.addFooterPlace(format, step.vector);
