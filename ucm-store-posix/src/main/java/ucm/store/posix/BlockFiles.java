@@ -110,7 +110,8 @@ final class BlockFiles {
 
   /**
    * Opens the file of a block for reading, when no more than {@code posix_open_concurrency} others are
-   * being opened.
+   * being opened. Where the store keeps its space it notes uses by itself, see {@link LastUses}, and saves
+   * the file system writing the access time down with the first load.
    *
    * @param path its name
    * @return as {@link FileSeam#openRead}
@@ -119,7 +120,7 @@ final class BlockFiles {
     int backend = paths.backendOf(idHigh, idLow);
     opens.enter(backend);
     try {
-      return seam.openRead(path);
+      return space.isLimited() ? seam.openUnnoticed(path) : seam.openRead(path);
     } finally {
       opens.leave(backend);
     }
