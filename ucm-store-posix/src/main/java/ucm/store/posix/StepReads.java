@@ -31,7 +31,7 @@ final class StepReads {
    * Reads by a queue.
    *
    * @param steps as many as may be under way
-   * @param buffer where reads go first, or null; then the queue has one under way at a time
+   * @param buffer where reads go first, of a queue that has one under way at a time; or null
    */
   StepReads(IoQueue queue, IoStep[] steps, @Nullable ReadBuffer buffer) {
     this.queue = queue;
