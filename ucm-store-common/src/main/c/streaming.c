@@ -1,7 +1,7 @@
 /*
  * Copies with streaming (non-temporal) stores, which go to memory without reading the lines they overwrite into the
- * processor's cache first: a third of the traffic of a copy between places that no cache holds. They gather pieces of memory or scatter bytes over them;
- * one of them takes the CRC32C of the bytes as they pass.
+ * processor's cache first: a third of the traffic of a copy between places that no cache holds. They gather pieces of
+ * memory or scatter bytes over them; one of them takes the CRC32C of the bytes as they pass.
  *
  * They need AVX-512 F and VPCLMULQDQ: Intel's servers from Ice Lake on (2021), AMD's from Zen 4 on (2022). The caller
  * asks ucm_streaming_usable first and checks what it passes: memory that is there for the whole call, and no overlap.

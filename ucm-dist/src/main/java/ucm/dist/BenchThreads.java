@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
 final class BenchThreads implements AutoCloseable {
 
   private static final long AWAKE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
-  // Twice the last-level cache of a group of cores of today's servers, in longs.
+  // Twice the last-level cache of the machines on which figures of the docs were taken, in longs.
   private static final int OTHER_MEMORY = (64 << 20) / Long.BYTES;
   private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 

@@ -113,8 +113,8 @@ public final class StreamingCopy {
 
   private static void check(MemorySegment one, long at, IoVector pieces) {
     Objects.checkFromIndexSize(at, pieces.byteSize(), one.byteSize());
-    if (!one.isNative()) {
-      throw new IllegalArgumentException("native memory is copied; found " + one);
+    if (!one.isNative() || !one.scope().isAlive()) {
+      throw new IllegalStateException("native memory that is there is copied; found " + one);
     }
   }
 

@@ -166,6 +166,19 @@ final class StreamingCopyTest {
   }
 
   @Test
+  void copiesNothingToOrFromMemoryThatIsGone() {
+    MemorySegment gone;
+    try (Arena arena = Arena.ofShared()) {
+      gone = arena.allocate(ROOM);
+    }
+    choose(10_000, 5_000);
+    assertThatThrownBy(() -> StreamingCopy.gather(pieces, gone, 0))
+        .isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> StreamingCopy.scatter(pieces, gone, 0))
+        .isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
   void writesNoMemoryThatMayOnlyBeRead() {
     MemoryRegion readOnly = MemoryRegion.host(scattered.asReadOnly());
     assertThatThrownBy(() -> pieces.addToWrite(readOnly, 0, 10))

@@ -268,6 +268,22 @@ final class CollectorTest {
     }
   }
 
+  /** Where the file system keeps access times at all, this can fail. */
+  @Test
+  void tellsTimesOfUseByItselfAndNotByLoading() throws Exception {
+    BlockIds ids = filled(14);
+    Path file = SmallSpace.file(directory, ids, 0);
+    SmallSpace.usedAt(file, 7);
+    goOn.countDown();
+    files.failAll(FaultyFiles.Call.TOUCH, Errno.EIO);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open(files, System::nanoTime, settings(1000, Map.of()));
+      assertThat(stores.load(store, ids.slice(0, 1)).ok()).isTrue();
+    }
+    assertThat(files.count(FaultyFiles.Call.TOUCH)).isPositive();
+    assertThat(SmallSpace.usedAt(file)).isEqualTo(7);
+  }
+
   @Test
   void leavesABlockAloneThatIsBeingLoaded() throws Exception {
     BlockIds ids = filled(11);
