@@ -4,7 +4,7 @@
  * memory or scatter bytes over them; one of them takes the CRC32C of the bytes as they pass.
  *
  * They need AVX-512 F and VPCLMULQDQ: Intel's servers from Ice Lake on (2021), AMD's from Zen 4 on (2022). The caller
- * asks ucm_streaming_usable first and checks what it passes: memory that is there for the whole call, and no overlap.
+ * asks usable first and checks what it passes: memory that is there for the whole call, and no overlap.
  * Thread-safe; when a function returns, other threads see its bytes as they see those of ordinary stores.
  *
  * The checksum is folded as in V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "entry.h"
+
 #define LINE 64
 #define STRIDE (4 * LINE)
 /* Below that the ends, which are no whole lines, cost more than the stores save. */
@@ -28,7 +30,7 @@
 #define X_2080 0x0dcb17aa4ull /* x^(2048 + 32), for the lower half of each 16 bytes */
 #define X_2016 0x0b9e02b86ull /* x^(2048 - 32), for the upper half */
 
-int ucm_streaming_usable(void) {
+ENTRY(int32_t, StreamingCopy, usable) {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("sse4.2");
 }
@@ -107,7 +109,7 @@ WIDE static uint32_t copy_crc(uint8_t *to, const uint8_t *from, size_t bytes, ui
 }
 
 /* Copies the bytes of all pieces to one place. */
-WIDE void ucm_streaming_gather(uint8_t *to, const struct iovec *pieces, size_t count) {
+WIDE ENTRY(void, StreamingCopy, gather, uint8_t *to, const struct iovec *pieces, size_t count) {
   for (size_t i = 0; i < count; i++) {
     copy(to, pieces[i].iov_base, pieces[i].iov_len);
     to += pieces[i].iov_len;
@@ -116,7 +118,7 @@ WIDE void ucm_streaming_gather(uint8_t *to, const struct iovec *pieces, size_t c
 }
 
 /* Copies from one place into all pieces, until they are full. */
-WIDE void ucm_streaming_scatter(const struct iovec *pieces, size_t count, const uint8_t *from) {
+WIDE ENTRY(void, StreamingCopy, scatter, const struct iovec *pieces, size_t count, const uint8_t *from) {
   for (size_t i = 0; i < count; i++) {
     copy(pieces[i].iov_base, from, pieces[i].iov_len);
     from += pieces[i].iov_len;
@@ -125,7 +127,8 @@ WIDE void ucm_streaming_scatter(const struct iovec *pieces, size_t count, const 
 }
 
 /* The same; returns the CRC32C of those bytes and of those before, whose CRC32C is `crc`: 0 for none. */
-WIDE uint32_t ucm_streaming_scatter_crc32c(const struct iovec *pieces, size_t count, const uint8_t *from, uint32_t crc) {
+WIDE ENTRY(uint32_t, StreamingCopy, scatterCrc, const struct iovec *pieces, size_t count, const uint8_t *from,
+           uint32_t crc) {
   uint32_t sum = ~crc;
   for (size_t i = 0; i < count; i++) {
     sum = copy_crc(pieces[i].iov_base, from, pieces[i].iov_len, sum);

@@ -105,7 +105,8 @@ public final class HealthMonitor {
       int index = i;
       MediumProber prober =
           new MediumProber("ucm-" + lower + "-probe-" + i, rules.intervalNanos, () -> probe(index));
-      this.media.add(new Watched(media.get(i), rules, late.newOperation(true), prober));
+      this.media.add(
+          new Watched(media.get(i), rules, late.newOperation(MediumOperation.Kind.PROBE), prober));
       if (media.size() > 1) {
         metrics.gauge(
             prefix + "state_" + i,
@@ -154,8 +155,13 @@ public final class HealthMonitor {
   }
 
   /** For one thread to say what it is doing, over and over. */
-  public MediumOperation newOperation() {
-    return late.newOperation(false);
+  public MediumOperation newOperation(MediumOperation.Kind kind) {
+    return late.newOperation(kind);
+  }
+
+  /** How many transfers are under way on a medium; with those that it holds. */
+  public int transfers(int medium) {
+    return late.count(MediumOperation.Kind.TRANSFER, medium);
   }
 
   /** An operation begins; the one before has ended. Hot path. */

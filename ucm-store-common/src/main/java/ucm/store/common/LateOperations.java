@@ -46,8 +46,8 @@ final class LateOperations {
     this.listener = listener;
   }
 
-  MediumOperation newOperation(boolean isProbe) {
-    MediumOperation operation = new MediumOperation(isProbe);
+  MediumOperation newOperation(MediumOperation.Kind kind) {
+    MediumOperation operation = new MediumOperation(kind);
     synchronized (operations) {
       operations.add(new WeakReference<>(operation));
     }
@@ -73,6 +73,15 @@ final class LateOperations {
     }
   }
 
+  /** How many operations of a kind are under way on a medium. */
+  int count(MediumOperation.Kind kind, int medium) {
+    int count = 0;
+    for (MediumOperation operation : all()) {
+      count += operation.kind == kind && operation.medium() == medium ? 1 : 0;
+    }
+    return count;
+  }
+
   /**
    * Looks at all operations.
    *
@@ -83,7 +92,7 @@ final class LateOperations {
     for (MediumOperation operation : all()) {
       int medium = lateMedium(operation);
       if (medium >= 0) {
-        listener.late(medium, operation.isProbe);
+        listener.late(medium, operation.kind == MediumOperation.Kind.PROBE);
       }
       any |= operation.isUnderWay();
     }

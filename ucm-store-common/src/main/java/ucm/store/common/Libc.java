@@ -11,7 +11,8 @@ import java.lang.ref.Reference;
  * <p>Pointers are {@code long} in the private functions and nowhere else; what they point to is kept
  * alive during the call. A function that returns -1 has left its error
  * number in {@link Native#getLastError()}, which JNA keeps per thread from the return of the call on;
- * reading it costs nothing on the path of success, unlike a method that throws.
+ * reading it costs nothing on the path of success, unlike a method that throws. Those that are called for
+ * every file go through {@link OwnLibrary} where it is there, and return their error number, negated.
  */
 final class Libc {
 
@@ -168,7 +169,7 @@ final class Libc {
   private static final int MADV_HUGEPAGE = 14;
 
   /** Seek from the end. */
-  static final int SEEK_END = 2;
+  private static final int SEEK_END = 2;
 
   static {
     if (!Platform.isLinux() || Native.POINTER_SIZE != Long.BYTES) {
@@ -183,25 +184,34 @@ final class Libc {
 
   private Libc() {}
 
+  /** Opens a file: its descriptor, or the error number, negated. */
   static int open(NativePath path, int flags, int mode) {
     try {
-      return open(path.address(), flags, mode);
+      return OwnLibrary.IS_LOADED
+          ? OwnLibrary.open(path.address(), flags, mode)
+          : (int) orError(open(path.address(), flags, mode));
     } finally {
       Reference.reachabilityFence(path);
     }
   }
 
+  /** Reads: how many bytes, or the error number, negated. */
   static long preadv(int fd, IoVector vector, long offset) {
     try {
-      return preadv(fd, vector.address(), vector.size(), offset);
+      return OwnLibrary.IS_LOADED
+          ? OwnLibrary.preadv(fd, vector.address(), vector.size(), offset)
+          : orError(preadv(fd, vector.address(), vector.size(), offset));
     } finally {
       Reference.reachabilityFence(vector);
     }
   }
 
+  /** Writes: how many bytes, or the error number, negated. */
   static long pwritev(int fd, IoVector vector, long offset) {
     try {
-      return pwritev(fd, vector.address(), vector.size(), offset);
+      return OwnLibrary.IS_LOADED
+          ? OwnLibrary.pwritev(fd, vector.address(), vector.size(), offset)
+          : orError(pwritev(fd, vector.address(), vector.size(), offset));
     } finally {
       Reference.reachabilityFence(vector);
     }
@@ -321,9 +331,25 @@ final class Libc {
 
   static native int munmap(long address, long bytes);
 
-  static native int close(int fd);
+  /** Closes a descriptor: 0, or the error number, negated. */
+  static int closeFile(int fd) {
+    return OwnLibrary.IS_LOADED ? OwnLibrary.close(fd) : (int) orError(close(fd));
+  }
 
-  static native long lseek(int fd, long offset, int whence);
+  private static long orError(long result) {
+    return result < 0 ? -Native.getLastError() : result;
+  }
+
+  private static native int close(int fd);
+
+  /** Asks where a file ends, in bytes: or the error number, negated. */
+  static long seekEnd(int fd) {
+    return OwnLibrary.IS_LOADED
+        ? OwnLibrary.lseek(fd, 0, SEEK_END)
+        : orError(lseek(fd, 0, SEEK_END));
+  }
+
+  private static native long lseek(int fd, long offset, int whence);
 
   static native int fcntl(int fd, int command, int argument);
 

@@ -67,7 +67,7 @@ public final class LibcFiles implements FileSeam {
       if (fd >= 0) {
         return fd;
       }
-      int errno = Native.getLastError();
+      int errno = -fd;
       if (errno == Errno.ENOENT) {
         return ABSENT;
       }
@@ -154,15 +154,14 @@ public final class LibcFiles implements FileSeam {
   @Override
   public long size(int fd, NativePath path) {
     // A third of the price of statx, and every file system answers it.
-    long size = Libc.lseek(fd, 0, Libc.SEEK_END);
+    long size = Libc.seekEnd(fd);
     if (size >= 0) {
       return size;
     }
-    int errno = Native.getLastError();
-    if (errno == Errno.ESPIPE) {
+    if (size == -Errno.ESPIPE) {
       return OTHER_TYPE;
     }
-    throw new FileException("lseek", path, errno);
+    throw new FileException("lseek", path, (int) -size);
   }
 
   @Override
@@ -189,7 +188,7 @@ public final class LibcFiles implements FileSeam {
       if (bytes >= 0) {
         return bytes;
       }
-      retryOrThrow("preadv", path, Native.getLastError());
+      retryOrThrow("preadv", path, (int) -bytes);
     }
   }
 
@@ -200,7 +199,7 @@ public final class LibcFiles implements FileSeam {
       if (bytes >= 0) {
         return bytes;
       }
-      retryOrThrow("pwritev", path, Native.getLastError());
+      retryOrThrow("pwritev", path, (int) -bytes);
     }
   }
 
@@ -247,12 +246,10 @@ public final class LibcFiles implements FileSeam {
 
   @Override
   public void close(int fd, NativePath path) {
-    if (Libc.close(fd) < 0) {
-      // Linux has closed it in any case, also with EINTR: a second call could close a stranger's.
-      int errno = Native.getLastError();
-      if (errno != Errno.EINTR) {
-        throw new FileException("close", path, errno);
-      }
+    int errno = -Libc.closeFile(fd);
+    // Linux has closed it in any case, also with EINTR: a second call could close a stranger's.
+    if (errno > 0 && errno != Errno.EINTR) {
+      throw new FileException("close", path, errno);
     }
   }
 

@@ -9,12 +9,22 @@ import java.util.function.LongSupplier;
  */
 public final class MediumOperation {
 
+  /** What is done. */
+  public enum Kind {
+    /** A probe. */
+    PROBE,
+    /** Shards are moved. */
+    TRANSFER,
+    /** Blocks are looked up. */
+    LOOKUP
+  }
+
   private static final long IDLE = 0;
   private static final long LATE = Long.MIN_VALUE;
   private static final int MEDIUM_BITS = 16;
   private static final long MEDIUM_MASK = (1L << MEDIUM_BITS) - 1;
 
-  final boolean isProbe;
+  final Kind kind;
 
   // The number of the step, then the medium plus one; the sign says that it was found late.
   private final AtomicLong mark = new AtomicLong();
@@ -26,8 +36,8 @@ public final class MediumOperation {
   private long seenMark;
   private long seenNanos;
 
-  MediumOperation(boolean isProbe) {
-    this.isProbe = isProbe;
+  MediumOperation(Kind kind) {
+    this.kind = kind;
   }
 
   /** Begins; what was begun before has ended. */
@@ -43,6 +53,11 @@ public final class MediumOperation {
   /** Whether something is begun and not ended, as far as the watch must care. */
   boolean isUnderWay() {
     return mark.get() > IDLE;
+  }
+
+  /** The medium of what is begun and not ended, late or not; -1 when there is nothing. */
+  int medium() {
+    return (int) (mark.get() & MEDIUM_MASK) - 1;
   }
 
   /**

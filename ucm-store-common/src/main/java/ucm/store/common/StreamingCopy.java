@@ -1,31 +1,24 @@
 package ucm.store.common;
 
-import com.sun.jna.Native;
-import com.sun.jna.NativeLibrary;
-import java.io.File;
-import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
-import java.nio.file.Files;
 import java.util.Objects;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Copies of memory with streaming stores, which do not read into the processor's cache what they
- * overwrite: {@code src/main/c/streaming.c}, in the jar where that was built on x86-64 with a C compiler
- * at hand. Elsewhere, and on processors that lack the instructions, copies are those of the JDK.
+ * overwrite: {@code src/main/c/streaming.c} in {@link OwnLibrary}. Without it, and on processors that lack
+ * the instructions, copies are those of the JDK.
  *
  * <p>The JDK has such stores only for copies of more than 2.5 MiB, and none that takes a checksum on the
- * way. {@code -Ducm.streaming_copies=off} does without.
+ * way.
  *
  * <p>The memory must stay allocated until a copy has returned, and must not overlap. Thread-safe.
  */
 public final class StreamingCopy {
 
   private static final Logger LOG = LoggerFactory.getLogger(StreamingCopy.class);
-  private static final String SWITCH = "ucm.streaming_copies";
-  private static final String NAME = "ucm_streaming";
 
   private static final boolean USED;
   private static final String STATE;
@@ -62,7 +55,7 @@ public final class StreamingCopy {
     }
     check(to, at, pieces);
     try {
-      ucm_streaming_gather(to.address() + at, pieces.address(), pieces.size());
+      gather(to.address() + at, pieces.address(), pieces.size());
     } finally {
       Reference.reachabilityFence(pieces);
       Reference.reachabilityFence(to);
@@ -82,7 +75,7 @@ public final class StreamingCopy {
     }
     check(from, at, pieces);
     try {
-      ucm_streaming_scatter(pieces.address(), pieces.size(), from.address() + at);
+      scatter(pieces.address(), pieces.size(), from.address() + at);
     } finally {
       Reference.reachabilityFence(pieces);
       Reference.reachabilityFence(from);
@@ -103,8 +96,7 @@ public final class StreamingCopy {
     }
     check(from, at, pieces);
     try {
-      return ucm_streaming_scatter_crc32c(
-          pieces.address(), pieces.size(), from.address() + at, crc);
+      return scatterCrc(pieces.address(), pieces.size(), from.address() + at, crc);
     } finally {
       Reference.reachabilityFence(pieces);
       Reference.reachabilityFence(from);
@@ -119,39 +111,17 @@ public final class StreamingCopy {
   }
 
   private static String whatIsMissing() {
-    if (System.getProperty(SWITCH, "auto").equals("off")) {
-      return SWITCH + " is off";
+    if (!OwnLibrary.IS_LOADED) {
+      return OwnLibrary.MISSING;
     }
-    try {
-      Native.register(StreamingCopy.class, library());
-    } catch (IOException | UnsatisfiedLinkError e) {
-      return "no library for streaming stores: " + e.getMessage();
-    }
-    return ucm_streaming_usable() == 0 ? "this processor lacks AVX-512 F or VPCLMULQDQ" : "";
+    return usable() == 0 ? "this processor lacks AVX-512 F or VPCLMULQDQ" : "";
   }
 
-  /** In an image it lies beside the libraries of Java, as that of JNA does; a jar has it inside. */
-  private static NativeLibrary library() throws IOException {
-    String name = System.mapLibraryName(NAME);
-    File inImage = new File(System.getProperty("java.home") + "/lib", name);
-    if (inImage.exists()) {
-      return NativeLibrary.getInstance(inImage.getPath());
-    }
-    File found = Native.extractFromResourcePath(NAME, StreamingCopy.class.getClassLoader());
-    NativeLibrary library = NativeLibrary.getInstance(found.getPath());
-    if (!found.getName().equals(name)) {
-      // A copy out of the jar; once loaded nobody needs its name.
-      Files.delete(found.toPath());
-    }
-    return library;
-  }
+  private static native int usable();
 
-  private static native int ucm_streaming_usable();
+  private static native void gather(long to, long pieces, long count);
 
-  private static native void ucm_streaming_gather(long to, long pieces, long count);
+  private static native void scatter(long pieces, long count, long from);
 
-  private static native void ucm_streaming_scatter(long pieces, long count, long from);
-
-  private static native int ucm_streaming_scatter_crc32c(
-      long pieces, long count, long from, int crc);
+  private static native int scatterCrc(long pieces, long count, long from, int crc);
 }

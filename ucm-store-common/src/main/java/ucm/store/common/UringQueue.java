@@ -80,7 +80,7 @@ public final class UringQueue implements KernelQueue {
     cqTail = number(params, CQ_TAIL_AT);
     cqes = number(params, CQ_CQES_AT);
     if ((number(params, FEATURES_AT) & FEATURE_SINGLE_MMAP) == 0) {
-      Libc.close(ring);
+      Libc.closeFile(ring);
       throw new FileException("io_uring_setup", "one ring for both ways", Errno.ENOSYS);
     }
     long sqBytes = sqArray + (long) sqEntries * Integer.BYTES;
@@ -100,7 +100,7 @@ public final class UringQueue implements KernelQueue {
       if (mapped.byteSize() > 0) {
         Syscalls.unmap(mapped);
       }
-      Libc.close(ring);
+      Libc.closeFile(ring);
       throw e;
     }
   }
@@ -189,6 +189,6 @@ public final class UringQueue implements KernelQueue {
   public void close() {
     Syscalls.unmap(sqes);
     Syscalls.unmap(rings);
-    Libc.close(ring);
+    Libc.closeFile(ring);
   }
 }

@@ -65,8 +65,8 @@ final class HealthMonitorTest {
   @Test
   void countsALateOperationOnceAndNotItsResult() {
     HealthMonitor monitor = monitor(RARELY, () -> {});
-    MediumOperation late = monitor.newOperation();
-    MediumOperation inTime = monitor.newOperation();
+    MediumOperation late = monitor.newOperation(MediumOperation.Kind.TRANSFER);
+    MediumOperation inTime = monitor.newOperation(MediumOperation.Kind.TRANSFER);
     monitor.begin(late, 0);
     monitor.begin(inTime, 0);
     monitor.lookForLateOperations();
@@ -81,6 +81,27 @@ final class HealthMonitorTest {
     assertThat(monitor.end(inTime)).isTrue();
     monitor.failed(0, new StoreException("the second"));
     assertThat(monitor.state(0)).isEqualTo(State.OPEN);
+    monitor.close(PATIENCE);
+  }
+
+  @Test
+  void countsTheTransfersUnderWayAlsoLateOnes() {
+    HealthMonitor monitor = monitor(RARELY, () -> {}, () -> {});
+    MediumOperation transfer = monitor.newOperation(MediumOperation.Kind.TRANSFER);
+    MediumOperation other = monitor.newOperation(MediumOperation.Kind.TRANSFER);
+    MediumOperation lookup = monitor.newOperation(MediumOperation.Kind.LOOKUP);
+    assertThat(monitor.transfers(0)).isZero();
+    monitor.begin(transfer, 0);
+    monitor.begin(other, 1);
+    monitor.begin(lookup, 0);
+    assertThat(monitor.transfers(0)).isEqualTo(1);
+    monitor.lookForLateOperations();
+    clock.addAndGet(TIMEOUT_NANOS);
+    monitor.lookForLateOperations();
+    assertThat(monitor.transfers(0)).as("found late").isEqualTo(1);
+    assertThat(monitor.end(transfer)).isFalse();
+    assertThat(monitor.transfers(0)).isZero();
+    assertThat(monitor.transfers(1)).isEqualTo(1);
     monitor.close(PATIENCE);
   }
 
@@ -104,8 +125,8 @@ final class HealthMonitorTest {
     HealthMonitor monitor =
         new HealthMonitor("Test", media, strict, StoreMetrics.NONE, heldAfterLooking, down::add);
     monitors.add(monitor);
-    operations.add(monitor.newOperation());
-    operations.add(monitor.newOperation());
+    operations.add(monitor.newOperation(MediumOperation.Kind.TRANSFER));
+    operations.add(monitor.newOperation(MediumOperation.Kind.TRANSFER));
     monitor.begin(operations.getFirst(), 0);
     isHeld.set(true);
     monitor.lookForLateOperations();
@@ -190,7 +211,7 @@ final class HealthMonitorTest {
             StoreMetrics.NONE,
             System::nanoTime,
             medium -> isDown.countDown());
-    MediumOperation hanging = monitor.newOperation();
+    MediumOperation hanging = monitor.newOperation(MediumOperation.Kind.TRANSFER);
     monitor.begin(hanging, 0);
     isDown.await();
     assertThat(monitor.refusal(0)).hasMessageContaining("0.004 s");

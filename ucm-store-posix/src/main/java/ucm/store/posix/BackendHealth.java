@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.function.IntConsumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -43,12 +42,11 @@ final class BackendHealth {
   private final BlockPaths paths;
   private final @Nullable HealthMonitor monitor;
   private final long patienceNanos;
-  // Workers that are busy in each backend.
-  private final AtomicIntegerArray inside;
   private final StoreMetrics.Counter refusedLoadShards;
   private final StoreMetrics.Counter droppedDumpShards;
   private final StoreMetrics.Counter lookupMisses;
-  private final ThreadLocal<MediumOperation> operations;
+  private final ThreadLocal<MediumOperation> transfers;
+  private final ThreadLocal<MediumOperation> asking;
 
   /**
    * Starts no thread yet.
@@ -63,7 +61,6 @@ final class BackendHealth {
       LongSupplier clock,
       IntConsumer onDown) {
     this.paths = paths;
-    inside = new AtomicIntegerArray(paths.backends().size());
     HealthMonitor watching =
         config.health().enabled()
             ? new HealthMonitor(
@@ -86,7 +83,13 @@ final class BackendHealth {
         own.counter("health_dropped_dump_shards", "Shards not written to a sick backend");
     lookupMisses =
         own.counter("health_lookup_misses", "Blocks called absent, their backend is sick");
-    operations = ThreadLocal.withInitial(() -> Objects.requireNonNull(watching).newOperation());
+    transfers = operations(watching, MediumOperation.Kind.TRANSFER);
+    asking = operations(watching, MediumOperation.Kind.LOOKUP);
+  }
+
+  private static ThreadLocal<MediumOperation> operations(
+      @Nullable HealthMonitor monitor, MediumOperation.Kind kind) {
+    return ThreadLocal.withInitial(() -> Objects.requireNonNull(monitor).newOperation(kind));
   }
 
   /** How long the file system may take for one answer. */
@@ -168,7 +171,7 @@ final class BackendHealth {
 
   /** Whether any backend must not be used now. */
   boolean isAnyDown() {
-    for (int i = 0; i < inside.length(); i++) {
+    for (int i = 0; i < paths.backends().size(); i++) {
       if (refusal(i) != null) {
         return true;
       }
@@ -178,10 +181,9 @@ final class BackendHealth {
 
   /** A worker begins with shards of a backend. */
   void enter(int backend) {
-    // Before it is asked whether the backend is down: one that goes down counts who is inside.
-    inside.incrementAndGet(backend);
+    // Before it is asked whether the backend is down: one that goes down counts who is there.
     if (monitor != null) {
-      monitor.begin(operations.get(), backend);
+      monitor.begin(transfers.get(), backend);
     }
   }
 
@@ -192,8 +194,7 @@ final class BackendHealth {
    * @param fault what it failed with, or null
    */
   void leave(int backend, boolean tried, @Nullable RuntimeException fault) {
-    inside.decrementAndGet(backend);
-    if (monitor == null || !monitor.end(operations.get()) || !tried) {
+    if (monitor == null || !monitor.end(transfers.get()) || !tried) {
       return;
     }
     if (fault == null) {
@@ -217,7 +218,7 @@ final class BackendHealth {
       lookupMisses.increment();
       return false;
     }
-    monitor.begin(operations.get(), backend);
+    monitor.begin(asking.get(), backend);
     return true;
   }
 
@@ -233,7 +234,7 @@ final class BackendHealth {
   /** The calling thread is done with its look-ups. */
   void endLookup() {
     if (monitor != null) {
-      monitor.end(operations.get());
+      monitor.end(asking.get());
     }
   }
 
@@ -266,8 +267,8 @@ final class BackendHealth {
   /** Workers that a backend holds which is down. */
   int heldWorkers() {
     int held = 0;
-    for (int i = 0; i < inside.length(); i++) {
-      held += refusal(i) == null ? 0 : inside.get(i);
+    for (int i = 0; monitor != null && i < paths.backends().size(); i++) {
+      held += refusal(i) == null ? 0 : monitor.transfers(i);
     }
     return held;
   }

@@ -27,6 +27,7 @@ import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.KernelQueue;
 import ucm.store.common.LibcFiles;
+import ucm.store.common.OwnLibrary;
 import ucm.store.common.StreamingCopy;
 import ucm.store.common.UringQueue;
 
@@ -70,6 +71,7 @@ public final class FileCheckup {
       lookAt(backend);
     }
     capacity();
+    findings.add(Finding.ok("file calls", OwnLibrary.state()));
     findings.add(Finding.ok("memory copies", StreamingCopy.state()));
     return findings;
   }

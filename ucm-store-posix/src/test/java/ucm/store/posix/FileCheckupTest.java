@@ -60,6 +60,7 @@ class FileCheckupTest {
             "O_DIRECT in " + backend,
             "aio in " + backend,
             "io_uring in " + backend,
+            "file calls",
             "memory copies",
             "capacity of Posix");
     assertThat(found.get("directory " + backend))

@@ -11,12 +11,12 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where the native library of the copies comes from, and that everything works without it. */
-class StreamingCopiesIT {
+/** Where UCM's own library comes from, and that everything works without it. */
+class OwnLibraryIT {
 
-  private static final Path LIBRARY = UcmProcess.IMAGE.resolve("lib/libucm_streaming.so");
+  private static final Path LIBRARY = UcmProcess.IMAGE.resolve("lib/libucm_native.so");
   private static final Map<String, String> OFF =
-      Map.of("UCM_JAVA_OPTS", "-Ducm.streaming_copies=off");
+      Map.of("UCM_JAVA_OPTS", "-Ducm.native_library=off");
 
   @TempDir private Path folder;
 
@@ -35,7 +35,7 @@ class StreamingCopiesIT {
             .map(line -> Arrays.asList(line.split("\\s+")))
             .anyMatch(flags -> flags.containsAll(List.of("avx512f", "vpclmulqdq", "sse4_2")));
     return !Files.exists(LIBRARY)
-        ? "memory copies: plain: no library for streaming stores"
+        ? "memory copies: plain: no library ucm_native"
         : able
             ? "memory copies: with streaming stores (AVX-512)"
             : "memory copies: plain: this processor lacks AVX-512 F or VPCLMULQDQ";
@@ -77,7 +77,10 @@ class StreamingCopiesIT {
     UcmProcess.Ended doctor = off("doctor", "--config", config());
     assertThat(doctor.out())
         .as(doctor.all())
-        .contains("memory copies: plain: ucm.streaming_copies is off", "are equal; removed again");
+        .contains(
+            "file calls: through JNA: ucm.native_library is off",
+            "memory copies: plain: ucm.native_library is off",
+            "are equal; removed again");
     // The benchmark compares every byte that was loaded.
     String small = "--blocks 4 --task-blocks 2 --lookups 16 --buffer-gb 0.05";
     String bench = "bench store --repeat 1 --warmup 0 " + small + " --dir " + folder;
