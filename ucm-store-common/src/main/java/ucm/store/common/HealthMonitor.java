@@ -52,7 +52,7 @@ public final class HealthMonitor {
     final Medium medium;
     final CircuitBreaker breaker;
     final MediumOperation probeOperation;
-    final MediumProber prober;
+    final IntervalThread prober;
 
     // Why it must not be used, or null; written under the lock of this with the breaker's state.
     volatile @Nullable StoreException refusal;
@@ -60,7 +60,7 @@ public final class HealthMonitor {
     boolean probing;
     @Nullable RuntimeException lastFault;
 
-    Watched(Medium medium, Rules rules, MediumOperation probeOperation, MediumProber prober) {
+    Watched(Medium medium, Rules rules, MediumOperation probeOperation, IntervalThread prober) {
       this.medium = medium;
       this.breaker = new CircuitBreaker(rules.windowSize, rules.failureThreshold);
       this.probeOperation = probeOperation;
@@ -103,8 +103,9 @@ public final class HealthMonitor {
             "ucm-" + lower + "-late-0", rules.timeoutNanos, clock, this::operationIsLate);
     for (int i = 0; i < media.size(); i++) {
       int index = i;
-      MediumProber prober =
-          new MediumProber("ucm-" + lower + "-probe-" + i, rules.intervalNanos, () -> probe(index));
+      IntervalThread prober =
+          new IntervalThread(
+              "ucm-" + lower + "-probe-" + i, rules.intervalNanos, () -> probe(index));
       this.media.add(
           new Watched(media.get(i), rules, late.newOperation(MediumOperation.Kind.PROBE), prober));
       if (media.size() > 1) {

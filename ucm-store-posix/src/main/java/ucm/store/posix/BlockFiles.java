@@ -30,6 +30,7 @@ final class BlockFiles {
   private final BlockIndex index;
   private final PosixConfig.Durability durability;
   private final boolean isDirect;
+  private final boolean notesUses;
   private final WriterClaim[] claims;
   private final SpaceLimit space;
   private final OpenBlocks opened;
@@ -51,6 +52,7 @@ final class BlockFiles {
     this.format = new BlockFooter(config.layout());
     this.durability = config.durability();
     this.isDirect = config.ioDirect();
+    this.notesUses = config.notesUses();
     this.claims = claims;
     this.space = space;
     this.opened = opened;
@@ -110,8 +112,8 @@ final class BlockFiles {
 
   /**
    * Opens the file of a block for reading, when no more than {@code posix_open_concurrency} others are
-   * being opened. Where the store keeps its space it notes uses by itself, see {@link LastUses}, and saves
-   * the file system writing the access time down with the first load.
+   * being opened. Where the store notes uses by itself, see {@link LastUses}, it saves the file system
+   * writing the access time down with the first load.
    *
    * @param path its name
    * @return as {@link FileSeam#openRead}
@@ -120,7 +122,7 @@ final class BlockFiles {
     int backend = paths.backendOf(idHigh, idLow);
     opens.enter(backend);
     try {
-      return space.isLimited() ? seam.openUnnoticed(path) : seam.openRead(path);
+      return notesUses ? seam.openUnnoticed(path) : seam.openRead(path);
     } finally {
       opens.leave(backend);
     }

@@ -8,20 +8,29 @@ import ucm.api.BlockIds;
 import ucm.api.Transfer;
 
 /**
- * Tells {@link LastUses} of every use of a block, and of when it was; does nothing where no space is
- * kept, as then nobody asks which block is cold. Thread-safe, allocates nothing.
+ * Tells {@link LastUses} of uses of blocks, and of when they were. Where space is kept these are look-ups, loads
+ * and dumps, of which the collector wants to know. Elsewhere they are loads, which the file system would
+ * note otherwise, in the middle of the load. Thread-safe, allocates nothing.
  */
 final class BlockUses {
 
   /** Where they are recorded, or null when they are not. */
   final @Nullable LastUses recorded;
 
+  private final boolean isEachUse;
   private final LongSupplier clock;
   // What is added to the clock to get the time since 1970.
   private final long wallOffsetNanos;
 
-  BlockUses(@Nullable LastUses recorded, LongSupplier clock) {
+  /**
+   * Begins.
+   *
+   * @param recorded where uses are recorded, or null
+   * @param isEachUse whether look-ups and dumps are recorded, too
+   */
+  BlockUses(@Nullable LastUses recorded, boolean isEachUse, LongSupplier clock) {
     this.recorded = recorded;
+    this.isEachUse = isEachUse;
     this.clock = clock;
     wallOffsetNanos = TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - clock.getAsLong();
   }
@@ -34,7 +43,7 @@ final class BlockUses {
   /** Notes that blocks were looked up and found; they come root first. */
   BitSet found(BlockIds ids, BitSet present) {
     LastUses uses = recorded;
-    if (uses != null) {
+    if (uses != null && isEachUse) {
       uses.record(ids, present, wallNanos());
     }
     return present;
@@ -43,16 +52,16 @@ final class BlockUses {
   /** Notes that the blocks up to the last one were looked up and found; they come root first. */
   int found(BlockIds ids, int last) {
     LastUses uses = recorded;
-    if (uses != null) {
+    if (uses != null && isEachUse) {
       uses.record(ids, last + 1, wallNanos());
     }
     return last;
   }
 
   /** Notes that the blocks of a transfer are moved. */
-  void moved(Transfer transfer) {
+  void moved(Transfer transfer, boolean isDump) {
     LastUses uses = recorded;
-    if (uses != null) {
+    if (uses != null && (isEachUse || !isDump)) {
       uses.record(transfer, wallNanos());
     }
   }

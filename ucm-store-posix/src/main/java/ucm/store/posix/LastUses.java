@@ -36,10 +36,19 @@ final class LastUses {
   private final long[] lows = new long[SETS * WAYS];
   // 0 is a free place.
   private final long[] times = new long[SETS * WAYS];
+  // What the file was told last; 0 for nothing.
+  private final long[] told = new long[SETS * WAYS];
   private final boolean[] isNew = new boolean[SETS * WAYS];
   private final Object[] locks = new Object[LOCKS];
+  private final long leastNanos;
 
-  LastUses() {
+  /**
+   * Knows of no use.
+   *
+   * @param leastNanos a file is told of a use only when it was so much later than the one told before
+   */
+  LastUses(long leastNanos) {
+    this.leastNanos = leastNanos;
     for (int i = 0; i < LOCKS; i++) {
       locks[i] = new Object();
     }
@@ -79,10 +88,12 @@ final class LastUses {
         highs[place] = idHigh;
         lows[place] = idLow;
         times[place] = 0;
+        told[place] = 0;
+        isNew[place] = false;
       }
       if (atNanos > times[place]) {
         times[place] = atNanos;
-        isNew[place] = true;
+        isNew[place] |= atNanos - told[place] >= leastNanos;
       }
     }
   }
@@ -115,6 +126,7 @@ final class LastUses {
         low = lows[place];
         time = times[place];
         isNew[place] = false;
+        told[place] = time;
       }
       if (!sink.used(high, low, time)) {
         record(high, low, time);

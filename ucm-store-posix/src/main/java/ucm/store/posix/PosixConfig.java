@@ -112,6 +112,14 @@ record PosixConfig(
       int windowSize,
       int failureThreshold) {}
 
+  /**
+   * Whether the store notes when its blocks are used, instead of the file system: always where space is
+   * kept; and on local file systems, where a note costs no round trip.
+   */
+  boolean notesUses() {
+    return !isScheduler() && (capacityGb > 0 || kind.equals(StoreKind.POSIX));
+  }
+
   /** Whether the store only answers look-ups. */
   boolean isScheduler() {
     return deviceId < 0;

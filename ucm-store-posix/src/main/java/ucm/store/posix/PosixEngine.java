@@ -57,6 +57,10 @@ final class PosixEngine {
     if (keeper != null) {
       keeper.start();
     }
+    UseKeeper useKeeper = parts.useKeeper;
+    if (useKeeper != null) {
+      useKeeper.start();
+    }
     parts.health.start();
   }
 
@@ -129,6 +133,10 @@ final class PosixEngine {
     SpaceKeeper keeper = parts.keeper;
     if (keeper != null) {
       keeper.close();
+    }
+    UseKeeper useKeeper = parts.useKeeper;
+    if (useKeeper != null) {
+      useKeeper.close();
     }
     FlushResult dropped = parts.failures.take(0);
     if (dropped.failedCount() > 0) {

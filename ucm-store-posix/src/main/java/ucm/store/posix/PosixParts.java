@@ -24,6 +24,9 @@ final class PosixParts {
   // further, and as many to be read further.
   private static final int PARTS_OF_DESCRIPTORS = 8;
 
+  // Without a capacity nobody waits for the times of last use; Linux is content with one a day.
+  private static final long LEAST_BETWEEN_NOTES_NANOS = TimeUnit.HOURS.toNanos(1);
+
   final WriterClaim[] claims;
   final IoQueues io;
   final OpenBlocks opened;
@@ -39,6 +42,7 @@ final class PosixParts {
   final BackendErrands sweeps;
   final BlockUses uses;
   final @Nullable SpaceKeeper keeper;
+  final @Nullable UseKeeper useKeeper;
   final UnfinishedWork unfinished;
   final Watch watch;
   final TaskIntake intake;
@@ -111,8 +115,11 @@ final class PosixParts {
             health,
             deadWriters::sweep);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
-    uses = new BlockUses(keepsSpace ? new LastUses() : null, clock);
-    keeper = uses.recorded == null ? null : keeper(files, space, uses.recorded, context);
+    LastUses recorded =
+        config.notesUses() ? new LastUses(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
+    uses = new BlockUses(recorded, keepsSpace, clock);
+    keeper = recorded == null || !keepsSpace ? null : keeper(files, space, recorded, context);
+    useKeeper = recorded == null || keepsSpace ? null : useKeeper(files, recorded, clock);
     intake =
         new TaskIntake(
             config,
@@ -169,9 +176,7 @@ final class PosixParts {
     int backends = config.backends().size();
     FolderWalk walk =
         new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / backends));
-    long patience = Math.min(health.patienceNanos(), timeoutNanos());
-    BackendLanes lanes =
-        new BackendLanes(config.kind(), backends, health, context.nanoClock(), patience);
+    BackendLanes lanes = lanes(context.nanoClock());
     Collector collector =
         new Collector(
             files,
@@ -193,13 +198,30 @@ final class PosixParts {
         config,
         files,
         space,
-        uses::wallNanos,
-        recorded,
+        teller(files, recorded, lanes),
         walk,
         lanes,
         new SpaceScan(files.seam, space.tree, space.used, walk, lanes, claims),
         collector,
         deadWriters);
+  }
+
+  private UseKeeper useKeeper(BlockFiles files, LastUses recorded, LongSupplier clock) {
+    BackendLanes lanes = lanes(clock);
+    return new UseKeeper(
+        config.kind(),
+        teller(files, recorded, lanes),
+        lanes,
+        TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()));
+  }
+
+  private UseTeller teller(BlockFiles files, LastUses recorded, Lanes lanes) {
+    return new UseTeller(files, recorded, lanes, uses::wallNanos, timeoutNanos());
+  }
+
+  private BackendLanes lanes(LongSupplier clock) {
+    long patience = Math.min(health.patienceNanos(), timeoutNanos());
+    return new BackendLanes(config.kind(), config.backends().size(), health, clock, patience);
   }
 
   private void registerGauges(StoreMetrics registry, PartialBlocks partials) {

@@ -3,11 +3,8 @@ package ucm.store.posix;
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.store.common.FileException;
-import ucm.store.common.NativePath;
 
 /**
  * Looks after the space of a store with a capacity, on a thread of its own: at start, then once in
@@ -28,9 +25,7 @@ final class SpaceKeeper implements AutoCloseable {
   private final SpaceLimit space;
   private final boolean collects;
   private final long intervalNanos;
-  private final long closeNanos;
-  private final LongSupplier wallNanos;
-  private final LastUses uses;
+  private final UseTeller uses;
   private final FolderWalk walk;
   private final BackendLanes lanes;
   private final SpaceScan scan;
@@ -51,8 +46,7 @@ final class SpaceKeeper implements AutoCloseable {
       PosixConfig config,
       BlockFiles files,
       SpaceLimit space,
-      LongSupplier wallNanos,
-      LastUses uses,
+      UseTeller uses,
       FolderWalk walk,
       BackendLanes lanes,
       SpaceScan scan,
@@ -60,7 +54,6 @@ final class SpaceKeeper implements AutoCloseable {
       DeadWriters deadWriters) {
     this.files = files;
     this.space = space;
-    this.wallNanos = wallNanos;
     this.uses = uses;
     this.walk = walk;
     this.lanes = lanes;
@@ -69,7 +62,6 @@ final class SpaceKeeper implements AutoCloseable {
     this.deadWriters = deadWriters;
     collects = config.gc().enable();
     intervalNanos = TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec());
-    closeNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     lease = new CollectorLease(files.seam, files.paths);
     remembered = new RememberedSpace(files.seam, files.paths);
     thread = Thread.ofPlatform().daemon().name(config.kind().thread("gc", 0)).unstarted(this::keep);
@@ -122,7 +114,7 @@ final class SpaceKeeper implements AutoCloseable {
     round.lock();
     try {
       isPressed = false;
-      tellOfUses();
+      uses.run();
       scan.run();
       if (walk.isStopped()) {
         return;
@@ -144,32 +136,10 @@ final class SpaceKeeper implements AutoCloseable {
     }
   }
 
-  private void tellOfUses() {
-    lanes.forEach(
-        lanes.all(),
-        backend ->
-            uses.drain(
-                (high, low) -> files.paths.backendOf(high, low) == backend,
-                (high, low, atNanos) -> touch(backend, high, low, atNanos)));
-  }
-
   private void remember(BitSet held) {
     BitSet first = (BitSet) held.clone();
     first.and(FIRST);
     lanes.forEach(first, backend -> remembered.write(space.used.used()));
-  }
-
-  /** Gives a block's file the time of its last use; false to be asked again. */
-  private boolean touch(int backend, long idHigh, long idLow, long atNanos) {
-    lanes.step(backend);
-    try {
-      // One that is not there is still being dumped, or removed.
-      return files.seam.touch(files.paths.block(new NativePath(), idHigh, idLow), atNanos)
-          || wallNanos.getAsLong() - atNanos > closeNanos;
-    } catch (FileException e) {
-      LOG.debug("{} cannot note the use of a block: {}", files.paths.store(), e.getMessage());
-      return true;
-    }
   }
 
   /** Whether this process is the one that collects. */
@@ -192,7 +162,7 @@ final class SpaceKeeper implements AutoCloseable {
       return;
     }
     lease.end();
-    tellOfUses();
+    uses.run();
     if (holdsLease) {
       remember(lanes.all());
     }

@@ -101,7 +101,7 @@ final class TaskIntake {
     reserve(transfer.shardCount());
     board.add(job);
     task.beforeTerminal(() -> finished(job));
-    uses.moved(transfer);
+    uses.moved(transfer, isDump);
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", name(config.kind(), job));
     }

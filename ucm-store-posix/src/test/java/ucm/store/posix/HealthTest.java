@@ -236,7 +236,7 @@ final class HealthTest {
   void closesInTimeWhileADirectoryHangs() throws Exception {
     settings.put("timeout_ms", 100);
     try (TestStores stores = new TestStores(parent, LAYOUT);
-        SickFiles.Hang hang = files.hang(sick, "openRead"::equals)) {
+        SickFiles.Hang hang = files.hang(sick, "openUnnoticed"::equals)) {
       // By its clock, no task is ever due; it closes by the real time.
       PosixStore store = open(stores);
       stores.dump(store, sickIds);

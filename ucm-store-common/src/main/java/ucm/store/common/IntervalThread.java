@@ -4,12 +4,12 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Probes one medium at intervals, on a thread of its own: a probe that hangs holds up nobody else. */
-final class MediumProber {
+/** Does something at intervals, on a thread of its own: when it hangs, nobody else does. */
+public final class IntervalThread {
 
   private final String threadName;
   private final long intervalNanos;
-  private final Runnable probe;
+  private final Runnable action;
 
   // Guarded by this.
   private boolean closed;
@@ -18,23 +18,23 @@ final class MediumProber {
   /**
    * Starts no thread yet.
    *
-   * @param probe must not throw
+   * @param action must not throw
    */
-  MediumProber(String threadName, long intervalNanos, Runnable probe) {
+  public IntervalThread(String threadName, long intervalNanos, Runnable action) {
     this.threadName = threadName;
     this.intervalNanos = intervalNanos;
-    this.probe = probe;
+    this.action = action;
   }
 
-  /** Starts; the first probe is made after one interval. */
-  synchronized void start() {
+  /** Starts; it is done for the first time after one interval. */
+  public synchronized void start() {
     thread = Thread.ofPlatform().daemon().name(threadName).start(this::run);
   }
 
   private void run() {
     try {
       while (sleep()) {
-        probe.run();
+        action.run();
       }
     } catch (InterruptedException e) {
       // Nobody interrupts this thread but to end it.
@@ -54,14 +54,14 @@ final class MediumProber {
     return false;
   }
 
-  /** Begins no further probe. */
-  synchronized void stop() {
+  /** Does it no more; what is under way goes on. */
+  public synchronized void stop() {
     closed = true;
     notifyAll();
   }
 
   /** Waits for the thread; false when it still runs. */
-  boolean join(Duration timeout) throws InterruptedException {
+  public boolean join(Duration timeout) throws InterruptedException {
     Thread running;
     synchronized (this) {
       running = thread;

@@ -1,0 +1,57 @@
+package ucm.store.posix;
+
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.common.FileException;
+import ucm.store.common.NativePath;
+
+/** Tells the files when their blocks were last used, see {@link LastUses}. One caller at a time. */
+final class UseTeller {
+
+  private static final Logger LOG = LoggerFactory.getLogger(UseTeller.class);
+
+  private final BlockFiles files;
+  private final LastUses uses;
+  private final Lanes lanes;
+  private final LongSupplier wallNanos;
+  private final long patienceNanos;
+
+  /**
+   * Tells nothing yet.
+   *
+   * @param wallNanos the time since 1970
+   * @param patienceNanos how long after its use a block that has no file may still be being dumped
+   */
+  UseTeller(
+      BlockFiles files, LastUses uses, Lanes lanes, LongSupplier wallNanos, long patienceNanos) {
+    this.files = files;
+    this.uses = uses;
+    this.lanes = lanes;
+    this.wallNanos = wallNanos;
+    this.patienceNanos = patienceNanos;
+  }
+
+  /** Tells what was not told yet. */
+  void run() {
+    lanes.forEach(
+        lanes.all(),
+        backend ->
+            uses.drain(
+                (high, low) -> files.paths.backendOf(high, low) == backend,
+                (high, low, atNanos) -> touch(backend, high, low, atNanos)));
+  }
+
+  /** Gives a block's file the time of its last use; false to be asked again. */
+  private boolean touch(int backend, long idHigh, long idLow, long atNanos) {
+    lanes.step(backend);
+    try {
+      // One that is not there is still being dumped, or removed.
+      return files.seam.touch(files.paths.block(new NativePath(), idHigh, idLow), atNanos)
+          || wallNanos.getAsLong() - atNanos > patienceNanos;
+    } catch (FileException e) {
+      LOG.debug("{} cannot note the use of a block: {}", files.paths.store(), e.getMessage());
+      return true;
+    }
+  }
+}
