@@ -101,7 +101,6 @@ final class TaskIntake {
     reserve(transfer.shardCount());
     board.add(job);
     task.beforeTerminal(() -> finished(job));
-    uses.moved(transfer, isDump);
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", name(config.kind(), job));
     }
@@ -118,6 +117,8 @@ final class TaskIntake {
       openShards.addAndGet(-transfer.shardCount());
       throw e;
     }
+    // While the workers are at it; they need not wait for a note.
+    uses.moved(transfer, isDump);
     watch.lookIn(timeoutNanos);
     return task;
   }
