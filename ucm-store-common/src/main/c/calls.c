@@ -1,6 +1,6 @@
 /*
- * The system calls that are made for every file that is read or written, for a price that does not show beside them.
- * They return what the call returns, and its error number, negated, when it fails: the JVM makes calls of its own
+ * The system calls that are made for every file that is read or written; called through JNI, which takes less time
+ * for a call than JNA. They return what the call returns, and its error number, negated, when it fails: the JVM makes calls of its own
  * before Java could ask for errno.
  */
 #define _GNU_SOURCE

@@ -58,10 +58,13 @@ public final class OwnLibrary {
       return;
     }
     File found = Native.extractFromResourcePath(NAME, OwnLibrary.class.getClassLoader());
-    System.load(found.getAbsolutePath());
-    if (!found.getName().equals(name)) {
-      // A copy out of the jar; once loaded nobody needs its name.
-      Files.delete(found.toPath());
+    try {
+      System.load(found.getAbsolutePath());
+    } finally {
+      if (!found.getName().equals(name)) {
+        // A copy out of the jar; once loaded nobody needs its name.
+        Files.delete(found.toPath());
+      }
     }
   }
 

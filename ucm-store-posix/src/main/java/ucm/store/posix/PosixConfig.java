@@ -114,7 +114,7 @@ record PosixConfig(
 
   /**
    * Whether the store notes when its blocks are used, instead of the file system: always where space is
-   * kept; and on local file systems, where a note costs no round trip.
+   * kept; and in Posix, whose files are taken for local ones, where a note costs no round trip.
    */
   boolean notesUses() {
     return !isScheduler() && (capacityGb > 0 || kind.equals(StoreKind.POSIX));

@@ -36,19 +36,22 @@ final class UseTeller {
   void run() {
     lanes.forEach(
         lanes.all(),
-        backend ->
-            uses.drain(
-                (high, low) -> files.paths.backendOf(high, low) == backend,
-                (high, low, atNanos) -> touch(backend, high, low, atNanos)));
+        backend -> {
+          NativePath path = new NativePath();
+          uses.drain(
+              (high, low) -> files.paths.backendOf(high, low) == backend,
+              (high, low, atNanos) -> {
+                lanes.step(backend);
+                return touch(files.paths.block(path, high, low), atNanos);
+              });
+        });
   }
 
   /** Gives a block's file the time of its last use; false to be asked again. */
-  private boolean touch(int backend, long idHigh, long idLow, long atNanos) {
-    lanes.step(backend);
+  private boolean touch(NativePath path, long atNanos) {
     try {
       // One that is not there is still being dumped, or removed.
-      return files.seam.touch(files.paths.block(new NativePath(), idHigh, idLow), atNanos)
-          || wallNanos.getAsLong() - atNanos > patienceNanos;
+      return files.seam.touch(path, atNanos) || wallNanos.getAsLong() - atNanos > patienceNanos;
     } catch (FileException e) {
       LOG.debug("{} cannot note the use of a block: {}", files.paths.store(), e.getMessage());
       return true;
