@@ -29,12 +29,12 @@ public final class FileStat {
 
   /** Whether it is a regular file. */
   public boolean isFile() {
-    return type == Libc.S_IFREG;
+    return type == Statx.S_IFREG;
   }
 
   /** Whether it is a folder. */
   public boolean isFolder() {
-    return type == Libc.S_IFDIR;
+    return type == Statx.S_IFDIR;
   }
 
   /** Its number in its file system, which another file of the same name does not have. */

@@ -60,62 +60,11 @@ final class Libc {
 
   private static final NativePath EMPTY_PATH = NativePath.of("");
 
-  /** Ask {@code statx} for the type. */
-  static final int STATX_TYPE = 0x1;
-
-  /** Ask {@code statx} for the number of names. */
-  static final int STATX_NLINK = 0x4;
-
-  /** Ask {@code statx} for when the file or its attributes last changed. */
-  static final int STATX_CTIME = 0x80;
-
-  /** Ask {@code statx} for the size. */
-  static final int STATX_SIZE = 0x200;
-
-  /** Ask {@code statx} for all that {@code stat} tells. */
-  static final int STATX_BASIC = 0x7ff;
-
-  /** Bytes of {@code struct statx}. */
-  static final int STATX_BYTES = 256;
-
-  /** Offset of {@code __u32 stx_nlink} in {@code struct statx}. */
-  static final int STATX_NLINK_AT = 16;
-
-  /** Offset of {@code struct statx_timestamp stx_ctime} in {@code struct statx}. */
-  static final int STATX_CTIME_AT = 96;
-
-  /** Offset of {@code __u16 stx_mode} in {@code struct statx}. */
-  static final int STATX_MODE_AT = 28;
-
-  /** Offset of {@code __u64 stx_size} in {@code struct statx}. */
-  static final int STATX_SIZE_AT = 40;
-
-  /** Offset of {@code __u64 stx_ino} in {@code struct statx}. */
-  static final int STATX_INODE_AT = 32;
-
-  /** Offset of {@code __u64 stx_blocks}, in units of 512 bytes. */
-  static final int STATX_BLOCKS_AT = 48;
-
-  /** Offset of {@code stx_atime}: seconds in 64 bits, then nanoseconds in 32. */
-  static final int STATX_ATIME_AT = 64;
-
-  /** Offset of {@code stx_mtime}. */
-  static final int STATX_MTIME_AT = 112;
-
   /** {@code utimensat}: leave this one of the two times alone. */
   static final long UTIME_OMIT = 0x3ffffffe;
 
   /** Bytes of the two {@code struct timespec} of {@code utimensat}. */
   static final int TIMES_BYTES = 32;
-
-  /** The bits of a mode that say the type. */
-  static final int S_IFMT = 0xf000;
-
-  /** The type of a folder. */
-  static final int S_IFDIR = 0x4000;
-
-  /** The type of a regular file. */
-  static final int S_IFREG = 0x8000;
 
   /** Lock for one owner. */
   static final int LOCK_EX = 2;

@@ -32,7 +32,7 @@ public final class LibcFiles implements FileSeam {
       ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Libc.TIMES_BYTES, Long.BYTES));
 
   private static final ThreadLocal<MemorySegment> STATX =
-      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Libc.STATX_BYTES, Long.BYTES));
+      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Statx.BYTES, Long.BYTES));
 
   @Override
   public int openRead(NativePath path) {
@@ -98,11 +98,9 @@ public final class LibcFiles implements FileSeam {
   public long size(NativePath path) {
     MemorySegment statx = STATX.get();
     while (true) {
-      if (Libc.statx(path, Libc.STATX_TYPE | Libc.STATX_SIZE, statx) >= 0) {
-        int mode = statx.get(ValueLayout.JAVA_SHORT, Libc.STATX_MODE_AT) & Libc.S_IFMT;
-        return mode == Libc.S_IFREG
-            ? statx.get(ValueLayout.JAVA_LONG, Libc.STATX_SIZE_AT)
-            : OTHER_TYPE;
+      if (Libc.statx(path, Statx.TYPE | Statx.SIZE, statx) >= 0) {
+        int mode = statx.get(ValueLayout.JAVA_SHORT, Statx.MODE_AT) & Statx.S_IFMT;
+        return mode == Statx.S_IFREG ? statx.get(ValueLayout.JAVA_LONG, Statx.SIZE_AT) : OTHER_TYPE;
       }
       int errno = Native.getLastError();
       if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
@@ -115,7 +113,7 @@ public final class LibcFiles implements FileSeam {
   @Override
   public boolean stat(NativePath path, FileStat into) {
     MemorySegment statx = STATX.get();
-    while (Libc.statx(path, Libc.STATX_BASIC, statx) < 0) {
+    while (Libc.statx(path, Statx.BASIC, statx) < 0) {
       int errno = Native.getLastError();
       if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
         return false;
@@ -123,15 +121,15 @@ public final class LibcFiles implements FileSeam {
       retryOrThrow("statx", path, errno);
     }
     into.set(
-        statx.get(ValueLayout.JAVA_SHORT, Libc.STATX_MODE_AT) & Libc.S_IFMT,
-        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_INODE_AT),
-        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_SIZE_AT),
-        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_BLOCKS_AT) * STAT_BLOCK);
+        statx.get(ValueLayout.JAVA_SHORT, Statx.MODE_AT) & Statx.S_IFMT,
+        statx.get(ValueLayout.JAVA_LONG, Statx.INODE_AT),
+        statx.get(ValueLayout.JAVA_LONG, Statx.SIZE_AT),
+        statx.get(ValueLayout.JAVA_LONG, Statx.BLOCKS_AT) * STAT_BLOCK);
     into.setTimes(
-        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_ATIME_AT),
-        statx.get(ValueLayout.JAVA_INT, Libc.STATX_ATIME_AT + Long.BYTES),
-        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_MTIME_AT),
-        statx.get(ValueLayout.JAVA_INT, Libc.STATX_MTIME_AT + Long.BYTES));
+        statx.get(ValueLayout.JAVA_LONG, Statx.ATIME_AT),
+        statx.get(ValueLayout.JAVA_INT, Statx.ATIME_AT + Long.BYTES),
+        statx.get(ValueLayout.JAVA_LONG, Statx.MTIME_AT),
+        statx.get(ValueLayout.JAVA_INT, Statx.MTIME_AT + Long.BYTES));
     return true;
   }
 
@@ -167,17 +165,17 @@ public final class LibcFiles implements FileSeam {
   @Override
   public long version(int fd, NativePath path) {
     MemorySegment statx = STATX.get();
-    int wanted = Libc.STATX_SIZE | Libc.STATX_NLINK | Libc.STATX_CTIME;
+    int wanted = Statx.SIZE | Statx.NLINK | Statx.CTIME;
     while (Libc.statx(fd, wanted, statx) < 0) {
       retryOrThrow("statx", path, Native.getLastError());
     }
-    if (statx.get(ValueLayout.JAVA_INT, Libc.STATX_NLINK_AT) == 0) {
+    if (statx.get(ValueLayout.JAVA_INT, Statx.NLINK_AT) == 0) {
       return ABSENT;
     }
     long changed =
-        statx.get(ValueLayout.JAVA_LONG, Libc.STATX_CTIME_AT) * 1_000_000_000L
-            + statx.get(ValueLayout.JAVA_INT, Libc.STATX_CTIME_AT + Long.BYTES);
-    long size = statx.get(ValueLayout.JAVA_LONG, Libc.STATX_SIZE_AT);
+        statx.get(ValueLayout.JAVA_LONG, Statx.CTIME_AT) * 1_000_000_000L
+            + statx.get(ValueLayout.JAVA_INT, Statx.CTIME_AT + Long.BYTES);
+    long size = statx.get(ValueLayout.JAVA_LONG, Statx.SIZE_AT);
     return (31 * changed + size) & Long.MAX_VALUE;
   }
 
