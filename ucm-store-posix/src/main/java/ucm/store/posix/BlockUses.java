@@ -14,9 +14,8 @@ import ucm.api.Transfer;
  */
 final class BlockUses {
 
-  /** Where they are recorded, or null when they are not. */
-  final @Nullable LastUses recorded;
-
+  // Null where they are not recorded.
+  private final @Nullable LastUses recorded;
   private final boolean isEachUse;
   private final LongSupplier clock;
   // What is added to the clock to get the time since 1970.
