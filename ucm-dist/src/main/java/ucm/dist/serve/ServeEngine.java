@@ -91,14 +91,17 @@ public final class ServeEngine implements AutoCloseable {
   public void flush(Duration timeout) throws InterruptedException {
     for (Store pipeline : pipelines) {
       FlushResult flushed = pipeline.flush(timeout);
-      if (flushed.failedCount() > 0 || flushed.pendingBlocks() > 0) {
+      if (!flushed.ok()) {
+        Throwable cause = flushed.cause();
         throw new StoreException(
             pipeline
                 + " did not store everything: "
                 + flushed.failedCount()
                 + " blocks failed, "
                 + flushed.pendingBlocks()
-                + " are pending");
+                + " are pending"
+                + (cause == null ? "" : ": " + cause.getMessage()),
+            cause);
       }
     }
   }

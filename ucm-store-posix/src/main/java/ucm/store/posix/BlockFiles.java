@@ -74,6 +74,11 @@ final class BlockFiles {
     return index.contains(idHigh, idLow) && isPresentAfterAll(path, idHigh, idLow);
   }
 
+  /** Whether the index knows that a block has a file; the file system is not asked. */
+  boolean isKnown(long idHigh, long idLow) {
+    return index.contains(idHigh, idLow);
+  }
+
   /** Tells the index of a block that was loaded. */
   void found(long idHigh, long idLow) {
     index.add(idHigh, idLow);

@@ -171,10 +171,10 @@ final class PartialBlock {
   /**
    * Takes the block away from its writers when none is inside and nothing came for a time.
    *
-   * @param why becomes its failure
+   * @param why becomes its failure; null when it is stored all the same
    * @return whether the file is now the caller's alone, to be removed
    */
-  synchronized boolean giveUp(long now, long timeoutNanos, RuntimeException why) {
+  synchronized boolean giveUp(long now, long timeoutNanos, @Nullable RuntimeException why) {
     boolean due = state == State.OPEN && inside == 0 && now - lastNanos >= timeoutNanos;
     if (due) {
       failure = why;

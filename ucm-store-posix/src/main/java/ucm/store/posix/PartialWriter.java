@@ -146,7 +146,7 @@ final class PartialWriter {
       } else if (health.isDown(partial.idHigh, partial.idLow)) {
         // Its file could not be removed now; it waits until the backend works again.
         next = Math.min(next, timeoutNanos);
-      } else if (!chores.isFull() && giveUp(partial, now, timeoutNanos)) {
+      } else if (!endIfStored(partial) && !chores.isFull() && giveUp(partial, now, timeoutNanos)) {
         chores.add(() -> removeFile(partial));
       } else {
         next = Math.min(next, timeoutNanos);
@@ -155,10 +155,29 @@ final class PartialWriter {
     return next;
   }
 
+  /**
+   * Ends a block of which no shard is being written when it is known that another writer has stored it
+   * meanwhile: whoever was told so dumps no more of it. Makes no system call, like {@link #giveUpDue}.
+   *
+   * @return whether the block has ended by this
+   */
+  boolean endIfStored(PartialBlock partial) {
+    if (!files.isKnown(partial.idHigh, partial.idLow)
+        || chores.isFull()
+        || !partial.giveUp(partial.lastNanos(), 0, null)) {
+      return false;
+    }
+    metrics.presentBlocks().increment();
+    partials.remove(partial);
+    partial.ended();
+    chores.add(() -> removeFile(partial));
+    return true;
+  }
+
   /** Gives up all blocks and removes their files, at close. */
   void giveUpAll() {
     for (PartialBlock partial : partials.all()) {
-      if (giveUp(partial, partial.lastNanos(), 0)) {
+      if (!endIfStored(partial) && giveUp(partial, partial.lastNanos(), 0)) {
         removeFile(partial);
       }
     }

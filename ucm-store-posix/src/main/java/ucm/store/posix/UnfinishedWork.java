@@ -74,7 +74,9 @@ final class UnfinishedWork {
       }
     }
     for (PartialBlock partial : partials.all()) {
-      if (partial.firstTask <= last && !partial.awaitEnd(deadline)) {
+      if (partial.firstTask <= last
+          && !partialWriter.endIfStored(partial)
+          && !partial.awaitEnd(deadline)) {
         pending.add(BlockIds.of(partial.idHigh, partial.idLow));
       }
     }
