@@ -2,9 +2,11 @@ package ucm.store.cache;
 
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.SequencedSet;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -63,8 +65,11 @@ final class BorrowedDumps {
     List<BlockIds> gone = List.of();
     long start = clock.getAsLong();
     while (!waiting.isEmpty()) {
+      // First: one that has gone from the buffer by now was durable before it went, or never will
+      // be.
+      Set<BlockIds> absent = absent(waiting);
       waiting = notDurable(backend, waiting);
-      gone = waiting.stream().filter(id -> !isHere(id)).toList();
+      gone = waiting.stream().filter(absent::contains).toList();
       long now = clock.getAsLong();
       boolean allGone = gone.size() == waiting.size() && now - start > GONE_NANOS;
       if (waiting.isEmpty() || allGone || now - deadlineNanos >= 0) {
@@ -120,7 +125,14 @@ final class BorrowedDumps {
     }
   }
 
-  private boolean isHere(BlockIds id) {
-    return pool.isDumpedElsewhere(id.high(0), id.low(0));
+  /** Those of some blocks that are not in the buffer as another worker's. */
+  private Set<BlockIds> absent(List<BlockIds> ids) {
+    Set<BlockIds> absent = new HashSet<>();
+    for (BlockIds id : ids) {
+      if (!pool.isDumpedElsewhere(id.high(0), id.low(0))) {
+        absent.add(id);
+      }
+    }
+    return absent;
   }
 }
