@@ -65,8 +65,7 @@ final class BorrowedDumps {
     List<BlockIds> gone = List.of();
     long start = clock.getAsLong();
     while (!waiting.isEmpty()) {
-      // First: one that has gone from the buffer by now was durable before it went, or never will
-      // be.
+      // First: one that is gone by now was durable before it went, or never will be.
       Set<BlockIds> absent = absent(waiting);
       waiting = notDurable(backend, waiting);
       gone = waiting.stream().filter(absent::contains).toList();

@@ -70,7 +70,8 @@ final class FaultStormTest {
         assertThat(cache.store.flush(PATIENCE).pendingBlocks()).isZero();
         assertThat(cache.opened().ledger.open()).isZero();
         assertThat(cache.opened().admission.tasks()).isZero();
-        // A load has ended when its last shard is missing; its slots come back with the backend's task.
+        // A load has ended when its last shard is missing; its slots come back with the backend's
+        // task.
         assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
         assertThat(cache.pool().referenced()).isZero();
         for (Fault fault : new Fault[] {Fault.FAIL, Fault.THROW, Fault.QUEUE_FULL, Fault.DELAY}) {
