@@ -83,20 +83,14 @@ final class RivalWritersTest {
   @Test
   void flushFindsBlocksStoredOfWhichTheRestIsNotDumped() throws Exception {
     PosixStore store = opened(Map.of());
-    BlockIds ids = BlockBytes.ids(71, 20);
-    stores.dumpShard(store, ids, 0).requireOk();
-    stores.dumpByAnother(Map.of(), ids);
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(20);
+    BlockIds ids = begunHereAndStoredByAnother(store, 71);
     requireStored(store, ids);
   }
 
   @Test
   void givesNothingUpThatAnotherHasStored() throws Exception {
     PosixStore store = opened(Map.of());
-    BlockIds ids = BlockBytes.ids(72, 20);
-    stores.dumpShard(store, ids, 0).requireOk();
-    stores.dumpByAnother(Map.of(), ids);
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(20);
+    BlockIds ids = begunHereAndStoredByAnother(store, 72);
     clock.advance(TIMEOUT);
     requireStored(store, ids);
   }
@@ -104,15 +98,21 @@ final class RivalWritersTest {
   @Test
   void takesTheShardsThatComeAfterAFlush() throws Exception {
     PosixStore store = opened(Map.of());
-    BlockIds ids = BlockBytes.ids(73, 20);
-    stores.dumpShard(store, ids, 0).requireOk();
-    stores.dumpByAnother(Map.of(), ids);
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(20);
+    BlockIds ids = begunHereAndStoredByAnother(store, 73);
     requireStored(store, ids);
     for (int shard = 1; shard < LAYOUT.shardCount(); shard++) {
       stores.dumpShard(store, ids, shard).requireOk();
     }
     assertThat(store.flush(Duration.ZERO).ok()).isTrue();
+  }
+
+  /** Blocks of which one shard was dumped, and which were then looked up and found. */
+  private BlockIds begunHereAndStoredByAnother(PosixStore store, int seed) throws Exception {
+    BlockIds ids = BlockBytes.ids(seed, 20);
+    stores.dumpShard(store, ids, 0).requireOk();
+    stores.dumpByAnother(Map.of(), ids);
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(20);
+    return ids;
   }
 
   private void requireStored(PosixStore store, BlockIds ids) throws Exception {
