@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -105,9 +106,11 @@ abstract class LifeContract extends ConfigurationContract {
     Store store = open(SAMPLE);
     ended(store.dump(memory(SAMPLE.layout()).fill().transfer()));
     int closers = 4;
+    CyclicBarrier together = new CyclicBarrier(closers);
     try (ExecutorService threads = Executors.newFixedThreadPool(closers)) {
       Callable<Void> close =
           () -> {
+            together.await();
             store.close();
             requireNoThreadBut(store);
             return null;

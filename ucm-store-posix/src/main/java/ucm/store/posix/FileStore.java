@@ -198,11 +198,11 @@ public abstract class FileStore implements Store, DirectoryStore {
 
   @Override
   public void close() {
-    boolean first = life.closed();
+    // Taken first: whoever is told that another one closes must find that one in here.
     closing.lock();
     try {
       PosixEngine open = engine;
-      if (first && open != null) {
+      if (life.closed() && open != null) {
         engine = null;
         BoundedClose.run(kind, open::close, open.timeoutNanos());
       }
