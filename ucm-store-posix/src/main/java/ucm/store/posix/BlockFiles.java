@@ -67,9 +67,9 @@ final class BlockFiles {
    * @param path is overwritten
    */
   boolean isPresent(NativePath path, long idHigh, long idLow) {
+    long removals = index.removals(idHigh, idLow);
     if (hasBlockSize(seam.size(paths.block(path, idHigh, idLow)))) {
-      index.add(idHigh, idLow);
-      return true;
+      return isFound(path, idHigh, idLow, removals);
     }
     return index.contains(idHigh, idLow) && isPresentAfterAll(path, idHigh, idLow);
   }
@@ -79,9 +79,33 @@ final class BlockFiles {
     return index.contains(idHigh, idLow);
   }
 
-  /** Tells the index of a block that was loaded. */
-  void found(long idHigh, long idLow) {
+  /** What {@link #found} is to be told; read before the file is opened. */
+  long removals(long idHigh, long idLow) {
+    return index.removals(idHigh, idLow);
+  }
+
+  /**
+   * Tells the index of a block that was loaded, unless its file was taken away meanwhile. Does not
+   * throw.
+   *
+   * @param path is overwritten
+   * @param removals from {@link #removals}
+   */
+  void found(NativePath path, long idHigh, long idLow, long removals) {
+    try {
+      boolean _ = isFound(path, idHigh, idLow, removals);
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+
+  private boolean isFound(NativePath path, long idHigh, long idLow, long removals) {
+    if (index.contains(idHigh, idLow)) {
+      return true;
+    }
     index.add(idHigh, idLow);
+    // Whoever takes a file away tells the index afterwards. If that was before, it is told again.
+    return index.removals(idHigh, idLow) == removals || isPresentAfterAll(path, idHigh, idLow);
   }
 
   /**
@@ -92,8 +116,9 @@ final class BlockFiles {
   void lost(NativePath path, long idHigh, long idLow) {
     opened.drop(idHigh, idLow);
     try {
-      if (index.contains(idHigh, idLow)) {
-        isPresentAfterAll(path, idHigh, idLow);
+      // Also when it is not known: somebody who has seen the file may be about to say so.
+      if (index.remove(idHigh, idLow)) {
+        boolean _ = isPresentAfterAll(path, idHigh, idLow);
       }
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());

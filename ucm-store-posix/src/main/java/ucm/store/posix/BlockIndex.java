@@ -88,6 +88,15 @@ final class BlockIndex {
     return stripe(hash).remove(hash, high, low);
   }
 
+  /**
+   * A number that is another one after any {@link #remove} of this block, and of some others. Whoever
+   * reads it before a look at the file, and again after the block was {@linkplain #add added} because
+   * of that look, sees whether the file may have gone in between.
+   */
+  long removals(long high, long low) {
+    return stripes.length == 0 ? 0 : stripe(IndexStripe.hash(high, low)).removals();
+  }
+
   /** Says that all files that were there at the start are known. */
   void scanned() {
     scanned = true;

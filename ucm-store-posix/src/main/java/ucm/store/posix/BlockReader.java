@@ -55,6 +55,7 @@ final class BlockReader implements ShardMover {
     long idLow = job.transfer.ids().low(from);
     scratch.idHigh = idHigh;
     scratch.idLow = idLow;
+    scratch.removals = files.removals(idHigh, idLow);
     String fault = null;
     try {
       files.paths.block(scratch.block, idHigh, idLow);
@@ -242,7 +243,7 @@ final class BlockReader implements ShardMover {
         metrics.loaded(format.layout());
         if (i == from) {
           // Before the task ends, so that whoever waited for it finds the block known.
-          files.found(scratch.idHigh, scratch.idLow);
+          files.found(scratch.block, scratch.idHigh, scratch.idLow, scratch.removals);
         }
         job.task.ok(i);
       } else if (firstFault == null) {

@@ -2,6 +2,7 @@ package ucm.store.posix;
 
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
@@ -59,11 +60,15 @@ final class BlockWriter implements ShardMover {
     long idHigh = job.transfer.ids().high(from);
     long idLow = job.transfer.ids().low(from);
     PartialBlock partial = partials.find(idHigh, idLow);
-    if (partial == null) {
+    boolean isBegun = hasEndedAny(job, from, to);
+    if (partial == null || isBegun) {
       if (files.isPresent(scratch.block, idHigh, idLow)) {
         metrics.presentBlocks().increment();
         job.endOk(from, to);
         return true;
+      }
+      if (isBegun) {
+        throw lost(idHigh, idLow);
       }
       if (isWholeBlock(job.transfer, from, to)) {
         writeWhole(job, from, to, idHigh, idLow, scratch);
@@ -76,6 +81,25 @@ final class BlockWriter implements ShardMover {
       }
     }
     return partialWriter.write(partial, job, from, to, scratch);
+  }
+
+  /** Whether a shard was found in an unfinished block, which has ended since: its memory is gone. */
+  private static boolean hasEndedAny(TransferJob job, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (job.task.hasEnded(i)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private StoreException lost(long idHigh, long idLow) {
+    return new StoreException(
+        files.paths.store()
+            + " did not store block "
+            + BlockIds.hex(idHigh, idLow)
+            + ": shards of it that other dumps had brought were lost with one that failed: dump it"
+            + " anew");
   }
 
   private @Nullable PartialBlock begin(long idHigh, long idLow, long task) {

@@ -18,7 +18,8 @@ final class BoundedClose {
   private BoundedClose() {}
 
   /**
-   * Closes, and waits for that as long as a task may take.
+   * Closes, and waits for that as long as a task may take; an interrupt meanwhile is kept for later, as
+   * whoever closes next finds nothing to wait for.
    *
    * @param kind of the store
    * @param close may take as long as the file system wants
@@ -30,15 +31,29 @@ final class BoundedClose {
             .daemon()
             .name(kind.thread("close", 0))
             .start(() -> runOrLog(kind, close));
+    if (!hasEnded(closer, MARGIN.plusNanos(timeoutNanos))) {
+      LOG.warn(
+          "{} is closed, but the file system holds some of it: what that is ends when the file"
+              + " system lets go, and temporary files are removed then or by the next start",
+          kind.name());
+    }
+  }
+
+  private static boolean hasEnded(Thread thread, Duration patience) {
+    long deadline = System.nanoTime() + patience.toNanos();
+    boolean interrupted = false;
     try {
-      if (!closer.join(MARGIN.plusNanos(timeoutNanos))) {
-        LOG.warn(
-            "{} is closed, but the file system holds some of it: what that is ends when the file"
-                + " system lets go, and temporary files are removed then or by the next start",
-            kind.name());
+      while (true) {
+        try {
+          return thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())));
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

@@ -35,16 +35,21 @@ final class DumpFailures {
 
   /** Hands over all of it, once. */
   synchronized FlushResult take(long pendingBlocks) {
+    FlushResult result = peek(pendingBlocks);
+    named.clear();
+    count = 0;
+    cause = null;
+    return result;
+  }
+
+  /** Shows all of it. */
+  synchronized FlushResult peek(long pendingBlocks) {
     long[] words = new long[2 * named.size()];
     int n = 0;
     for (BlockIds id : named) {
       words[n++] = id.high(0);
       words[n++] = id.low(0);
     }
-    FlushResult result = new FlushResult(pendingBlocks, BlockIds.wrap(words), count, cause);
-    named.clear();
-    count = 0;
-    cause = null;
-    return result;
+    return new FlushResult(pendingBlocks, BlockIds.wrap(words), count, cause);
   }
 }

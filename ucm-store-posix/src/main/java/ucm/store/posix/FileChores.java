@@ -32,16 +32,26 @@ final class FileChores implements AutoCloseable {
   }
 
   /**
-   * Takes up a chore; returns at once.
+   * Takes up a chore; returns at once, but does it first when this is closed.
    *
    * @param chore must not throw
    */
-  synchronized void add(Runnable chore) {
+  void add(Runnable chore) {
+    if (!isTakenUp(chore)) {
+      chore.run();
+    }
+  }
+
+  private synchronized boolean isTakenUp(Runnable chore) {
+    if (closed) {
+      return false;
+    }
     waiting.add(chore);
     if (thread == null) {
       thread = Thread.ofPlatform().daemon().name(kind.thread("chores", 0)).start(this::run);
     }
     notifyAll();
+    return true;
   }
 
   private void run() {

@@ -35,6 +35,8 @@ final class IndexStripe {
   // Guarded by this.
   private int most;
   private int size;
+  // Written under the lock of this.
+  private volatile long removals;
 
   /**
    * An empty one.
@@ -105,12 +107,19 @@ final class IndexStripe {
 
   /** Drops an id; returns whether it was here. */
   synchronized boolean remove(long hash, long high, long low) {
+    // Whether it was here or not: somebody may be about to add it. Only the lock's holder writes.
+    removals = removals + 1;
     long at = find(table, hash, high, low);
     boolean here = high(table, at) != 0;
     if (here) {
       removeAt(table, at);
     }
     return here;
+  }
+
+  /** How often an id was dropped, or was to be. */
+  long removals() {
+    return removals;
   }
 
   synchronized int size() {

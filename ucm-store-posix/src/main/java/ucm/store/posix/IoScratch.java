@@ -44,6 +44,9 @@ final class IoScratch {
   /** Its last eight bytes. */
   long idLow;
 
+  /** What {@link BlockFiles#removals} said before its file was opened. */
+  long removals;
+
   /** What is wrong with the file of the block being read, or null. */
   @Nullable String fault;
 

@@ -17,8 +17,11 @@ final class JobBoard {
   private @Nullable TransferJob oldest;
   private @Nullable TransferJob newest;
 
-  /** Takes a job up. */
+  /** Takes a job up, unless it was dropped already. */
   synchronized void add(TransferJob job) {
+    if (job.isDropped) {
+      return;
+    }
     job.previous = newest;
     if (newest == null) {
       oldest = job;
@@ -28,8 +31,12 @@ final class JobBoard {
     newest = job;
   }
 
-  /** Drops a job that is terminal, or was never begun. */
+  /** Drops a job that is terminal; it may not be here yet. */
   synchronized void remove(TransferJob job) {
+    job.isDropped = true;
+    if (job != oldest && job.previous == null) {
+      return;
+    }
     TransferJob before = job.previous;
     TransferJob after = job.next;
     if (before != null) {

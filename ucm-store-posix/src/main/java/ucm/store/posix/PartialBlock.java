@@ -31,9 +31,6 @@ final class PartialBlock {
   final long idHigh;
   final long idLow;
 
-  /** The task that brought its first shard. */
-  final long firstTask;
-
   /** The next one in the same chain of the table, guarded by the table. */
   @Nullable PartialBlock next;
 
@@ -49,6 +46,7 @@ final class PartialBlock {
   private int inside;
   private int fd = FileSeam.ABSENT;
   private boolean created;
+  private long firstTask;
   private State state = State.OPEN;
   private @Nullable RuntimeException failure;
   private long lastNanos;
@@ -63,9 +61,19 @@ final class PartialBlock {
     this.lastNanos = now;
   }
 
+  /** A task brings shards, or finds them brought by others. */
+  synchronized void broughtBy(long task) {
+    firstTask = Math.min(firstTask, task);
+  }
+
+  /** The first of the tasks whose shards are in it. */
+  synchronized long firstTask() {
+    return firstTask;
+  }
+
   /** Whether a shard is there, so that writing it again would change nothing. */
   synchronized boolean has(int shard) {
-    return written[shard];
+    return written[shard] && failure == null;
   }
 
   /**

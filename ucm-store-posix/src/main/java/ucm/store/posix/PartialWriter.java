@@ -43,6 +43,7 @@ final class PartialWriter {
    * @return false when the block ended meanwhile, and the rest must be tried anew
    */
   boolean write(PartialBlock partial, TransferJob job, int from, int to, IoScratch scratch) {
+    partial.broughtBy(job.task.id());
     int start = from;
     while (start < to) {
       if (isDone(partial, job, start)) {

@@ -138,7 +138,8 @@ final class PosixEngine {
     if (useKeeper != null) {
       useKeeper.close();
     }
-    FlushResult dropped = parts.failures.take(0);
+    // A flush that is under way is to be told of them as well.
+    FlushResult dropped = parts.failures.peek(0);
     if (dropped.failedCount() > 0) {
       LOG.warn(
           "{} closes with {} blocks not stored, {} of them unfinished; first cause: {}",

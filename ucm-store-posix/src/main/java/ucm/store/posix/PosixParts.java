@@ -165,7 +165,8 @@ final class PosixParts {
         new ShardWorkers.Limits(
             config.waitingQueueDepth(),
             CommonKeys.WAITING_QUEUE_DEPTH.name(),
-            config.runningQueueDepth(),
+            // What is let in has been counted, and counted off before its task is terminal.
+            Integer.MAX_VALUE,
             CommonKeys.RUNNING_QUEUE_DEPTH.name()),
         CpuAffinity.of(config.cores()));
   }

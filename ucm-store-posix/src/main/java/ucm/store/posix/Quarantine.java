@@ -6,6 +6,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.NativePath;
@@ -45,10 +46,10 @@ final class Quarantine {
    * @param reason what is wrong with it
    */
   void take(long idHigh, long idLow, String reason) {
-    metrics.corruptBlocks().increment();
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     try {
       boolean keep = moveAside(idHigh, idLow);
+      metrics.corruptBlocks().increment();
       metrics.quarantinedBlocks().increment();
       LOG.warn(
           "{} did not serve {}: {}; the file is {}",
@@ -59,6 +60,11 @@ final class Quarantine {
               ? "in " + BlockPaths.QUARANTINE
               : "removed, as " + BlockPaths.QUARANTINE + " is full");
     } catch (FileException e) {
+      if (e.errno() == Errno.ENOENT) {
+        // Another thread, which reads another part of it, has taken it away.
+        return;
+      }
+      metrics.corruptBlocks().increment();
       LOG.warn(
           "{} did not serve {}: {}; and cannot move it aside: {}",
           paths.store(),
@@ -78,14 +84,20 @@ final class Quarantine {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     int backend = paths.backendOf(idHigh, idLow);
     boolean keep = reserve(backend);
-    if (keep) {
-      String name =
-          BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
-      seam.rename(path, paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE, name));
-    } else {
-      seam.remove(path);
+    if (!keep) {
+      if (!seam.remove(path)) {
+        throw new FileException("unlink", path, Errno.ENOENT);
+      }
+      return false;
     }
-    return keep;
+    String name = BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
+    try {
+      seam.rename(path, paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE, name));
+    } catch (FileException e) {
+      kept[backend].decrementAndGet();
+      throw e;
+    }
+    return true;
   }
 
   private boolean reserve(int backend) {

@@ -99,23 +99,24 @@ final class TaskIntake {
     TransferTask task = new TransferTask(lastTask.incrementAndGet(), transfer);
     TransferJob job = new TransferJob(task, isDump, isDump ? writer : reader, clock, timeoutNanos);
     reserve(transfer.shardCount());
-    board.add(job);
+    // Before others can see it, and so end it.
     task.beforeTerminal(() -> finished(job));
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", name(config.kind(), job));
     }
+    if (!health.isAnyDown() || !job.refuseWhole(health)) {
+      try {
+        workers.submit(job);
+      } catch (RuntimeException e) {
+        // Nobody else has seen it: nothing of it has ended, or was told to anybody.
+        openShards.addAndGet(-transfer.shardCount());
+        throw e;
+      }
+    }
+    board.add(job);
     if (health.isAnyDown()) {
       // After the job is on the board: a backend that goes down from now on finds it there.
       job.refuse(health);
-    }
-    try {
-      if (!task.check()) {
-        workers.submit(job);
-      }
-    } catch (RuntimeException e) {
-      board.remove(job);
-      openShards.addAndGet(-transfer.shardCount());
-      throw e;
     }
     // While the workers are at it; they need not wait for a note.
     uses.moved(transfer, isDump);

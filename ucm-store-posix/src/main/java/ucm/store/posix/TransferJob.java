@@ -31,6 +31,7 @@ final class TransferJob implements ShardWorkers.Batch {
   // Neighbours on the board, guarded by it.
   @Nullable TransferJob previous;
   @Nullable TransferJob next;
+  boolean isDropped;
 
   private final ShardMover mover;
   private final LongSupplier clock;
@@ -105,14 +106,43 @@ final class TransferJob implements ShardWorkers.Batch {
   /** Ends what no worker has begun with of the blocks whose backend is down. */
   void refuse(BackendHealth health) {
     for (int group = 0; group < groups.count(); group++) {
+      StoreException why = refusal(group, health);
+      if (why != null) {
+        refuse(group, health, why);
+      }
+    }
+  }
+
+  /**
+   * Ends everything when the backends of all blocks are down.
+   *
+   * @return false when one is not; then nothing has ended
+   */
+  boolean refuseWhole(BackendHealth health) {
+    StoreException why = null;
+    for (int group = 0; group < groups.count(); group++) {
+      why = refusal(group, health);
+      if (why == null) {
+        return false;
+      }
+    }
+    for (int group = 0; why != null && group < groups.count(); group++) {
+      refuse(group, health, why);
+    }
+    return true;
+  }
+
+  private @Nullable StoreException refusal(int group, BackendHealth health) {
+    int shard = groups.start(group);
+    return health.refusal(health.backendOf(transfer.ids().high(shard), transfer.ids().low(shard)));
+  }
+
+  private void refuse(int group, BackendHealth health, StoreException why) {
+    if (take(group)) {
       int from = groups.start(group);
       int to = groups.end(group);
-      StoreException why =
-          health.refusal(health.backendOf(transfer.ids().high(from), transfer.ids().low(from)));
-      if (why != null && take(group)) {
-        health.refused(isDump, to - from);
-        end(from, to, ShardOutcome.REFUSED, why);
-      }
+      health.refused(isDump, to - from);
+      end(from, to, ShardOutcome.REFUSED, why);
     }
   }
 

@@ -15,6 +15,8 @@ import ucm.api.StoreTimeoutException;
  */
 final class UnfinishedWork {
 
+  private static final long LOOK_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
   private final JobBoard board;
   private final PartialBlocks partials;
   private final PartialWriter partialWriter;
@@ -51,9 +53,11 @@ final class UnfinishedWork {
   long endDue() {
     long now = clock.getAsLong();
     long next = Math.min(board.expireDue(now), opened.closeIdle(health, now));
+    // Asked first: a dump that is late may still begin a block, and nobody else would come back to
+    // that.
+    boolean isIdle = board.isEmpty();
     if (partials.size() == 0) {
-      // A dump that is late may still begin a block, and nobody else would come back to that.
-      return board.isEmpty() ? next : Math.min(next, timeoutNanos);
+      return isIdle ? next : Math.min(next, timeoutNanos);
     }
     return Math.min(next, partialWriter.giveUpDue(now, timeoutNanos));
   }
@@ -74,13 +78,25 @@ final class UnfinishedWork {
       }
     }
     for (PartialBlock partial : partials.all()) {
-      if (partial.firstTask <= last
-          && !partialWriter.endIfStored(partial)
-          && !partial.awaitEnd(deadline)) {
+      if (partial.firstTask() <= last && !isEndedBy(partial, deadline)) {
         pending.add(BlockIds.of(partial.idHigh, partial.idLow));
       }
     }
     return failures.take(pending.size());
+  }
+
+  /** Another writer may store the block at any time, and nobody says so. */
+  private boolean isEndedBy(PartialBlock partial, long deadline) throws InterruptedException {
+    while (!partialWriter.endIfStored(partial)) {
+      long look = Math.min(deadline, System.nanoTime() + LOOK_AGAIN_NANOS);
+      if (partial.awaitEnd(look)) {
+        return true;
+      }
+      if (look == deadline) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static boolean isTerminalBy(TransferJob job, long deadline) throws InterruptedException {

@@ -9,6 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
@@ -21,7 +22,10 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
+import ucm.store.common.BlockPaths;
+import ucm.store.common.LibcFiles;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TransferMemory;
 
 /** Files that are not what was written are never served, and taken out of the way. */
@@ -210,5 +214,20 @@ final class DamageTest {
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
     assertThat(result.cause()).isNull();
     assertThat(stores.metrics.count("posix_quarantined_blocks")).isZero();
+  }
+
+  /** As when several threads find the same file damaged. */
+  @Test
+  void countsAndKeepsPlacesForFilesThatAreThere() throws Exception {
+    BlockPaths paths = new BlockPaths("Posix", List.of(directory.toString()), 3);
+    RecordingMetrics metrics = new RecordingMetrics();
+    Quarantine quarantine = new Quarantine(new LibcFiles(), paths, PosixMetrics.of(metrics));
+    for (int i = 0; i <= Quarantine.MAX_FILES; i++) {
+      quarantine.take(ids.high(1), ids.low(1), "it was never there");
+    }
+    assertThat(metrics.count("corrupt_blocks")).isZero();
+    quarantine.take(ids.high(0), ids.low(0), "this one was");
+    assertThat(metrics.count("corrupt_blocks")).isEqualTo(1);
+    assertThat(stores.in(".quarantine")).hasSize(1);
   }
 }
