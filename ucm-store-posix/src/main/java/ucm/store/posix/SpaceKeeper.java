@@ -1,6 +1,7 @@
 package ucm.store.posix;
 
 import java.util.BitSet;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
@@ -35,6 +36,7 @@ final class SpaceKeeper implements AutoCloseable {
   private final RememberedSpace remembered;
   private final ReentrantLock round = new ReentrantLock();
   private final Thread thread;
+  private final CountDownLatch begun = new CountDownLatch(1);
 
   private volatile boolean holdsLease;
 
@@ -88,6 +90,7 @@ final class SpaceKeeper implements AutoCloseable {
     try {
       do {
         makeRound();
+        begun.countDown();
       } while (pause());
     } catch (InterruptedException e) {
       // Nobody interrupts this thread but to end it.
@@ -140,6 +143,11 @@ final class SpaceKeeper implements AutoCloseable {
     BitSet first = (BitSet) held.clone();
     first.and(FIRST);
     lanes.forEach(first, backend -> remembered.write(space.used.used()));
+  }
+
+  /** Waits until it has made a round on its own, as it does when it starts; for tests. */
+  void awaitFirstRound() throws InterruptedException {
+    begun.await();
   }
 
   /** Whether this process is the one that collects. */

@@ -25,8 +25,9 @@ final class CollectorLeaseTest {
     try (TestStores first = new TestStores(directory, LAYOUT);
         TestStores second = new TestStores(directory, LAYOUT)) {
       PosixStore holder = first.open(settings);
-      holder.keeper().makeRound();
+      holder.keeper().awaitFirstRound();
       PosixStore waiting = second.open(settings);
+      waiting.keeper().awaitFirstRound();
       second.dump(waiting, BlockBytes.ids(1, 15));
       waiting.keeper().makeRound();
       assertThat(holder.keeper().holdsLease()).isTrue();

@@ -24,7 +24,7 @@ final class CollectorProcess {
     try (TestStores stores = new TestStores(Path.of(args[0]), SmallSpace.LAYOUT)) {
       PosixStore store = stores.open(SmallSpace.room(100, Map.of("timeout_ms", 600_000)));
       stores.dumpShard(store, BEGUN, 0).requireOk();
-      store.keeper().makeRound();
+      store.keeper().awaitFirstRound();
       System.out.println(store.keeper().holdsLease());
       System.out.flush();
       // Whoever started it never writes; when that process dies, this one ends.

@@ -226,7 +226,7 @@ final class CollectorTest {
                   40,
                   Map.of("posix_gc_trigger_threshold_ratio", 0.5, "posix_gc_recycle_percent", 0)));
       // A round in the middle of a dump would find only some of its blocks.
-      Waiting.until("the first round is over", () -> Files.exists(directory.resolve("a/.gc/used")));
+      store.keeper().awaitFirstRound();
       stores.dump(store, prompt);
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       stores.dump(store, other.slice(0, 8));

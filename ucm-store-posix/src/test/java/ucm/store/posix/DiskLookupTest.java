@@ -7,10 +7,10 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -156,17 +156,11 @@ final class DiskLookupTest {
     }
     askers.clear();
     // The four go in step, so that none is far ahead when one of them finds the miss.
-    CyclicBarrier four = new CyclicBarrier(4);
-    beforeEachLookup(
-        () -> {
-          try {
-            four.await();
-          } catch (InterruptedException | BrokenBarrierException e) {
-            // The look-up is over.
-          }
-        });
+    Phaser four = new Phaser(4);
+    beforeEachLookup(four::arriveAndAwaitAdvance);
     assertThat(store.lookupPrefix(BlockIds.ofHex(mixed))).isEqualTo(19);
-    four.reset();
+    // Whoever comes now, or waits, goes on.
+    four.forceTermination();
     assertThat(askers).as("with those begun meanwhile").hasSizeBetween(21, 27);
   }
 
@@ -211,7 +205,7 @@ final class DiskLookupTest {
 
   @Test
   void losesOnlyTheBlockThatIsNotAnswered() {
-    PosixStore store = openFast(2, 500);
+    PosixStore store = openFast(2, 5000);
     CountDownLatch released = new CountDownLatch(1);
     AtomicBoolean isHeld = new AtomicBoolean();
     beforeEachLookup(

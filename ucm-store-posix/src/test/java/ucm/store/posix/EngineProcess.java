@@ -6,6 +6,8 @@ import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
 
 /**
  * A process of its own that dumps blocks and loads them again, over and over, until its input ends.
@@ -26,10 +28,14 @@ final class EngineProcess {
     try (TestStores stores = new TestStores(Path.of(args[0]), SmallSpace.LAYOUT)) {
       PosixStore store = stores.open();
       BlockIds ids = BlockBytes.ids(60, BLOCKS);
+      // Once for all turns: what the collector of garbage frees it frees too late for a loop.
+      TransferMemory source =
+          TransferMemory.ofBlocks(SmallSpace.LAYOUT, Placement.SCATTERED, ids).fill();
+      TransferMemory target = TransferMemory.ofBlocks(SmallSpace.LAYOUT, Placement.SCATTERED, ids);
       Thread input = Thread.ofPlatform().start(EngineProcess::awaitEnd);
       for (int turn = 0; input.isAlive(); turn++) {
-        stores.dump(store, ids);
-        System.out.println("turn " + turn + (turn(stores, store, ids) ? " missed" : ""));
+        TestStores.ended(store.dump(source.transfer())).requireOk();
+        System.out.println("turn " + turn + (turn(store, target, ids) ? " missed" : ""));
         System.out.flush();
       }
     }
@@ -48,11 +54,12 @@ final class EngineProcess {
   }
 
   /** Looks up and loads; whether something had gone. */
-  private static boolean turn(TestStores stores, PosixStore store, BlockIds ids) throws Exception {
+  private static boolean turn(PosixStore store, TransferMemory target, BlockIds ids)
+      throws Exception {
     boolean missed = false;
     for (int i = 0; i < 20; i++) {
       store.lookupPrefix(ids);
-      TransferResult result = stores.load(store, ids);
+      TransferResult result = TestStores.load(store, target.scribble());
       for (int shard = 0; shard < 2 * ids.size(); shard++) {
         ShardOutcome outcome = result.outcome(shard);
         if (outcome != ShardOutcome.OK && outcome != ShardOutcome.MISSING) {

@@ -61,8 +61,12 @@ final class HealthTest {
     wellIds = idsIn(WELL, BlockBytes.ids(80, 64)).slice(0, 8);
   }
 
-  private PosixStore open(TestStores stores) {
-    return stores.open(files.seam(), clock, settings);
+  /** A store that has done what it does when it opens. */
+  private PosixStore open(TestStores stores) throws InterruptedException {
+    PosixStore store = stores.open(files.seam(), clock, settings);
+    store.awaitScan();
+    store.awaitSweep();
+    return store;
   }
 
   @Test

@@ -26,6 +26,7 @@ import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
 import ucm.store.common.Errno;
+import ucm.store.common.FileException;
 import ucm.store.posix.FaultyFiles.Call;
 import ucm.testkit.BlockBytes;
 
@@ -246,7 +247,9 @@ final class KnownBlocksTest {
             await(goOn);
           }
         });
-    stores.dump(stores.open(), ids);
+    PosixStore writer = stores.open();
+    writer.awaitScan();
+    stores.dump(writer, ids);
     PosixStore store = open(EXCLUSIVE);
     begun.await();
     assertThat(store.lookup(ids)).as("while the scan hangs").isEqualTo(first(40));
@@ -276,7 +279,7 @@ final class KnownBlocksTest {
     files.before(
         call -> {
           if (call == failing && Thread.currentThread().getName().equals("ucm-posix-scan-0")) {
-            files.fail(failing, files.count(failing), Errno.EIO);
+            throw new FileException(failing.name(), "the directory", Errno.EIO);
           }
         });
     PosixStore store = open(EXCLUSIVE);
@@ -319,9 +322,11 @@ final class KnownBlocksTest {
     begun.await();
     int asked = files.count(Call.SIZE);
     Thread closer = Thread.ofPlatform().start(store::close);
-    while (closer.getState() != Thread.State.TIMED_WAITING) {
-      Thread.onSpinWait();
-    }
+    Waiting.until(
+        "close waits for the scan",
+        () ->
+            Waiting.threads("ucm-posix-close-").stream()
+                .anyMatch(thread -> thread.getState() == Thread.State.WAITING));
     closing.countDown();
     closer.join();
     assertThat(files.count(Call.SIZE)).as("no further file").isLessThanOrEqualTo(asked + 1);

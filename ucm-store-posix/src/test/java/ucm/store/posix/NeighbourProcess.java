@@ -86,7 +86,7 @@ final class NeighbourProcess implements AutoCloseable {
     try (TestStores stores = new TestStores(Path.of(args[0]), SmallSpace.LAYOUT);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, UTF_8))) {
       PosixStore store = stores.open(settings);
-      store.keeper().makeRound();
+      store.keeper().awaitFirstRound();
       say("ready");
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         String[] words = line.split(" ");

@@ -73,7 +73,7 @@ final class SickCollectorTest {
     PosixStore store = stores.open(files.seam(), clock, settings);
     store.awaitScan();
     store.awaitSweep();
-    store.keeper().makeRound();
+    store.keeper().awaitFirstRound();
     return store;
   }
 

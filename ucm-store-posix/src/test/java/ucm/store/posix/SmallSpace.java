@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -40,25 +40,30 @@ final class SmallSpace {
 
   /** The files of blocks below a directory. */
   static List<Path> blocks(Path directory) throws IOException {
-    return below(directory).stream()
+    return below(directory).keySet().stream()
         .filter(path -> path.getFileName().toString().matches("[0-9a-f]{32}"))
         .toList();
   }
 
   /** What the files below a directory take, but for those that the collectors share. */
   static long bytes(Path directory) throws IOException {
-    long sum = 0;
-    for (Path path : below(directory)) {
-      if (Files.isRegularFile(path) && !path.toString().contains("/.wri")) {
-        sum += (Files.size(path) + 4095) / 4096 * 4096;
-      }
-    }
-    return sum;
+    long[] sum = {0};
+    below(directory)
+        .forEach(
+            (path, attributes) -> {
+              if (attributes.isRegularFile() && !path.toString().contains("/.wri")) {
+                sum[0] += (attributes.size() + 4095) / 4096 * 4096;
+              }
+            });
+    return sum[0];
   }
 
-  /** All below a directory; what the collectors share comes and goes, and is left out. */
-  private static List<Path> below(Path directory) throws IOException {
-    List<Path> found = new ArrayList<>();
+  /**
+   * All below a directory, as it was seen: collectors and writers remove files meanwhile. What the
+   * collectors share is left out.
+   */
+  static Map<Path, BasicFileAttributes> below(Path directory) throws IOException {
+    Map<Path, BasicFileAttributes> found = new LinkedHashMap<>();
     Files.walkFileTree(
         directory,
         new SimpleFileVisitor<>() {
@@ -67,14 +72,14 @@ final class SmallSpace {
             if (isShared(folder)) {
               return FileVisitResult.SKIP_SUBTREE;
             }
-            found.add(folder);
+            found.put(folder, attributes);
             return FileVisitResult.CONTINUE;
           }
 
           @Override
           public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
             if (!isShared(file)) {
-              found.add(file);
+              found.put(file, attributes);
             }
             return FileVisitResult.CONTINUE;
           }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -118,8 +119,8 @@ final class TestStores implements AutoCloseable {
     return load(store, new TransferMemory(layout, Placement.SCATTERED, ids, shards));
   }
 
-  private static TransferResult load(Store store, TransferMemory memory)
-      throws InterruptedException {
+  /** Loads into some memory; whatever ends well must be right. */
+  static TransferResult load(Store store, TransferMemory memory) throws InterruptedException {
     TransferResult result = ended(store.load(memory.transfer()));
     for (int i = 0; i < memory.shardCount(); i++) {
       if (!result.failedShards().get(i)) {
@@ -135,11 +136,11 @@ final class TestStores implements AutoCloseable {
     return directory.resolve(ids.hex(i).substring(0, 3)).resolve(ids.hex(i));
   }
 
-  /** The temporary files below the directory. */
+  /** The temporary files below the directory; some may be removed meanwhile. */
   List<Path> temps() throws IOException {
-    try (Stream<Path> all = Files.walk(directory)) {
-      return all.filter(path -> path.toString().endsWith(".tmp")).toList();
-    }
+    return SmallSpace.below(directory).keySet().stream()
+        .filter(path -> path.toString().endsWith(".tmp"))
+        .toList();
   }
 
   /** The files of a folder; none when it is missing. */
@@ -158,11 +159,13 @@ final class TestStores implements AutoCloseable {
     List<Path> open = new ArrayList<>();
     try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
       for (Path descriptor : all.toList()) {
-        if (Files.isSymbolicLink(descriptor)) {
+        try {
           Path target = Files.readSymbolicLink(descriptor);
           if (target.startsWith(directory)) {
             open.add(target);
           }
+        } catch (NoSuchFileException e) {
+          // It was closed since, as the list's own always is.
         }
       }
     }

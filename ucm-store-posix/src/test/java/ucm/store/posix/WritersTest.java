@@ -217,6 +217,7 @@ final class WritersTest {
     Path claim;
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       PosixStore living = stores.open();
+      living.awaitSweep();
       stores.dumpShard(living, alive, 0).requireOk();
       claim = stores.in(".writers").getFirst();
       // A dead writer: its claim is not locked, its temporary files carry its token.
