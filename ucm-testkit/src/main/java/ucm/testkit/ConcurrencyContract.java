@@ -3,6 +3,7 @@ package ucm.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
@@ -37,6 +38,8 @@ abstract class ConcurrencyContract extends TaskContract {
   private static final int THREADS = 6;
   private static final int STEPS = 40;
   private static final long SEED = 20_261;
+  // Whoever finds within patience that something never ends shall be the one to say so.
+  private static final Duration MARGIN = Duration.ofSeconds(60);
 
   private interface Job {
     void run(int thread) throws Exception;
@@ -267,7 +270,7 @@ abstract class ConcurrencyContract extends TaskContract {
       }
       start.countDown();
       for (Future<?> one : jobs) {
-        one.get(2 * patience().toMillis(), TimeUnit.MILLISECONDS);
+        one.get(patience().plus(MARGIN).toMillis(), TimeUnit.MILLISECONDS);
       }
     } catch (ExecutionException e) {
       if (e.getCause() instanceof AssertionError failure) {

@@ -46,11 +46,14 @@ import ucm.testkit.Fault.Call;
  */
 public final class FaultyStore implements Store {
 
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(60);
+
   private final Store inner;
   private final FaultPlan plan;
   private final StoreLife life;
   private final AtomicLong taskNumbers = new AtomicLong();
   private final Set<FaultyTransfer> delayed = ConcurrentHashMap.newKeySet();
+  private final Set<FaultyTransfer> open = ConcurrentHashMap.newKeySet();
   // Guarded by itself: the blocks lost since the last flush, as hexadecimal digits.
   private final Set<String> dropped = new LinkedHashSet<>();
   private Executor delays = action -> {};
@@ -210,18 +213,30 @@ public final class FaultyStore implements Store {
     if (plan.strikes(call, Fault.DELAY, number, 0)) {
       // A transfer of nothing, so that what would be refused later is refused now.
       behind.apply(Transfer.scattered(transfer.layout()).build()).result().requireOk();
+      enter(moved);
       delayed.add(moved);
       delays.execute(() -> startDelayed(moved, behind));
       if (!life.isOpen()) {
         expireDelayed();
       }
     } else {
-      moved.start(behind);
+      enter(moved);
+      try {
+        moved.start(behind);
+      } catch (RuntimeException e) {
+        open.remove(moved);
+        throw e;
+      }
     }
     if (closes) {
       close();
     }
     return moved.task();
+  }
+
+  private void enter(FaultyTransfer moved) {
+    open.add(moved);
+    moved.task().whenTerminal(() -> open.remove(moved));
   }
 
   private @Nullable ShardOutcome[] outcomes(Call call, int number, Transfer transfer) {
@@ -308,6 +323,7 @@ public final class FaultyStore implements Store {
     boolean wasOpen = life.closed();
     expireDelayed();
     inner.close();
+    awaitOpen();
     if (wasOpen) {
       int number = plan.next(Call.CLOSE);
       if (plan.strikes(Call.CLOSE, Fault.THROW, number, 0)) {
@@ -321,6 +337,17 @@ public final class FaultyStore implements Store {
       if (delayed.remove(waiting)) {
         waiting.endAll(ShardOutcome.EXPIRED, new StoreClosedException(name()));
       }
+    }
+  }
+
+  /** What was begun by others ends soon, as the wrapped store is closed; they may not have said so. */
+  private void awaitOpen() {
+    try {
+      for (FaultyTransfer moved : List.copyOf(open)) {
+        moved.task().await(LONGEST_CLOSE);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 

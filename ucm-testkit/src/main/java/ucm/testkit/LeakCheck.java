@@ -3,6 +3,7 @@ package ucm.testkit;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -70,9 +71,10 @@ public final class LeakCheck {
     List<String> files = new ArrayList<>();
     try (Stream<Path> descriptors = Files.list(DESCRIPTORS)) {
       for (Path descriptor : descriptors.toList()) {
-        // One that was closed since is a link no more; the list's own always is.
-        if (Files.isSymbolicLink(descriptor)) {
+        try {
           files.add(Files.readSymbolicLink(descriptor).toString());
+        } catch (NoSuchFileException e) {
+          // It was closed since, as the list's own always is.
         }
       }
     }

@@ -105,7 +105,7 @@ final class ContractBitesTest {
   @ParameterizedTest(name = "{0} is caught by {1}")
   @FieldSource("MUTANTS")
   void catches(String name, String caughtBy, Function<Medium, Store> broken) {
-    TestExecutionSummary summary = run(caughtBy, broken);
+    TestExecutionSummary summary = run(caughtBy, broken, Duration.ofSeconds(1));
     assertThat(summary.getTestsFailedCount()).as("%s fails for %s", caughtBy, name).isPositive();
     assertThat(summary.getFailures())
         .allSatisfy(
@@ -114,7 +114,7 @@ final class ContractBitesTest {
 
   @Test
   void passesTheCorrectStoreUnderTheSameConditions() {
-    TestExecutionSummary summary = run("", BrokenStore::new);
+    TestExecutionSummary summary = run("", BrokenStore::new, Duration.ofSeconds(30));
     assertThat(summary.getTestsFoundCount()).isGreaterThan(80);
     assertThat(summary.getFailures())
         .extracting(failure -> failure.getTestIdentifier().getDisplayName())
@@ -122,8 +122,10 @@ final class ContractBitesTest {
   }
 
   /** Runs the tests of one name, or all. */
-  private static TestExecutionSummary run(String method, Function<Medium, Store> broken) {
+  private static TestExecutionSummary run(
+      String method, Function<Medium, Store> broken, Duration patience) {
     BrokenContract.broken = broken;
+    BrokenContract.patience = patience;
     PostDiscoveryFilter byName =
         test ->
             FilterResult.includedIf(
@@ -148,6 +150,7 @@ final class ContractBitesTest {
   static final class BrokenContract extends StoreContract {
 
     private static Function<Medium, Store> broken = MemoryStore::new;
+    private static Duration patience = Duration.ofSeconds(1);
 
     private final Medium medium = new Medium();
 
@@ -163,7 +166,7 @@ final class ContractBitesTest {
 
     @Override
     protected Duration patience() {
-      return Duration.ofSeconds(1);
+      return patience;
     }
 
     @Override
