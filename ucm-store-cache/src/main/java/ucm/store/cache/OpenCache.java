@@ -227,41 +227,36 @@ final class OpenCache {
     return Objects.requireNonNull(backend);
   }
 
-  /** Drains within {@code timeout_ms}, ends the threads, and frees the memory when nobody uses it. */
+  /**
+   * Drains within {@code timeout_ms}, ends the threads, and frees the memory when nobody uses it. Who is
+   * interrupted does not drain, and does the rest all the same.
+   */
   void close() {
     admission.close();
-    boolean interrupted = false;
+    PutOffInterrupts interrupts = new PutOffInterrupts();
     long deadline = clock.getAsLong() + TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     try {
+      if (interrupts.any()) {
+        throw new InterruptedException();
+      }
       drain(deadline);
     } catch (InterruptedException e) {
       LOG.warn("Cache: interrupted while closing; what is under way is dropped");
       deadlines.expireAll();
-      interrupted = true;
+      interrupts.note();
     }
-    boolean copied = copiers.close(JOIN);
-    copied &= engineDevice.closeThreads(JOIN);
-    try {
-      if (!dispatcher.close(JOIN)) {
-        LOG.warn("Cache: the stage behind has not answered a look-up; its thread is left behind");
-      }
-      if (!deadlines.close(JOIN)) {
-        LOG.warn("Cache: the thread of the deadlines is left behind");
-      }
-      if (shared != null) {
-        shared.forgetDumped();
-      }
-      int open = traffic.awaitNone(Math.max(0, deadline - clock.getAsLong()));
-      if (open > 0) {
-        LOG.warn(
-            "Cache: the stage behind still works on {} transfers; {} bytes are freed when it is"
-                + " done",
-            open,
-            memory.byteSize());
-      }
-    } catch (InterruptedException e) {
-      interrupted = true;
+    boolean copied = interrupts.await(copiers::close, JOIN);
+    copied &= interrupts.await(engineDevice::closeThreads, JOIN);
+    if (!interrupts.await(dispatcher::close, JOIN)) {
+      LOG.warn("Cache: the stage behind has not answered a look-up; its thread is left behind");
     }
+    if (!interrupts.await(deadlines::close, JOIN)) {
+      LOG.warn("Cache: the thread of the deadlines is left behind");
+    }
+    if (shared != null) {
+      shared.forgetDumped();
+    }
+    awaitTraffic(interrupts, deadline);
     if (copied) {
       traffic.close(
           () -> {
@@ -271,8 +266,24 @@ final class OpenCache {
     } else {
       LOG.error("Cache: copies do not end; {} bytes are not freed", memory.byteSize());
     }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+    interrupts.restore();
+  }
+
+  /** Who was interrupted does not wait here: the memory is freed when the last transfer ends. */
+  private void awaitTraffic(PutOffInterrupts interrupts, long deadline) {
+    int open;
+    try {
+      long left = interrupts.any() ? 0 : Math.max(0, deadline - clock.getAsLong());
+      open = traffic.awaitNone(left);
+    } catch (InterruptedException e) {
+      interrupts.note();
+      return;
+    }
+    if (open > 0) {
+      LOG.warn(
+          "Cache: the stage behind still works on {} transfers; {} bytes are freed when it is done",
+          open,
+          memory.byteSize());
     }
   }
 

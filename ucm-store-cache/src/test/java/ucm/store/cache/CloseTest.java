@@ -7,11 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
@@ -80,6 +83,33 @@ final class CloseTest {
     assertThat(memory.segment(0).scope().isAlive()).isTrue();
     cache.close();
     assertThat(memory.segment(0).scope().isAlive()).isFalse();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void closeByAThreadThatIsInterruptedLeavesNoThreadAndNoMemory(boolean shared)
+      throws InterruptedException {
+    Set<Thread> before = Thread.getAllStackTraces().keySet();
+    BlockIds ids = BlockBytes.ids(1, 2);
+    Map<String, Object> settings =
+        shared
+            ? SharedPeerTest.settings(Segments.id("interrupted"), 8, 60_000)
+            : Map.<String, Object>of();
+    TestCache cache = new TestCache(LAYOUT, new MemoryStore(), 8, settings);
+    PoolMemory memory = cache.opened().memory;
+    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    cache.store.load(memory(ids).transfer()).await(PATIENCE).requireOk();
+    Thread.currentThread().interrupt();
+    cache.store.close();
+    assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
+    cache.close();
+    assertThat(Thread.getAllStackTraces().keySet())
+        .filteredOn(thread -> !before.contains(thread))
+        .extracting(Thread::getName)
+        .noneMatch(name -> name.startsWith("ucm-cache"));
+    assertThat(memory.segment(0).scope().isAlive()).isFalse();
+    Segments.requireNone();
   }
 
   @Test
