@@ -73,7 +73,7 @@ final class FaultStormTest {
         // A load has ended when its last shard is missing; its slots come back with the backend's
         // task.
         assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
-        assertThat(cache.pool().referenced()).isZero();
+        cache.awaitUnreferenced();
         for (Fault fault : new Fault[] {Fault.FAIL, Fault.THROW, Fault.QUEUE_FULL, Fault.DELAY}) {
           assertThat(backend.struck(Call.LOAD, fault) + backend.struck(Call.DUMP, fault))
               .as("%s; seed %d", fault, seed)
@@ -121,7 +121,7 @@ final class FaultStormTest {
       assertThat(cache.metrics.count("cache_load_bytes")).isPositive();
       cache.store.flush(PATIENCE);
       assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
-      assertThat(cache.pool().referenced()).isZero();
+      cache.awaitUnreferenced();
     }
     givenBack.forEach(TransferMemory::checkScribbled);
   }

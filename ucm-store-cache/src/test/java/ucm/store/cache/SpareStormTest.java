@@ -81,7 +81,7 @@ final class SpareStormTest {
       apart.check();
       side.check();
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-      assertThat(cache.pool().referenced()).isZero();
+      cache.awaitUnreferenced();
       assertThat(backend.lookups.getFirst()).isEqualTo(dumped);
     }
   }
@@ -180,7 +180,7 @@ final class SpareStormTest {
       assertThat(cache.store.flush(PATIENCE).pendingBlocks()).isZero();
       assertThat(cache.opened().ledger.open()).isZero();
       assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
-      assertThat(cache.pool().referenced()).isZero();
+      cache.awaitUnreferenced();
     }
     assertThat(behind.wrong()).as("dumped shards with wrong bytes").isZero();
     givenBack.forEach(TransferMemory::checkScribbled);

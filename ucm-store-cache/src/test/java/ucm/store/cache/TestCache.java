@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
@@ -109,6 +110,20 @@ final class TestCache implements AutoCloseable {
         throw new AssertionError("no task wants a slot");
       }
       Thread.onSpinWait();
+    }
+  }
+
+  /**
+   * Waits until nobody refers to a slot: a load that has expired is over for the engine before the copy
+   * threads have come to its slots.
+   */
+  void awaitUnreferenced() {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (pool().referenced() > 0) {
+      if (System.nanoTime() - end > 0) {
+        throw new AssertionError(pool().referenced() + " slots are referenced for ever");
+      }
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
     }
   }
 
