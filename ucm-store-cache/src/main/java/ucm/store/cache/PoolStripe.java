@@ -139,7 +139,12 @@ final class PoolStripe implements SlotStripe {
     try {
       for (int i = from; i < to; i++) {
         if (filled[i] >= 0) {
-          answer |= fill(filled[i] - firstSlot, release);
+          answer |= fill(filled[i] - firstSlot);
+        }
+      }
+      for (int i = from; i < to && release && answer != JOINED; i++) {
+        if (filled[i] >= 0 && slots.release(filled[i] - firstSlot)) {
+          answer = ROOM;
         }
       }
     } finally {
@@ -152,7 +157,8 @@ final class PoolStripe implements SlotStripe {
   public int filled(int slot, boolean release) {
     long stamp = lock.writeLock();
     try {
-      return fill(slot - firstSlot, release);
+      int answer = fill(slot - firstSlot);
+      return answer == 0 && release && slots.release(slot - firstSlot) ? ROOM : answer;
     } finally {
       lock.unlockWrite(stamp);
     }
@@ -255,10 +261,9 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  private int fill(int slot, boolean release) {
+  private int fill(int slot) {
     slots.ready(slot);
-    int answer = joined.has(slot) ? JOINED : 0;
-    return release && slots.release(slot) ? answer | ROOM : answer;
+    return joined.has(slot) ? JOINED : 0;
   }
 
   private long claimed(int slot) {

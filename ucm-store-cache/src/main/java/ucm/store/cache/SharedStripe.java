@@ -202,7 +202,7 @@ final class SharedStripe implements SlotStripe {
       if (frame != FrameTable.NONE) {
         table.noteComplete(frame);
       }
-      for (int i = from; i < to && release; i++) {
+      for (int i = from; i < to && release && answer != JOINED; i++) {
         answer |= slots[i] < 0 ? 0 : drop(slots[i]);
       }
     } finally {
@@ -221,7 +221,7 @@ final class SharedStripe implements SlotStripe {
       elsewhere = end(slot, SlotWord.READY);
       table.noteComplete(slot / shards);
       answer = references.isJoined(slot) ? JOINED : 0;
-      answer |= release ? drop(slot) : 0;
+      answer |= release && answer == 0 ? drop(slot) : 0;
     } finally {
       local.unlock();
     }

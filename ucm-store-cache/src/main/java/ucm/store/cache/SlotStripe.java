@@ -44,11 +44,13 @@ interface SlotStripe {
   long claimUnnamed();
 
   /**
-   * Says that claimed slots are filled.
+   * Says that claimed slots are filled. When somebody here waits for one of them, all references are
+   * kept, and the filler gives them back after it has told who waits: a slot that went to another block
+   * before would have others wait for it.
    *
    * @param slots negative numbers are passed over
    * @param release whether to give the filler's references back
-   * @return {@link #JOINED} and {@link #ROOM}, or'ed
+   * @return {@link #JOINED}, or {@link #ROOM}, or 0
    */
   int filled(int[] slots, int from, int to, boolean release);
 

@@ -74,6 +74,7 @@ abstract class StripedSlots implements SlotDirectory {
     int answer = stripe.filled(slot, release);
     if ((answer & SlotStripe.JOINED) != 0) {
       tellFilled(stripe, slot);
+      answer = release ? stripe.release(slot) : 0;
     }
     tellRoom(answer);
   }
@@ -87,10 +88,13 @@ abstract class StripedSlots implements SlotDirectory {
       }
       SlotStripe stripe = stripes[stripeOfSlot(slots[start])];
       int answer = stripe.filled(slots, start, end, release);
-      for (int i = start; i < end && (answer & SlotStripe.JOINED) != 0; i++) {
-        if (slots[i] >= 0) {
-          tellFilled(stripe, slots[i]);
+      if ((answer & SlotStripe.JOINED) != 0) {
+        for (int i = start; i < end; i++) {
+          if (slots[i] >= 0) {
+            tellFilled(stripe, slots[i]);
+          }
         }
+        answer = release ? stripe.release(slots, start, end) : 0;
       }
       tellRoom(answer);
     }
