@@ -37,14 +37,26 @@ final class CacheFlush {
     if (backend == null) {
       return own;
     }
-    long left = Math.max(0, deadline - clock.getAsLong());
-    FlushResult behind = backend.flush(Duration.ofNanos(left));
-    BlockIds lost = behind.failedBlocks();
-    for (int i = 0; i < lost.size(); i++) {
-      // It took them over, and failed afterwards.
-      cache.pool.drop(lost.high(i), lost.low(i));
+    FlushResult known = own;
+    boolean isTold = false;
+    try {
+      long left = Math.max(0, deadline - clock.getAsLong());
+      FlushResult behind = backend.flush(Duration.ofNanos(left));
+      known = merge(own, behind);
+      BlockIds lost = behind.failedBlocks();
+      for (int i = 0; i < lost.size(); i++) {
+        // It took them over, and failed afterwards.
+        cache.pool.drop(lost.high(i), lost.low(i));
+      }
+      FlushResult all = merge(known, cache.borrowed.await(backend, deadline));
+      isTold = true;
+      return all;
+    } finally {
+      if (!isTold) {
+        // Interrupted, say: the next flush tells what this one was told.
+        cache.ledger.takeBack(known);
+      }
     }
-    return merge(merge(own, behind), cache.borrowed.await(backend, deadline));
   }
 
   private static FlushResult merge(FlushResult own, FlushResult behind) {

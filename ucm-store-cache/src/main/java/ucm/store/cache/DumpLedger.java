@@ -60,20 +60,38 @@ final class DumpLedger {
    * @param fault why, or null; the first one is kept
    */
   void failed(long high, long low, @Nullable Throwable fault) {
-    BlockIds id = BlockIds.of(high, low);
     lock.lock();
     try {
-      if (failed.contains(id)) {
-        return;
-      }
-      failedCount++;
-      if (failed.size() < MAX_NAMED) {
-        failed.add(id);
-      }
-      cause = cause == null ? fault : cause;
+      note(BlockIds.of(high, low), fault);
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Notes the failures of a result again, which nobody was told after all. */
+  void takeBack(FlushResult untold) {
+    BlockIds ids = untold.failedBlocks();
+    lock.lock();
+    try {
+      cause = untold.cause() == null ? cause : untold.cause();
+      failedCount += untold.failedCount() - ids.size();
+      for (int i = 0; i < ids.size(); i++) {
+        note(BlockIds.of(ids.high(i), ids.low(i)), null);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void note(BlockIds id, @Nullable Throwable fault) {
+    if (failed.contains(id)) {
+      return;
+    }
+    failedCount++;
+    if (failed.size() < MAX_NAMED) {
+      failed.add(id);
+    }
+    cause = cause == null ? fault : cause;
   }
 
   /**

@@ -1,6 +1,7 @@
 package ucm.store.cache;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
@@ -110,6 +111,29 @@ final class BackgroundTest {
       assertThat(cache.metrics.count("cache_backend_failures")).isEqualTo(4);
       assertThat(cache.store.lookup(ids).isEmpty()).isTrue();
       assertThat(cache.pool().inUse()).isZero();
+    }
+  }
+
+  @Test
+  void failuresThatAnInterruptedFlushWasToldReachTheNextOne() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, 2);
+      dump(cache, ids.slice(0, 1));
+      StoreException full = new StoreException("No space left on device");
+      backend.nextDump().endAll(ShardOutcome.FAILED, full);
+      backend.onFlush =
+          () -> {
+            throw new InterruptedException();
+          };
+      assertThatThrownBy(() -> cache.store.flush(PATIENCE))
+          .isInstanceOf(InterruptedException.class);
+      backend.onFlush = () -> new FlushResult(0, ids, 2, null);
+      FlushResult flushed = cache.store.flush(PATIENCE);
+      assertThat(flushed.failedBlocks()).isEqualTo(ids);
+      assertThat(flushed.failedCount()).isEqualTo(2);
+      assertThat(flushed.cause()).isSameAs(full);
+      backend.onFlush = FlushResult::clean;
+      assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     }
   }
 

@@ -93,6 +93,12 @@ final class HeldBackend implements Store {
     }
   }
 
+  /** Answers a flush. */
+  @FunctionalInterface
+  interface Flush {
+    FlushResult answer() throws InterruptedException;
+  }
+
   /** What was looked up, call by call. */
   final List<BlockIds> lookups = new ArrayList<>();
 
@@ -101,6 +107,9 @@ final class HeldBackend implements Store {
 
   /** Is run before each answer of what it knows by itself; may throw. */
   volatile Runnable onKnown = () -> {};
+
+  /** What a flush answers. */
+  volatile Flush onFlush = FlushResult::clean;
 
   /** Whether it knows by itself what it {@linkplain #has has}; if not, it must be asked. */
   volatile boolean knows;
@@ -227,8 +236,8 @@ final class HeldBackend implements Store {
   }
 
   @Override
-  public FlushResult flush(Duration timeout) {
-    return FlushResult.clean();
+  public FlushResult flush(Duration timeout) throws InterruptedException {
+    return onFlush.answer();
   }
 
   @Override
