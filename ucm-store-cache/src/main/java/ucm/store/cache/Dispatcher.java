@@ -3,6 +3,7 @@ package ucm.store.cache;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,6 +18,9 @@ import org.slf4j.LoggerFactory;
 final class Dispatcher extends StageThread {
 
   private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
+
+  // Soon, and not at once: what throws each time does not take a processor.
+  private static final long AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private final OpenCache cache;
   // Guarded by lock; woken is also read without it, to save a wake-up that is on its way already.
@@ -80,8 +84,10 @@ final class Dispatcher extends StageThread {
         retryAll();
         waitNanos = cache.writes.send();
       } catch (RuntimeException e) {
-        // A backend that breaks its contract; the thread must live on for the others.
+        // A backend that breaks its contract; the thread must live on for the others, who may have
+        // called it before this.
         LOG.error("Cache: an errand failed", e);
+        waitNanos = AGAIN_NANOS;
       }
     }
   }

@@ -21,6 +21,7 @@ import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
+import ucm.api.Task;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
@@ -134,6 +135,33 @@ final class BackgroundTest {
       assertThat(flushed.cause()).isSameAs(full);
       backend.onFlush = FlushResult::clean;
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    }
+  }
+
+  @Test
+  void errandThatThrowsDoesNotSwallowWhatCameBeforeIt() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 2, Map.of())) {
+      dump(cache, BlockBytes.ids(1, 1));
+      HeldBackend.Held write = backend.nextDump();
+      TransferMemory memory =
+          TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, BlockBytes.ids(2, 1));
+      Task load = cache.store.load(memory.transfer());
+      cache.awaitWanting();
+      Dispatcher dispatcher = cache.opened().dispatcher;
+      // The dispatcher finds both at once: that slots came free, and the errand.
+      dispatcher.lock.lock();
+      try {
+        write.takeAll();
+        dispatcher.submit(
+            () -> {
+              throw new IllegalStateException("an errand that fails, for a test");
+            });
+      } finally {
+        dispatcher.lock.unlock();
+      }
+      backend.nextLoad().serveAll();
+      load.await(PATIENCE).requireOk();
+      memory.check();
     }
   }
 
