@@ -3,9 +3,10 @@ package ucm.store.cache;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.SequencedSet;
+import java.util.Optional;
+import java.util.SequencedMap;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -20,7 +21,7 @@ import ucm.api.StoreException;
  * Blocks that this worker was asked to dump and did not, because another worker that shares the buffer
  * brings them to the stage behind. {@code flush} waits for them too: it asks the stage behind whether
  * they are durable. One that is not any more in
- * the buffer as that worker's, and does not become durable, has failed.
+ * the buffer as that worker's, and does not become durable within a moment, has failed.
  *
  * <p>Bounded: of more than {@value #MAX_BLOCKS} between two flushes the first ones are forgotten.
  */
@@ -34,8 +35,8 @@ final class BorrowedDumps {
   private final SlotDirectory pool;
   private final LongSupplier clock;
   private final ReentrantLock lock = new ReentrantLock();
-  // Guarded by lock.
-  private final SequencedSet<BlockIds> blocks = new LinkedHashSet<>();
+  // Guarded by lock; each with the time when it was first seen gone, if it is.
+  private final SequencedMap<BlockIds, Optional<Long>> blocks = new LinkedHashMap<>();
 
   BorrowedDumps(SlotDirectory pool, LongSupplier clock) {
     this.pool = pool;
@@ -47,8 +48,9 @@ final class BorrowedDumps {
     BlockIds id = BlockIds.of(high, low);
     lock.lock();
     try {
-      if (blocks.add(id) && blocks.size() > MAX_BLOCKS) {
-        BlockIds _ = blocks.removeFirst();
+      blocks.put(id, Optional.empty());
+      if (blocks.size() > MAX_BLOCKS) {
+        blocks.pollFirstEntry();
       }
     } finally {
       lock.unlock();
@@ -63,15 +65,14 @@ final class BorrowedDumps {
   FlushResult await(Store backend, long deadlineNanos) throws InterruptedException {
     List<BlockIds> waiting = copy();
     List<BlockIds> gone = List.of();
-    long start = clock.getAsLong();
     while (!waiting.isEmpty()) {
-      // First: one that is gone by now was durable before it went, or never will be.
+      // First: one that is gone by now was durable before it went, or will be in a moment, or
+      // never.
       Set<BlockIds> absent = absent(waiting);
       waiting = notDurable(backend, waiting);
-      gone = waiting.stream().filter(absent::contains).toList();
       long now = clock.getAsLong();
-      boolean allGone = gone.size() == waiting.size() && now - start > GONE_NANOS;
-      if (waiting.isEmpty() || allGone || now - deadlineNanos >= 0) {
+      gone = goneForLong(waiting, absent, now);
+      if (gone.size() == waiting.size() || now - deadlineNanos >= 0) {
         break;
       }
       LockSupport.parkNanos(Math.min(LOOK_NANOS, deadlineNanos - now));
@@ -98,7 +99,7 @@ final class BorrowedDumps {
   private List<BlockIds> copy() {
     lock.lock();
     try {
-      return new ArrayList<>(blocks);
+      return new ArrayList<>(blocks.keySet());
     } finally {
       lock.unlock();
     }
@@ -112,7 +113,17 @@ final class BorrowedDumps {
       (answer.get(0) ? durable : left).add(id);
     }
     forget(durable);
-    return left;
+    return known(left);
+  }
+
+  /** Those of some blocks that another flush has not told of meanwhile. */
+  private List<BlockIds> known(List<BlockIds> ids) {
+    lock.lock();
+    try {
+      return ids.stream().filter(blocks::containsKey).toList();
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void forget(List<BlockIds> ids) {
@@ -122,6 +133,28 @@ final class BorrowedDumps {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Those of some blocks that are absent, and have been for longer than they may. */
+  private List<BlockIds> goneForLong(List<BlockIds> ids, Set<BlockIds> absent, long now) {
+    List<BlockIds> gone = new ArrayList<>();
+    lock.lock();
+    try {
+      for (BlockIds id : ids) {
+        if (!absent.contains(id)) {
+          blocks.replace(id, Optional.empty());
+          continue;
+        }
+        long since = blocks.getOrDefault(id, Optional.empty()).orElse(now);
+        blocks.replace(id, Optional.of(since));
+        if (now - since > GONE_NANOS) {
+          gone.add(id);
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+    return gone;
   }
 
   /** Those of some blocks that are not in the buffer as another worker's. */

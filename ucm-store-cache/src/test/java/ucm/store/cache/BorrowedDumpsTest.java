@@ -20,17 +20,26 @@ final class BorrowedDumpsTest {
   private static final long PATIENCE = Duration.ofMinutes(1).toNanos();
 
   // Each look at the clock takes longer than a block may need to become durable after it is gone.
+  private long lookNanos = Duration.ofSeconds(2).toNanos();
   private long nanos;
   private boolean isInBuffer = true;
   private boolean isDurable;
   private int asked;
 
   private FlushResult await(BooleanSupplier durable) throws InterruptedException {
+    BorrowedDumps dumps = dumps();
+    return dumps.await(backend(durable), PATIENCE);
+  }
+
+  private BorrowedDumps dumps() {
     SlotDirectory pool = only(SlotDirectory.class, "isDumpedElsewhere", () -> isInBuffer);
-    Store backend = only(Store.class, "durable", () -> bits(durable.getAsBoolean()));
-    BorrowedDumps dumps = new BorrowedDumps(pool, () -> nanos += Duration.ofSeconds(2).toNanos());
+    BorrowedDumps dumps = new BorrowedDumps(pool, () -> nanos += lookNanos);
     dumps.add(ID.high(0), ID.low(0));
-    return dumps.await(backend, PATIENCE);
+    return dumps;
+  }
+
+  private static Store backend(BooleanSupplier durable) {
+    return only(Store.class, "durable", () -> bits(durable.getAsBoolean()));
   }
 
   private static BitSet bits(boolean first) {
@@ -89,5 +98,32 @@ final class BorrowedDumpsTest {
     FlushResult flushed = await(() -> false);
     assertThat(flushed.pendingBlocks()).isEqualTo(1);
     assertThat(flushed.failedCount()).isZero();
+  }
+
+  @Test
+  void callsOnePendingThatHasJustGoneAndNamesItWhenItHadItsTime() throws Exception {
+    lookNanos = Duration.ofMillis(100).toNanos();
+    isInBuffer = false;
+    BorrowedDumps dumps = dumps();
+    Store backend = backend(() -> isDurable);
+    for (int flush = 0; flush < 5; flush++) {
+      FlushResult early = dumps.await(backend, nanos);
+      assertThat(early.pendingBlocks()).isEqualTo(1);
+      assertThat(early.failedCount()).isZero();
+    }
+    nanos += Duration.ofSeconds(1).toNanos();
+    assertThat(dumps.await(backend, nanos).failedBlocks()).isEqualTo(ID);
+    assertThat(dumps.await(backend, nanos).ok()).isTrue();
+  }
+
+  @Test
+  void waitsAMomentForOneThatIsCommittedAfterItWent() throws Exception {
+    lookNanos = Duration.ofMillis(100).toNanos();
+    isInBuffer = false;
+    BorrowedDumps dumps = dumps();
+    Store backend = backend(() -> isDurable);
+    assertThat(dumps.await(backend, nanos).pendingBlocks()).isEqualTo(1);
+    isDurable = true;
+    assertThat(dumps.await(backend, nanos).ok()).isTrue();
   }
 }
