@@ -9,7 +9,7 @@ import java.lang.invoke.VarHandle;
  * <p>The words of frames and slots, and the ids of NAMED frames, are the truth, each changed by one
  * compare-and-swap. The chains of frames only help to find it fast. What is found is compared with the
  * id and the word looked at again, so changes meanwhile may hide a block and never show a wrong one; a
- * block not found while the stripe's version changed is looked for again.
+ * block not found while the stripe's version changed is looked for again, and in the end frame by frame.
  */
 final class FrameTable {
 
@@ -49,7 +49,7 @@ final class FrameTable {
     this.stripeAt = layout.stripeAt(stripe);
   }
 
-  /** The NAMED frame of a block, or {@link #NONE}: also when that cannot be told without the lock. */
+  /** The NAMED frame of a block, or {@link #NONE} when there was none at some moment of the search. */
   int find(long hash, long high, long low) {
     for (int attempt = 0; attempt < FINDS; attempt++) {
       long version = words.get(stripeAt + SegmentLayout.STRIPE_VERSION);
@@ -64,7 +64,12 @@ final class FrameTable {
         Thread.onSpinWait();
       }
     }
-    return NONE;
+    // A holder of the lock was preempted or stopped, or makes the chains anew: the words are true.
+    int frame = first;
+    while (frame < last && !holds(frame, high, low)) {
+      frame++;
+    }
+    return frame < last ? frame : NONE;
   }
 
   /** Whether a frame is NAMED for a block at this moment. */

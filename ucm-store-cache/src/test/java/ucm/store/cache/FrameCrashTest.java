@@ -192,7 +192,7 @@ final class FrameCrashTest {
       }
       long id = words.get(LAYOUT.frameAt(frame) + SegmentLayout.FRAME_HIGH);
       assertThat(named.add(id)).as("block %d is in one frame, %s", id, when).isTrue();
-      assertThat(table.find(hash(id), id, id))
+      assertThat(table.walk(hash(id), id, id))
           .as("block %d is found, %s", id, when)
           .isEqualTo(frame);
       int ready = 0;
@@ -205,7 +205,7 @@ final class FrameCrashTest {
           .isEqualTo(ready == SHARDS);
     }
     for (long id = 1; id < 20; id++) {
-      boolean found = table.find(hash(id), id, id) != FrameTable.NONE;
+      boolean found = table.walk(hash(id), id, id) != FrameTable.NONE;
       assertThat(found).as("block %d is found, %s", id, when).isEqualTo(named.contains(id));
     }
   }
