@@ -248,8 +248,7 @@ final class SharedPeerTest {
 
   private void requireIdle(TestCache cache) {
     SharedPool pool = (SharedPool) cache.pool();
-    await("idle", () -> pool.referencedAnywhere() == 0);
-    assertThat(pool.locked()).isZero();
+    await("idle", () -> pool.referencedAnywhere() == 0 && pool.locked() == 0);
   }
 
   private TestCache worker(int frames) {
