@@ -142,10 +142,13 @@ final class SharedSegmentTest {
         };
     int size = what.equals("short") ? 10 : bytes.length - (what.equals("size") ? 1 : 0);
     Path path = Segments.path(NAME);
-    Files.write(path, Arrays.copyOf(bytes, size));
-    Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
-    try (SharedFile user = Objects.requireNonNull(SharedFile.open(path))) {
+    // Locked before it has its name: else another run of this test might remove it as remains.
+    Path unnamed = Path.of(path + ".unnamed");
+    Files.write(unnamed, Arrays.copyOf(bytes, size));
+    Files.setPosixFilePermissions(unnamed, PosixFilePermissions.fromString("rw-------"));
+    try (SharedFile user = Objects.requireNonNull(SharedFile.open(unnamed))) {
       assertThat(user.tryLock(SegmentLayout.OWNER_LOCK + 7)).isTrue();
+      Path _ = Files.move(unnamed, path);
       assertThatThrownBy(() -> worker(NAME, 4))
           .isInstanceOf(StoreException.class)
           .hasMessageContaining(path.toString())
