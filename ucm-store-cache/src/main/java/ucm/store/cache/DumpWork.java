@@ -178,10 +178,11 @@ final class DumpWork extends Work {
    * @param answer for each of them in turn, whether it is present
    */
   private BitSet present(BitSet unknown, BlockIds ids, BitSet answer) {
+    boolean whole = shardCount == (long) blocks.count() * transfer.layout().shardCount();
     int i = 0;
     for (int at = unknown.nextSetBit(0); at >= 0; at = unknown.nextSetBit(at + 1)) {
       if (!answer.get(i)) {
-        cache.pool.forgetLost(ids.high(i), ids.low(i));
+        cache.pool.forgetLost(ids.high(i), ids.low(i), whole);
         unknown.clear(at);
       }
       i++;

@@ -86,16 +86,39 @@ final class FrameTable {
     return words.get(layout.frameAt(frame));
   }
 
-  /** Adds this owner to the dumpers of a frame, if it still holds the block it held. */
+  /**
+   * Makes this owner the one that dumps the block of a frame, if it still holds the block it held.
+   *
+   * @return false also when another owner dumps it
+   */
   boolean markDumped(int frame, long seen) {
     long at = layout.frameAt(frame);
-    long bit = FrameWord.dumper(owner);
+    int bit = 1 << owner;
     for (long word = words.get(at); FrameWord.sameBlock(word, seen); word = words.get(at)) {
-      if ((word & bit) != 0 || words.swap(at, word, word | bit)) {
+      int dumpers = FrameWord.dumpers(word);
+      if (dumpers != 0 && dumpers != bit) {
+        return false;
+      }
+      if (dumpers == bit || words.swap(at, word, word | FrameWord.dumper(owner))) {
         return true;
       }
     }
     return false;
+  }
+
+  /**
+   * Whether a block that was dumped is still on its way, as its slots say: some are to come, or are
+   * referred to.
+   *
+   * @param whole whether this owner is about to dump all of it: what another one has begun and left, so
+   *     that nobody refers to it, is then on its way no more
+   */
+  boolean isBeingDumped(int frame, boolean whole) {
+    long word = word(frame);
+    int dumpers = FrameWord.dumpers(word);
+    boolean isElsewhere = (dumpers & ~(1 << owner)) != 0;
+    boolean mayRest = FrameWord.isComplete(word) || (whole && isElsewhere);
+    return dumpers != 0 && !(mayRest && isIdle(frame));
   }
 
   /** Has nobody find a frame's block any more; whoever refers to its slots keeps them. */

@@ -14,8 +14,9 @@ package ucm.store.cache;
  * </pre>
  *
  * <p>Only a NAMED frame is found. {@code complete} says that all of its slots are READY; it is a memory
- * of what the words of the slots say, and set again as often as one likes. The dumpers are the owners
- * that dumped a shard of the block which the stage behind may not have yet.
+ * of what the words of the slots say, and set again as often as one likes. The dumper is the owner that
+ * dumped shards of the block which the stage behind may not have yet: one at the most, as a stage
+ * takes a block from one writer.
  */
 final class FrameWord {
 

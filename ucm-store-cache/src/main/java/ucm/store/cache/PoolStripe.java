@@ -231,7 +231,7 @@ final class PoolStripe implements SlotStripe {
   }
 
   @Override
-  public int forgetLost(long hash, long high, long low) {
+  public int forgetLost(long hash, long high, long low, boolean whole) {
     long stamp = lock.writeLock();
     try {
       boolean dumping = slots.isBeingDumped(hash, high, low);

@@ -137,15 +137,20 @@ final class SharedStripe implements SlotStripe {
           return frame == FrameTable.NONE ? noRoom() : claimed(frame * shards + shard);
         }
         int slot = frame * shards + shard;
-        long frameWord = table.word(frame);
+        long before = table.word(frame);
         long word = words.get(layout.slotWordAt(slot));
-        if (!table.holds(frame, high, low)) {
+        boolean holds = table.holds(frame, high, low);
+        // Read after the slot's: who has claimed a slot for a dump is among the dumpers by then.
+        long frameWord = table.word(frame);
+        if (!holds || !FrameWord.sameBlock(before, frameWord)) {
           continue;
+        }
+        if ((FrameWord.dumpers(frameWord) & ~(1 << own)) != 0) {
+          return Claim.of(Claim.ELSEWHERE, slot);
         }
         switch (SlotWord.state(word)) {
           case SlotWord.READY, SlotWord.DUMPING -> {
-            boolean mine = (FrameWord.dumpers(frameWord) & ~(1 << own)) == 0;
-            return Claim.of(mine ? Claim.HIT : Claim.ELSEWHERE, slot);
+            return Claim.of(Claim.HIT, slot);
           }
           case SlotWord.LOADING -> {
             if (!mayTake) {
@@ -315,11 +320,13 @@ final class SharedStripe implements SlotStripe {
   }
 
   @Override
-  public int forgetLost(long hash, long high, long low) {
+  public int forgetLost(long hash, long high, long low, boolean whole) {
     local.lock();
     try {
       int frame = table.find(hash, high, low);
-      if (frame == FrameTable.NONE || isBeingDumped(frame) || !table.holds(frame, high, low)) {
+      if (frame == FrameTable.NONE
+          || table.isBeingDumped(frame, whole)
+          || !table.holds(frame, high, low)) {
         return 0;
       }
       table.orphan(frame);
@@ -327,11 +334,6 @@ final class SharedStripe implements SlotStripe {
     } finally {
       local.unlock();
     }
-  }
-
-  private boolean isBeingDumped(int frame) {
-    long word = table.word(frame);
-    return FrameWord.dumpers(word) != 0 && !(FrameWord.isComplete(word) && table.isIdle(frame));
   }
 
   @Override

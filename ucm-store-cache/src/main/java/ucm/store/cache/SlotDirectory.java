@@ -77,8 +77,11 @@ interface SlotDirectory {
    * shards. What was loaded proves nothing any more: it came from behind and is gone there. Only a dump
    * that is under way is left alone: some of its shards are still to come, or are referenced, as those
    * are that wait to be written.
+   *
+   * @param whole whether the dump is of all shards of the block: then what another process has begun to
+   *     dump and does not go on with at this moment goes too
    */
-  void forgetLost(long high, long low);
+  void forgetLost(long high, long low, boolean whole);
 
   /** Whether the bits of a set name all stripes. */
   boolean isFull(long fullStripes);

@@ -79,7 +79,7 @@ interface SlotStripe {
   int drop(long hash, long high, long low);
 
   /** See {@link SlotDirectory#forgetLost}; {@link #ROOM} or 0. */
-  int forgetLost(long hash, long high, long low);
+  int forgetLost(long hash, long high, long low, boolean whole);
 
   /** Slots that somebody here references. */
   int referenced();

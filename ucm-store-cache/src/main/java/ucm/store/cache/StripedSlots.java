@@ -136,9 +136,9 @@ abstract class StripedSlots implements SlotDirectory {
   }
 
   @Override
-  public void forgetLost(long high, long low) {
+  public void forgetLost(long high, long low, boolean whole) {
     long hash = BlockTable.hash(high, low);
-    tellRoom(stripes[stripeOf(hash)].forgetLost(hash, high, low));
+    tellRoom(stripes[stripeOf(hash)].forgetLost(hash, high, low, whole));
   }
 
   @Override
