@@ -211,6 +211,9 @@ public interface Store extends AutoCloseable {
    * Ends what is under way, within the store's deadline, and releases everything. Waits for background
    * writes; logs what it had to drop. Idempotent; a second caller waits for the first. The store in
    * front is closed already, the backend is still open, and whoever opened it closes it.
+   *
+   * <p>A thread that is interrupted closes all the same, as nobody would do it later, and stays
+   * interrupted; a store may then drop what it would have waited for.
    */
   @Override
   void close();

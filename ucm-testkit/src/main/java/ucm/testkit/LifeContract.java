@@ -122,6 +122,16 @@ abstract class LifeContract extends ConfigurationContract {
   }
 
   @Test
+  void closesWholeOnAThreadThatIsInterrupted() throws Exception {
+    Store store = open(SAMPLE);
+    ended(store.dump(memory(SAMPLE.layout()).fill().transfer()));
+    Thread.currentThread().interrupt();
+    store.close();
+    assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
+    requireNoThreadBut(store);
+  }
+
+  @Test
   void canBeOpenedAnewByAnotherInstance() {
     for (int i = 0; i < 3; i++) {
       Store store = open(SAMPLE);

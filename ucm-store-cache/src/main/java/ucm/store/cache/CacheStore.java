@@ -153,9 +153,16 @@ public final class CacheStore implements Store {
     if (config == null || cache == null) {
       return;
     }
-    try {
-      closed.await();
-    } catch (InterruptedException e) {
+    boolean interrupted = false;
+    while (closed.getCount() > 0) {
+      try {
+        closed.await();
+      } catch (InterruptedException e) {
+        // The other one is bounded.
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
       Thread.currentThread().interrupt();
     }
   }
