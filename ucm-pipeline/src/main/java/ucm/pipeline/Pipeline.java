@@ -16,6 +16,7 @@ import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
+import ucm.api.StoreClosedException;
 import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
@@ -195,55 +196,98 @@ public final class Pipeline implements Store {
   @Override
   public BitSet lookup(BlockIds ids) {
     life.requireOpen();
-    return head.lookup(ids);
+    try {
+      return head.lookup(ids);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public @Nullable BitSet lookupKnown(BlockIds ids) {
     life.requireOpen();
-    return head.lookupKnown(ids);
+    try {
+      return head.lookupKnown(ids);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
     life.requireOpen();
-    return head.lookupPrefix(ids);
+    try {
+      return head.lookupPrefix(ids);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public void prefetch(BlockIds ids) {
     life.requireOpen();
-    head.prefetch(ids);
+    try {
+      head.prefetch(ids);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public Task load(Transfer transfer) {
     life.requireOpen();
-    return head.load(transfer);
+    try {
+      return head.load(transfer);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public Task dump(Transfer transfer) {
     life.requireOpen();
-    return head.dump(transfer);
+    try {
+      return head.dump(transfer);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
     life.requireOpen();
-    return head.flush(timeout);
+    try {
+      return head.flush(timeout);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public BitSet durable(BlockIds ids) {
     life.requireOpen();
-    return head.durable(ids);
+    try {
+      return head.durable(ids);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
   }
 
   @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
     life.requireOpen();
-    return head.offerMemory(byteSize);
+    try {
+      return head.offerMemory(byteSize);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
+  }
+
+  /** What a caller is told that met a close: not a stage is closed, but the pipeline. */
+  private StoreClosedException closed(StoreClosedException ofStage) {
+    life.requireOpen();
+    // A stage was closed by somebody else.
+    return ofStage;
   }
 
   /**

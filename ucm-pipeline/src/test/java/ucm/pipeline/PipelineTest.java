@@ -13,7 +13,11 @@ import java.util.Map;
 import java.util.function.DoubleSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
@@ -27,6 +31,8 @@ import ucm.api.Transfer;
 import ucm.testkit.TestContext;
 
 class PipelineTest {
+
+  private static final Transfer NOTHING = Transfer.packed(BlockLayout.uniform(8, 8, 8)).build();
 
   private final List<String> journal = new ArrayList<>();
   private final Map<String, RecordingStore> stages = new HashMap<>();
@@ -193,7 +199,8 @@ class PipelineTest {
               "A.load",
               "A.dump",
               "A.flush",
-              "A.durable");
+              "A.durable",
+              "A.offerMemory");
     }
   }
 
@@ -256,6 +263,56 @@ class PipelineTest {
     assertThatThrownBy(() -> pipeline.lookup(BlockIds.empty()))
         .isInstanceOf(StoreClosedException.class)
         .hasMessage("Store Pipeline A|B is closed");
+  }
+
+  @ParameterizedTest
+  @MethodSource("operations")
+  void namesItselfAlsoWhenACloseComesWhileAStageIsAsked(Operation operation) {
+    Pipeline pipeline = open("A|B");
+    stage("A")
+        .trap(
+            step -> {
+              if (!step.equals("close")) {
+                pipeline.close();
+                throw new StoreClosedException("A");
+              }
+            });
+    assertThatThrownBy(() -> operation.on(pipeline))
+        .isInstanceOf(StoreClosedException.class)
+        .hasMessage("Store Pipeline A|B is closed");
+  }
+
+  @Test
+  void aStageThatWasClosedAloneIsNamed() {
+    try (Pipeline pipeline = open("A|B")) {
+      stage("A")
+          .trap(
+              step -> {
+                if (step.equals("lookup")) {
+                  throw new StoreClosedException("A");
+                }
+              });
+      assertThatThrownBy(() -> pipeline.lookup(BlockIds.empty()))
+          .isInstanceOf(StoreClosedException.class)
+          .hasMessage("Store A is closed");
+    }
+  }
+
+  interface Operation {
+    void on(Store store) throws InterruptedException;
+  }
+
+  private static Stream<Named<Operation>> operations() {
+    return Stream.of(
+        Named.of("lookup", store -> store.lookup(BlockIds.empty())),
+        Named.of("lookupKnown", store -> store.lookupKnown(BlockIds.empty())),
+        Named.of("lookupPrefix", store -> store.lookupPrefix(BlockIds.empty())),
+        Named.of("prefetch", store -> store.prefetch(BlockIds.empty())),
+        Named.of("load", store -> store.load(NOTHING)),
+        Named.of("dump", store -> store.dump(NOTHING)),
+        Named.of("flush", store -> store.flush(Duration.ZERO)),
+        Named.of("durable", store -> store.durable(BlockIds.empty())),
+        Named.of("offerMemory", store -> store.offerMemory(8)));
   }
 
   @Test

@@ -13,6 +13,7 @@ import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
+import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
@@ -93,7 +94,7 @@ final class RecordingStore implements Store {
     return () -> new RecordingStore(model.name, model.keys, model.journal);
   }
 
-  /** Called with {@code configure}, {@code open} or {@code close}, and may throw. */
+  /** Called with the name of what is asked, as {@code open} or {@code lookup}, and may throw. */
   RecordingStore trap(Consumer<String> newTrap) {
     this.trap = newTrap;
     return this;
@@ -151,6 +152,12 @@ final class RecordingStore implements Store {
   }
 
   @Override
+  public @Nullable BitSet lookupKnown(BlockIds ids) {
+    note("lookupKnown");
+    return null;
+  }
+
+  @Override
   public int lookupPrefix(BlockIds ids) {
     note("lookupPrefix");
     return ids.size() - 1;
@@ -183,6 +190,12 @@ final class RecordingStore implements Store {
   public BitSet durable(BlockIds ids) {
     note("durable");
     return new BitSet();
+  }
+
+  @Override
+  public @Nullable MemoryRegion offerMemory(long byteSize) {
+    note("offerMemory");
+    return null;
   }
 
   @Override
