@@ -130,8 +130,9 @@ final class LiteMonitor implements AutoCloseable {
       packed[2 * i] = ids.high(i);
       packed[2 * i + 1] = ids.low(i);
     }
-    online.add(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
+    // First: whoever publishes between the two sees by the curve that a request is still to come.
     statistics = soFar;
+    online.add(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
   }
 
   private void publishWhileOpen() {
@@ -149,6 +150,7 @@ final class LiteMonitor implements AutoCloseable {
   }
 
   private void publish(boolean running) {
+    // Before the statistics, which are those of its last request or of a later one.
     OnlineCurve.Snapshot now = online.snapshot();
     shown = now;
     try {
