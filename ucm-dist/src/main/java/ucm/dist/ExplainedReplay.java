@@ -1,7 +1,9 @@
 package ucm.dist;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -9,6 +11,8 @@ import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreException;
+import ucm.api.StoreTimeoutException;
+import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.lite.TraceRequest;
 import ucm.lite.TraceVisitor;
@@ -35,6 +39,8 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   private final Set<BlockIds> stored = new HashSet<>();
   private final Set<BlockIds> damaged = new HashSet<>();
   private final long[] hitsBefore;
+  // Of tasks that were given up: the store may move them yet.
+  private final List<EngineMemory> stillUsed = new ArrayList<>();
   private EngineMemory memory;
   private long requests;
   private long refusedDumps;
@@ -44,6 +50,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   /**
    * A replay.
    *
+   * @param store closed with the replay
    * @param watch of the store's look-ups
    * @param timeout for each task
    * @param shortest requests of fewer tokens are left alone
@@ -118,7 +125,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     int end = from + found;
     TransferResult result;
     try {
-      result = store.load(memory.transfer(ids, from, end)).await(timeout);
+      result = await(store.load(memory.transfer(ids, from, end)));
     } catch (StoreException e) {
       into.miss(MissReason.STORE_DOWN, (long) found * blockTokens);
       return from;
@@ -138,6 +145,17 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       memory.verify(ids, from, from + used);
     }
     return from + used;
+  }
+
+  /** Waits for a task; one that is given up keeps its memory. */
+  private TransferResult await(Task task) throws InterruptedException {
+    try {
+      return task.await(timeout);
+    } catch (StoreTimeoutException e) {
+      stillUsed.add(memory);
+      memory = new EngineMemory(layout, memory.pages());
+      throw e;
+    }
   }
 
   private int lookup(TraceRequest next, BlockIds ids, int from, RequestFunnel into) {
@@ -209,7 +227,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       return;
     }
     try {
-      TransferResult result = store.dump(memory.transfer(ids, from, ids.size())).await(timeout);
+      TransferResult result = await(store.dump(memory.transfer(ids, from, ids.size())));
       for (int i = 0; i < ids.size() - from; i++) {
         if (outcome(result, i) == ShardOutcome.OK) {
           BlockIds id = ids.slice(from + i, from + i + 1);
@@ -245,6 +263,9 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
 
   @Override
   public void close() {
+    // First: until then it may still move what was under way, from and to the memory.
+    store.close();
     memory.close();
+    stillUsed.forEach(EngineMemory::close);
   }
 }

@@ -32,6 +32,7 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
   /**
    * A replay that stops looking after {@code limit} requests.
    *
+   * @param store closed with the replay
    * @param timeout for each task
    * @param metrics where requests are counted, as the connector counts them
    */
@@ -132,6 +133,8 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
 
   @Override
   public void close() {
+    // First: until then it may still move what was under way, from and to the memory.
+    store.close();
     memory.close();
   }
 }
