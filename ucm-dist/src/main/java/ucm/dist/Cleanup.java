@@ -35,7 +35,16 @@ final class Cleanup implements AutoCloseable {
   private final Thread hook = new Thread(this::interrupt, "ucm-cleanup");
 
   Cleanup() {
-    Runtime.getRuntime().addShutdownHook(hook);
+    changeHooks(() -> Runtime.getRuntime().addShutdownHook(hook));
+  }
+
+  /** After Ctrl-C the process refuses that, also before the hook has run and said so. */
+  private static void changeHooks(Runnable change) {
+    try {
+      change.run();
+    } catch (IllegalStateException e) {
+      interrupted = true;
+    }
   }
 
   /** Whether the process is on its way out because of a signal. */
@@ -65,7 +74,7 @@ final class Cleanup implements AutoCloseable {
   public void close() {
     left.countDown();
     if (!interrupted) {
-      Runtime.getRuntime().removeShutdownHook(hook);
+      changeHooks(() -> Runtime.getRuntime().removeShutdownHook(hook));
     }
     finish(undo(folders, undo(actions, null)));
   }
