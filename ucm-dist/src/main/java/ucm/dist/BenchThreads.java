@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -67,7 +68,12 @@ final class BenchThreads implements AutoCloseable {
     return count;
   }
 
-  /** Runs a part on every thread; returns how long all of them together took, in nanoseconds. */
+  /**
+   * Runs a part on every thread.
+   *
+   * @return how long all of them together took, in nanoseconds
+   * @throws CancellationException when closed meanwhile
+   */
   long time(Part part) throws InterruptedException {
     return time(pool, part);
   }
@@ -147,8 +153,8 @@ final class BenchThreads implements AutoCloseable {
   /** Stops the threads; a file call under way is interrupted. */
   @Override
   public void close() {
-    pool.shutdownNow();
-    awake.shutdownNow();
+    stop(pool);
+    stop(awake);
     boolean ended = false;
     try {
       ended =
@@ -162,6 +168,15 @@ final class BenchThreads implements AutoCloseable {
           "threads of the benchmark still wait for the file system after "
               + CLOSE_TIMEOUT.toSeconds()
               + " s");
+    }
+  }
+
+  /** Whoever waits for parts that no thread has begun is told that they never will be. */
+  private static void stop(ExecutorService pool) {
+    for (Runnable left : pool.shutdownNow()) {
+      if (left instanceof Future<?> part) {
+        boolean _ = part.cancel(false);
+      }
     }
   }
 }
