@@ -97,6 +97,7 @@ final class OpenHello {
     long deadline = clock.getAsLong() + config.timeoutNanos();
     if (!load) {
       dumps.add(task);
+      task.whenTerminal(() -> noteFailures(task));
     }
     try {
       workers.execute(() -> move(task, load, deadline));
@@ -127,15 +128,21 @@ final class OpenHello {
       // After this the shard's memory is the caller's again.
       task.end(shard, outcome, fault);
     }
-    if (!load) {
-      noteFailures(task.result());
-      dumps.remove(task);
-    }
   }
 
-  private synchronized void noteFailures(TransferResult result) {
+  private synchronized void noteFailures(TransferTask dump) {
+    TransferResult result = dump.result();
     failedBlocks += result.failedBlocks().size();
     firstFault = firstFault == null ? result.cause() : firstFault;
+    dumps.remove(dump);
+    notifyAll();
+  }
+
+  /** Whoever sees a dump end may be a moment ahead of the thread that notes what failed. */
+  private synchronized void awaitNoted(Task dump) throws InterruptedException {
+    while (dumps.contains(dump)) {
+      wait();
+    }
   }
 
   FlushResult flush(Duration timeout) throws InterruptedException {
@@ -144,6 +151,7 @@ final class OpenHello {
     for (Task task : List.copyOf(dumps)) {
       try {
         task.await(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
+        awaitNoted(task);
       } catch (StoreTimeoutException e) {
         pending++;
       }
@@ -161,14 +169,12 @@ final class OpenHello {
   void close() {
     workers.shutdown();
     boolean interrupted = false;
-    for (Thread thread : startedThreads()) {
-      // A pool that is terminated may still have a thread that is about to end.
-      while (thread.isAlive()) {
-        try {
-          thread.join();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
+    boolean ended = false;
+    while (!ended) {
+      try {
+        ended = awaitThreads();
+      } catch (InterruptedException e) {
+        interrupted = true;
       }
     }
     files.close();
@@ -177,7 +183,17 @@ final class OpenHello {
     }
   }
 
-  private synchronized List<Thread> startedThreads() {
+  private boolean awaitThreads() throws InterruptedException {
+    // First: a thread that the pool has made and not started yet is not alive.
+    boolean ended = workers.awaitTermination(1, TimeUnit.DAYS);
+    for (Thread thread : madeThreads()) {
+      // A pool that is terminated may still have a thread that is about to end.
+      thread.join();
+    }
+    return ended;
+  }
+
+  private synchronized List<Thread> madeThreads() {
     return List.copyOf(threads);
   }
 }

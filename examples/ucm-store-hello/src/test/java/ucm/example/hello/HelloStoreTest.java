@@ -6,16 +6,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
+import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.ManualClock;
@@ -95,6 +99,41 @@ final class HelloStoreTest {
       assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
       assertThat(result.outcome(1)).isEqualTo(ShardOutcome.EXPIRED);
       assertThat(store.lookup(ids).isEmpty()).isTrue();
+    }
+  }
+
+  @Test
+  void flushCountsWhatFailedAsSoonAsTheTaskHasEnded() throws Exception {
+    CountDownLatch going = new CountDownLatch(1);
+    CountDownLatch flushed = new CountDownLatch(1);
+    // The first look is for the deadline; the next one waits, and is too late.
+    LongSupplier slow =
+        () -> {
+          long now = clock.getAsLong();
+          clock.advance(Duration.ofMinutes(1));
+          if (now > 0) {
+            await(going);
+          }
+          return now;
+        };
+    try (Store store = open(context(slow))) {
+      TransferMemory memory =
+          TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, BlockBytes.ids(4, 1)).fill();
+      Task dump = store.dump(memory.transfer());
+      dump.whenTerminal(() -> await(flushed));
+      going.countDown();
+      dump.await(PATIENCE);
+      FlushResult result = store.flush(PATIENCE);
+      flushed.countDown();
+      assertThat(result.failedCount()).isOne();
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
