@@ -144,15 +144,16 @@ final class OpenValkey {
       throw new QueueFullException("Valkey shards", config.queueDepth(), "running_queue_depth");
     }
     TransferTask task = new TransferTask(taskNumbers.incrementAndGet(), transfer);
-    Set<TransferTask> underWay = load ? loads : dumps;
-    underWay.add(task);
+    (load ? loads : dumps).add(task);
+    // Who has waited for one task may hand in the next.
+    task.beforeTerminal(() -> shardsUnderWay.addAndGet(-shards));
     task.whenTerminal(
         () -> {
-          shardsUnderWay.addAndGet(-shards);
-          if (!load) {
-            noteFailures(task.result());
+          if (load) {
+            loads.remove(task);
+          } else {
+            noteFailures(task);
           }
-          underWay.remove(task);
         });
     long deadline = System.nanoTime() + config.timeout().toNanos();
     int from = 0;
@@ -227,17 +228,28 @@ final class OpenValkey {
     return full ? ShardOutcome.REFUSED : ShardOutcome.FAILED;
   }
 
-  private synchronized void noteFailures(TransferResult result) {
+  private synchronized void noteFailures(TransferTask dump) {
+    TransferResult result = dump.result();
     failedBlocks += result.failedBlocks().size();
     firstFault = firstFault == null ? result.cause() : firstFault;
+    dumps.remove(dump);
+    notifyAll();
+  }
+
+  /** Whoever sees a dump end may be a moment ahead of the thread that notes what failed. */
+  private synchronized void awaitNoted(TransferTask dump) throws InterruptedException {
+    while (dumps.contains(dump)) {
+      wait();
+    }
   }
 
   FlushResult flush(Duration timeout) throws InterruptedException {
     long end = System.nanoTime() + timeout.toNanos();
     long pending = 0;
-    for (Task task : List.copyOf(dumps)) {
+    for (TransferTask task : List.copyOf(dumps)) {
       try {
         task.await(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
+        awaitNoted(task);
       } catch (StoreTimeoutException e) {
         pending++;
       }
