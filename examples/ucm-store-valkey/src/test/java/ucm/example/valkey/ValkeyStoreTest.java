@@ -169,7 +169,7 @@ final class ValkeyStoreTest {
   @Test
   void endsAtItsDeadlineWhenTheServerHangsAndGoesOnAfterwards() throws Exception {
     try (ServerProcess server = ServerProcess.start();
-        Store store = open(Map.of("valkey_nodes", server.node(), "timeout_ms", 1000))) {
+        Store store = open(Map.of("valkey_nodes", server.node(), "timeout_ms", 5000))) {
       server.signal("STOP");
       TransferResult result = store.dump(memory.transfer()).await(PATIENCE);
       assertThat(result.okCount()).isZero();
