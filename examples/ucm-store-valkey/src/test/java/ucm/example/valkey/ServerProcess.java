@@ -20,6 +20,7 @@ import java.util.stream.Stream;
 /** A server of a Debian package on the loopback interface, for as long as a test wants it. */
 final class ServerProcess implements AutoCloseable {
 
+  private static final int START_ATTEMPTS = 3;
   private static final long JOIN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final Path directory;
@@ -50,9 +51,21 @@ final class ServerProcess implements AutoCloseable {
         "needs valkey-server or redis-server: install the Debian package redis-server");
   }
 
-  /** Starts a server that keeps all in memory; more are its options. */
+  /** Starts a server that keeps all in memory; more are its options, PORT in them its port. */
   static ServerProcess start(String... more) throws IOException {
-    int port = freePort();
+    IOException first = null;
+    for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+      try {
+        return startAt(freePort(), more);
+      } catch (IOException e) {
+        // Somebody else may have taken the port since.
+        first = first == null ? e : first;
+      }
+    }
+    throw first;
+  }
+
+  private static ServerProcess startAt(int port, String... more) throws IOException {
     Path directory = Files.createTempDirectory("ucm-valkey-");
     List<String> command =
         new ArrayList<>(
@@ -68,7 +81,12 @@ final class ServerProcess implements AutoCloseable {
       command.addAll(List.of("--port", "" + port));
     }
     for (String option : more) {
-      command.add(option.equals("PORT") ? "" + port : option);
+      command.add(
+          switch (option) {
+            case "PORT" -> "" + port;
+            case "OTHER_PORT" -> "" + freePort();
+            default -> option;
+          });
     }
     return new ServerProcess(directory, port, command);
   }
@@ -79,7 +97,7 @@ final class ServerProcess implements AutoCloseable {
     List<String> command =
         new ArrayList<>(List.of(program("cli").orElseThrow(), "--cluster", "create"));
     for (int i = 0; i < size; i++) {
-      servers.add(start("--cluster-enabled", "yes", "--cluster-port", "" + freePort()));
+      servers.add(start("--cluster-enabled", "yes", "--cluster-port", "OTHER_PORT"));
       command.add("127.0.0.1:" + servers.get(i).port);
     }
     command.addAll(List.of("--cluster-replicas", "0", "--cluster-yes"));
