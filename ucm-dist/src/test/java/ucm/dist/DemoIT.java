@@ -87,8 +87,20 @@ class DemoIT {
 
   @Test
   void leavesNothingBehindAfterCtrlC() throws Exception {
+    // It waits for who reads its lines long before the last one, so that the signal does not come
+    // too
+    // late.
     Process demo =
-        UcmProcess.start(UcmProcess.IMAGE, Map.of(), "demo", "--prompts", 8, "--dir", folder);
+        UcmProcess.start(
+            UcmProcess.IMAGE,
+            Map.of(),
+            "demo",
+            "--prompts",
+            1500,
+            "--input-len",
+            128,
+            "--dir",
+            folder);
     try (BufferedReader err =
         new BufferedReader(
             new java.io.InputStreamReader(demo.getErrorStream(), StandardCharsets.UTF_8))) {
