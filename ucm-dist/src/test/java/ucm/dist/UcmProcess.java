@@ -74,6 +74,7 @@ final class UcmProcess {
     }
   }
 
+  /** On a thread of its own: of the common pool's there may be but one, and both streams can fill. */
   private static CompletableFuture<String> read(InputStream stream) {
     return CompletableFuture.supplyAsync(
         () -> {
@@ -82,6 +83,9 @@ final class UcmProcess {
           } catch (IOException e) {
             throw new UncheckedIOException(e);
           }
+        },
+        reading -> {
+          Thread _ = Thread.ofPlatform().daemon().start(reading);
         });
   }
 }
