@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -172,10 +173,20 @@ final class Chromium implements AutoCloseable {
         one.onExit().get(30, TimeUnit.SECONDS);
       }
     } catch (IOException | ExecutionException | TimeoutException e) {
-      all.forEach(ProcessHandle::destroyForcibly);
+      kill(all);
     } catch (InterruptedException e) {
-      all.forEach(ProcessHandle::destroyForcibly);
+      kill(all);
       Thread.currentThread().interrupt();
     }
+  }
+
+  /** After this nobody writes into the profile any more. */
+  private static void kill(List<ProcessHandle> all) {
+    all.forEach(ProcessHandle::destroyForcibly);
+    CompletableFuture<?>[] ends =
+        all.stream().map(ProcessHandle::onExit).toArray(CompletableFuture<?>[]::new);
+    // Helpers that outlive their parent stay as zombies where the first process takes no care of
+    // them.
+    Void _ = CompletableFuture.allOf(ends).completeOnTimeout(null, 30, TimeUnit.SECONDS).join();
   }
 }
