@@ -24,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 class StoreExamplesIT {
 
   private static final String PAGE = "docs/plugins.md";
+  private static final int START_ATTEMPTS = 3;
   private static final String VALKEY = "9. Private dependencies";
 
   @TempDir private static Path folder;
@@ -101,8 +102,16 @@ class StoreExamplesIT {
     assertThat(printed)
         .containsPattern("Tests run: \\d{3}, Failures: 0, Errors: 0")
         .containsPattern("Valkey +ucm.example.valkey");
-    int port = freePort();
-    Process server = server(port);
+    int port;
+    Process server;
+    int failed = 0;
+    do {
+      // Somebody else may take the port before the server does.
+      assertThat(failed).as("servers that did not start").isLessThan(START_ATTEMPTS);
+      port = freePort();
+      server = server(port);
+      failed++;
+    } while (!becomesReady(server));
     try {
       requireDemo(port);
     } finally {
@@ -132,20 +141,22 @@ class StoreExamplesIT {
         Files.isExecutable(Path.of("/usr/bin/valkey-server"))
             ? Path.of("/usr/bin/valkey-server")
             : Path.of("/usr/bin/redis-server");
-    Process server =
-        new ProcessBuilder(
-                program.toString(), "--bind", "127.0.0.1", "--port", "" + port, "--save", "")
-            .directory(folder.toFile())
-            .redirectErrorStream(true)
-            .start();
+    return new ProcessBuilder(
+            program.toString(), "--bind", "127.0.0.1", "--port", "" + port, "--save", "")
+        .directory(folder.toFile())
+        .redirectErrorStream(true)
+        .start();
+  }
+
+  /** Whether it comes to answer; if not, it has ended. */
+  private static boolean becomesReady(Process server) throws IOException {
     BufferedReader log = server.inputReader();
     String line = log.readLine();
     while (line != null && !line.contains("Ready to accept connections")) {
       line = log.readLine();
     }
-    assertThat(line).as("the server starts").isNotNull();
     Thread _ = Thread.ofPlatform().daemon().start(() -> log.lines().forEach(_ -> {}));
-    return server;
+    return line != null;
   }
 
   private static int freePort() throws IOException {
