@@ -18,6 +18,8 @@ import ucm.api.StoreDirectories.VerifyPlan;
 final class TwoNodes {
 
   private static final int BLOCKS = 64;
+  // Ordered when the server is gone already.
+  private static final int LATE_BLOCKS = 8;
   private static final String[] HEALTH = {
     "store_health.health_check_interval_s=1", "store_health.health_check_timeout_s=2"
   };
@@ -37,13 +39,15 @@ final class TwoNodes {
         Node second = new Node(there, with("durability=fdatasync"))) {
       first.does("dump", 1, BLOCKS);
       second.does("dump", 2, BLOCKS);
-      loadsAll(first, 2);
-      loadsAll(second, 1);
+      loadsAll(first, 2, BLOCKS);
+      loadsAll(second, 1, BLOCKS);
       goOnThrough(outage, first, second);
-      loadsAll(first, 4);
-      loadsAll(second, 3);
-      loadsAll(first, 1);
-      loadsAll(second, 2);
+      loadsAll(first, 4, BLOCKS);
+      loadsAll(second, 3, BLOCKS);
+      loadsAll(first, 6, LATE_BLOCKS);
+      loadsAll(second, 5, LATE_BLOCKS);
+      loadsAll(first, 1, BLOCKS);
+      loadsAll(second, 2, BLOCKS);
       first.end();
       second.end();
     }
@@ -60,29 +64,32 @@ final class TwoNodes {
     first.until("durable 3");
     second.until("durable 3");
     outage.begins();
+    // By now a node may be through with all of the others.
+    first.order("dump", 5, LATE_BLOCKS);
+    second.order("dump", 6, LATE_BLOCKS);
     first.until("trouble");
     second.until("trouble");
     outage.ends();
-    first.until("done dump 3");
-    second.until("done dump 4");
+    first.until("done dump 5");
+    second.until("done dump 6");
   }
 
   /**
    * A node may not see for some seconds what another has done, nor read through what broke; then it sees
    * all. Whatever it loads is right each time.
    */
-  private static void loadsAll(Node node, long seed) throws InterruptedException {
+  private static void loadsAll(Node node, long seed, int count) throws InterruptedException {
     List<String> said = new ArrayList<>();
     TestNfs.awaitThat(
         "all blocks of " + seed,
         () -> {
           try {
             said.clear();
-            said.addAll(node.does("load", seed, BLOCKS));
+            said.addAll(node.does("load", seed, count));
           } catch (InterruptedException e) {
             throw new AssertionError(e);
           }
-          return said.stream().filter(line -> line.startsWith("loaded")).count() == BLOCKS;
+          return said.stream().filter(line -> line.startsWith("loaded")).count() == count;
         });
   }
 
@@ -95,7 +102,7 @@ final class TwoNodes {
             .directories(config)
             .verify(new VerifyPlan(2, 0, false), (done, total) -> {}, damaged::add);
     assertThat(damaged).isEmpty();
-    assertThat(verified.blocks()).isEqualTo(4 * BLOCKS);
+    assertThat(verified.blocks()).isEqualTo(4 * BLOCKS + 2 * LATE_BLOCKS);
     try (TestNfs nfs = new TestNfs(mount)) {
       nfs.open(Map.of());
       TestNfs.awaitThat(
