@@ -25,13 +25,15 @@ final class DumpChunk extends StagedChunk {
     try {
       staging.device().dumps().submit(this, Math.ceilDiv(slots.length, run()));
     } catch (RuntimeException e) {
+      int mine = 0;
       for (int i = 0; i < slots.length; i++) {
         release(i);
         if (work.endUnlessBegun(first + i, ShardOutcome.FAILED, e)) {
           staging.failed(work.transfer, first + i, e);
+          mine++;
         }
       }
-      staging.settled(work, slots.length);
+      staging.settled(work, mine);
     }
   }
 
@@ -61,6 +63,7 @@ final class DumpChunk extends StagedChunk {
 
   @Override
   protected void fail(int from, int to, Throwable cause, boolean done) {
+    int failed = 0;
     for (int i = from; i < to; i++) {
       if (slots[i] != NONE) {
         if (done) {
@@ -70,8 +73,10 @@ final class DumpChunk extends StagedChunk {
         }
         staging.failed(work.transfer, first + i, cause);
         work.end(first + i, ShardOutcome.FAILED, cause);
+        failed++;
       }
     }
+    staging.settled(work, failed);
   }
 
   @Override
@@ -90,7 +95,6 @@ final class DumpChunk extends StagedChunk {
   private void handOn() {
     Transfer inner = inHost(Transfer.packed(work.transfer.layout()));
     if (inner == null) {
-      staging.settled(work, slots.length);
       staging.pump();
       return;
     }
@@ -106,7 +110,7 @@ final class DumpChunk extends StagedChunk {
       releaseAll();
     }
     // After the files have it: a flush that sees it settled asks them.
-    staging.settled(work, slots.length);
+    staging.settled(work, inner.shardCount());
   }
 
   private void releaseAll() {

@@ -20,9 +20,11 @@ final class StagedWork {
   final boolean isDump;
   final long deadlineNanos;
 
-  // Guarded by the lock of Staging: shards that have been given to chunks, and those of a dump that
-  // the files have taken over or that have failed.
+  // Guarded by the lock of Staging: shards that have been given to chunks.
   int claimed;
+
+  // Guarded by the lock of UnsettledDumps: shards of a dump that the files have taken over or that
+  // have failed.
   int settled;
 
   StagedWork(TransferTask task, boolean isDump, long deadlineNanos) {

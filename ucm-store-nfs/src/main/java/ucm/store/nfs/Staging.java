@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -14,7 +13,6 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
@@ -48,6 +46,7 @@ final class Staging {
   private final LongSupplier clock;
   private final EngineDevice device;
   private final Watch watch;
+  private final UnsettledDumps unsettled = new UnsettledDumps();
   private final AtomicInteger pumps = new AtomicInteger();
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -56,7 +55,6 @@ final class Staging {
   private @Nullable StagingBuffers buffers;
   private final ArrayDeque<StagedWork> waiting = new ArrayDeque<>();
   private final LinkedHashSet<StagedWork> undue = new LinkedHashSet<>();
-  private final LinkedHashSet<StagedWork> unsettled = new LinkedHashSet<>();
   private int openTasks;
   private int openShards;
   private boolean closed;
@@ -238,18 +236,9 @@ final class Staging {
     }
   }
 
-  /** Some shards of a dump are the files' now, or have failed. */
+  /** Some shards of a dump, begun by the caller, are the files' now, or have {@link #failed}. */
   void settled(StagedWork work, int shards) {
-    lock.lock();
-    try {
-      work.settled += shards;
-      if (work.settled == work.transfer.shardCount()) {
-        unsettled.remove(work);
-        changed.signalAll();
-      }
-    } finally {
-      lock.unlock();
-    }
+    unsettled.settled(work, shards);
   }
 
   /** A shard of a dump will not come to the files. */
@@ -280,26 +269,26 @@ final class Staging {
   }
 
   private void expire(StagedWork work) {
-    int unclaimed;
     lock.lock();
     try {
-      unclaimed = work.transfer.shardCount() - work.claimed;
       work.claimed = work.transfer.shardCount();
       waiting.remove(work);
     } finally {
       lock.unlock();
     }
     StoreException cause = work.expiry();
+    int begun = 0;
     for (int shard = 0; shard < work.transfer.shardCount(); shard++) {
       if (work.begin(shard)) {
+        begun++;
         if (work.isDump) {
           failed(work.transfer, shard, cause);
         }
         work.end(shard, ShardOutcome.EXPIRED, cause);
       }
     }
-    if (work.isDump && unclaimed > 0) {
-      settled(work, unclaimed);
+    if (work.isDump && begun > 0) {
+      settled(work, begun);
     }
     pump();
   }
@@ -310,29 +299,7 @@ final class Staging {
    * @return how many blocks are still on their way to the files
    */
   long flush(Duration timeout) throws InterruptedException {
-    long left = timeout.toNanos();
-    lock.lock();
-    try {
-      List<StagedWork> before = new ArrayList<>(unsettled);
-      while (!before.isEmpty() && left > 0) {
-        left = changed.awaitNanos(left);
-        before.retainAll(unsettled);
-      }
-      return distinctBlocks(before);
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private static long distinctBlocks(List<StagedWork> works) {
-    Set<BlockIds> blocks = new LinkedHashSet<>();
-    for (StagedWork work : works) {
-      BlockIds ids = work.transfer.ids();
-      for (int i = 0; i < ids.size(); i++) {
-        blocks.add(ids.slice(i, i + 1));
-      }
-    }
-    return blocks.size();
+    return unsettled.await(timeout);
   }
 
   /**
@@ -365,15 +332,25 @@ final class Staging {
         return false;
       }
       closed = true;
-      while (left > 0 && (openTasks > 0 || !unsettled.isEmpty())) {
+      while (left > 0 && openTasks > 0) {
         left = changed.awaitNanos(left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+      return true;
     } finally {
       lock.unlock();
     }
+    awaitSettled(left);
     return true;
+  }
+
+  private void awaitSettled(long nanos) {
+    try {
+      unsettled.await(Duration.ofNanos(Math.max(0, nanos)));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** Gives device and memory back, once; the files are closed. One at a time. */
