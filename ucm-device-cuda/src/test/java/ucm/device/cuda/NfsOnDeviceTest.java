@@ -14,6 +14,7 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -303,6 +304,24 @@ final class NfsOnDeviceTest {
     assertThatThrownBy(() -> nfs.load(mirror.transfer()))
         .hasMessageContaining("Nfs moves host memory only")
         .hasMessageContaining("cuMemHostRegister");
+  }
+
+  @Test
+  void closeOnAnInterruptedThreadLeavesNothingBehind() throws InterruptedException {
+    Store nfs = nfs(Map.of());
+    bench.dump(nfs, BlockBytes.ids(1, 4)).requireOk();
+    Thread.currentThread().interrupt();
+    nfs.close();
+    assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
+    awaitThat(() -> nfsThreads().isEmpty());
+    // That the device has nothing left is what every test ends with.
+  }
+
+  private static List<String> nfsThreads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .map(Thread::getName)
+        .filter(name -> name.startsWith("ucm-nfs"))
+        .toList();
   }
 
   private void requireAllBuffersFree() {

@@ -185,12 +185,15 @@ public final class NfsStore extends FileStore {
 
   @Override
   public void close() {
+    // What cannot be waited for is kept for the life of the process.
+    boolean interrupted = Thread.interrupted();
     // Who comes second waits for the first, as with the files.
     closing.lock();
     try {
       Staging open = staging;
       if (open != null) {
         open.close();
+        interrupted |= Thread.interrupted();
       }
       super.close();
       if (open != null) {
@@ -198,6 +201,9 @@ public final class NfsStore extends FileStore {
       }
     } finally {
       closing.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 }

@@ -59,7 +59,7 @@ final class Staging {
   private int openShards;
   private boolean closed;
   // Used by who closes.
-  private boolean threadsEnded = true;
+  private boolean threadsEnded;
   private boolean released;
 
   /**
@@ -304,9 +304,27 @@ final class Staging {
 
   /**
    * Takes nothing more, and ends what was accepted, at the latest with the deadline of a task. Idempotent;
-   * one at a time.
+   * one at a time. An interrupt does not hurry it, as device and memory would then be kept for ever; the
+   * flag is set when it returns.
    */
   void close() {
+    // Bounded as it is, it is done by a thread that nobody interrupts.
+    Thread closer =
+        Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0").start(this::closeNow);
+    boolean interrupted = false;
+    while (closer.isAlive()) {
+      try {
+        closer.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void closeNow() {
     if (!awaitEnd()) {
       return;
     }
@@ -318,9 +336,13 @@ final class Staging {
     } finally {
       lock.unlock();
     }
-    late.forEach(this::expire);
-    threadsEnded = device.closeThreads(JOIN);
-    watch.close();
+    try {
+      late.forEach(this::expire);
+      threadsEnded = device.closeThreads(JOIN);
+      watch.close();
+    } catch (RuntimeException e) {
+      LOG.error("Nfs failed to end what was under way between device and files", e);
+    }
   }
 
   /** Waits for what was accepted; false when it is closed already. */
