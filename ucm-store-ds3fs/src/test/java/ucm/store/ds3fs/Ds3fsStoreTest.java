@@ -26,6 +26,7 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 
 final class Ds3fsStoreTest {
@@ -229,7 +230,8 @@ final class Ds3fsStoreTest {
     BlockIds ids = BlockBytes.ids(1, 1);
     try (TestDs3fs stores = new TestDs3fs(mount, SMALL)) {
       dumpByAnother(stores, ids);
-      Store store = stores.open(Map.of("timeout_ms", 50));
+      // The task itself does not expire, however late its first thread comes to make a request.
+      Store store = stores.open(Map.of("timeout_ms", 50), new ManualClock());
       hf3fs.hold(true);
       assertThat(stores.load(store, ids).okCount()).isZero();
     }
