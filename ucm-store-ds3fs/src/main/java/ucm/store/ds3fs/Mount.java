@@ -5,32 +5,23 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import ucm.api.StoreException;
 
 /**
- * A mounted 3FS, with the memory that its client on this machine shares with us: one iov for reading and
- * one for writing, of which each worker gets a part, and one that is lent to the stage in front.
- * Thread-safe.
+ * A mounted 3FS, with the memory that its client on this machine shares with us: some for reading and some
+ * for writing, of which each worker gets a part, and some that is lent to the stage in front. Thread-safe.
  */
 final class Mount {
-
-  // A worker moves at most 512 KiB at a time, and what stands behind the last shard of a block.
-  private static final long SLOT_BYTES = 576 << 10;
-  private static final long PAGE = 4096;
 
   final RingMetrics metrics;
 
   private final String point;
   private final List<String> backends;
   private final RingSettings rings;
-  private final int workers;
-  private final UsrbioMemory readMemory;
-  private final UsrbioMemory writeMemory;
+  private final StagingMemory readMemory;
+  private final StagingMemory writeMemory;
   private volatile @Nullable UsrbioMemory offered;
 
   // Guarded by this.
-  private int readers;
-  private int writers;
   private boolean isInUse;
 
   /**
@@ -38,7 +29,7 @@ final class Mount {
    *
    * @param point the mount point
    * @param backends the directories on it
-   * @param workers how many threads share the memory at the most
+   * @param workers how many threads share the memory; more of them take memory of their own
    */
   Mount(
       String point,
@@ -51,11 +42,10 @@ final class Mount {
     this.point = point;
     this.backends = List.copyOf(backends);
     this.rings = rings;
-    this.workers = workers;
     this.metrics = metrics;
-    readMemory = new UsrbioMemory(point, readBytes, rings.numaId());
+    readMemory = new StagingMemory(point, rings, workers, readBytes);
     try {
-      writeMemory = new UsrbioMemory(point, writeBytes, rings.numaId());
+      writeMemory = new StagingMemory(point, rings, workers, writeBytes);
     } catch (RuntimeException e) {
       readMemory.close();
       throw e;
@@ -79,23 +69,21 @@ final class Mount {
     return false;
   }
 
-  /** A ring for one worker. */
+  /**
+   * A ring for one worker.
+   *
+   * @throws ucm.store.common.FileException when 3FS refuses it, or memory for it
+   * @throws ucm.api.StoreException when there is no room for that memory
+   */
   RingMover newMover(boolean isRead) {
-    return new RingMover(this, isRead, rings);
-  }
-
-  /** A worker's part of the memory for reading or for writing. */
-  synchronized StagingSlots takeSlots(boolean isRead) {
-    UsrbioMemory memory = isRead ? readMemory : writeMemory;
-    int taken = isRead ? readers++ : writers++;
-    if (taken >= workers) {
-      throw new StoreException(
-          "more than stream_number " + workers + " threads ask for a ring on " + point);
+    StagingMemory memory = isRead ? readMemory : writeMemory;
+    StagingSlots part = memory.take();
+    try {
+      return new RingMover(this, isRead, rings, part);
+    } catch (RuntimeException e) {
+      memory.giveBack(part);
+      throw e;
     }
-    long part = memory.segment.byteSize() / workers / PAGE * PAGE;
-    long slotBytes = Math.min(part, SLOT_BYTES);
-    int count = Math.clamp(part / slotBytes, 1, rings.vectors());
-    return new StagingSlots(memory, taken * part, count, slotBytes);
   }
 
   /** Lends memory to the stage in front, once. */
@@ -123,7 +111,8 @@ final class Mount {
 
   /** Gives the memory back; the rings are closed, and the stage in front as well. */
   synchronized void close() {
-    List<UsrbioMemory> all = new ArrayList<>(List.of(readMemory, writeMemory));
+    List<UsrbioMemory> all = new ArrayList<>(readMemory.all());
+    all.addAll(writeMemory.all());
     UsrbioMemory lent = offered;
     if (lent != null) {
       all.add(lent);

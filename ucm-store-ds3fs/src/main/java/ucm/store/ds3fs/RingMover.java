@@ -44,10 +44,11 @@ final class RingMover {
   private final int[] unfinished;
   private int unfinishedCount;
 
-  RingMover(Mount mount, boolean isRead, RingSettings settings) {
+  /** Makes its ring; the part of the staging memory is its own from then on. */
+  RingMover(Mount mount, boolean isRead, RingSettings settings, StagingSlots part) {
     this.mount = mount;
     this.isRead = isRead;
-    this.slots = mount.takeSlots(isRead);
+    this.slots = part;
     this.ring = new Ring(mount.point(), isRead, settings);
     int count = settings.vectors();
     requests = new RingRequest[count];

@@ -333,6 +333,50 @@ final class RingQueueTest {
   }
 
   @Test
+  void threadsBeyondTheWorkersHaveMemoryOfTheirOwn() throws Exception {
+    open(16, 0, MIB, PATIENCE);
+    NativePath path = NativePath.of(mount.resolve("file").toString());
+    int fd = files.create(path);
+    MemorySegment source = bytes(2 * PAGE);
+    queue.write(fd, path, new IoVector().add(source.asSlice(0, PAGE)), 0);
+    queue.await();
+    long iovs = hf3fs.count("iovs");
+    RingQueue standIn = new RingQueue(List.of(point), registered, 16, PATIENCE);
+    for (int i = 0; i < 2; i++) {
+      standIn.write(fd, path, new IoVector().add(source.asSlice(PAGE, PAGE)), PAGE);
+      assertThat(standIn.await()).isEqualTo(PAGE);
+    }
+    assertThat(hf3fs.count("iovs")).isEqualTo(iovs + 1);
+    assertThat(Files.readAllBytes(mount.resolve("file"))).isEqualTo(array(source));
+    files.close(fd, path);
+    standIn.close();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"iorcreate", "iovcreate"})
+  void memoryOfARingThatWasRefusedServesTheNextOne(String call) throws Exception {
+    open(16, 0, MIB, PATIENCE);
+    long iovs = hf3fs.count("iovs");
+    NativePath path = NativePath.of(mount.resolve("file").toString());
+    int fd = files.create(path);
+    MemorySegment source = bytes(PAGE);
+    RingQueue standIn = new RingQueue(List.of(point), registered, 16, PATIENCE);
+    for (RingQueue each : List.of(queue, standIn)) {
+      // The first of them needs no memory, which is there.
+      if (each == standIn || call.equals("iorcreate")) {
+        hf3fs.fail(call, 1, 1, Errno.EIO);
+        assertThatThrownBy(() -> each.write(fd, path, new IoVector().add(source), 0))
+            .hasMessageContaining("hf3fs_" + call);
+      }
+      each.write(fd, path, new IoVector().add(source), 0);
+      assertThat(each.await()).isEqualTo(PAGE);
+    }
+    assertThat(hf3fs.count("iovs")).isEqualTo(iovs + 1);
+    files.close(fd, path);
+    standIn.close();
+  }
+
+  @Test
   void registersAFileOnceForAllItsRequests() throws Exception {
     open(16, 0, MIB, PATIENCE);
     NativePath path = NativePath.of(mount.resolve("file").toString());

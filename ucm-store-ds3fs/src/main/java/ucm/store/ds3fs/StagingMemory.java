@@ -1,0 +1,105 @@
+package ucm.store.ds3fs;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import ucm.api.StoreException;
+
+/**
+ * The staging memory of a mount, for one way: an iov of which each worker gets a part. A thread beyond
+ * these stands in for one that 3FS holds, and gets an iov of its own as large as a part, as only a hang has
+ * use for it. Thread-safe.
+ */
+final class StagingMemory {
+
+  // A worker moves at most 512 KiB at a time, and what stands behind the last shard of a block.
+  private static final long SLOT_BYTES = 576 << 10;
+  private static final long PAGE = 4096;
+
+  private final String point;
+  private final RingSettings rings;
+  private final int workers;
+  private final long partBytes;
+  private final UsrbioMemory shared;
+
+  // Guarded by this: parts that were given back unused, parts that were given out, and all memory.
+  private final ArrayDeque<StagingSlots> unused = new ArrayDeque<>();
+  private int taken;
+  private final List<UsrbioMemory> all = new ArrayList<>();
+
+  /**
+   * Takes the memory that the workers share.
+   *
+   * @param point the mount point
+   * @param workers how many threads share it
+   */
+  StagingMemory(String point, RingSettings rings, int workers, long byteSize) {
+    this.point = point;
+    this.rings = rings;
+    this.workers = workers;
+    partBytes = byteSize / workers / PAGE * PAGE;
+    shared = new UsrbioMemory(point, byteSize, rings.numaId());
+    all.add(shared);
+  }
+
+  /**
+   * A part for one thread.
+   *
+   * @throws StoreException when it is one beyond those of the workers, and there is no room for it
+   */
+  StagingSlots take() {
+    synchronized (this) {
+      StagingSlots known = unused.poll();
+      if (known != null) {
+        return known;
+      }
+      if (taken < workers) {
+        return slots(shared, taken++ * partBytes);
+      }
+    }
+    // Not under the lock, as 3FS may take its time.
+    UsrbioMemory own = ofItsOwn();
+    synchronized (this) {
+      all.add(own);
+    }
+    return slots(own, 0);
+  }
+
+  private UsrbioMemory ofItsOwn() {
+    long free = SharedMemoryRoom.now().freeBytes();
+    if (free < partBytes) {
+      throw new StoreException(
+          "a thread that stands in for one that 3FS holds needs "
+              + partBytes
+              + " bytes of "
+              + SharedMemoryRoom.FOLDER
+              + " for "
+              + point
+              + ", which has "
+              + free
+              + " free: make it larger");
+    }
+    return new UsrbioMemory(point, partBytes, rings.numaId());
+  }
+
+  private StagingSlots slots(UsrbioMemory memory, long start) {
+    long slotBytes = Math.min(partBytes, SLOT_BYTES);
+    int count = Math.clamp(partBytes / slotBytes, 1, rings.vectors());
+    return new StagingSlots(memory, start, count, slotBytes);
+  }
+
+  /** Takes back a part of which no slot is taken. */
+  synchronized void giveBack(StagingSlots part) {
+    unused.add(part);
+  }
+
+  /** All memory there is. */
+  synchronized List<UsrbioMemory> all() {
+    return List.copyOf(all);
+  }
+
+  /** Gives the memory back; nothing is under way on it. */
+  void close() {
+    all().forEach(UsrbioMemory::close);
+  }
+}
