@@ -3,6 +3,7 @@ package ucm.store.nfs;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -12,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -24,6 +26,9 @@ final class GlusterVolume implements AutoCloseable {
 
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  // Clients take those below for themselves.
+  private static final int MIN_PORT = 10_000;
+  private static final int PORT_ATTEMPTS = 100;
 
   private final Path home;
   private final String host;
@@ -59,9 +64,22 @@ final class GlusterVolume implements AutoCloseable {
     return volume;
   }
 
+  /**
+   * A port below those that the kernel gives to whoever asks for any: nobody gets it by chance before the
+   * daemon has it, nor while the daemon is down.
+   */
   private static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0)) {
-      return socket.getLocalPort();
+    String range = Files.readString(Path.of("/proc/sys/net/ipv4/ip_local_port_range"));
+    int end = Math.max(MIN_PORT + 1, Integer.parseInt(range.strip().split("\\s+", 2)[0]));
+    for (int attempt = 0; ; attempt++) {
+      int port = ThreadLocalRandom.current().nextInt(MIN_PORT, end);
+      try (ServerSocket socket = new ServerSocket(port)) {
+        return socket.getLocalPort();
+      } catch (BindException e) {
+        if (attempt == PORT_ATTEMPTS) {
+          throw e;
+        }
+      }
     }
   }
 
