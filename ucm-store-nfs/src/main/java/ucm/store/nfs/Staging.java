@@ -23,6 +23,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.store.common.EngineDevice;
+import ucm.store.common.ThreadEnd;
 import ucm.store.posix.Watch;
 
 /**
@@ -311,17 +312,7 @@ final class Staging {
     // Bounded as it is, it is done by a thread that nobody interrupts.
     Thread closer =
         Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0").start(this::closeNow);
-    boolean interrupted = false;
-    while (closer.isAlive()) {
-      try {
-        closer.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    ThreadEnd.await(List.of(closer));
   }
 
   private void closeNow() {

@@ -43,10 +43,6 @@ final class SickMountTest {
   // call.
   private static final boolean ALL = "all".equals(System.getProperty("ucm.sick"));
 
-  // Where nothing hangs, a machine with much to do must not be taken for a sick directory.
-  private static final Map<String, Object> NOTHING_IS_LATE =
-      Map.of("store_health.health_check_timeout_s", 30, "timeout_ms", 60_000);
-
   @TempDir private static Path programs;
   private static Path program;
 
@@ -145,11 +141,10 @@ final class SickMountTest {
   @Test
   void isOpenedByFailuresOfLoadsAndRefusesAtOnce() throws Exception {
     settings.put("store_health.health_check_interval_s", 86_400);
+    stores.dumpByAnother(settings, sick, well);
     PosixStore store = stores.open(settings);
     store.awaitScan();
     store.awaitSweep();
-    stores.dump(store, sick);
-    stores.dump(store, well);
     mount.fail(Errno.EIO);
     for (int i = 0; i < 2; i++) {
       assertThat(stores.load(store, sick.slice(i, i + 1)).outcome(0))
@@ -174,7 +169,7 @@ final class SickMountTest {
   @ParameterizedTest
   @MethodSource("errorsOfASickDirectory")
   void isOpenedByProbesWhenIdleAndClosedByThem(int errno) throws Exception {
-    settings.putAll(NOTHING_IS_LATE);
+    settings.put("store_health.health_check_timeout_s", 5);
     PosixStore store = stores.open(settings);
     stores.dump(store, sick);
     for (int round = 1; round <= 2; round++) {
@@ -192,7 +187,7 @@ final class SickMountTest {
   @ParameterizedTest
   @MethodSource("errorsOfAFullDirectory")
   void goesOnReadingWhereNothingCanBeWritten(int errno) throws Exception {
-    settings.putAll(NOTHING_IS_LATE);
+    settings.put("store_health.health_check_timeout_s", 5);
     PosixStore store = stores.open(settings);
     BlockIds fresh = in(SICK, 6, 4);
     stores.dump(store, sick);
@@ -210,7 +205,7 @@ final class SickMountTest {
 
   @Test
   void movesEverythingThoughReadsAndWritesFallShort() throws Exception {
-    settings.putAll(NOTHING_IS_LATE);
+    settings.put("store_health.health_check_timeout_s", 5);
     PosixStore store = stores.open(settings);
     BlockIds whole = in(SICK, 7, 6);
     BlockIds layered = in(SICK, 8, 6);
@@ -234,7 +229,6 @@ final class SickMountTest {
     SickWork work = askForAll(store);
     Waiting.until("the breaker opens", this::isDown);
     work.awaitAnswers();
-    // It is counted when it is open already.
     Waiting.until("counted", () -> stores.metrics.count("posix_health_trips") == 1);
     assertThat(store.lookup(sick).isEmpty()).isTrue();
     assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
