@@ -29,7 +29,8 @@ class ExplainedReplayTest {
   private final LookupWatch watch = new LookupWatch(StoreMetrics.NONE, List.of("Memory"));
   private RequestFunnel funnel = new RequestFunnel();
 
-  private Store open(Store store) {
+  /** Opens a store of blocks as large as those of the tests. */
+  static Store open(Store store) {
     store.configure(
         StoreConfig.of(
             Map.of(

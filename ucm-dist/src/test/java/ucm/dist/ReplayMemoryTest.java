@@ -11,14 +11,11 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Queue;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
-import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Transfer;
@@ -99,14 +96,7 @@ class ReplayMemoryTest {
   }
 
   private Store open(Store store) {
-    store.configure(
-        StoreConfig.of(
-            Map.of(
-                "device_id", 0L,
-                "tensor_size", 4096L,
-                "shard_size", 4096L,
-                "block_size", 4096L)));
-    store.open(StoreContext.of(null));
+    ExplainedReplayTest.open(store);
     return (Store)
         Proxy.newProxyInstance(
             getClass().getClassLoader(),

@@ -60,6 +60,7 @@ final class Staging {
   private int openShards;
   private boolean closed;
   // Used by who closes.
+  private boolean closeBegun;
   private boolean threadsEnded;
   private boolean released;
 
@@ -309,6 +310,10 @@ final class Staging {
    * flag is set when it returns.
    */
   void close() {
+    if (closeBegun) {
+      return;
+    }
+    closeBegun = true;
     // Bounded as it is, it is done by a thread that nobody interrupts.
     Thread closer =
         Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0").start(this::closeNow);
@@ -316,9 +321,7 @@ final class Staging {
   }
 
   private void closeNow() {
-    if (!awaitEnd()) {
-      return;
-    }
+    awaitEnd();
     List<StagedWork> late;
     lock.lock();
     try {
@@ -336,26 +339,22 @@ final class Staging {
     }
   }
 
-  /** Waits for what was accepted; false when it is closed already. */
-  private boolean awaitEnd() {
+  /** Takes nothing more, and waits for what was accepted. */
+  private void awaitEnd() {
     long left = config.timeoutNanos();
     lock.lock();
     try {
-      if (closed) {
-        return false;
-      }
       closed = true;
       while (left > 0 && openTasks > 0) {
         left = changed.awaitNanos(left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return true;
+      return;
     } finally {
       lock.unlock();
     }
     awaitSettled(left);
-    return true;
   }
 
   private void awaitSettled(long nanos) {
