@@ -1,5 +1,6 @@
 package ucm.example.valkey;
 
+import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ClientOptions.DisconnectedBehavior;
 import io.lettuce.core.RedisClient;
@@ -61,14 +62,14 @@ final class ServerLink {
       List<RedisURI> uris = uris();
       if (config.cluster()) {
         RedisClusterClient client = RedisClusterClient.create(resources, uris);
-        stop = () -> client.shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS);
+        stop = () -> stop(client);
         client.setOptions(ClusterClientOptions.builder(options()).build());
         for (int i = 0; i < config.connections(); i++) {
           connections.add(client.connect(codec).async());
         }
       } else {
         RedisClient client = RedisClient.create(resources);
-        stop = () -> client.shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS);
+        stop = () -> stop(client);
         client.setOptions(options());
         for (int i = 0; i < config.connections(); i++) {
           connections.add(client.connect(codec, uris.getFirst()).async());
@@ -82,6 +83,11 @@ final class ServerLink {
       throw new StoreException(
           "Valkey cannot use the servers of valkey_nodes " + config.nodes() + ": " + cause, e);
     }
+  }
+
+  /** Waits in a way that no interrupt cuts short, as nobody would stop it later. */
+  private static void stop(AbstractRedisClient client) {
+    client.shutdownAsync(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS).join();
   }
 
   private ThreadFactory threads(String pool) {
