@@ -60,7 +60,7 @@ final class Quarantine {
               ? "in " + BlockPaths.QUARANTINE
               : "removed, as " + BlockPaths.QUARANTINE + " is full");
     } catch (FileException e) {
-      if (e.errno() == Errno.ENOENT) {
+      if (e.errno() == Errno.ENOENT && isGone(path)) {
         // Another thread, which reads another part of it, has taken it away.
         return;
       }
@@ -71,6 +71,15 @@ final class Quarantine {
           path,
           reason,
           e.getMessage());
+    }
+  }
+
+  /** Whether the file is missing; the folder to move it to may be what is. */
+  private boolean isGone(NativePath path) {
+    try {
+      return seam.size(path) < 0;
+    } catch (FileException e) {
+      return false;
     }
   }
 

@@ -229,5 +229,11 @@ final class DamageTest {
     quarantine.take(ids.high(0), ids.low(0), "this one was");
     assertThat(metrics.count("corrupt_blocks")).isEqualTo(1);
     assertThat(stores.in(".quarantine")).hasSize(1);
+    // It is the folder that is missing now, and somebody must be told.
+    Files.move(directory.resolve(".quarantine"), directory.resolve(".kept"));
+    Files.write(file(), good);
+    quarantine.take(ids.high(0), ids.low(0), "it is there again");
+    assertThat(metrics.count("corrupt_blocks")).isEqualTo(2);
+    assertThat(metrics.count("quarantined_blocks")).isEqualTo(1);
   }
 }
