@@ -118,7 +118,7 @@ final class BlockFiles {
     try {
       // Also when it is not known: somebody who has seen the file may be about to say so.
       if (index.remove(idHigh, idLow)) {
-        boolean _ = isPresentAfterAll(path, idHigh, idLow);
+        boolean _ = isThere(path, idHigh, idLow);
       }
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
@@ -127,6 +127,10 @@ final class BlockFiles {
 
   private boolean isPresentAfterAll(NativePath path, long idHigh, long idLow) {
     index.remove(idHigh, idLow);
+    return isThere(path, idHigh, idLow);
+  }
+
+  private boolean isThere(NativePath path, long idHigh, long idLow) {
     // Again: a commit since the last look added it, and that must not be forgotten.
     boolean present = hasBlockSize(seam.size(paths.block(path, idHigh, idLow)));
     if (present) {

@@ -36,7 +36,7 @@ final class SpaceKeeper implements AutoCloseable {
   private final RememberedSpace remembered;
   private final ReentrantLock round = new ReentrantLock();
   private final Thread thread;
-  private final CountDownLatch begun = new CountDownLatch(1);
+  private final CountDownLatch firstRound = new CountDownLatch(1);
 
   private volatile boolean holdsLease;
 
@@ -90,7 +90,7 @@ final class SpaceKeeper implements AutoCloseable {
     try {
       do {
         makeRound();
-        begun.countDown();
+        firstRound.countDown();
       } while (pause());
     } catch (InterruptedException e) {
       // Nobody interrupts this thread but to end it.
@@ -147,7 +147,7 @@ final class SpaceKeeper implements AutoCloseable {
 
   /** Waits until it has made a round on its own, as it does when it starts; for tests. */
   void awaitFirstRound() throws InterruptedException {
-    begun.await();
+    firstRound.await();
   }
 
   /** Whether this process is the one that collects. */
