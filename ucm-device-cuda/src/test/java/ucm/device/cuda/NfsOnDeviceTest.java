@@ -17,7 +17,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import jcuda.driver.CUresult;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -137,50 +136,6 @@ final class NfsOnDeviceTest {
     assertThat(result.cause()).hasMessageContaining("passed its deadline");
     assertThat(nfs.lookup(ids).cardinality()).isLessThan(20);
     awaitThat(() -> bench.metrics.gauge("nfs_buffers_in_use") == 0);
-  }
-
-  @Test
-  void flushWaitsForADumpThatTheWatchIsStillEnding() throws InterruptedException {
-    // One shard to a chunk; the device thread has four under way at most.
-    Store nfs = nfs(Map.of("buffer_number", 7, "timeout_ms", 50, "transferStreamNumber", 1));
-    BlockIds ids = BlockBytes.ids(1, 3);
-    CountDownLatch ending = new CountDownLatch(1);
-    CountDownLatch goOn = new CountDownLatch(1);
-    long event = cuda.event();
-    long waits = cuda.count("cuStreamWaitEvent");
-    TransferMemory memory = memory(ids).fill();
-    DeviceMirror mirror =
-        bench.mirror(memory.transfer((t, shard, o) -> pause(shard, ending, goOn)), false, event);
-    Task dump = nfs.dump(mirror.transfer());
-    try {
-      awaitThat(() -> cuda.count("cuStreamWaitEvent") >= waits + 4);
-      bench.clock.advance(Duration.ofMillis(51));
-      assertThat(ending.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
-      FlushResult first = nfs.flush(Duration.ZERO);
-      assertThat(first.failedBlocks()).isEqualTo(ids.slice(2, 3));
-      assertThat(first.pendingBlocks()).isEqualTo(3);
-      cuda.comes(event);
-      requireAllBuffersFree();
-      // Two blocks are stored, and the last shard of the third is still being ended.
-      awaitThat(() -> nfs.durable(ids).cardinality() == 2);
-      assertThat(nfs.flush(Duration.ofMillis(20)).pendingBlocks()).isEqualTo(3);
-      assertThat(dump.check()).isFalse();
-    } finally {
-      goOn.countDown();
-    }
-    assertThat(dump.await(PATIENCE).okCount()).isEqualTo(4);
-    assertThat(nfs.flush(PATIENCE).ok()).isTrue();
-  }
-
-  private static void pause(int shard, CountDownLatch ending, CountDownLatch goOn) {
-    if (shard == 5) {
-      ending.countDown();
-      try {
-        goOn.await();
-      } catch (InterruptedException e) {
-        throw new AssertionError(e);
-      }
-    }
   }
 
   @Test
