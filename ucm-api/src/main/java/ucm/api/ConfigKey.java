@@ -67,7 +67,8 @@ public final class ConfigKey<T> {
 
   /** A key whose value is a 32-bit integer. */
   public static ConfigKey<Integer> integer(String name) {
-    return new ConfigKey<>(name, "an integer", 0, raw -> Math.toIntExact(parseLong(raw)));
+    return new ConfigKey<>(name, "an integer", 0, raw -> Math.toIntExact(parseLong(raw)))
+        .range(Integer.MIN_VALUE, Integer.MAX_VALUE);
   }
 
   /** A key whose value is a 64-bit integer. */
@@ -164,7 +165,7 @@ public final class ConfigKey<T> {
 
   /** This key with a lower bound, inclusive. */
   public ConfigKey<T> atLeast(double min) {
-    return range(min, Double.POSITIVE_INFINITY);
+    return range(min, max);
   }
 
   /** This key with a unit, for example {@code ms} or {@code bytes}. */
@@ -323,15 +324,23 @@ public final class ConfigKey<T> {
     List<String> paths = new ArrayList<>();
     if (raw instanceof List<?> list) {
       for (Object item : list) {
-        paths.add(parseText(Objects.requireNonNull(item)));
+        paths.add(parsePath(Objects.requireNonNull(item)));
       }
     } else {
-      paths.addAll(List.of(parseText(raw).split(":", -1)));
+      paths.addAll(List.of(parsePath(raw).split(":", -1)));
     }
     if (paths.isEmpty() || paths.stream().anyMatch(String::isBlank)) {
       throw new IllegalArgumentException("an empty path");
     }
     return List.copyOf(paths);
+  }
+
+  /** A number is no path by mistake: who means one writes it in quotes. */
+  private static String parsePath(Object raw) {
+    if (raw instanceof String text) {
+      return text;
+    }
+    throw new IllegalArgumentException("not a path");
   }
 
   private static List<?> parseList(Object raw) {

@@ -3,6 +3,7 @@ package ucm.api;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -77,6 +78,18 @@ public interface Store extends AutoCloseable {
    * @throws IllegalStateException when called twice or after {@code open}
    */
   void configure(StoreConfig config);
+
+  /**
+   * Says why a stage cannot stand behind this one, so that a wrong order of stages is told before
+   * anything is opened. Asked after {@code configure}, also of a store whose configuration has an error;
+   * has no side effect. {@code open} refuses the same.
+   *
+   * @param next the stage behind, configured and not open; null when this is the last one
+   * @return why not, with what to do; empty when nothing speaks against it
+   */
+  default Optional<String> refuseNext(@Nullable Store next) {
+    return Optional.empty();
+  }
 
   /**
    * Acquires what the store needs. The backend is open already. May block. When it throws, it has

@@ -45,7 +45,7 @@ final class ConfigCommand implements Runnable {
     PrintWriter out = spec.commandLine().getOut();
     ConfigReport report;
     try {
-      report = UcmConfig.read(file).check(plugins.catalog());
+      report = MetricsOptions.check(UcmConfig.read(file), plugins.catalog());
     } catch (ConfigException e) {
       report = e.report();
     }

@@ -65,7 +65,7 @@ final class DoctorCommand implements Callable<Integer> {
   public Integer call() throws InterruptedException {
     UcmConfig read = config == null ? null : UcmConfig.read(config);
     StoreCatalog catalog = plugins.catalog();
-    ConfigReport report = read == null ? null : read.check(catalog);
+    ConfigReport report = read == null ? null : MetricsOptions.check(read, catalog);
     boolean isWrong = report != null && report.hasErrors();
     CheckupRun run = new CheckupRun(LIMIT);
     List<Finding> findings = new ArrayList<>();

@@ -8,6 +8,8 @@ import ucm.api.StoreMetrics;
 import ucm.metrics.MetricsConfig;
 import ucm.metrics.MetricsEndpoint;
 import ucm.metrics.MetricsRegistry;
+import ucm.pipeline.ConfigReport;
+import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.MetricsPlaces;
 
@@ -23,6 +25,15 @@ final class MetricsOptions {
           "answer Prometheus at http://127.0.0.1:PORT/metrics while the command runs; 0 is any free"
               + " port (default: the port of the file that metrics_config_path names, else none)")
   private @Nullable Integer port;
+
+  /** Checks a configuration, with the file that its {@code metrics_config_path} names. */
+  static ConfigReport check(UcmConfig config, StoreCatalog catalog) {
+    return config.check(
+        catalog,
+        path -> {
+          MetricsConfig _ = MetricsConfig.read(path);
+        });
+  }
 
   /**
    * Begins to answer, when asked to by the option or by the configuration.

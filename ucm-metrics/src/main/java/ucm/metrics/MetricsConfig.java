@@ -57,6 +57,13 @@ public final class MetricsConfig {
    */
   public static MetricsConfig read(Path file) {
     String text;
+    if (!Files.isRegularFile(file)) {
+      throw new StoreException(
+          "metrics_config_path names "
+              + file
+              + ", which is "
+              + (Files.exists(file) ? "no regular file" : "not there"));
+    }
     try {
       text = Files.readString(file, StandardCharsets.UTF_8);
     } catch (IOException e) {

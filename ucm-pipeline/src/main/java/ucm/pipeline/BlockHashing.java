@@ -3,15 +3,28 @@ package ucm.pipeline;
 /**
  * A way of naming blocks, chosen by {@code block_hasher} in the configuration. The original's, {@code
  * md5-pickle}, is built in; others are found through {@link java.util.ServiceLoader}, among the modules UCM
- * runs among and in plugins, by {@link StoreCatalog}. A provider is public and has a public constructor
- * without parameters that does nothing.
+ * runs among and in plugins, by {@link StoreCatalog}. A provider is public, carries {@link
+ * BlockHashingName}, and has a public constructor without parameters that does nothing.
  *
  * <p>Engines and programs that share blocks must use the same one.
  */
 public interface BlockHashing {
 
-  /** What {@code block_hasher} calls it; lower case, stable, unique. */
-  String name();
+  /**
+   * What {@code block_hasher} calls it. Asked only of a provider that carries no {@link
+   * BlockHashingName}, and only when no other one has the name in question.
+   *
+   * @return the value of {@link BlockHashingName}
+   * @throws IllegalStateException when the class carries no such annotation
+   */
+  default String name() {
+    BlockHashingName name = getClass().getAnnotation(BlockHashingName.class);
+    if (name == null) {
+      throw new IllegalStateException(
+          getClass().getName() + " has no @BlockHashingName: add the annotation");
+    }
+    return name.value();
+  }
 
   /**
    * A hasher for the blocks of one model.

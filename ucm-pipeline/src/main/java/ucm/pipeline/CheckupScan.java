@@ -5,41 +5,60 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.function.Supplier;
 import ucm.api.Checkup;
+import ucm.api.Checkup.Finding;
 import ucm.pipeline.FoundStore.Home;
 
-/** Finds what looks at the machine: of UCM's own modules, and of plugins. */
+/** Finds what looks at the machine: of UCM's own modules, and of plugins, of which nothing is made. */
 final class CheckupScan {
 
   private CheckupScan() {}
 
   /** Those among the modules and on the class path that UCM is loaded from. */
-  static List<Checkup> builtIn() {
-    List<Checkup> found = new ArrayList<>();
-    ServiceLoader.load(Checkup.class, CheckupScan.class.getClassLoader()).forEach(found::add);
+  static List<Supplier<Checkup>> builtIn() {
+    List<Supplier<Checkup>> found = new ArrayList<>();
+    ServiceLoader.load(Checkup.class, CheckupScan.class.getClassLoader()).stream()
+        .forEach(found::add);
     return found;
   }
 
   /**
-   * Those of the modules of a plugin's layer; its parents' do not count.
+   * Those of the modules of a plugin's layer; its parents' do not count. One that cannot be made is a
+   * finding.
    *
-   * @param problems gets an entry when one cannot be made; the search ends there
+   * @param problems gets an entry when one cannot be loaded; the search ends there
    */
-  static List<Checkup> plugin(ModuleLayer layer, Home home, List<FoundStore> problems) {
-    List<Checkup> found = new ArrayList<>();
-    Iterator<ServiceLoader.Provider<Checkup>> providers =
-        ServiceLoader.load(layer, Checkup.class).stream()
-            .filter(provider -> layer.equals(provider.type().getModule().getLayer()))
-            .iterator();
+  static List<Supplier<Checkup>> plugin(ModuleLayer layer, Home home, List<FoundStore> problems) {
+    List<Supplier<Checkup>> found = new ArrayList<>();
     try {
+      Iterator<ServiceLoader.Provider<Checkup>> providers =
+          ServiceLoader.load(layer, Checkup.class).stream()
+              .filter(provider -> layer.equals(provider.type().getModule().getLayer()))
+              .iterator();
       while (providers.hasNext()) {
-        found.add(providers.next().get());
+        ServiceLoader.Provider<Checkup> provider = providers.next();
+        found.add(() -> make(provider, home));
       }
     } catch (ServiceConfigurationError | RuntimeException | LinkageError e) {
-      Throwable cause = e.getCause() == null ? e : e.getCause();
       problems.add(
-          FoundStore.broken(home, true, "", "has a checkup that cannot be made: " + cause));
+          FoundStore.broken(
+              home, true, "", "has a checkup that cannot be loaded: " + BoundedCall.reason(e)));
     }
     return found;
+  }
+
+  private static Checkup make(ServiceLoader.Provider<Checkup> provider, Home home) {
+    String name = provider.type().getName();
+    try {
+      return BoundedCall.run("the checkup " + name, provider);
+    } catch (ServiceConfigurationError | RuntimeException | LinkageError e) {
+      Finding finding =
+          Finding.warning(
+              home.location(),
+              "the checkup " + name + " cannot be made: " + BoundedCall.reason(e),
+              "repair the plugin or remove it");
+      return config -> List.of(finding);
+    }
   }
 }

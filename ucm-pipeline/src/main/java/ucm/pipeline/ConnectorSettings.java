@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import ucm.api.StoreConfig;
+import ucm.api.StoreException;
 
 /**
  * The top-level values of a configuration: how the engine side uses the pipeline.
@@ -60,7 +61,13 @@ public record ConnectorSettings(
 
   /** The way of naming blocks; when there is none of this name, that is recorded in {@code config}. */
   Optional<BlockHashing> blockHashing(StoreConfig config, StoreCatalog catalog) {
-    Optional<BlockHashing> found = catalog.blockHashing(blockHasher);
+    Optional<BlockHashing> found;
+    try {
+      found = catalog.blockHashing(blockHasher);
+    } catch (StoreException e) {
+      config.reject(ConnectorKeys.BLOCK_HASHER, "is " + blockHasher + ": " + e.getMessage());
+      return Optional.empty();
+    }
     if (found.isEmpty()) {
       config.reject(
           ConnectorKeys.BLOCK_HASHER,

@@ -53,9 +53,10 @@ public final class EffectiveConfig {
             ? ConfigOrigin.of("default of UcmNfsStore")
             : values.origin(ConnectorKeys.STORE_PIPELINE);
     entries.add(new Entry(PIPELINE, ConnectorKeys.STORE_PIPELINE.name(), chain, chainAt));
-    Map<String, List<ConfigKey<?>>> declared = catalog.configKeys();
-    for (String stage :
-        spec.map(PipelineSpec::stages).orElse(List.of()).stream().distinct().toList()) {
+    List<String> stages =
+        spec.map(PipelineSpec::stages).orElse(List.of()).stream().distinct().toList();
+    Map<String, List<ConfigKey<?>>> declared = catalog.configKeys(stages);
+    for (String stage : stages) {
       for (ConfigKey<?> key : declared.getOrDefault(stage, List.of())) {
         entries.add(entry(stage, key, values, config.connector()));
       }

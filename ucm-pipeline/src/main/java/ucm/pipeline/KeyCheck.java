@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.ConfigKey;
 
@@ -20,6 +22,7 @@ final class KeyCheck {
   private static final String BESIDE = "beside " + ConfigShape.CONNECTORS;
 
   private final Map<String, List<ConfigKey<?>>> declared;
+  private @Nullable Supplier<Map<String, List<ConfigKey<?>>>> unasked;
   private final Optional<PipelineSpec> pipeline;
   private final boolean nfs;
 
@@ -33,12 +36,18 @@ final class KeyCheck {
   /**
    * Prepares a check.
    *
-   * @param declared the keys of each store that was found
+   * @param declared the keys of stores, by name
+   * @param unasked gives the keys of all others; asked only where a key is not known otherwise
    * @param pipeline the stages in use; when it cannot be told, or one of them was not found, all
    *     stages count as in use
    */
-  KeyCheck(Map<String, List<ConfigKey<?>>> declared, Optional<PipelineSpec> pipeline, boolean nfs) {
-    this.declared = declared;
+  KeyCheck(
+      Map<String, List<ConfigKey<?>>> declared,
+      Supplier<Map<String, List<ConfigKey<?>>>> unasked,
+      Optional<PipelineSpec> pipeline,
+      boolean nfs) {
+    this.declared = new TreeMap<>(declared);
+    this.unasked = unasked;
     this.pipeline = pipeline;
     this.nfs = nfs;
     boolean allFound =
@@ -118,7 +127,7 @@ final class KeyCheck {
   private Optional<ConfigFinding> strange(
       Setting setting, Map<String, ConfigKey<?>> own, Set<String> names) {
     String key = setting.key();
-    String root = key.substring(0, key.indexOf('.') < 0 ? key.length() : key.indexOf('.'));
+    String root = root(key);
     String why = KnownKeys.whyIgnored(root);
     if (why != null) {
       return ignoredRoots.add(root) ? ignored(setting.named(root), why) : Optional.empty();
@@ -139,6 +148,10 @@ final class KeyCheck {
             .near(nearest));
   }
 
+  private static String root(String key) {
+    return key.substring(0, key.indexOf('.') < 0 ? key.length() : key.indexOf('.'));
+  }
+
   private static @Nullable ConfigKey<?> parent(String key, Map<String, ConfigKey<?>> own) {
     for (int dot = key.lastIndexOf('.'); dot > 0; dot = key.lastIndexOf('.', dot - 1)) {
       ConfigKey<?> parent = own.get(key.substring(0, dot));
@@ -151,6 +164,21 @@ final class KeyCheck {
 
   /** The stages, found or not, that have this key and are not in the pipeline. */
   private List<String> owners(String key) {
+    List<String> owners = ownersAmongDeclared(key);
+    Supplier<Map<String, List<ConfigKey<?>>>> others = unasked;
+    if (others != null
+        && owners.isEmpty()
+        && !KnownKeys.isFromEngine(key)
+        && !topLevel.containsKey(key)
+        && KnownKeys.whyIgnored(root(key)) == null) {
+      unasked = null;
+      others.get().forEach(declared::putIfAbsent);
+      owners = ownersAmongDeclared(key);
+    }
+    return owners;
+  }
+
+  private List<String> ownersAmongDeclared(String key) {
     Set<String> owners = new LinkedHashSet<>();
     declared.forEach(
         (stage, keys) -> {

@@ -1,14 +1,10 @@
 package ucm.pipeline;
 
 /** The original's way of naming blocks: MD5 over Python pickles; see {@link BlockHasher#of}. */
+@BlockHashingName(PickleMd5Hashing.NAME)
 final class PickleMd5Hashing implements BlockHashing {
 
   static final String NAME = "md5-pickle";
-
-  @Override
-  public String name() {
-    return NAME;
-  }
 
   @Override
   public BlockHasher hasher(String model, int tpSize, String dtype) {

@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.Checkup;
@@ -21,7 +22,7 @@ final class PluginFolder {
   private final @Nullable ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
   private final List<FoundHashing> hashings = new ArrayList<>();
-  private final List<Checkup> checkups = new ArrayList<>();
+  private final List<Supplier<Checkup>> checkups = new ArrayList<>();
 
   private PluginFolder(Path folder, @Nullable ModuleLayer parent) {
     this.folder = folder;
@@ -52,7 +53,7 @@ final class PluginFolder {
   }
 
   /** What looks at the machine. */
-  List<Checkup> checkups() {
+  List<Supplier<Checkup>> checkups() {
     return checkups;
   }
 

@@ -6,6 +6,7 @@ import java.lang.module.FindException;
 import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleFinder;
 import java.lang.module.ModuleReference;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.jar.JarEntry;
@@ -55,6 +56,9 @@ record PluginJar(Path path, ModuleDescriptor descriptor) {
   }
 
   private static void requireJar(Path path) throws BadJarException {
+    if (!Files.isRegularFile(path)) {
+      throw new BadJarException("is no regular file");
+    }
     try (JarFile jar =
         new JarFile(path.toFile(), false, ZipFile.OPEN_READ, JarFile.runtimeVersion())) {
       JarEntry entry = jar.getJarEntry("module-info.class");

@@ -11,6 +11,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.Checkup;
@@ -43,7 +44,7 @@ final class PluginLayer {
   private final ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
   private final List<FoundHashing> hashings = new ArrayList<>();
-  private final List<Checkup> checkups = new ArrayList<>();
+  private final List<Supplier<Checkup>> checkups = new ArrayList<>();
 
   /**
    * Prepares to load a plugin.
@@ -86,7 +87,7 @@ final class PluginLayer {
   }
 
   /** What it looks at. */
-  List<Checkup> checkups() {
+  List<Supplier<Checkup>> checkups() {
     return checkups;
   }
 

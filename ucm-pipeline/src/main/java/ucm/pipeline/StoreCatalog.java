@@ -3,6 +3,7 @@ package ucm.pipeline;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,6 +12,7 @@ import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.TreeMap;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,13 +38,13 @@ public final class StoreCatalog {
   private final List<FoundStore> found;
   private final List<String> searched;
   private final Map<String, FoundStore> usable = new LinkedHashMap<>();
-  private final Map<String, BlockHashing> hashings;
-  private final List<Checkup> checkups;
+  private final BlockHashings hashings;
+  private final List<Supplier<Checkup>> checkups;
 
   private StoreCatalog(
       List<FoundStore> all,
-      Map<String, BlockHashing> hashings,
-      List<Checkup> checkups,
+      BlockHashings hashings,
+      List<Supplier<Checkup>> checkups,
       List<String> searched) {
     this.found =
         settleNames(all).stream()
@@ -50,7 +52,7 @@ public final class StoreCatalog {
                 Comparator.comparing(FoundStore::name)
                     .thenComparing(store -> store.home().location()))
             .toList();
-    this.hashings = Map.copyOf(hashings);
+    this.hashings = hashings;
     this.checkups = List.copyOf(checkups);
     this.searched = List.copyOf(searched);
     for (FoundStore store : found) {
@@ -85,16 +87,15 @@ public final class StoreCatalog {
       all.addAll(ProviderScan.builtIn(layer));
     }
     all.addAll(ProviderScan.classPath(StoreCatalog.class.getClassLoader()));
-    List<FoundHashing> hashings = HashingScan.builtIn();
-    List<Checkup> checkups = CheckupScan.builtIn();
+    List<FoundHashing> hashings = HashingScan.builtIn(all);
+    List<Supplier<Checkup>> checkups = CheckupScan.builtIn();
     if (pluginsFolder != null) {
       PluginFolder plugins = PluginFolder.scan(pluginsFolder, layer);
       all.addAll(plugins.stores());
       hashings.addAll(plugins.hashings());
       checkups.addAll(plugins.checkups());
     }
-    Map<String, BlockHashing> byName = HashingScan.byName(hashings, all);
-    StoreCatalog catalog = new StoreCatalog(all, byName, checkups, searched);
+    StoreCatalog catalog = new StoreCatalog(all, new BlockHashings(hashings), checkups, searched);
     catalog.log();
     return catalog;
   }
@@ -109,7 +110,7 @@ public final class StoreCatalog {
     Home home = new Home("", "", "given by the program");
     stores.forEach(
         (name, factory) -> all.add(new FoundStore(name, home, false, "", factory, List.of())));
-    Map<String, BlockHashing> hashings = HashingScan.byName(HashingScan.builtIn(), all);
+    BlockHashings hashings = new BlockHashings(HashingScan.builtIn(all));
     return new StoreCatalog(all, hashings, List.of(), List.of(home.location()));
   }
 
@@ -176,7 +177,7 @@ public final class StoreCatalog {
   /** Why things could not be used, sorted by location. */
   public List<CatalogProblem> problems() {
     List<CatalogProblem> problems = new ArrayList<>();
-    for (FoundStore store : found) {
+    for (FoundStore store : Stream.concat(found.stream(), hashings.problems().stream()).toList()) {
       String subject = store.name().isEmpty() ? store.subject() : store.name();
       for (String problem : store.problems()) {
         problems.add(new CatalogProblem(store.home().location(), subject, problem));
@@ -192,19 +193,26 @@ public final class StoreCatalog {
     return List.copyOf(usable.keySet());
   }
 
-  /** The way of naming blocks that {@code block_hasher} calls so, if there is one. */
+  /**
+   * Makes the way of naming blocks that {@code block_hasher} calls so, if there is one.
+   *
+   * @throws StoreException when it cannot be made
+   */
   public Optional<BlockHashing> blockHashing(String name) {
-    return Optional.ofNullable(hashings.get(name));
+    return hashings.find(name);
   }
 
-  /** The names that {@code block_hasher} can have, sorted. */
+  /**
+   * The names that {@code block_hasher} can have, sorted. One that carries no {@link BlockHashingName}
+   * stands behind them with its class, in brackets, until {@link #blockHashing} had to ask for its name.
+   */
   public List<String> blockHashings() {
-    return hashings.keySet().stream().sorted().toList();
+    return hashings.names();
   }
 
-  /** What looks whether the machine has what stores need: of UCM's own modules, then of plugins. */
+  /** Makes what looks whether the machine has what stores need: of UCM's own modules, then of plugins. */
   public List<Checkup> checkups() {
-    return checkups;
+    return checkups.stream().map(Supplier::get).toList();
   }
 
   /** Where stores were looked for. */
@@ -229,12 +237,16 @@ public final class StoreCatalog {
       throw new UnknownStageException(name, this);
     }
     try {
-      return store.factory().get();
+      Supplier<? extends Store> factory = store.factory();
+      return store.plugin() ? BoundedCall.run("its constructor", factory) : factory.get();
     } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
-      // The service loader wraps what the constructor threw.
-      Throwable cause = e.getCause() == null ? e : e.getCause();
       throw new StoreException(
-          "the store " + name + " in " + store.home().location() + " cannot be created: " + cause,
+          "the store "
+              + name
+              + " in "
+              + store.home().location()
+              + " cannot be created: "
+              + BoundedCall.reason(e),
           e);
     }
   }
@@ -254,16 +266,58 @@ public final class StoreCatalog {
 
   /** The keys that each store declares, by name of the store; one that fails to say has none. */
   Map<String, List<ConfigKey<?>>> configKeys() {
+    return configKeys(usable.keySet());
+  }
+
+  /** The same of those stores that are no plugins. */
+  Map<String, List<ConfigKey<?>>> ownConfigKeys() {
+    return configKeys(usable.keySet().stream().filter(name -> !isPlugin(name)).toList());
+  }
+
+  /** The same of some stores; those that cannot be used are left out. */
+  Map<String, List<ConfigKey<?>>> configKeys(Collection<String> names) {
     Map<String, List<ConfigKey<?>>> keys = new TreeMap<>();
-    for (String name : usable.keySet()) {
-      try {
-        keys.put(name, List.copyOf(create(name).configKeys()));
-      } catch (RuntimeException | LinkageError e) {
-        LOG.warn("Store {} does not say which keys it has: {}", name, e.toString());
-        keys.put(name, List.of());
+    for (String name : names) {
+      if (usable.containsKey(name)) {
+        keys.put(name, configKeys(name));
       }
     }
     return keys;
+  }
+
+  private List<ConfigKey<?>> configKeys(String name) {
+    try {
+      return configKeys(name, create(name));
+    } catch (RuntimeException | LinkageError e) {
+      LOG.warn("Store {} does not say which keys it has: {}", name, e.toString());
+      return List.of();
+    }
+  }
+
+  /** The keys that a store declares which was made here. */
+  List<ConfigKey<?>> configKeys(String name, Store store) {
+    return call(name, "configKeys()", () -> List.copyOf(store.configKeys()));
+  }
+
+  /** Runs code of a store, for a bounded time when it comes out of a plugin. */
+  void run(String name, String what, Runnable code) {
+    Object _ =
+        call(
+            name,
+            what,
+            () -> {
+              code.run();
+              return true;
+            });
+  }
+
+  private <T> T call(String name, String what, Supplier<T> code) {
+    return isPlugin(name) ? BoundedCall.run(what + " of the store " + name, code) : code.get();
+  }
+
+  private boolean isPlugin(String name) {
+    FoundStore store = usable.get(name);
+    return store != null && store.plugin();
   }
 
   @Override

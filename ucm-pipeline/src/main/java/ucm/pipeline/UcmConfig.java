@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import ucm.api.ConfigOrigin;
 import ucm.api.StoreConfig;
 
@@ -181,7 +182,17 @@ public final class UcmConfig {
    * engine can give ({@code block_size} and the like) may be missing. Opens nothing.
    */
   public ConfigReport check(StoreCatalog catalog) {
-    return new ConfigCheck(this, catalog).report();
+    return check(catalog, path -> {});
+  }
+
+  /**
+   * Checks everything, with the file that {@code metrics_config_path} names.
+   *
+   * @param metricsFile reads that file and throws a {@link ucm.api.StoreException} for what is wrong
+   *     with it; not called when none is named
+   */
+  public ConfigReport check(StoreCatalog catalog, Consumer<Path> metricsFile) {
+    return new ConfigCheck(this, catalog).report(metricsFile);
   }
 
   /** Every declared key with its value and where that came from. */

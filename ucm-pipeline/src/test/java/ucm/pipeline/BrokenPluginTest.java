@@ -26,6 +26,13 @@ class BrokenPluginTest extends PluginTest {
   }
 
   @Test
+  void aPipeThatIsNamedAsAJarIsAProblem() throws IOException, InterruptedException {
+    Path pipe = plugins.resolve("pipe.jar");
+    assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+    assertThat(onlyProblem()).isEqualTo("pipe.jar: is no regular file");
+  }
+
+  @Test
   void aJarThatIsCutOffIsAProblem() throws IOException {
     Path jar = plugin("tape.jar", PluginJars.store("acme.tape", "TapeStore", "Tape"));
     byte[] bytes = Files.readAllBytes(jar);

@@ -60,14 +60,16 @@ class PluginCheckupTest extends PluginTest {
   }
 
   @Test
-  void checkupThatCannotBeMadeIsAProblemAndItsStoreCanBeUsed() throws IOException {
+  void checkupThatCannotBeMadeIsAFindingAndItsStoreCanBeUsed() throws IOException {
     plugin(
         "odd.jar", sources("acme.odd", "if (true) throw new IllegalStateException(\"no luck\");"));
     StoreCatalog catalog = find();
     assertThat(catalog.names()).contains("Odd");
-    assertThat(catalog.problems())
+    assertThat(catalog.problems()).isEmpty();
+    StoreConfig none = StoreConfig.of(Map.of());
+    assertThat(catalog.checkups().getLast().look(none))
         .singleElement()
         .asString()
-        .contains("odd.jar", "has a checkup that cannot be made", "no luck");
+        .contains("odd.jar", "the checkup acme.odd.Look cannot be made", "no luck");
   }
 }

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.lang.module.ResolvedModule;
 import java.nio.file.Path;
-import java.util.List;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -20,7 +20,8 @@ class PluginHashingTest extends PluginTest {
   private static final int[] TOKENS = {1, 2, 3, 4, 5, 6, 7, 8};
 
   /** A hashing that names blocks after their first token, which no sane one does. */
-  private static Map<String, String> hashing(String module, String name, String constructorBody) {
+  private static Map<String, String> hashing(
+      String module, String annotation, String constructorBody, String nameBody) {
     return Map.of(
         "module-info.java",
         "module %s { requires ucm.pipeline; provides ucm.pipeline.BlockHashing with %s.Odd; }"
@@ -30,9 +31,10 @@ class PluginHashingTest extends PluginTest {
         package %s;
         import ucm.api.BlockIds;
         import ucm.pipeline.*;
+        %s
         public final class Odd implements BlockHashing {
           public Odd() { %s }
-          public String name() { return "%s"; }
+          public String name() { %s }
           public BlockHasher hasher(String model, int tpSize, String dtype) {
             return new BlockHasher() {
               public BlockIds seed() { return BlockIds.of(0, 0); }
@@ -47,7 +49,7 @@ class PluginHashingTest extends PluginTest {
           }
         }
         """
-            .formatted(module, constructorBody, name));
+            .formatted(module, annotation, constructorBody, nameBody));
   }
 
   /** Where the modules are that the tests run with. */
@@ -62,18 +64,48 @@ class PluginHashingTest extends PluginTest {
 
   private void plugin(String jar, String module, String name, String constructorBody)
       throws IOException {
-    jars.jar(plugins.resolve(jar), jars.classes(hashing(module, name, constructorBody), modules()));
+    add(
+        jar,
+        hashing(
+            module,
+            "@BlockHashingName(\"%s\")".formatted(name),
+            constructorBody,
+            "throw new IllegalStateException(\"asked\");"));
+  }
+
+  /** One as plugins had them before there was an annotation. */
+  private void unnamed(String jar, String module, String constructorBody, String nameBody)
+      throws IOException {
+    add(jar, hashing(module, "", constructorBody, nameBody));
+  }
+
+  private void add(String jar, Map<String, String> sources) throws IOException {
+    jars.jar(plugins.resolve(jar), jars.classes(sources, modules()));
   }
 
   @Test
-  void blockHasherOfAPluginIsUsedByTheNameItGivesItself() throws IOException {
+  void blockHasherOfAPluginIsUsedByItsName() throws IOException {
     plugin("odd.jar", "acme.odd", "odd", "");
     StoreCatalog catalog = find();
     assertThat(catalog.problems()).isEmpty();
     assertThat(catalog.blockHashings()).containsExactly("md5-pickle", "odd");
+    isUsed(catalog);
+  }
+
+  @Test
+  void blockHasherWithoutAnAnnotationIsUsedByTheNameItGivesItself() throws IOException {
+    unnamed("odd.jar", "acme.odd", "", "return \"odd\";");
+    StoreCatalog catalog = find();
+    assertThat(catalog.blockHashings()).containsExactly("md5-pickle", "(acme.odd.Odd)");
+    isUsed(catalog);
+    assertThat(catalog.blockHashings()).containsExactly("md5-pickle", "odd");
+    assertThat(catalog.problems()).isEmpty();
+  }
+
+  private static void isUsed(StoreCatalog catalog) {
     UcmConfig config =
         UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("block_hasher", "odd"), "test");
-    assertThat(config.check(catalog).hasErrors()).isFalse();
+    assertThat(config.check(catalog).text()).startsWith("0 errors");
     BlockHasher hasher = config.blockHashing(catalog).hasher("model", 1, "torch.bfloat16");
     assertThat(hasher.hash(TOKENS, 4))
         .isEqualTo(BlockIds.wrap(new long[] {0, TOKENS[0], 0, TOKENS[4]}));
@@ -107,15 +139,81 @@ class PluginHashingTest extends PluginTest {
   }
 
   @Test
-  void hasherThatCannotBeMadeHarmsNothingElse() throws IOException {
+  void hasherThatCannotBeMadeIsAnErrorOnlyOfWhoAsksForIt() throws IOException {
     plugin("bad.jar", "acme.bad", "bad", "if (true) throw new IllegalStateException(\"no luck\");");
-    plugin("odd.jar", "acme.odd", "odd", "");
     StoreCatalog catalog = find();
-    assertThat(catalog.blockHashings()).isEqualTo(List.of("md5-pickle", "odd"));
-    assertThat(catalog.names()).contains("Fake");
+    UcmConfig config = UcmConfig.of("Fake", Map.of());
+    assertThat(config.check(catalog).text()).startsWith("0 errors");
+    assertThat(config.withTopLevel(Map.of("block_hasher", "bad"), "test").check(catalog).text())
+        .contains("block_hasher: is bad: the block hasher bad in ", "cannot be made", "no luck");
+  }
+
+  /** Each of these would end this test's process, or never come back, if it were run. */
+  @Test
+  void nothingOfAPluginRunsForACommandThatDoesNotUseIt() throws IOException {
+    plugin("exit.jar", "acme.exit", "exit", "System.exit(3);");
+    unnamed("exit2.jar", "acme.exit2", "System.exit(3);", "return null;");
+    Map<String, String> store = new HashMap<>(PluginJars.store("acme.store", "Bomb", "Bomb"));
+    store.put(
+        "Bomb.java",
+        PluginJars.storeClass(
+            "acme.store", "Bomb", "Bomb", "static { System.exit(3); } public Bomb() {}"));
+    store.put(
+        "module-info.java",
+        "module acme.store { requires ucm.api; provides ucm.api.Store with acme.store.Bomb;"
+            + " provides ucm.api.Checkup with acme.store.Look; }");
+    store.put(
+        "Look.java",
+        """
+        package acme.store;
+        import ucm.api.*;
+        public final class Look implements Checkup {
+          public Look() { System.exit(3); }
+          public java.util.List<Finding> look(StoreConfig config) { return null; }
+        }
+        """);
+    plugin("bomb.jar", store);
+    StoreCatalog catalog = find();
+    assertThat(catalog.problems()).isEmpty();
+    assertThat(names(catalog)).containsExactly("Bomb");
+    assertThat(catalog.blockHashings()).containsExactly("exit", "md5-pickle", "(acme.exit2.Odd)");
+    UcmConfig config = UcmConfig.of("Fake", Map.of("block_size", 64));
+    assertThat(config.check(catalog).text()).startsWith("0 errors");
+    assertThat(config.effective(catalog).entries()).isNotEmpty();
+    Pipeline.open(config, catalog).close();
+  }
+
+  @Test
+  void hasherWhoseNameIsNullOrThrowsIsAProblemForWhoLooksForAName() throws IOException {
+    unnamed("a.jar", "acme.a", "", "return null;");
+    unnamed("b.jar", "acme.b", "", "throw new AssertionError(\"no luck\");");
+    unnamed("odd.jar", "acme.odd", "", "return \"odd\";");
+    StoreCatalog catalog = find();
+    isUsed(catalog);
     assertThat(catalog.problems())
-        .singleElement()
-        .asString()
-        .contains("bad.jar", "cannot be made", "no luck");
+        .hasSize(2)
+        .anySatisfy(p -> assertThat(p.toString()).contains("a.jar", "has no name"))
+        .anySatisfy(p -> assertThat(p.toString()).contains("b.jar", "name()", "no luck"));
+  }
+
+  @Test
+  void codeThatHangsIsAnErrorOfItsStage() throws IOException {
+    String forever = "while (true) { java.util.concurrent.locks.LockSupport.park(); }";
+    unnamed("hang.jar", "acme.hang", "", forever);
+    String slow = PluginJars.storeClass("acme.slow", "Slow", "Slow");
+    plugin(
+        "slow.jar",
+        Map.of(
+            "module-info.java",
+            "module acme.slow { requires ucm.api; provides ucm.api.Store with acme.slow.Slow; }",
+            "Slow.java",
+            slow.replace("return java.util.List.of();", forever)));
+    StoreCatalog catalog = find();
+    assertThat(UcmConfig.of("Slow", Map.of()).check(catalog).text())
+        .contains("configKeys() of the store Slow has not come back within 10 s [Slow]");
+    UcmConfig config =
+        UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("block_hasher", "odd"), "test");
+    assertThat(config.check(catalog).text()).contains("block_hasher: is odd; found are md5-pickle");
+    assertThat(catalog.problems()).singleElement().asString().contains("hang.jar", "not come back");
   }
 }

@@ -197,7 +197,11 @@ record CacheConfig(
               + " no stage of this UCM does; what this machine lacks besides (nvidia_peermem,"
               + " nvidia_fs, RDMA adapters) is told by: ucm doctor --config FILE; set it to false");
     }
-    if (!scheduler && layout.isPresent()) {
+    if (read.capacityGb() == 0) {
+      config.reject(
+          config.isSet(CAPACITY_GB) ? CAPACITY_GB : BUFFER_SIZE,
+          "is 0; the buffer must hold a shard at least: name how much host memory it takes");
+    } else if (!scheduler && layout.isPresent()) {
       read.checkCapacity(config);
     }
     return read;

@@ -3,6 +3,7 @@ package ucm.store.cache;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -54,6 +55,27 @@ public final class CacheStore implements Store {
   }
 
   @Override
+  public Optional<String> refuseNext(@Nullable Store next) {
+    if (next == null) {
+      CacheConfig checked = config;
+      return checked != null && checked.loadBackendOnly()
+          ? Optional.of(
+              "cache_load_backend_only is true, and Cache is the last stage: there is no stage"
+                  + " behind to load from; set it to false, or put a store behind, as in"
+                  + " Cache|Posix")
+          : Optional.empty();
+    }
+    return next.keepsBytes()
+        ? Optional.empty()
+        : Optional.of(
+            "Cache hands bytes on, and the stage behind it, "
+                + next.name()
+                + ", keeps metadata only: put a store behind that keeps bytes, or use "
+                + next.name()
+                + " alone");
+  }
+
+  @Override
   public void open(StoreContext context) {
     CacheConfig checked = config;
     life.opened();
@@ -62,18 +84,9 @@ public final class CacheStore implements Store {
     }
     try {
       backend = context.backend();
-      if (checked.loadBackendOnly() && backend == null) {
-        throw new StoreException(
-            "cache_load_backend_only is true, and Cache is the last stage: there is no stage behind"
-                + " to load from; set it to false, or put a store behind, as in Cache|Posix");
-      }
-      if (backend != null && !backend.keepsBytes()) {
-        throw new StoreException(
-            "Cache hands bytes on, and the stage behind it, "
-                + backend.name()
-                + ", keeps metadata only: put a store behind that keeps bytes, or use "
-                + backend.name()
-                + " alone");
+      Optional<String> refusal = refuseNext(backend);
+      if (refusal.isPresent()) {
+        throw new StoreException(refusal.get());
       }
       cache = checked.isScheduler() ? null : new OpenCache(checked, context);
     } catch (RuntimeException | Error e) {

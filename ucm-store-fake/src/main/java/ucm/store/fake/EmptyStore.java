@@ -3,7 +3,9 @@ package ucm.store.fake;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
@@ -45,6 +47,11 @@ public final class EmptyStore implements Store {
   public void configure(StoreConfig config) {
     life.configured();
     scheduler = config.get(CommonKeys.DEVICE_ID) < 0;
+  }
+
+  @Override
+  public Optional<String> refuseNext(@Nullable Store next) {
+    return LastStage.refusal("Empty", next);
   }
 
   @Override

@@ -3,6 +3,7 @@ package ucm.store.fake;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -72,6 +73,11 @@ public final class FakeStore implements Store {
   public void configure(StoreConfig values) {
     life.configured();
     config = FakeConfig.from(values);
+  }
+
+  @Override
+  public Optional<String> refuseNext(@Nullable Store next) {
+    return LastStage.refusal("Fake", next);
   }
 
   @Override

@@ -1,5 +1,7 @@
 package ucm.store.fake;
 
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
@@ -9,16 +11,23 @@ final class LastStage {
 
   private LastStage() {}
 
+  /** Why a stage cannot be behind the store of this name; empty for none. */
+  static Optional<String> refusal(String name, @Nullable Store behind) {
+    return behind == null
+        ? Optional.empty()
+        : Optional.of(
+            name + " is a last stage and takes no stage behind it; found " + behind.name());
+  }
+
   /**
    * Checks that no stage is behind.
    *
    * @throws StoreException when there is one, naming it
    */
   static void require(String name, StoreContext context) {
-    Store behind = context.backend();
-    if (behind != null) {
-      throw new StoreException(
-          name + " is a last stage and takes no stage behind it; found " + behind.name());
+    Optional<String> refusal = refusal(name, context.backend());
+    if (refusal.isPresent()) {
+      throw new StoreException(refusal.get());
     }
   }
 }

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -67,13 +68,20 @@ public abstract class FileStore implements Store, DirectoryStore {
   }
 
   @Override
+  public Optional<String> refuseNext(@Nullable Store next) {
+    return next == null
+        ? Optional.empty()
+        : Optional.of(
+            kind.name() + " is a last stage and takes no stage behind it; found " + next.name());
+  }
+
+  @Override
   public void open(StoreContext context) {
     life.opened();
     try {
-      Store backend = context.backend();
-      if (backend != null) {
-        throw new StoreException(
-            kind.name() + " is a last stage and takes no stage behind it; found " + backend.name());
+      Optional<String> refusal = refuseNext(context.backend());
+      if (refusal.isPresent()) {
+        throw new StoreException(refusal.get());
       }
       PosixConfig known = config;
       if (known == null) {
