@@ -209,6 +209,32 @@ public interface Store extends AutoCloseable {
   BitSet durable(BlockIds ids);
 
   /**
+   * Whether {@link #remove} works. Asked of an open store; the stages behind are taken into account.
+   */
+  default boolean canRemove() {
+    return false;
+  }
+
+  /**
+   * Removes blocks, here and in the stages behind. Optional: a store that does it says so by {@link
+   * #canRemove}.
+   *
+   * <p>Blocks until it is done, bounded by {@code timeout_ms}. A look-up that begins afterwards does not
+   * find a removed block unless it was dumped again. A dump that is under way may still bring its block:
+   * {@link #flush} first. What other processes hold in memory of their own stays until they drop it.
+   *
+   * @param ids any ids, in any order, repetitions allowed
+   * @return a fresh set that the caller owns; bit i is set when block i is gone, also when it was not
+   *     there before, and clear when it could not be removed
+   * @throws UnsupportedOperationException when the store cannot remove blocks
+   * @throws StoreClosedException when the store is closed
+   */
+  default BitSet remove(BlockIds ids) {
+    throw new UnsupportedOperationException(
+        "store " + name() + " cannot remove blocks: it implements no Store.remove");
+  }
+
+  /**
    * Offers memory to the stage in front, so that bytes need not be copied twice (a registered
    * segment, the iov of a user-space file system). Called by that stage while it opens, at most once.
    *

@@ -274,6 +274,21 @@ public final class Pipeline implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return head.canRemove();
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    life.requireOpen();
+    try {
+      return head.remove(ids);
+    } catch (StoreClosedException e) {
+      throw closed(e);
+    }
+  }
+
+  @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
     life.requireOpen();
     try {

@@ -314,6 +314,17 @@ public final class FaultyStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return inner.canRemove();
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    life.requireOpen();
+    return inner.remove(ids);
+  }
+
+  @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
     return inner.offerMemory(byteSize);
   }

@@ -157,7 +157,7 @@ abstract class LifeContract extends ConfigurationContract {
     return TransferMemory.ofBlocks(layout, Placement.SCATTERED, IDS);
   }
 
-  private static Map<String, ThrowingCallable> uses(Store store, BlockLayout layout) {
+  private Map<String, ThrowingCallable> uses(Store store, BlockLayout layout) {
     Map<String, ThrowingCallable> uses = new LinkedHashMap<>();
     uses.put("lookup", () -> store.lookup(IDS));
     uses.put("lookup of nothing", () -> store.lookup(BlockIds.empty()));
@@ -167,6 +167,9 @@ abstract class LifeContract extends ConfigurationContract {
     uses.put("dump", () -> store.dump(memory(layout).fill().transfer()));
     uses.put("flush", () -> store.flush(Duration.ZERO));
     uses.put("durable", () -> store.durable(IDS));
+    if (removesBlocks()) {
+      uses.put("remove", () -> store.remove(IDS));
+    }
     return uses;
   }
 

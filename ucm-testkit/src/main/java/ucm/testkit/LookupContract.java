@@ -1,13 +1,17 @@
 package ucm.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
+import ucm.testkit.TransferMemory.Placement;
 
 /** The part of the suite about look-ups of whole blocks. */
 abstract class LookupContract extends LifeContract {
@@ -126,6 +130,57 @@ abstract class LookupContract extends LifeContract {
   }
 
   @Test
+  void saysWhetherItCanRemove() {
+    Store store = open(SAMPLE);
+    assertThat(store.canRemove())
+        .as("canRemove() of %s, as the switch removesBlocks() says", store.name())
+        .isEqualTo(removesBlocks());
+    if (!removesBlocks()) {
+      assertThatThrownBy(() -> store.remove(BlockBytes.ids(8, 1)))
+          .as("remove of a store that cannot")
+          .isInstanceOf(UnsupportedOperationException.class)
+          .hasMessageContaining(store.name());
+    }
+  }
+
+  @Test
+  void removesTheBlocksItIsToldAndNoOther() throws InterruptedException {
+    assumeTrue(removesBlocks(), "removes no blocks (removesBlocks)");
+    Store store = open(SAMPLE);
+    BlockIds ids = BlockBytes.ids(9, 12);
+    if (keepsBlocks()) {
+      keep(store, SAMPLE.layout(), ids.slice(0, 10));
+    }
+    BitSet all = new BitSet();
+    all.set(0, 8);
+    BlockIds removed = ids.slice(4, 12);
+    assertThat(store.remove(removed)).as("gone, or never there").isEqualTo(all);
+    assertThat(store.lookup(removed).stream()).as("look-up of what was removed").isEmpty();
+    assertThat(store.durable(removed).stream()).as("durable, of what was removed").isEmpty();
+    assertThat(store.remove(removed)).as("removed a second time").isEqualTo(all);
+    assertThat(store.remove(BlockIds.empty()).stream()).as("remove of no ids").isEmpty();
+    if (keepsBlocks()) {
+      assertThat(store.lookup(ids).cardinality()).as("blocks that are left").isEqualTo(4);
+      requireLoads(store, SAMPLE.layout(), ids.slice(0, 4), Placement.SCATTERED);
+      keep(store, SAMPLE.layout(), removed);
+      requireLoads(store, SAMPLE.layout(), ids, Placement.SCATTERED);
+    }
+  }
+
+  @Test
+  void removesForTheNextLifeToo() throws InterruptedException {
+    assumeTrue(removesBlocks(), "removes no blocks (removesBlocks)");
+    assumeTrue(survivesRestart(), "does not outlive its process (survivesRestart)");
+    Store store = open(SAMPLE);
+    BlockIds ids = BlockBytes.ids(10, 6);
+    keep(store, SAMPLE.layout(), ids);
+    store.remove(ids.slice(2, 6));
+    BitSet expected = new BitSet();
+    expected.set(0, 2);
+    assertThat(reopen(SAMPLE, Map.of()).lookup(ids)).as("after a restart").isEqualTo(expected);
+  }
+
+  @Test
   void doesNotChangeTheIdsItIsAsked() {
     Store store = open(SAMPLE);
     BlockIds ids = BlockBytes.ids(7, 20);
@@ -134,6 +189,8 @@ abstract class LookupContract extends LifeContract {
     store.lookupPrefix(ids);
     store.prefetch(ids);
     store.durable(ids);
-    assertThat(Arrays.equals(ids.toBytes(), before)).isTrue();
+    assertThat(Arrays.equals(ids.toBytes(), before))
+        .as("the caller's ids are the same after look-ups")
+        .isTrue();
   }
 }

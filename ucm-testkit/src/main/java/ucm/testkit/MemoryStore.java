@@ -265,6 +265,26 @@ public final class MemoryStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return true;
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    life.requireOpen();
+    synchronized (partials) {
+      for (int i = 0; i < ids.size(); i++) {
+        medium.remove(ids, i);
+        partials.remove(Id.of(ids, i));
+      }
+      partials.notifyAll();
+    }
+    BitSet gone = new BitSet(ids.size());
+    gone.set(0, ids.size());
+    return gone;
+  }
+
+  @Override
   public void close() {
     use.writeLock().lock();
     try {

@@ -101,6 +101,11 @@ abstract class StoreUnderTest {
     return survivesRestart();
   }
 
+  /** Whether blocks can be removed, as {@link Store#canRemove} says. */
+  protected boolean removesBlocks() {
+    return true;
+  }
+
   /** Whether it knows its layout, and so refuses transfers of another one. */
   protected boolean knowsLayout() {
     return true;

@@ -50,6 +50,31 @@ final class BrokenLookups {
     }
   }
 
+  static final class RemovesOneBlockOnly extends BrokenStore {
+    RemovesOneBlockOnly(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public BitSet remove(BlockIds ids) {
+      if (!ids.isEmpty()) {
+        inner.remove(ids.slice(0, 1));
+      }
+      return inner.remove(BlockIds.empty());
+    }
+  }
+
+  static final class SaysItCannotRemove extends BrokenStore {
+    SaysItCannotRemove(Medium medium) {
+      super(medium);
+    }
+
+    @Override
+    public boolean canRemove() {
+      return false;
+    }
+  }
+
   static final class ComparesHalfAnId extends BrokenStore {
     ComparesHalfAnId(Medium medium) {
       super(medium);

@@ -95,6 +95,16 @@ class BrokenStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return inner.canRemove();
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    return inner.remove(ids);
+  }
+
+  @Override
   public void close() {
     inner.close();
   }

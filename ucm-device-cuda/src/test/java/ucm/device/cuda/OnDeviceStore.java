@@ -94,6 +94,16 @@ final class OnDeviceStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return store.canRemove();
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    return store.remove(ids);
+  }
+
+  @Override
   public void close() {
     store.close();
   }

@@ -148,6 +148,28 @@ public final class CacheStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return backend == null || backend.canRemove();
+  }
+
+  /** Removes blocks behind first, so that none comes back from there into the pool. */
+  @Override
+  public BitSet remove(BlockIds ids) {
+    life.requireOpen();
+    BitSet gone = new BitSet(ids.size());
+    gone.set(0, ids.size());
+    if (backend != null) {
+      gone = backend.remove(ids);
+    }
+    if (cache != null) {
+      for (int i = 0; i < ids.size(); i++) {
+        cache.pool.drop(ids.high(i), ids.low(i));
+      }
+    }
+    return gone;
+  }
+
+  @Override
   public void close() {
     if (!life.closed()) {
       awaitOtherClose();

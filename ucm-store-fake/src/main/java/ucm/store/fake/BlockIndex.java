@@ -179,6 +179,29 @@ final class BlockIndex {
     whole.add(high, low);
   }
 
+  /** Forgets blocks, whole or not. */
+  void remove(BlockIds ids) {
+    for (int from = 0; from < ids.size(); from += STRIDE) {
+      int end = Math.min(from + STRIDE, ids.size());
+      long stamp = lock.writeLock();
+      try {
+        for (int i = from; i < end; i++) {
+          remove(whole, ids.high(i), ids.low(i));
+          remove(partial, ids.high(i), ids.low(i));
+        }
+      } finally {
+        lock.unlockWrite(stamp);
+      }
+    }
+  }
+
+  private static void remove(IdTable table, long high, long low) {
+    int slot = table.find(high, low);
+    if (slot != IdTable.NONE) {
+      table.remove(slot);
+    }
+  }
+
   private void makeRoom(IdTable table) {
     if (table.isFull()) {
       table.removeOldest();

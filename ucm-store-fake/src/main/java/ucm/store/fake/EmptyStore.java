@@ -117,6 +117,17 @@ public final class EmptyStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return true;
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    life.requireOpen();
+    return FakeStore.all(ids);
+  }
+
+  @Override
   public void close() {
     life.closed();
   }

@@ -208,6 +208,24 @@ public final class FakeStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return true;
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    requireOpen().index().remove(ids);
+    return all(ids);
+  }
+
+  /** Nothing stays, so every block is gone. */
+  static BitSet all(BlockIds ids) {
+    BitSet all = new BitSet(ids.size());
+    all.set(0, ids.size());
+    return all;
+  }
+
+  @Override
   public void close() {
     life.closed();
     opened = null;

@@ -174,6 +174,16 @@ public abstract class FileStore implements Store, DirectoryStore {
     return engine().lookup.onDisk(ids);
   }
 
+  @Override
+  public boolean canRemove() {
+    return true;
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    return engine().remove(ids);
+  }
+
   /** Waits until what dead writers left behind is removed; for tests. */
   void awaitSweep() throws InterruptedException {
     engine().awaitSweep();

@@ -1,10 +1,12 @@
 package ucm.store.posix;
 
 import java.time.Duration;
+import java.util.BitSet;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.FlushResult;
 import ucm.api.StoreContext;
 import ucm.api.Task;
@@ -77,6 +79,11 @@ final class PosixEngine {
   /** See {@link ucm.api.Store#flush}. */
   FlushResult flush(Duration timeout) throws InterruptedException {
     return parts.unfinished.flush(timeout, parts.intake.lastTask());
+  }
+
+  /** See {@link ucm.api.Store#remove}. */
+  BitSet remove(BlockIds ids) {
+    return parts.remover.remove(ids);
   }
 
   /** Has the next flush report a block. */

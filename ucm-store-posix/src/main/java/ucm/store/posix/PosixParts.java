@@ -35,6 +35,7 @@ final class PosixParts {
   final ShardWorkers workers;
   final DumpFailures failures = new DumpFailures();
   final FileChores chores;
+  final BlockRemover remover;
   final BlockIndex index;
   final IndexFill fill;
   final BackendErrands scanning;
@@ -77,6 +78,7 @@ final class PosixParts {
     ThreadLocal<IoScratch> scratches =
         ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
     health = new BackendHealth(config, seam, paths, context.metrics(), clock, this::backendIsDown);
+    remover = new BlockRemover(files, space, health, chores, timeoutNanos());
     PartialBlocks partials = new PartialBlocks();
     PartialWriter partialWriter =
         new PartialWriter(

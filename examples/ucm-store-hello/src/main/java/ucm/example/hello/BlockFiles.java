@@ -52,6 +52,16 @@ final class BlockFiles {
     return Files.exists(folder.resolve(ids.hex(i)));
   }
 
+  /** Whether the block is gone; false when the file system refuses. */
+  boolean remove(BlockIds ids, int i) {
+    try {
+      Files.deleteIfExists(folder.resolve(ids.hex(i)));
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
   ShardOutcome read(Transfer transfer, int shard) throws IOException {
     Path path = folder.resolve(transfer.ids().hex(shard));
     try (FileChannel file = FileChannel.open(path, READ)) {

@@ -89,6 +89,16 @@ public final class HelloStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return true;
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    return opened().remove(ids);
+  }
+
+  @Override
   public synchronized void close() {
     if (life.closed() && open != null) {
       open.close();

@@ -75,6 +75,14 @@ final class OpenHello {
     return found;
   }
 
+  BitSet remove(BlockIds ids) {
+    BitSet gone = new BitSet();
+    for (int i = 0; i < ids.size(); i++) {
+      gone.set(i, files.remove(ids, i));
+    }
+    return gone;
+  }
+
   int lookupPrefix(BlockIds ids) {
     int i = 0;
     while (i < ids.size() && files.has(ids, i)) {

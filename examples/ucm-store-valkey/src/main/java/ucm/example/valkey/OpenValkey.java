@@ -93,15 +93,34 @@ final class OpenValkey {
     return found;
   }
 
+  BitSet remove(BlockIds ids) {
+    List<CompletableFuture<Long>> answers = new ArrayList<>(ids.size());
+    for (int i = 0; i < ids.size(); i++) {
+      String key = key(ids, i);
+      unfinished.remove(key);
+      answers.add(link.remove(key).toCompletableFuture());
+    }
+    BitSet gone = new BitSet();
+    long end = System.nanoTime() + config.timeout().toNanos();
+    for (int i = 0; i < ids.size(); i++) {
+      gone.set(i, answer(answers.get(i), end, -1) >= 0);
+    }
+    return gone;
+  }
+
   /** An answer, or 0 when none came: what cannot be asked for is not there. */
   private static long answer(CompletableFuture<Long> answer, long end) {
+    return answer(answer, end, 0);
+  }
+
+  private static long answer(CompletableFuture<Long> answer, long end, long none) {
     try {
       return answer.get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
     } catch (ExecutionException | TimeoutException e) {
-      return 0;
+      return none;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return 0;
+      return none;
     }
   }
 

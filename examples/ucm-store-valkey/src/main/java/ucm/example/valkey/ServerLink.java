@@ -156,6 +156,11 @@ final class ServerLink {
     return dispatch(key, CommandType.HLEN, new IntegerOutput<>(codec), args(key));
   }
 
+  /** Removes a block; says how many there were. */
+  CompletionStage<Long> remove(String key) {
+    return dispatch(key, CommandType.UNLINK, new IntegerOutput<>(codec), args(key));
+  }
+
   /** Stores or fetches a shard; what was fetched is in the move when the stage is complete. */
   CompletionStage<ShardMove> move(String key, ShardMove move) {
     CommandArgs<String, ShardMove> args = args(key).add(move.shardIndex());
