@@ -40,7 +40,8 @@ import ucm.lite.TraceVisitor;
     })
 final class AnalyzeCommand implements Runnable {
 
-  static final String HTML_HELP = "also write a report with charts: one file that needs no network";
+  static final String HTML_HELP =
+      "also write a report with charts: one file that needs no network" + OutputFile.REPLACES;
 
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();

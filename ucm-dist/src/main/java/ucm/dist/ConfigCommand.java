@@ -1,9 +1,6 @@
 package ucm.dist;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -79,7 +76,7 @@ final class ConfigCommand implements Runnable {
       @Option(
               names = "--output",
               paramLabel = "FILE",
-              description = "write the page to this file instead")
+              description = "write the page to this file instead" + OutputFile.REPLACES)
           @Nullable Path output,
       @Mixin PluginsOption plugins) {
     String page = ConfigDocs.markdown(plugins.catalog());
@@ -89,11 +86,7 @@ final class ConfigCommand implements Runnable {
       out.flush();
       return 0;
     }
-    try {
-      Files.writeString(output, page);
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + output + ": " + e, e);
-    }
+    OutputFile.write(output, page, spec.commandLine().getOut());
     return 0;
   }
 }

@@ -52,6 +52,9 @@ final class ConfigConvertCommand implements Runnable {
       description = "write to this file instead of the standard output")
   private @Nullable Path output;
 
+  @Option(names = "--force", description = "replace the file of --output if it exists")
+  private boolean force;
+
   @Override
   public void run() {
     Converted converted = ConfigConversion.convert(origin(), file);
@@ -81,9 +84,12 @@ final class ConfigConvertCommand implements Runnable {
         throw new UsageException(
             "--output names the file to be converted, " + file + "; name another");
       }
-      Files.writeString(target, yaml);
+      if (Files.isRegularFile(target) && !force) {
+        throw new UsageException(target + " exists; name another file, or add --force");
+      }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + target + ": " + e, e);
+      throw new UncheckedIOException("cannot write " + target + ": " + e.getMessage(), e);
     }
+    OutputFile.write(target, yaml, spec.commandLine().getOut());
   }
 }

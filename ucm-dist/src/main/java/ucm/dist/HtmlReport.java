@@ -31,7 +31,7 @@ final class HtmlReport {
    * @param data plain maps, lists, texts and finite numbers
    */
   static void write(Path file, Map<String, Object> data, PrintWriter standardOutput) {
-    try (TraceOutput output = new TraceOutput(file, standardOutput)) {
+    try (OutputFile output = new OutputFile(file, standardOutput)) {
       Writer page = output.writer();
       String rest = text("report.html");
       for (String part : PARTS) {

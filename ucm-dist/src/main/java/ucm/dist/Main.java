@@ -1,6 +1,6 @@
 package ucm.dist;
 
-import java.io.PrintStream;
+import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ExecutionException;
 import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
@@ -70,9 +71,13 @@ public final class Main implements Runnable {
     if (args.length == 1 && (args[0].equals("--version") || args[0].equals("-V"))) {
       // As the command line would print it, which takes ten times as long to set up.
       System.out.println(ProductVersion.line());
+      if (System.out.checkError()) {
+        System.err.println("ucm: cannot write to the standard output");
+        System.exit(FAILED);
+      }
       return;
     }
-    int exitCode = run(writer(System.out), writer(System.err), args);
+    int exitCode = run(writer(new StandardOutput()), writer(System.err), args);
     // After Ctrl-C the clean-up ends the process; a second exit from here would wait for it
     // forever.
     if (!Cleanup.interrupted()) {
@@ -81,19 +86,44 @@ public final class Main implements Runnable {
     }
   }
 
-  private static PrintWriter writer(PrintStream stream) {
+  private static PrintWriter writer(OutputStream stream) {
     return new PrintWriter(stream, true, StandardCharsets.UTF_8);
   }
 
   /** Runs the command within this process. */
   static int run(PrintWriter out, PrintWriter err, String... args) {
-    return commandLine(args)
-        .setOut(out)
-        .setErr(err)
-        .setCaseInsensitiveEnumValuesAllowed(true)
-        .setParameterExceptionHandler(Main::wrongUsage)
-        .setExecutionExceptionHandler(Main::failed)
-        .execute(args);
+    CommandLine line =
+        commandLine(args)
+            .setOut(out)
+            .setErr(err)
+            .setCaseInsensitiveEnumValuesAllowed(true)
+            .setParameterExceptionHandler(Main::wrongUsage)
+            .setExecutionExceptionHandler(Main::failed)
+            .setExecutionStrategy(Main::execute);
+    try {
+      int exitCode = line.execute(args);
+      out.flush();
+      return exitCode;
+    } catch (StandardOutput.Failure e) {
+      return outputFailed(e, err);
+    }
+  }
+
+  /** As picocli does it, but help that cannot be printed fails as a command does. */
+  private static int execute(ParseResult parsed) {
+    try {
+      return new CommandLine.RunLast().execute(parsed);
+    } catch (StandardOutput.Failure e) {
+      throw new ExecutionException(parsed.commandSpec().commandLine(), e.getMessage(), e);
+    }
+  }
+
+  private static int outputFailed(StandardOutput.Failure e, PrintWriter err) {
+    if (e.isClosedPipe()) {
+      return 0;
+    }
+    err.println("ucm: " + e.getMessage());
+    return FAILED;
   }
 
   /** Knows only the command that is asked for, as each takes time to set up; or all, to name them. */
@@ -128,6 +158,9 @@ public final class Main implements Runnable {
       return FAILED;
     }
     PrintWriter err = command.getErr();
+    if (e instanceof StandardOutput.Failure output) {
+      return outputFailed(output, err);
+    }
     switch (e) {
       case UsageException usage -> err.println("ucm: " + usage.getMessage());
       case ConfigException config -> err.println(config.getMessage());

@@ -19,6 +19,7 @@ final class TraceOutputOptions {
       paramLabel = "FILE",
       description =
           "file to write, compressed when its name ends in .gz; it appears when it is complete"
+              + OutputFile.REPLACES
               + " (default: standard output)")
   private @Nullable Path file;
 
@@ -36,7 +37,7 @@ final class TraceOutputOptions {
   void write(PrintWriter out, PrintWriter err, boolean renumber, Consumer<TraceVisitor> source) {
     TraceFormat format = format();
     try (Cleanup cleanup = new Cleanup()) {
-      TraceOutput output = cleanup.add(new TraceOutput(file, out));
+      OutputFile output = cleanup.add(new OutputFile(file, out));
       TraceWriter writer = new TraceWriter(format, output.writer());
       source.accept(renumber ? TraceEdits.renumbered(writer) : writer);
       output.complete();
