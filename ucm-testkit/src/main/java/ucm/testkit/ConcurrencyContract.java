@@ -226,7 +226,9 @@ abstract class ConcurrencyContract extends TaskContract {
         thread -> {
           if (thread == 0) {
             busy.countDown();
-            assertThat(busy.await(patience().toSeconds(), TimeUnit.SECONDS)).isTrue();
+            assertThat(busy.await(patience().toSeconds(), TimeUnit.SECONDS))
+                .as("the store has taken up work on another thread within the patience")
+                .isTrue();
             store.close();
             return;
           }

@@ -33,10 +33,12 @@ abstract class DurabilityContract extends ConcurrencyContract {
   @Test
   void flushesAtOnceWhenNothingWasDumped() throws InterruptedException {
     FlushResult flushed = open(SAMPLE).flush(Duration.ZERO);
-    assertThat(flushed.ok()).isTrue();
+    assertThat(flushed.ok()).as("flush is ok when nothing was dumped").isTrue();
     assertThat(flushed.pendingBlocks()).isZero();
     assertThat(flushed.failedCount()).isZero();
-    assertThat(flushed.failedBlocks().isEmpty()).isTrue();
+    assertThat(flushed.failedBlocks().isEmpty())
+        .as("flush names no failed block when nothing was dumped")
+        .isTrue();
     assertThat(flushed.cause()).isNull();
   }
 
@@ -72,11 +74,13 @@ abstract class DurabilityContract extends ConcurrencyContract {
     dump(store, TransferMemory.ofShards(layout, Placement.SCATTERED, ids, 0, 1, 2));
     FlushResult flushed = store.flush(Duration.ZERO);
     assertThat(flushed.pendingBlocks()).as("once per stage at the most").isPositive();
-    assertThat(flushed.ok()).isFalse();
+    assertThat(flushed.ok()).as("flush is not ok while a block lacks a shard").isFalse();
     assertThat(store.durable(ids).stream()).isEmpty();
     dump(store, TransferMemory.ofShards(layout, Placement.SCATTERED, ids, 0, 0));
     settle(store);
-    assertThat(store.durable(ids).get(0)).isTrue();
+    assertThat(store.durable(ids).get(0))
+        .as("the store calls the block durable once its last shard is flushed")
+        .isTrue();
   }
 
   @ParameterizedTest
@@ -144,7 +148,9 @@ abstract class DurabilityContract extends ConcurrencyContract {
     assertThat(store.lookupPrefix(ids)).isEqualTo(-1);
     assertThat(store.durable(ids).stream()).isEmpty();
     store.prefetch(ids);
-    assertThat(store.flush(Duration.ZERO).ok()).isTrue();
+    assertThat(store.flush(Duration.ZERO).ok())
+        .as("flush of a scheduler, which dumps nothing, is ok")
+        .isTrue();
   }
 
   @Test

@@ -117,7 +117,7 @@ abstract class PartialBlockContract extends TransferContract {
       }
     }
     for (Task task : tasks) {
-      assertThat(ended(task).ok()).isTrue();
+      assertThat(ended(task).ok()).as("the task of a dump of part of a block ends well").isTrue();
     }
     memories.forEach(TransferMemory::check);
     if (keepsBlocks()) {

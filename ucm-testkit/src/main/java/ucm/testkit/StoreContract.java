@@ -1,8 +1,5 @@
 package ucm.testkit;
 
-import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Timeout;
-
 /**
  * What {@link ucm.api.Store} promises, as tests. The test of a store extends this class and says how
  * to make the store; the tests are inherited.
@@ -31,12 +28,15 @@ import org.junit.jupiter.api.Timeout;
  * open or mapped ({@link LeakCheck}); so tests of stores must not
  * run at the same time in one process.
  *
+ * <p>Each step of a test has four times {@link #patience} on a thread of its own. One that takes longer, such
+ * as a close that deadlocks, fails under its name with all threads dumped to standard error, and the suite
+ * goes on with the next.
+ *
  * <p>What a killed process leaves is the question of {@link KillContract}. What the suite cannot
  * prove: what a power loss or a full disk leaves (a test of the store itself), how full queues answer (the store decides when one is full), that deadlines
  * are kept when a medium hangs, and that nothing is wrong in an interleaving of threads that did not
  * happen.
  */
-@Timeout(value = 2, unit = TimeUnit.MINUTES)
 public abstract class StoreContract extends DurabilityContract {
 
   /** For subclasses. */

@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -31,6 +32,7 @@ import ucm.testkit.TransferMemory.Placement;
  * What the author of a store tells the contract suite about it, and how the suite opens and closes
  * it. Extend {@link StoreContract}.
  */
+@ExtendWith(BoundedSteps.class)
 abstract class StoreUnderTest {
 
   private record Opened(Store store, @Nullable Store backend) {}

@@ -86,7 +86,9 @@ abstract class TaskContract extends PartialBlockContract {
         });
     TransferResult result = ended(task);
     assertThat(calls.total()).as("calls when await has returned").isEqualTo(shards);
-    assertThat(end.await(patience().toSeconds(), TimeUnit.SECONDS)).isTrue();
+    assertThat(end.await(patience().toSeconds(), TimeUnit.SECONDS))
+        .as("the store ends the task within the patience")
+        .isTrue();
     assertThat(callsAtTheEnd.get(0)).as("calls when the task became terminal").isEqualTo(shards);
     for (int shard = 0; shard < shards; shard++) {
       assertThat(calls.count.get(shard)).as("calls for shard %d", shard).isEqualTo(1);
@@ -179,7 +181,9 @@ abstract class TaskContract extends PartialBlockContract {
           TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids).fill();
       Task task = store.dump(memory.transfer());
       try {
-        assertThat(task.await(Duration.ZERO).ok()).isTrue();
+        assertThat(task.await(Duration.ZERO).ok())
+            .as("the task is terminal and went well")
+            .isTrue();
         assertThat(task.check()).as("terminal, as await returned").isTrue();
       } catch (StoreTimeoutException e) {
         assertThat(e).hasMessageContaining(Long.toString(task.id()));

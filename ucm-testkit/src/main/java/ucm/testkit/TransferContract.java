@@ -65,14 +65,18 @@ abstract class TransferContract extends LookupContract {
     // Whoever asks for the places of a task that has ended gets an exception, or those of the next.
     Places places = new Places(sample.layout());
     for (int block = 0; block < ids.size(); block++) {
-      assertThat(ended(store.dump(range(all, block, places))).ok()).isTrue();
+      assertThat(ended(store.dump(range(all, block, places))).ok())
+          .as("the store ends the dump well")
+          .isTrue();
     }
     places.clear();
     memory.scribble();
     settle(store);
     assertThat(store.lookup(ids).cardinality()).isEqualTo(ids.size());
     for (int block = ids.size() - 1; block >= 0; block--) {
-      assertThat(ended(store.load(range(all, block, places))).ok()).isTrue();
+      assertThat(ended(store.load(range(all, block, places))).ok())
+          .as("the store loads blocks that are there")
+          .isTrue();
     }
     places.clear();
     if (keepsBytes()) {
@@ -90,13 +94,17 @@ abstract class TransferContract extends LookupContract {
     TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids).fill();
     Transfer all = memory.transfer();
     for (boolean even : new boolean[] {true, false}) {
-      assertThat(ended(store.dump(eachOther(all, even))).ok()).isTrue();
+      assertThat(ended(store.dump(eachOther(all, even))).ok())
+          .as("the store ends the dump well")
+          .isTrue();
     }
     memory.scribble();
     settle(store);
     assertThat(store.lookup(ids).cardinality()).isEqualTo(ids.size());
     for (boolean even : new boolean[] {false, true}) {
-      assertThat(ended(store.load(eachOther(all, even))).ok()).isTrue();
+      assertThat(ended(store.load(eachOther(all, even))).ok())
+          .as("the store loads blocks that are there")
+          .isTrue();
     }
     if (keepsBytes()) {
       memory.check();
@@ -137,7 +145,9 @@ abstract class TransferContract extends LookupContract {
       for (int block = 0; block < ids.size(); block++) {
         TransferMemory one =
             TransferMemory.ofShards(layout, Placement.SCATTERED, ids, block, shard);
-        assertThat(ended(store.load(one.transfer())).ok()).isTrue();
+        assertThat(ended(store.load(one.transfer())).ok())
+            .as("the store loads a shard that is there")
+            .isTrue();
         if (keepsBytes()) {
           one.check();
         }
@@ -176,7 +186,7 @@ abstract class TransferContract extends LookupContract {
       }
     }
     memory.checkGuards();
-    assertThat(result.ok()).isFalse();
+    assertThat(result.ok()).as("a load of which shards are absent is not ok").isFalse();
     assertThat(result.failedCount()).isEqualTo(missing);
     assertThat(result.okCount()).isEqualTo(memory.shardCount() - missing);
     if (there > 0) {
@@ -210,7 +220,9 @@ abstract class TransferContract extends LookupContract {
           TransferMemory.ofBlocks(
                   sample.layout(), Placement.REGION_PER_TENSOR, ids.slice(block, block + 1))
               .fill();
-      assertThat(ended(store.dump(memory.transfer())).ok()).isTrue();
+      assertThat(ended(store.dump(memory.transfer())).ok())
+          .as("the store ends the dump well")
+          .isTrue();
       memory.scribble();
     }
     settle(store);
@@ -262,7 +274,7 @@ abstract class TransferContract extends LookupContract {
     Transfer nothing = Transfer.scattered(SampleLayout.ODD_TENSORS.layout()).build();
     for (Task task : new Task[] {store.load(nothing), store.dump(nothing)}) {
       assertThat(task.check()).as("%s is terminal at once", task).isTrue();
-      assertThat(task.result().ok()).isTrue();
+      assertThat(task.result().ok()).as("the task went well").isTrue();
       assertThat(task.result().failedShards().stream()).isEmpty();
     }
   }

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.ConfigKey;
@@ -184,6 +185,24 @@ final class BrokenLives {
     @Override
     public BitSet lookup(BlockIds ids) {
       return scheduler ? new BitSet() : super.lookup(ids);
+    }
+  }
+
+  /** Not even an interrupt ends its close. */
+  static final class DeadlocksInClose extends BrokenStore {
+    private final CountDownLatch end = new CountDownLatch(1);
+
+    DeadlocksInClose(Medium medium) {
+      super(medium);
+      LeavesAThread.LATCHES.add(end);
+    }
+
+    @Override
+    public void close() {
+      while (end.getCount() > 0) {
+        LockSupport.parkNanos(1_000_000);
+        boolean _ = Thread.interrupted();
+      }
     }
   }
 

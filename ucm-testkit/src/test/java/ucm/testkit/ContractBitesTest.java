@@ -6,6 +6,7 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
@@ -108,7 +109,7 @@ final class ContractBitesTest {
   @ParameterizedTest(name = "{0} is caught by {1}")
   @FieldSource("MUTANTS")
   void catches(String name, String caughtBy, Function<Medium, Store> broken) {
-    TestExecutionSummary summary = run(caughtBy, broken, Duration.ofSeconds(1));
+    TestExecutionSummary summary = run(Set.of(caughtBy), broken, Duration.ofSeconds(1));
     assertThat(summary.getTestsFailedCount()).as("%s fails for %s", caughtBy, name).isPositive();
     assertThat(summary.getFailures())
         .allSatisfy(
@@ -116,26 +117,41 @@ final class ContractBitesTest {
   }
 
   @Test
+  void namesTheTestOfAStoreThatDeadlocksInCloseAndGoesOn() {
+    TestExecutionSummary summary =
+        run(
+            Set.of("answersForNoBlocksAtAll", "findsNothingInAnEmptyStore"),
+            BrokenLives.DeadlocksInClose::new,
+            Duration.ofSeconds(1));
+    assertThat(summary.getFailures())
+        .extracting(failure -> String.valueOf(failure.getException().getMessage()))
+        .hasSize(2)
+        .allMatch(message -> message.contains("closesStoresAndLeavesNothing did not end within"))
+        .anyMatch(message -> message.contains("answersForNoBlocksAtAll()"))
+        .anyMatch(message -> message.contains("findsNothingInAnEmptyStore()"));
+  }
+
+  @Test
   void passesTheCorrectStoreUnderTheSameConditions() {
-    TestExecutionSummary summary = run("", BrokenStore::new, Duration.ofSeconds(30));
+    TestExecutionSummary summary = run(Set.of(), BrokenStore::new, Duration.ofSeconds(30));
     assertThat(summary.getTestsFoundCount()).isGreaterThan(80);
     assertThat(summary.getFailures())
         .extracting(failure -> failure.getTestIdentifier().getDisplayName())
         .containsExactly("keepsToItsBound()");
   }
 
-  /** Runs the tests of one name, or all. */
+  /** Runs the tests of some names, or all. */
   private static TestExecutionSummary run(
-      String method, Function<Medium, Store> broken, Duration patience) {
+      Set<String> methods, Function<Medium, Store> broken, Duration patience) {
     BrokenContract.broken = broken;
     BrokenContract.patience = patience;
     PostDiscoveryFilter byName =
         test ->
             FilterResult.includedIf(
-                method.isEmpty()
+                methods.isEmpty()
                     || test.getSource()
                         .filter(MethodSource.class::isInstance)
-                        .map(source -> ((MethodSource) source).getMethodName().equals(method))
+                        .map(source -> methods.contains(((MethodSource) source).getMethodName()))
                         .orElse(false));
     LauncherDiscoveryRequest request =
         LauncherDiscoveryRequestBuilder.request()
@@ -145,7 +161,7 @@ final class ContractBitesTest {
     SummaryGeneratingListener listener = new SummaryGeneratingListener();
     LauncherFactory.create().execute(request, listener);
     TestExecutionSummary summary = listener.getSummary();
-    assertThat(summary.getTestsFoundCount()).as("tests named %s", method).isPositive();
+    assertThat(summary.getTestsFoundCount()).as("tests named %s", methods).isPositive();
     return summary;
   }
 
