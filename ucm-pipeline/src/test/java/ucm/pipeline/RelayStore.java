@@ -80,6 +80,16 @@ final class RelayStore implements Store {
   }
 
   @Override
+  public boolean canRemove() {
+    return behind().canRemove();
+  }
+
+  @Override
+  public BitSet remove(BlockIds ids) {
+    return behind().remove(ids);
+  }
+
+  @Override
   public void close() {
     life.closed();
   }
