@@ -84,7 +84,10 @@ final class LiteStatusCommand implements Runnable {
     if (Files.isDirectory(folder)) {
       try (Stream<Path> entries = Files.list(folder)) {
         List<Path> found =
-            entries.filter(entry -> entry.toString().endsWith(".json")).sorted().toList();
+            entries
+                .filter(entry -> entry.toString().endsWith(".json") && Files.isRegularFile(entry))
+                .sorted()
+                .toList();
         if (!found.isEmpty()) {
           return found;
         }

@@ -21,6 +21,10 @@ final class YamlText {
   /** Reads a file of UTF-8 text. */
   static String read(Path file) throws YamlSyntaxException {
     ConfigOrigin at = ConfigOrigin.of(file.toString());
+    if (Files.exists(file) && !Files.isRegularFile(file) && !Files.isDirectory(file)) {
+      // A pipe would hold us until somebody writes to it.
+      throw new YamlSyntaxException(at, "is a pipe or a device; name a regular file");
+    }
     byte[] bytes;
     try (InputStream in = Files.newInputStream(file)) {
       bytes = in.readNBytes(UcmYaml.MAX_BYTES + 1);

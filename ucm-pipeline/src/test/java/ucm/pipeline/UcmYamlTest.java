@@ -9,8 +9,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -106,6 +108,23 @@ class UcmYamlTest {
     Files.writeString(huge, "a: " + "x".repeat(UcmYaml.MAX_BYTES));
     assertThatThrownBy(() -> UcmConfig.read(huge))
         .hasMessageStartingWith(huge + ": error: is larger than 1048576 bytes");
+  }
+
+  @Test
+  @Timeout(value = 1, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aPipeIsNotWaitedForAndALinkToAFileIsFollowed() throws Exception {
+    Path pipe = folder.resolve("pipe.yaml");
+    assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+    assertThatThrownBy(() -> UcmConfig.read(pipe))
+        .hasMessageStartingWith(pipe + ": error: is a pipe or a device; name a regular file");
+    Path link = Files.createSymbolicLink(folder.resolve("link.yaml"), pipe);
+    assertThatThrownBy(() -> UcmConfig.read(link)).hasMessageContaining("is a pipe or a device");
+    Path device = Path.of("/dev/zero");
+    assertThatThrownBy(() -> UcmConfig.read(device)).hasMessageContaining("is a pipe or a device");
+    // As those of a Kubernetes ConfigMap are.
+    Path file = Files.writeString(folder.resolve("file.yaml"), "a: 1\n---\nb: 2");
+    Path good = Files.createSymbolicLink(folder.resolve("good.yaml"), file);
+    assertThatThrownBy(() -> UcmConfig.read(good)).hasMessageContaining("a second document");
   }
 
   @Test

@@ -105,11 +105,9 @@ public final class FileProbe implements Runnable {
   }
 
   private int create() {
+    // Each time: a link in its place would lead out of the directory.
+    files.makeFolder(folder);
     int fd = createOnce();
-    if (fd == FileSeam.ABSENT) {
-      files.makeFolder(folder);
-      fd = createOnce();
-    }
     if (fd == FileSeam.ABSENT) {
       throw new FileException("open", path, Errno.ENOENT);
     }

@@ -145,6 +145,8 @@ public interface FileSeam {
    * Makes a folder in one that is there.
    *
    * @return whether it was missing
+   * @throws FileException with ENOTDIR when something else has its name, also a symbolic link to a
+   *     folder
    */
   boolean makeFolder(NativePath folder);
 
@@ -156,7 +158,12 @@ public interface FileSeam {
    */
   boolean tryLock(int fd, NativePath path);
 
-  /** The names in a folder, in any order; none when the folder is missing. */
+  /**
+   * The names in a folder, in any order; none when the folder is missing. A symbolic link in its place
+   * is not followed, but by a path that ends with {@code /.}.
+   *
+   * @throws FileException with ENOTDIR when something else is in its place
+   */
   List<String> list(NativePath folder);
 
   /**

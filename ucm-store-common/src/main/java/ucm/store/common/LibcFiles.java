@@ -9,6 +9,7 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
@@ -277,7 +278,11 @@ public final class LibcFiles implements FileSeam {
     }
     int errno = Native.getLastError();
     if (errno == Errno.EEXIST) {
-      return false;
+      FileStat stat = new FileStat();
+      if (!stat(folder, stat) || stat.isFolder()) {
+        return false;
+      }
+      errno = Errno.ENOTDIR;
     }
     throw new FileException("mkdir", folder, errno);
   }
@@ -304,8 +309,10 @@ public final class LibcFiles implements FileSeam {
   @Override
   public void forEachName(NativePath folder, Predicate<? super String> visitor) {
     Path path = Path.of(folder.toString());
-    if (Files.exists(path) && !Files.isDirectory(path)) {
-      // A pipe would hold whoever opens it, which is how the JDK finds out what it is.
+    if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)
+        && !Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+      // A pipe would hold whoever opens it, which is how the JDK finds out what it is; a link leads
+      // out of the tree.
       throw new FileException("opendir", folder, Errno.ENOTDIR);
     }
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {

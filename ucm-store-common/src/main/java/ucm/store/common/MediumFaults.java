@@ -5,8 +5,9 @@ package ucm.store.common;
  *
  * <p>Full (ENOSPC, EDQUOT), read-only (EROFS) or forbidden (EACCES, EPERM) is an answer: the dump fails
  * by itself and at once, while what is stored can be looked up and loaded. A breaker that opened for
- * these would turn a full disk into an empty one. Limits of this process (open files, memory) and calls
- * that a file system does not know are no fault of the medium either. All else is.
+ * these would turn a full disk into an empty one. Limits of this process (open files, memory), calls
+ * that a file system does not know, and something else in place of a folder or a file are no fault of the
+ * medium either. All else is.
  */
 public final class MediumFaults {
 
@@ -44,6 +45,7 @@ public final class MediumFaults {
           Errno.EOPNOTSUPP,
           Errno.ENOLCK,
           Errno.EEXIST,
+          Errno.ENOTDIR,
           Errno.EISDIR,
           Errno.ELOOP ->
           false;

@@ -41,6 +41,10 @@ final class Backends {
     try {
       files.makeFolder(NativePath.of(directory));
     } catch (FileException e) {
+      if (e.errno() == Errno.ENOTDIR && files.size(NativePath.of(directory)) != FileSeam.ABSENT) {
+        // A link, perhaps to a directory, or what is none at all: the caller finds out.
+        return;
+      }
       int slash = directory.stripTrailing().lastIndexOf('/');
       if (e.errno() != Errno.ENOENT || slash <= 0) {
         throw e;

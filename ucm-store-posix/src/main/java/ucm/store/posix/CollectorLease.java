@@ -131,6 +131,9 @@ final class CollectorLease implements AutoCloseable {
   private boolean tryLock(int backend) {
     files.makeFolder(paths.inBackend(new NativePath(), backend, BlockPaths.GC));
     NativePath path = paths.inBackend(new NativePath(), backend, BlockPaths.GC, LOCK);
+    if (files.size(path) == FileSeam.OTHER_TYPE) {
+      throw new FileException("open as a regular file", path, Errno.EINVAL);
+    }
     int fd = files.openWrite(path);
     if (fd == FileSeam.ABSENT) {
       fd = create(path);

@@ -29,6 +29,9 @@ final class DeadWriters implements Runnable {
   private static final Pattern CLAIM = Pattern.compile("[A-Za-z0-9-]+-[0-9]+-[0-9a-f]{1,16}");
   private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
 
+  // Five digits make 2^20 folders, each with a line of its own.
+  private static final long MOST_JOURNAL_BYTES = 8 << 20;
+
   private final FileSeam files;
   private final BlockPaths paths;
   private final WriterClaim[] own;
@@ -92,7 +95,8 @@ final class DeadWriters implements Runnable {
 
   private boolean bury(int backend, String token, Runnable step) {
     NativePath claim = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, token);
-    int fd = files.openWrite(claim);
+    // What is no file is no claim: it is left alone.
+    int fd = files.size(claim) < 0 ? FileSeam.ABSENT : files.openWrite(claim);
     if (fd < 0) {
       return true;
     }
@@ -123,10 +127,19 @@ final class DeadWriters implements Runnable {
 
   /** Where its temporary files may be: what its claim says, or all folders. */
   private List<String> folders(int backend, String token, int fd, NativePath claim) {
-    if (WriterClaim.isOfThisBoot(token) || token.startsWith(BackendHealth.PROBE)) {
+    // Nobody knows who has written one that is larger than a store makes it.
+    boolean isList = files.size(fd, claim) <= MOST_JOURNAL_BYTES;
+    if (!isList) {
+      LOG.warn(
+          "{} looks through all folders for temporary files of the dead writer {}, as {} is larger"
+              + " than any list of folders",
+          paths.store(),
+          token,
+          claim);
+    } else if (WriterClaim.isOfThisBoot(token) || token.startsWith(BackendHealth.PROBE)) {
       return journal(fd, claim);
     }
-    List<String> all = new ArrayList<>(files.list(paths.inBackend(new NativePath(), backend)));
+    List<String> all = new ArrayList<>(files.list(paths.inBackend(new NativePath(), backend, ".")));
     all.removeIf(name -> !FOLDER_NAME.matcher(name).matches());
     return all;
   }

@@ -1,13 +1,13 @@
 package ucm.store.posix;
 
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
+import ucm.store.common.NativePath;
+import ucm.store.common.SmallFile;
 
 /**
  * Who holds, or held, the lease of {@link CollectorLease}, for people: a line in the locked file. It
@@ -32,7 +32,7 @@ final class LeaseHolder {
   /** Says who collects in a directory. */
   static String describe(FileSeam files, String root) {
     String path = root + "/" + BlockPaths.GC + "/" + CollectorLease.LOCK;
-    String who = who(Path.of(path));
+    String who = who(files, NativePath.of(path));
     return switch (WriterLocks.lock(files, path)) {
       case LIVING -> who;
       case DEAD -> "none";
@@ -40,9 +40,12 @@ final class LeaseHolder {
     };
   }
 
-  private static String who(Path file) {
+  private static String who(FileSeam files, NativePath file) {
     try {
-      byte[] bytes = Files.readAllBytes(file);
+      byte[] bytes = SmallFile.read(files, file, LINE_BYTES);
+      if (bytes == null) {
+        return "a process that does not tell its name";
+      }
       Matcher line = LINE.matcher(new String(bytes, StandardCharsets.US_ASCII));
       if (!line.matches()) {
         return "a process that does not tell its name";
@@ -53,7 +56,7 @@ final class LeaseHolder {
       }
       boolean lives = ProcessHandle.of(Long.parseLong(line.group(1))).isPresent();
       return found + (lives ? ", which lives" : ", which is not seen from here");
-    } catch (IOException e) {
+    } catch (FileException e) {
       return "a process that cannot be told";
     }
   }

@@ -9,6 +9,7 @@ import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
+import ucm.store.common.FileStat;
 import ucm.store.common.NativePath;
 
 /**
@@ -92,6 +93,12 @@ final class Quarantine {
   boolean moveAside(long idHigh, long idLow) {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     int backend = paths.backendOf(idHigh, idLow);
+    NativePath from = paths.folder(new NativePath(), backend, idHigh);
+    FileStat stat = new FileStat();
+    if (seam.stat(from, stat) && !stat.isFolder()) {
+      // A link: what is behind it is not ours.
+      throw new FileException("open", from, Errno.ENOTDIR);
+    }
     boolean keep = reserve(backend);
     if (!keep) {
       if (!seam.remove(path)) {
@@ -111,9 +118,10 @@ final class Quarantine {
 
   private boolean reserve(int backend) {
     AtomicInteger count = kept[backend];
+    NativePath folder = paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE);
+    // Each time: a link in its place would lead out of the directory.
+    seam.makeFolder(folder);
     if (count.get() == NOT_COUNTED) {
-      NativePath folder = paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE);
-      seam.makeFolder(folder);
       count.compareAndSet(NOT_COUNTED, seam.list(folder).size());
     }
     if (count.incrementAndGet() > MAX_FILES) {

@@ -1,13 +1,9 @@
 package ucm.store.posix;
 
-import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
@@ -17,6 +13,7 @@ import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.IoVector;
 import ucm.store.common.NativePath;
+import ucm.store.common.SmallFile;
 import ucm.store.common.VectorIo;
 
 /**
@@ -31,6 +28,7 @@ final class RememberedSpace {
   private static final String NAME = "used";
   private static final String NEXT = "used.next";
   private static final int NOTHING = -1;
+  private static final int MOST_BYTES = 64;
 
   private final FileSeam files;
   private final BlockPaths paths;
@@ -44,12 +42,14 @@ final class RememberedSpace {
   /** The bytes remembered, 0 when there is nothing, or nothing that can be read. */
   long read() {
     try {
-      Matcher content = CONTENT.matcher(Files.readString(Path.of(path(NAME).toString())));
+      byte[] bytes = SmallFile.read(files, path(NAME), MOST_BYTES);
+      if (bytes == null) {
+        return 0;
+      }
+      Matcher content = CONTENT.matcher(new String(bytes, StandardCharsets.US_ASCII));
       return content.matches() ? Long.parseLong(content.group(1)) : 0;
-    } catch (NoSuchFileException e) {
-      return 0;
-    } catch (IOException e) {
-      LOG.warn("{} cannot read how much space was used: {}", paths.store(), e.toString());
+    } catch (FileException e) {
+      LOG.warn("{} cannot read how much space was used: {}", paths.store(), e.getMessage());
       return 0;
     }
   }

@@ -39,7 +39,7 @@ final class WriterLocks {
   static Life lock(FileSeam files, String file) {
     NativePath path = NativePath.of(file);
     try {
-      int fd = files.openWrite(path);
+      int fd = files.size(path) < 0 ? FileSeam.ABSENT : files.openWrite(path);
       if (fd < 0) {
         return Life.DEAD;
       }

@@ -2,6 +2,7 @@ package ucm.store.posix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -100,6 +101,29 @@ final class WritersTest {
       } catch (InterruptedException e) {
         throw new AssertionError(e);
       }
+    }
+  }
+
+  /** One larger than any memory; the folders it cannot name are found by a walk. */
+  @Test
+  void readsNoClaimThatIsLargerThanAnyListOfFolders() throws Exception {
+    String token = BackendHealth.PROBE + "1-0123456789abcdef";
+    Path claim = Files.createDirectory(directory.resolve(".writers")).resolve(token);
+    try (RandomAccessFile file = new RandomAccessFile(claim.toFile(), "rw")) {
+      file.setLength(1L << 40);
+    }
+    BlockIds ids = BlockBytes.ids(33, 1);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      Path block = stores.file(ids, 0);
+      Files.createDirectories(block.getParent());
+      Path temp = block.resolveSibling(ids.hex(0) + "." + token + "-0000000001.tmp");
+      Files.write(temp, new byte[9]);
+      PosixStore store = stores.open();
+      store.awaitSweep();
+      assertThat(temp).doesNotExist();
+      assertThat(claim).doesNotExist();
+      stores.dump(store, ids);
+      assertThat(stores.load(store, ids).ok()).isTrue();
     }
   }
 
