@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Engines may read and write in the directories at the same time. An implementation must take what
  * vanishes meanwhile for gone, not for damaged; must not change what decides which blocks are coldest;
  * and must not touch what a living writer is writing. Nothing on disk changes but by {@link #collect},
- * and by {@link #verify} when it is asked to move what is damaged aside.
+ * by {@link #adopt}, and by {@link #verify} when it is asked to move what is damaged aside.
  *
  * <p>All methods block until done. One call at a time. They call their observer and consumer on one
  * thread at a time. All throw {@link StoreException} when a directory is missing or cannot be read,
@@ -125,4 +125,38 @@ public interface StoreDirectories {
    * @throws StoreException also when another process holds the lease
    */
   CollectResult collect(CollectPlan plan, Observer observer);
+
+  /**
+   * How to give checksums to blocks that have none.
+   *
+   * @param threads threads that read, at least 1
+   * @param maxBytesPerSecond most bytes to read in a second, over all threads; 0 is without limit
+   * @param dryRun whether to find out only
+   */
+  record AdoptPlan(int threads, long maxBytesPerSecond, boolean dryRun) {}
+
+  /**
+   * What was given checksums, or would have been.
+   *
+   * @param adopted blocks that have checksums now
+   * @param bytes what these blocks hold
+   * @param verifiable blocks that had checksums before
+   * @param skipped files without checksums whose size is not that of a block; they are as they were
+   * @param failed files that are damaged, or could not be read or written
+   * @param isComplete false when the observer ended the work early
+   */
+  record AdoptResult(
+      long adopted, long bytes, long verifiable, long skipped, long failed, boolean isComplete) {}
+
+  /**
+   * Gives blocks without checksums, as the original writes them, checksums of the bytes that they have
+   * now: from then on engines believe these bytes, and notice what changes later. The layout is the
+   * configured one, else that of the other blocks of the same size in the directories.
+   *
+   * @param failed is told of each file that failed
+   * @throws StoreException also when nothing tells the layout, or the store has no such files
+   */
+  default AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
+    throw new StoreException("all blocks of this store have checksums: there are none to adopt");
+  }
 }

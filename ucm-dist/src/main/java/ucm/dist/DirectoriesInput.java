@@ -11,6 +11,8 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import ucm.api.CommonKeys;
+import ucm.api.ConfigKey;
+import ucm.api.ConfigOrigin;
 import ucm.api.ConfigProblem;
 import ucm.api.DirectoryStore;
 import ucm.api.StoreConfig;
@@ -46,6 +48,15 @@ final class DirectoriesInput {
 
   /** The directories, ready to be worked on. */
   StoreDirectories open() {
+    return open(Map.of());
+  }
+
+  /**
+   * The same with settings of the command line.
+   *
+   * @param more by key; they come before those of a file
+   */
+  StoreDirectories open(Map<ConfigKey<?>, Object> more) {
     StoreCatalog catalog = plugins.catalog();
     if (directories.isEmpty() == (config == null)) {
       throw new UsageException("name directories, or a file with --config; one of the two");
@@ -68,6 +79,12 @@ final class DirectoriesInput {
       values = read.storeConfig();
       name = store == null ? read.pipeline().stages().getLast() : store;
     }
+    Map<String, StoreConfig.Value> said = new LinkedHashMap<>();
+    more.forEach(
+        (key, value) ->
+            said.put(
+                key.name(), new StoreConfig.Value(value, ConfigOrigin.of("the command line"))));
+    values = values.with(said);
     if (!(catalog.create(name) instanceof DirectoryStore known)) {
       throw new UsageException(
           "the store " + name + " keeps no blocks in directories; " + choice(catalog));

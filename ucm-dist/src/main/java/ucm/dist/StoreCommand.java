@@ -12,13 +12,14 @@ import picocli.CommandLine.Spec;
       "Looks into directories of blocks, checks them and makes room, also while engines use them.",
       "",
       "The layout of blocks and the folders' names are read from what is there. Nothing is changed"
-          + " but by gc, and by verify with --quarantine."
+          + " but by gc and adopt, and by verify with --quarantine."
     },
     subcommands = {
       StoreStatCommand.class,
       StoreLsCommand.class,
       StoreVerifyCommand.class,
-      StoreGcCommand.class
+      StoreGcCommand.class,
+      StoreAdoptCommand.class
     })
 final class StoreCommand implements Runnable {
 
@@ -26,6 +27,7 @@ final class StoreCommand implements Runnable {
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "name a command: stat, ls, verify or gc");
+    throw new ParameterException(
+        spec.commandLine(), "name a command: stat, ls, verify, gc or adopt");
   }
 }

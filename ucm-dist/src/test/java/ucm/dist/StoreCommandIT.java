@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
@@ -106,6 +107,59 @@ class StoreCommandIT {
     assertThat(move.json().get("damages").get(0).get("moved").asBoolean()).isTrue();
     assertThat(block).doesNotExist();
     assertThat(UcmProcess.run("store", "verify", copy).exitCode()).isZero();
+  }
+
+  /** As the original leaves it, but for one block that an engine has stored since. */
+  @Test
+  void givesBlocksOfTheOriginalChecksums() throws IOException {
+    Path copy = copy("original");
+    JsonNode layout =
+        UcmProcess.run("store", "stat", copy, "--json").json().at("/directories/0/layouts/0");
+    long blockSize = layout.get("block_size").asLong();
+    Path kept = anyBlock(copy);
+    for (Path block : allBlocks(copy)) {
+      if (!block.equals(kept)) {
+        Files.write(block, Arrays.copyOf(Files.readAllBytes(block), (int) blockSize));
+      }
+    }
+    UcmProcess.Ended dry = UcmProcess.run("store", "adopt", copy, "--dry-run", "--json");
+    assertThat(dry.exitCode()).as(dry.all()).isZero();
+    assertThat(dry.json().get("adopted_blocks").asInt()).isEqualTo(BLOCKS - 1);
+    UcmProcess.Ended adopt = UcmProcess.run("store", "adopt", copy);
+    assertThat(adopt.exitCode()).as(adopt.all()).isZero();
+    assertThat(adopt.out()).contains("gave 39 blocks checksums", "1 had them", "0 failed");
+    JsonNode verified = UcmProcess.run("store", "verify", copy, "--json").json();
+    assertThat(verified.get("good_blocks").asInt()).isEqualTo(BLOCKS);
+    for (Path block : allBlocks(copy)) {
+      assertThat(block).hasSameBinaryContentAs(filled.resolve(copy.relativize(block)));
+      Files.write(block, Arrays.copyOf(Files.readAllBytes(block), (int) blockSize));
+    }
+    UcmProcess.Ended unknown = UcmProcess.run("store", "adopt", copy);
+    assertThat(unknown.exitCode()).isEqualTo(1);
+    assertThat(unknown.err()).contains("nothing tells how", "block_size").doesNotContain("\tat ");
+    UcmProcess.Ended said =
+        UcmProcess.run(
+            "store",
+            "adopt",
+            copy,
+            "--block-size",
+            blockSize,
+            "--shard-size",
+            layout.get("shard_size").asLong(),
+            "--tensor-size",
+            layout.get("tensor_size").asLong());
+    assertThat(said.exitCode()).as(said.all()).isZero();
+    for (Path block : allBlocks(copy)) {
+      assertThat(block).hasSameBinaryContentAs(filled.resolve(copy.relativize(block)));
+    }
+    assertUsage("need --block-size", "store", "adopt", copy, "--shard-size", 4096);
+    assertUsage("shard_size", "store", "adopt", copy, "--block-size", 9, "--shard-size", 4);
+  }
+
+  private static List<Path> allBlocks(Path directory) throws IOException {
+    try (Stream<Path> all = Files.walk(directory)) {
+      return all.filter(path -> path.getFileName().toString().matches("[0-9a-f]{32}")).toList();
+    }
   }
 
   @Test

@@ -21,16 +21,22 @@ record NfsDirectories(StoreDirectories inner) implements StoreDirectories {
 
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    return inner.verify(
-        plan,
-        observer,
-        damage ->
-            found.accept(
-                new Damage(
-                    NfsTree.realName(damage.path()),
-                    damage.reason(),
-                    damage.isDamaged(),
-                    damage.isMoved())));
+    return inner.verify(plan, observer, withRealNames(found));
+  }
+
+  @Override
+  public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
+    return inner.adopt(plan, observer, withRealNames(failed));
+  }
+
+  private static Consumer<Damage> withRealNames(Consumer<Damage> found) {
+    return damage ->
+        found.accept(
+            new Damage(
+                NfsTree.realName(damage.path()),
+                damage.reason(),
+                damage.isDamaged(),
+                damage.isMoved()));
   }
 
   @Override

@@ -16,6 +16,8 @@ import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.StoreConfig;
 import ucm.api.StoreDirectories;
+import ucm.api.StoreDirectories.AdoptPlan;
+import ucm.api.StoreDirectories.AdoptResult;
 import ucm.api.StoreDirectories.CollectPlan;
 import ucm.api.StoreDirectories.Damage;
 import ucm.api.StoreDirectories.Observer;
@@ -57,16 +59,49 @@ final class NfsTreeTest {
   }
 
   @Test
-  void fileOfTheOriginalIsFoundAndLoaded() throws Exception {
+  void fileOfTheOriginalIsFoundAndLoadedWhereThatIsAskedFor() throws Exception {
     nfs = new TestNfs(parent);
     Path file = parent.resolve(NAME);
     Files.createDirectories(file.getParent());
     Files.write(file, bytesOf(ID));
-    NfsStore store = nfs.open(Map.of());
+    NfsStore strict = nfs.open(Map.of());
+    assertThat(strict.lookupPrefix(ID)).isEqualTo(-1);
+    strict.close();
+    NfsStore store = nfs.open(Map.of("accept_unverified", true));
     assertThat(store.lookupPrefix(ID)).isZero();
     TestNfs.load(store, ID).requireOk();
     assertThat(nfs.metrics.count("nfs_unverified_load_shards"))
         .isEqualTo(TestNfs.LAYOUT.shardCount());
+  }
+
+  @Test
+  void fileOfTheOriginalIsGivenChecksumsAndThenFound() throws Exception {
+    nfs = new TestNfs(parent);
+    Path file = parent.resolve(NAME);
+    Files.createDirectories(file.getParent());
+    Files.write(file, bytesOf(ID));
+    StoreConfig config =
+        StoreConfig.of(
+            Map.of(
+                "storage_backends",
+                parent.toString(),
+                "kv_block_size",
+                TestNfs.LAYOUT.blockSize(),
+                "shard_size",
+                TestNfs.LAYOUT.shardSize(),
+                "tensor_size",
+                TestNfs.LAYOUT.tensorSize(0)));
+    List<Damage> failures = new ArrayList<>();
+    AdoptResult result =
+        new NfsStore()
+            .directories(config)
+            .adopt(new AdoptPlan(1, 0, false), (done, total) -> {}, failures::add);
+    assertThat(failures).isEmpty();
+    assertThat(result.adopted()).isEqualTo(1);
+    NfsStore store = nfs.open(Map.of());
+    assertThat(store.lookupPrefix(ID)).isZero();
+    TestNfs.load(store, ID).requireOk();
+    assertThat(nfs.metrics.count("nfs_unverified_load_shards")).isZero();
   }
 
   private static byte[] bytesOf(BlockIds id) {

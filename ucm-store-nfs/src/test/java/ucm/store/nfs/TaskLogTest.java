@@ -6,8 +6,14 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -60,5 +66,42 @@ final class TaskLogTest {
                     .matches(
                         "\\[UCMNFSSTORE\\] \\[I\\] Task\\(2,S2D,8,131072\\) finished, elapsed"
                             + " \\d+\\.\\d{6}s"));
+  }
+
+  @Test
+  void filesWithoutChecksumsThatAreServedAreWarnedOfAndCounted() throws Exception {
+    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.posix");
+    CountDownLatch counted = new CountDownLatch(1);
+    List<String> warnings = new CopyOnWriteArrayList<>();
+    ListAppender<ILoggingEvent> reader = new ListAppender<>();
+    reader.list =
+        new ArrayList<>() {
+          private static final long serialVersionUID = 1L;
+
+          @Override
+          public boolean add(ILoggingEvent event) {
+            if (event.getLevel() == Level.WARN) {
+              warnings.add(event.getFormattedMessage());
+            }
+            if (event.getFormattedMessage().contains("Nfs serves 1 files without checksums")) {
+              counted.countDown();
+            }
+            return true;
+          }
+        };
+    reader.start();
+    logger.addAppender(reader);
+    Path file = directory.resolve("data/7766554433221100/ffeeddccbbaa9988.dat");
+    Files.createDirectories(file.getParent());
+    Files.write(file, new byte[(int) TestNfs.LAYOUT.blockSize()]);
+    try (TestNfs nfs = new TestNfs(directory)) {
+      nfs.open(Map.of("accept_unverified", true));
+      assertThat(counted.await(60, TimeUnit.SECONDS)).as("counted; %s", warnings).isTrue();
+    } finally {
+      logger.detachAppender(reader);
+    }
+    assertThat(warnings.getFirst())
+        .contains("accept_unverified: true", directory.toString(), "also when it is torn");
+    assertThat(warnings).anyMatch(line -> line.contains("ucm store adopt " + directory));
   }
 }

@@ -31,6 +31,7 @@ final class BlockFiles {
   private final PosixConfig.Durability durability;
   private final boolean isDirect;
   private final boolean notesUses;
+  private final boolean acceptsUnverified;
   private final WriterClaim[] claims;
   private final SpaceLimit space;
   private final OpenBlocks opened;
@@ -53,6 +54,7 @@ final class BlockFiles {
     this.durability = config.durability();
     this.isDirect = config.ioDirect();
     this.notesUses = config.notesUses();
+    this.acceptsUnverified = config.acceptUnverified();
     this.claims = claims;
     this.space = space;
     this.opened = opened;
@@ -68,10 +70,24 @@ final class BlockFiles {
    */
   boolean isPresent(NativePath path, long idHigh, long idLow) {
     long removals = index.removals(idHigh, idLow);
-    if (hasBlockSize(seam.size(paths.block(path, idHigh, idLow)))) {
+    return isPresent(path, idHigh, idLow, size(path, idHigh, idLow), removals);
+  }
+
+  /**
+   * The same for a file whose size is known.
+   *
+   * @param removals from {@link #removals}, read before the size
+   */
+  boolean isPresent(NativePath path, long idHigh, long idLow, long size, long removals) {
+    if (hasBlockSize(size)) {
       return isFound(path, idHigh, idLow, removals);
     }
     return index.contains(idHigh, idLow) && isPresentAfterAll(path, idHigh, idLow);
+  }
+
+  /** The size of a block's file, as {@link FileSeam#size} tells it. */
+  long size(NativePath path, long idHigh, long idLow) {
+    return seam.size(paths.block(path, idHigh, idLow));
   }
 
   /** Whether the index knows that a block has a file; the file system is not asked. */
@@ -132,16 +148,26 @@ final class BlockFiles {
 
   private boolean isThere(NativePath path, long idHigh, long idLow) {
     // Again: a commit since the last look added it, and that must not be forgotten.
-    boolean present = hasBlockSize(seam.size(paths.block(path, idHigh, idLow)));
+    boolean present = hasBlockSize(size(path, idHigh, idLow));
     if (present) {
       index.add(idHigh, idLow);
     }
     return present;
   }
 
-  /** Whether a file of this size may be that of a whole block, ours or the original's. */
+  /** Whether a file of this size may be that of a whole block that is served. */
   boolean hasBlockSize(long size) {
-    return size == format.fileSize() || size == format.layout().blockSize();
+    return size == format.fileSize() || (acceptsUnverified && isBare(size));
+  }
+
+  /** Whether a file of this size has no footer, and may be one of the original's. */
+  boolean isBare(long size) {
+    return size == format.layout().blockSize();
+  }
+
+  /** Whether files without a footer are served. */
+  boolean acceptsUnverified() {
+    return acceptsUnverified;
   }
 
   /**

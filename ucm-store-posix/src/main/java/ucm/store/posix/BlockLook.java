@@ -5,8 +5,10 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLayout;
 import ucm.api.StoredLayout;
 import ucm.store.common.AnyFooter;
+import ucm.store.common.BlockFooter;
 import ucm.store.common.FileSeam;
 import ucm.store.common.FileStat;
 import ucm.store.common.IoVector;
@@ -18,6 +20,11 @@ import ucm.store.common.VectorIo;
  * count as use. Not thread-safe.
  */
 final class BlockLook implements AutoCloseable {
+
+  // A block has at most 2^20 shards.
+  private static final int MOST_FOOTER_BYTES = 8 << 20;
+
+  private static final String CHANGED = "it was changed or removed while it was read";
 
   private final FileSeam files;
   private final NativePath path;
@@ -75,6 +82,10 @@ final class BlockLook implements AutoCloseable {
       fault = "its footer says that it is longer than the whole file";
       return;
     }
+    if (length > MOST_FOOTER_BYTES) {
+      fault = "its footer says that it has " + length + " bytes, which none has";
+      return;
+    }
     if (length != tail) {
       bytes = length <= memory.byteSize() ? read(size - length, length) : large(length);
     }
@@ -126,24 +137,65 @@ final class BlockLook implements AutoCloseable {
     StoredLayout layout = known.layout();
     CRC32C crc = new CRC32C();
     for (int shard = 0; shard < layout.shardCount(); shard++) {
-      crc.reset();
-      long offset = shard * layout.shardSize();
-      long end = offset + layout.shardSize();
-      while (offset < end) {
-        int wanted = (int) Math.min(memory.byteSize(), end - offset);
-        pace.take(wanted);
-        ByteBuffer bytes = read(offset, wanted);
-        if (bytes.limit() < wanted) {
-          return "it ended after " + (offset + bytes.limit()) + " bytes while it was read";
-        }
-        crc.update(bytes);
-        offset += wanted;
-      }
-      String wrong = known.fault(shard, (int) crc.getValue());
+      String wrong = digest(shard, layout.shardSize(), crc, pace);
+      wrong = wrong != null ? wrong : known.fault(shard, (int) crc.getValue());
       if (wrong != null) {
         return wrong;
       }
     }
+    return null;
+  }
+
+  /** Takes the checksum of a shard; says why when its bytes are not all there. */
+  private @Nullable String digest(int shard, long shardSize, CRC32C crc, ReadPace pace) {
+    crc.reset();
+    long offset = shard * shardSize;
+    long end = offset + shardSize;
+    while (offset < end) {
+      int wanted = (int) Math.min(memory.byteSize(), end - offset);
+      pace.take(wanted);
+      ByteBuffer bytes = read(offset, wanted);
+      if (bytes.limit() < wanted) {
+        return "it ended after " + (offset + bytes.limit()) + " bytes while it was read";
+      }
+      crc.update(bytes);
+      offset += wanted;
+    }
+    return null;
+  }
+
+  /**
+   * Writes a footer behind a block that has none, with the checksums of its bytes. The access time stays.
+   *
+   * @return why it was not written, or null when it was
+   */
+  @Nullable String seal(BlockFooter format, long idHigh, long idLow, ReadPace pace) {
+    BlockLayout layout = format.layout();
+    int[] crcs = new int[layout.shardCount()];
+    CRC32C crc = new CRC32C();
+    for (int shard = 0; shard < crcs.length; shard++) {
+      String wrong = digest(shard, layout.shardSize(), crc, pace);
+      if (wrong != null) {
+        return wrong;
+      }
+      crcs[shard] = (int) crc.getValue();
+    }
+    BlockFooter.Buffer written = format.newBuffer();
+    format.write(written, idHigh, idLow, crcs);
+    int out = isStillThere() ? files.openWrite(path) : FileSeam.ABSENT;
+    if (out < 0) {
+      return CHANGED;
+    }
+    try {
+      if (files.size(out, path) != layout.blockSize()) {
+        return CHANGED;
+      }
+      IoVector bytes = new IoVector().add(written.segment());
+      VectorIo.writeFully(files, out, path, bytes, format.offset());
+    } finally {
+      files.close(out, path);
+    }
+    files.touch(path, stat.lastUseNanos());
     return null;
   }
 

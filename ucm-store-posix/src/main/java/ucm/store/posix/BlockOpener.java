@@ -74,13 +74,13 @@ final class BlockOpener {
       // No file, for example a folder: not ours, and not to be touched.
       return null;
     }
-    if (!hasFooter && size != format.layout().blockSize()) {
+    if (!hasFooter && !files.isBare(size)) {
       scratch.fault = BlockReader.wrongSize(format, size);
       return null;
     }
     files.setDirect(fd, scratch.block);
     String fault = hasFooter ? readFooter(fd, scratch) : lookForSmallerBlock(fd, scratch);
-    if (fault != null) {
+    if (fault != null || !(hasFooter || files.acceptsUnverified())) {
       scratch.fault = fault;
       return null;
     }

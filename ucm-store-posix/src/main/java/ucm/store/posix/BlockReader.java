@@ -64,10 +64,11 @@ final class BlockReader implements ShardMover {
               ? readPart(job, from, to, scratch)
               : readAll(job, from, to, scratch);
     } catch (FileException e) {
-      if (e.errno() != Errno.ESTALE) {
+      if (e.errno() != Errno.ESTALE && e.errno() != Errno.ENOENT) {
         throw e;
       }
-      // The file server has forgotten the file: somebody removed it after we opened it.
+      // Removed after we opened it: the file server has forgotten it, or what io_direct left to be
+      // read through the page cache cannot be opened by its name any more.
     } finally {
       scratch.clear();
     }
@@ -134,7 +135,7 @@ final class BlockReader implements ShardMover {
       // No file, for example a folder: not ours, and not to be touched.
       return null;
     }
-    if (size == format.layout().blockSize()) {
+    if (files.isBare(size)) {
       files.setDirect(fd, scratch.block);
       return readUnchecked(fd, job, from, to, scratch);
     }
@@ -200,7 +201,7 @@ final class BlockReader implements ShardMover {
   private @Nullable String readUnchecked(
       int fd, TransferJob job, int from, int to, IoScratch scratch) {
     String fault = opener.lookForSmallerBlock(fd, scratch);
-    if (fault != null) {
+    if (fault != null || !files.acceptsUnverified()) {
       return fault;
     }
     metrics.unverifiedShards().add(to - from);

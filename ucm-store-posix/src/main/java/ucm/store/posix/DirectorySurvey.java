@@ -139,7 +139,7 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
 
   private List<String> own(String folder) {
     try {
-      return files.list(NativePath.of(directory.path(folder, ".")));
+      return files.list(NativePath.of(directory.root() + "/" + folder));
     } catch (FileException e) {
       unreadable.add(e.getMessage());
       return List.of();
@@ -177,7 +177,7 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
       notes.add(
           bare
               + " blocks carry no checksums, as those of the original UCM do: their bytes cannot be"
-              + " verified");
+              + " verified, and engines miss them; see ucm store adopt");
     }
     if (!unreadable.isEmpty()) {
       notes.add(

@@ -60,10 +60,23 @@ final class DirectoryVerify {
     this.pace = pace;
   }
 
+  /** Stops the work as the other does, and is told nothing. */
+  static Observer quiet(Observer observer) {
+    return new Observer() {
+      @Override
+      public void at(long done, long total) {}
+
+      @Override
+      public boolean isStopped() {
+        return observer.isStopped();
+      }
+    };
+  }
+
   /** Holds nobody back longer than an instant at a time once the work is to end. */
-  static ReadPace pace(VerifyPlan plan, Observer observer) {
+  static ReadPace pace(long maxBytesPerSecond, Observer observer) {
     return new ReadPace(
-        plan.maxBytesPerSecond(),
+        maxBytesPerSecond,
         System::nanoTime,
         nanos -> {
           long end = System.nanoTime() + nanos;
@@ -77,19 +90,9 @@ final class DirectoryVerify {
 
   VerifyResult run(Iterable<FoundDirectory> directories) {
     Map<String, SizeEvidence> sizes = new HashMap<>();
-    Observer quiet =
-        new Observer() {
-          @Override
-          public void at(long done, long total) {}
-
-          @Override
-          public boolean isStopped() {
-            return observer.isStopped();
-          }
-        };
     for (FoundDirectory directory : directories) {
       Sizes known = new Sizes();
-      new DirectoryWalk(kind, files, plan.threads(), quiet).run(directory, known);
+      new DirectoryWalk(kind, files, plan.threads(), quiet(observer)).run(directory, known);
       sizes.put(directory.root(), known.evidence);
       totalBytes += known.bytes;
     }

@@ -8,6 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.store.common.BlockPaths;
+import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.NativePath;
 
@@ -36,6 +37,7 @@ final class IndexScan {
   private final NativePath path = new NativePath();
   private volatile boolean stopped;
   private boolean failed;
+  private long bareFiles;
   private long workingSince;
   private int looks;
 
@@ -62,11 +64,36 @@ final class IndexScan {
    */
   boolean run() {
     failed = false;
+    bareFiles = 0;
     workingSince = System.nanoTime();
     for (String folder : folders()) {
       scan(folder);
     }
+    if (bareFiles > 0) {
+      reportBareFiles();
+    }
     return goesOn() && !failed;
+  }
+
+  private void reportBareFiles() {
+    String directory = paths.backends().get(backend);
+    if (files.acceptsUnverified()) {
+      LOG.warn(
+          "{} serves {} files without checksums in {}, as accept_unverified is true: nothing tells"
+              + " whether they are whole; ucm store adopt {} gives them checksums",
+          paths.store(),
+          bareFiles,
+          directory,
+          directory);
+    } else {
+      LOG.info(
+          "{} leaves alone {} files without checksums in {}: they are misses; to use them, run ucm"
+              + " store adopt {}, or set accept_unverified to true",
+          paths.store(),
+          bareFiles,
+          directory,
+          directory);
+    }
   }
 
   private List<String> folders() {
@@ -83,7 +110,16 @@ final class IndexScan {
       files.seam.forEachName(
           paths.inBackend(new NativePath(), backend, folder), name -> look(folder, name));
     } catch (FileException e) {
-      failed(e);
+      if (e.errno() != Errno.ENOTDIR) {
+        failed(e);
+        return;
+      }
+      // Also a link to a folder: it leads out of the tree.
+      LOG.warn(
+          "{} leaves {}/{} alone, which is no folder",
+          paths.store(),
+          paths.backends().get(backend),
+          folder);
     }
   }
 
@@ -103,7 +139,10 @@ final class IndexScan {
   private void look(long high, long low) {
     metrics.scannedFiles().increment();
     try {
-      files.isPresent(path, high, low);
+      long removals = files.removals(high, low);
+      long size = files.size(path, high, low);
+      bareFiles += files.isBare(size) ? 1 : 0;
+      boolean _ = files.isPresent(path, high, low, size, removals);
     } catch (FileException e) {
       failed(e);
     }

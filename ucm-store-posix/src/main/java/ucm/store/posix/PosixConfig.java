@@ -34,6 +34,7 @@ record PosixConfig(
     int folderDigits,
     Durability durability,
     Verify verify,
+    boolean acceptUnverified,
     double capacityGb,
     double minFreeGb,
     Gc gc,
@@ -192,6 +193,7 @@ record PosixConfig(
     int folderDigits = config.get(keys.dataDirShardBytes);
     Durability durability = Durability.valueOf(constant(config.get(keys.durability)));
     Verify verify = Verify.valueOf(constant(config.get(keys.verify)));
+    boolean acceptUnverified = config.get(keys.acceptUnverified);
     double capacityGb = config.get(keys.capacityGb);
     double minFreeGb = config.get(keys.minFreeGb);
     if (config.hasErrors()) {
@@ -219,6 +221,7 @@ record PosixConfig(
                 folderDigits,
                 durability,
                 verify,
+                acceptUnverified,
                 capacityGb,
                 minFreeGb,
                 gc,

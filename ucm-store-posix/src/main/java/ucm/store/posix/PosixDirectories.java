@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
 import ucm.api.DirectorySummary;
 import ucm.api.StoreConfig;
 import ucm.api.StoreDirectories;
@@ -25,9 +27,16 @@ final class PosixDirectories implements StoreDirectories {
   private final List<String> roots;
   private final double capacityGb;
   private final PosixConfig.Gc gc;
+  private final @Nullable BlockLayout layout;
 
   private PosixDirectories(
-      StoreKind kind, FileSeam files, List<String> roots, double capacityGb, PosixConfig.Gc gc) {
+      StoreKind kind,
+      FileSeam files,
+      List<String> roots,
+      double capacityGb,
+      PosixConfig.Gc gc,
+      @Nullable BlockLayout layout) {
+    this.layout = layout;
     this.kind = kind;
     this.files = files;
     this.roots = roots;
@@ -43,7 +52,8 @@ final class PosixDirectories implements StoreDirectories {
         files,
         PosixConfig.backends(config),
         config.get(keys.capacityGb),
-        PosixConfig.Gc.from(keys, config));
+        PosixConfig.Gc.from(keys, config),
+        config.isSet(CommonKeys.BLOCK_SIZE) ? CommonKeys.layout(config).orElse(null) : null);
   }
 
   private List<FoundDirectory> found() {
@@ -107,8 +117,19 @@ final class PosixDirectories implements StoreDirectories {
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
     return new DirectoryVerify(
-            kind, files, plan, observer, found, DirectoryVerify.pace(plan, observer))
+            kind,
+            files,
+            plan,
+            observer,
+            found,
+            DirectoryVerify.pace(plan.maxBytesPerSecond(), observer))
         .run(found());
+  }
+
+  @Override
+  public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
+    ReadPace pace = DirectoryVerify.pace(plan.maxBytesPerSecond(), observer);
+    return new DirectoryAdopt(kind, files, plan, observer, failed, pace).run(found(), layout);
   }
 
   @Override

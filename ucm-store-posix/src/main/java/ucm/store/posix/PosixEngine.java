@@ -49,6 +49,13 @@ final class PosixEngine {
 
   /** Starts what runs in the background. */
   void start() {
+    if (config.acceptUnverified()) {
+      LOG.warn(
+          "{} has accept_unverified: true: a file without checksums in {} is served when its size"
+              + " is that of a block, also when it is torn or holds another block",
+          config.kind().name(),
+          config.backends());
+    }
     if (parts.index.isOn()) {
       parts.scanning.start();
     }

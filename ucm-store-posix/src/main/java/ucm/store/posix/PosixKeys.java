@@ -20,6 +20,7 @@ final class PosixKeys {
   final ConfigKey<Integer> dataDirShardBytes;
   final ConfigKey<String> durability;
   final ConfigKey<String> verify;
+  final ConfigKey<Boolean> acceptUnverified;
   final ConfigKey<Double> capacityGb;
   final ConfigKey<Double> minFreeGb;
   final ConfigKey<Boolean> gcEnable;
@@ -125,6 +126,14 @@ final class PosixKeys {
             .doc(
                 "Whether the checksum of each loaded shard is compared: of all, of one block in 16,"
                     + " or of none. Size and footer of a file are checked always.");
+    acceptUnverified =
+        ConfigKey.flag("accept_unverified")
+            .defaultTo(false)
+            .doc(
+                "Whether a file without a footer, as the original writes them, is served when its"
+                    + " size is exactly that of a block. Nothing tells whether its bytes are whole,"
+                    + " or those of its block. With false it is a miss and left alone, until its"
+                    + " block is stored again; ucm store adopt gives such files footers.");
     capacityGb =
         ConfigKey.number(kind.key("capacity_gb"))
             .atLeast(0)
@@ -278,6 +287,7 @@ final class PosixKeys {
             dataDirShardBytes,
             durability,
             verify,
+            acceptUnverified,
             capacityGb,
             minFreeGb,
             gcEnable,

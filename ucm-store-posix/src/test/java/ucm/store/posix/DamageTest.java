@@ -174,8 +174,32 @@ final class DamageTest {
     assertThat(corrupt).as("one group in 16").isEqualTo(2);
   }
 
+  /** Cut in half and filled up with zeros to the size of a block, or another block's bytes. */
   @Test
-  void acceptsFilesOfTheOriginalUnverified() throws Exception {
+  void servesNoFileWithoutAFooter() throws Exception {
+    Path quarantine = directory.resolve(".quarantine");
+    for (int i = 0; i < 1000; i++) {
+      BlockIds one = BlockBytes.ids(1000 + i, 1);
+      byte[] bare = Arrays.copyOf(good, (int) LAYOUT.blockSize());
+      Arrays.fill(bare, i % 2 == 0 ? bare.length / 2 : bare.length, bare.length, (byte) 0);
+      Files.createDirectories(stores.file(one, 0).getParent());
+      Files.write(stores.file(one, 0), bare);
+      assertThat(store.lookup(one).isEmpty()).isTrue();
+      TransferResult result = stores.load(store, one);
+      assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
+      assertThat(result.outcome(1)).isEqualTo(ShardOutcome.MISSING);
+      assertThat(stores.file(one, 0)).as("left alone").hasBinaryContent(bare);
+    }
+    assertThat(quarantine).doesNotExist();
+    BlockIds last = BlockBytes.ids(1999, 1);
+    stores.dump(store, last);
+    assertThat(stores.load(store, last).ok()).as("stored in its place").isTrue();
+  }
+
+  @Test
+  void acceptsFilesOfTheOriginalUnverifiedWhenTold() throws Exception {
+    store.close();
+    store = stores.open(Map.of("accept_unverified", true));
     Files.delete(file());
     MemorySegment bytes = Arena.ofAuto().allocate(LAYOUT.blockSize());
     for (int shard = 0; shard < 2; shard++) {
@@ -229,8 +253,9 @@ final class DamageTest {
     quarantine.take(ids.high(0), ids.low(0), "this one was");
     assertThat(metrics.count("corrupt_blocks")).isEqualTo(1);
     assertThat(stores.in(".quarantine")).hasSize(1);
-    // It is the folder that is missing now, and somebody must be told.
+    // It is the folder that is missing now, as a file is in its place, and somebody must be told.
     Files.move(directory.resolve(".quarantine"), directory.resolve(".kept"));
+    Files.createFile(directory.resolve(".quarantine"));
     Files.write(file(), good);
     quarantine.take(ids.high(0), ids.low(0), "it is there again");
     assertThat(metrics.count("corrupt_blocks")).isEqualTo(2);

@@ -5,13 +5,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -24,9 +28,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
+import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.TransferResult;
 import ucm.store.common.Errno;
 import ucm.store.posix.FaultyFiles.Call;
 import ucm.testkit.BlockBytes;
@@ -159,11 +165,13 @@ final class DirectTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"psync", "aio", "io_uring"})
-  void readsFilesOfTheOriginal(String engine) throws Exception {
+  void readsFilesOfTheOriginalWhereTheyAreAccepted(String engine) throws Exception {
     BlockLayout layout = BlockLayout.uniform(1000, 3000, 9000);
     BlockIds ids = BlockBytes.ids(6, 3);
     try (TestStores stores = new TestStores(directory, layout)) {
-      PosixStore store = stores.open(direct(engine));
+      Map<String, Object> settings = new HashMap<>(direct(engine));
+      settings.put("accept_unverified", true);
+      PosixStore store = stores.open(settings);
       stores.dump(store, ids);
       for (int i = 0; i < ids.size(); i++) {
         byte[] bytes = Files.readAllBytes(stores.file(ids, i));
@@ -171,6 +179,53 @@ final class DirectTest {
       }
       assertThat(stores.load(store, ids).ok()).isTrue();
       assertThat(stores.metrics.count("posix_unverified_load_shards")).isEqualTo(9);
+    }
+  }
+
+  /** What is left behind a page that was cut off is read by the file's name, which is gone by then. */
+  @ParameterizedTest
+  @ValueSource(strings = {"psync", "aio", "io_uring"})
+  void takesAFileThatShrinksAndVanishesMeanwhileForMissing(String engine) throws Exception {
+    BlockLayout layout = BlockLayout.uniform(9000, 9000, 9000);
+    BlockIds ids = BlockBytes.ids(9, 4);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, layout)) {
+      PosixStore store = stores.open(files, System::nanoTime, direct(engine));
+      stores.dump(store, ids);
+      for (int i = 0; i < ids.size(); i++) {
+        Path file = stores.file(ids, i);
+        // Once the size is known, and by a number of bytes that is no page's.
+        files.before(
+            call -> {
+              if (call == Call.SET_DIRECT) {
+                shrink(file, 5000);
+              } else if (call == Call.READ) {
+                remove(file);
+              }
+            });
+        TransferResult result = stores.load(store, ids.slice(i, i + 1));
+        assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
+      }
+      files.before(call -> {});
+      assertThat(store.health().refusal(0)).as("four of them, and the breaker is closed").isNull();
+      stores.dump(store, ids);
+      assertThat(stores.load(store, ids).ok()).isTrue();
+    }
+  }
+
+  private static void shrink(Path file, long size) {
+    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+      channel.truncate(size);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void remove(Path file) {
+    try {
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

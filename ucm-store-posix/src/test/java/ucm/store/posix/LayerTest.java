@@ -186,6 +186,8 @@ final class LayerTest {
 
   @Test
   void loadsLayersOfAFileWithoutFooter() throws Exception {
+    store.close();
+    store = stores.open(files, System::nanoTime, Map.of("accept_unverified", true));
     BlockIds ids = dumped(11, 1);
     try (FileChannel file = FileChannel.open(stores.file(ids, 0), StandardOpenOption.WRITE)) {
       file.truncate(LAYOUT.blockSize());
@@ -195,5 +197,11 @@ final class LayerTest {
     }
     assertThat(files.count(Call.OPEN_READ)).isEqualTo(1);
     assertThat(stores.metrics.count("posix_unverified_load_shards")).isEqualTo(SHARDS);
+    PosixStore strict = stores.open();
+    for (int layer = 0; layer < SHARDS; layer++) {
+      assertThat(stores.loadShard(strict, ids, layer).outcome(0)).isEqualTo(ShardOutcome.MISSING);
+    }
+    assertThat(stores.file(ids, 0)).as("left alone").hasSize(LAYOUT.blockSize());
+    assertThat(stores.openFiles()).hasSizeLessThanOrEqualTo(1);
   }
 }

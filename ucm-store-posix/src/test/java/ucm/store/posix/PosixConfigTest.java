@@ -59,6 +59,7 @@ final class PosixConfigTest {
                 3,
                 PosixConfig.Durability.NONE,
                 PosixConfig.Verify.FULL,
+                false,
                 0,
                 0.1,
                 new PosixConfig.Gc(true, 0.7, 0.1, 30, 16, 50_000, 0.1, true),
@@ -89,6 +90,7 @@ final class PosixConfigTest {
     all.put("data_dir_shard_bytes", 0);
     all.put("durability", "full");
     all.put("verify", "off");
+    all.put("accept_unverified", true);
     all.put("posix_capacity_gb", 1.5);
     all.put("posix_min_free_gb", 2.5);
     all.put("posix_gc_enable", false);
@@ -127,6 +129,7 @@ final class PosixConfigTest {
                 0,
                 PosixConfig.Durability.FULL,
                 PosixConfig.Verify.OFF,
+                true,
                 1.5,
                 2.5,
                 new PosixConfig.Gc(false, 0.9, 0.2, 60, 2, 100, 0.5, false),
