@@ -9,7 +9,6 @@ import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
-import ucm.store.common.FileStat;
 import ucm.store.common.NativePath;
 
 /**
@@ -93,12 +92,7 @@ final class Quarantine {
   boolean moveAside(long idHigh, long idLow) {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     int backend = paths.backendOf(idHigh, idLow);
-    NativePath from = paths.folder(new NativePath(), backend, idHigh);
-    FileStat stat = new FileStat();
-    if (seam.stat(from, stat) && !stat.isFolder()) {
-      // A link: what is behind it is not ours.
-      throw new FileException("open", from, Errno.ENOTDIR);
-    }
+    Backends.requireOwn(seam, paths.folder(new NativePath(), backend, idHigh));
     boolean keep = reserve(backend);
     if (!keep) {
       if (!seam.remove(path)) {

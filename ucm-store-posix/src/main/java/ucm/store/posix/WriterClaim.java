@@ -17,7 +17,6 @@ import ucm.store.common.BlockPaths;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
-import ucm.store.common.FileStat;
 import ucm.store.common.IoVector;
 import ucm.store.common.NativePath;
 import ucm.store.common.VectorIo;
@@ -76,20 +75,11 @@ final class WriterClaim {
         token = current;
       }
       if (!folders.get(folder)) {
-        requireOwn(idHigh);
+        Backends.requireOwn(files, paths.folder(new NativePath(), backend, idHigh));
         note(paths.folderName(idHigh), current);
         folders.set(folder);
       }
       return current;
-    }
-  }
-
-  /** A block's folder that is a link would lead out of the directory. */
-  private void requireOwn(long idHigh) {
-    NativePath path = paths.folder(new NativePath(), backend, idHigh);
-    FileStat stat = new FileStat();
-    if (files.stat(path, stat) && !stat.isFolder()) {
-      throw new FileException("open", path, Errno.ENOTDIR);
     }
   }
 

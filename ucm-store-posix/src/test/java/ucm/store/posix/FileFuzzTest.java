@@ -221,6 +221,7 @@ final class FileFuzzTest {
       damage(stores);
       stores.load(store, ids);
       store.keeper().makeRound();
+      store.remove(ids);
       Thread closing = Thread.ofPlatform().start(store::close);
       assertThat(closing.join(TestStores.PATIENCE)).as("closed, %s", name).isTrue();
       assertThat(stores.openFiles()).as(name).isEmpty();
