@@ -90,6 +90,8 @@ final class TaskLogTest {
           }
         };
     reader.start();
+    Level before = logger.getLevel();
+    logger.setLevel(Level.WARN);
     logger.addAppender(reader);
     Path file = directory.resolve("data/7766554433221100/ffeeddccbbaa9988.dat");
     Files.createDirectories(file.getParent());
@@ -99,6 +101,7 @@ final class TaskLogTest {
       assertThat(counted.await(60, TimeUnit.SECONDS)).as("counted; %s", warnings).isTrue();
     } finally {
       logger.detachAppender(reader);
+      logger.setLevel(before);
     }
     assertThat(warnings.getFirst())
         .contains("accept_unverified: true", directory.toString(), "also when it is torn");
