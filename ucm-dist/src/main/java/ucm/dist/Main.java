@@ -4,6 +4,7 @@ import java.io.OutputStream;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.NoSuchFileException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import picocli.CommandLine;
@@ -178,6 +179,7 @@ public final class Main implements Runnable {
     return e instanceof UsageException
             || e instanceof ConfigException
             || e instanceof UnknownStageException
+            || (e instanceof TraceException && e.getCause() instanceof NoSuchFileException)
         ? WRONG_USAGE
         : FAILED;
   }

@@ -7,6 +7,11 @@ final class RecordDraft {
   /** More blocks in one request are refused: the ids alone would take 64 MiB. */
   static final int MAX_BLOCKS = 1 << 22;
 
+  private static final double MILLIS_PER_SECOND = 1000.0;
+  private static final double MILLIS_OF_1973 = 1e11;
+  private static final double MICROS_OF_1973 = 1e14;
+  private static final double NANOS_OF_1973 = 1e17;
+
   TraceFormat format = TraceFormat.MOONCAKE;
   double timestampMillis;
   String requestId = "";
@@ -58,6 +63,23 @@ final class RecordDraft {
       throw new BadLineException(column, "timestamp " + value, "a time that is not negative");
     }
     return value;
+  }
+
+  /**
+   * Returns a timestamp in milliseconds. Wall-clock times are told by their size, as loggers write
+   * them in any unit: from 1973 on they are above 10^11 in milliseconds, 10^14 in microseconds and
+   * 10^17 in nanoseconds; smaller values have the unit of the format.
+   */
+  static double millis(double value, TraceFormat format, int column) throws BadLineException {
+    double millis = value;
+    if (value >= NANOS_OF_1973) {
+      millis = value / 1e6;
+    } else if (value >= MICROS_OF_1973) {
+      millis = value / 1e3;
+    } else if (value < MILLIS_OF_1973 && format != TraceFormat.MOONCAKE) {
+      millis = value * MILLIS_PER_SECOND;
+    }
+    return timestamp(millis, column);
   }
 
   TraceRequest toRequest(int blockTokens) {

@@ -71,7 +71,15 @@ public record TierPlan(
         .orElse(Long.MAX_VALUE);
   }
 
-  TierPlan withCapacities(long hbm, long dram, long storage) {
+  /**
+   * Returns this cluster with other capacities.
+   *
+   * @param hbm blocks in the HBM of one engine
+   * @param dram blocks in the DRAM of one node
+   * @param storage blocks in storage
+   * @return a new plan
+   */
+  public TierPlan withCapacities(long hbm, long dram, long storage) {
     return new TierPlan(
         nodes, ranksPerNode, hbm, dram, sharedDram, storage, sharedStorage, writePolicy, routing);
   }

@@ -19,7 +19,8 @@ public enum TraceFormat {
   QWEN_BAILIAN("Qwen-Bailian", 16),
   /**
    * Lines of a UCM log ({@code timestamp: ..., ucm_block_ids: [...]} and {@code UCMTrace: ...,
-   * block_hashes: [...]}); {@code timestamp} in seconds; only full blocks, whose size a {@code
+   * block_hashes: [...]}), or the same as JSON lines with {@code hash_ids} of 32 hex digits; {@code
+   * timestamp} in seconds; only full blocks, whose size a {@code
    * UCMTraceMeta:} line names.
    */
   UCM("UCM", 128);

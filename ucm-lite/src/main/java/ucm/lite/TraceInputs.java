@@ -3,6 +3,7 @@ package ucm.lite;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -46,7 +47,8 @@ final class TraceInputs {
       files.forEach(file -> inputs.add(TraceInput.file(file, /* fromDirectory= */ true)));
     } else if (!Files.exists(path)) {
       throw new TraceException(
-          "trace " + name + " does not exist (looked at " + path.toAbsolutePath() + ")");
+          "trace " + name + " does not exist (looked at " + path.toAbsolutePath() + ")",
+          new NoSuchFileException(name));
     } else if (!Files.isReadable(path)) {
       throw new TraceException("trace " + name + " exists but may not be read by this user");
     } else {

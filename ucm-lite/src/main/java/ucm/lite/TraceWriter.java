@@ -1,6 +1,7 @@
 package ucm.lite;
 
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.util.HexFormat;
 
 /**
@@ -127,10 +128,10 @@ public final class TraceWriter implements TraceVisitor {
     line.append(']');
   }
 
-  /** A number without a fraction where it has none. */
+  /** A number without a fraction where it has none, and never with an exponent. */
   private static String number(double value) {
     return value == Math.rint(value) && value < 1e15
         ? Long.toString((long) value)
-        : Double.toString(value);
+        : new BigDecimal(Double.toString(value)).toPlainString();
   }
 }

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
  *
  * <pre>
  * timestamp: {s}, [request_id: {id}, ]input_length: {n}, output_length: {m},
- *     ucm_block_ids|block_hashes: ['{32 hex digits}', ...]
+ *     ucm_block_ids|block_hashes|hash_ids: ['{32 hex digits}', ...]
  * UCMTraceMeta: type=..., vllm_hash_block_size={tokens}[, trace_hash_block_size={tokens}], ...
  * </pre>
  *
@@ -31,10 +31,10 @@ final class UcmRecordParser {
   private static final byte[] OUTPUT_LENGTH = word("output_length:");
   private static final byte[] BLOCK_IDS = word("ucm_block_ids:");
   private static final byte[] BLOCK_HASHES = word("block_hashes:");
+  private static final byte[] HASH_IDS = word("hash_ids:");
   private static final byte[] TRACE_BLOCK = word("trace_hash_block_size=");
   private static final byte[] ENGINE_BLOCK = word("vllm_hash_block_size=");
   private static final byte[] COMMA = word(",");
-  private static final double MILLIS_PER_SECOND = 1000.0;
   private static final int MAX_BLOCK_TOKENS = 1 << 20;
 
   /**
@@ -65,8 +65,7 @@ final class UcmRecordParser {
     line.moveTo(timestamp);
     line.expect(TIMESTAMP);
     int column = line.column();
-    draft.timestampMillis =
-        RecordDraft.timestamp(line.decimal("timestamp") * MILLIS_PER_SECOND, column);
+    draft.timestampMillis = RecordDraft.millis(line.decimal("timestamp"), draft.format, column);
     line.expect(COMMA);
     if (line.skip(REQUEST_ID)) {
       int next = line.find(AFTER_REQUEST_ID);
@@ -81,7 +80,7 @@ final class UcmRecordParser {
     line.expect(COMMA);
     draft.outputTokens = length(line, OUTPUT_LENGTH, "output_length");
     line.expect(COMMA);
-    if (!line.skip(BLOCK_HASHES)) {
+    if (!line.skip(BLOCK_HASHES) && !line.skip(HASH_IDS)) {
       line.expect(BLOCK_IDS);
     }
     parseIds(line, draft);

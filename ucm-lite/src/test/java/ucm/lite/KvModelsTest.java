@@ -24,6 +24,11 @@ class KvModelsTest {
     "llama-3.1-70b, 327680, 68.5e9",
     "qwen3-235b-a22b, 192512, 20.9e9",
     "deepseek-r1, 70272, 35.7e9",
+    "deepseek-ai/DeepSeek-V3, 70272, 35.7e9",
+    "DeepSeek-R1-awq, 70272, 35.7e9",
+    "/home/models/Qwen2.5-14B-Instruct, 196608, 13.1e9",
+    "QwQ-32B, 262144, 31.0e9",
+    "meta-llama/Llama-3.1-8B-Instruct, 131072, 6.98e9",
   })
   void knowsAFewModels(String name, long bytesPerToken, double parameters) {
     KvModel model = KvModels.named(name, "").orElseThrow();
@@ -71,6 +76,58 @@ class KvModelsTest {
     assertThat(model.layers()).isEqualTo(3);
     assertThat(model.storedBytesPerToken(1)).isEqualTo(3 * 2 * 8 * 64 * 4);
     assertThat(model.notes()).hasSize(2);
+  }
+
+  /** Bytes a token and parameters without embeddings by hand, from the published configurations. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      value = {
+        // GPT-2
+        "{'n_embd': 768, 'n_layer': 12, 'n_head': 12, 'torch_dtype': 'float32'} | 73728 | 85e6",
+        // Falcon 7B
+        "{'hidden_size': 4544, 'num_hidden_layers': 32, 'num_attention_heads': 71,"
+            + " 'multi_query': true, 'new_decoder_architecture': false} | 8192 | 6.63e9",
+        // ChatGLM 6B of the third generation
+        "{'hidden_size': 4096, 'num_layers': 28, 'num_attention_heads': 32, 'kv_channels': 128,"
+            + " 'multi_query_attention': true, 'multi_query_group_num': 2,"
+            + " 'ffn_hidden_size': 13696, 'torch_dtype': 'float16'} | 28672 | 5.7e9",
+        // Mixtral 8x7B
+        "{'hidden_size': 4096, 'num_hidden_layers': 32, 'num_attention_heads': 32, 'head_dim':"
+            + " null, 'num_key_value_heads': 8, 'intermediate_size': 14336, 'num_local_experts': 8,"
+            + " 'num_experts_per_tok': 2} | 131072 | 12.6e9",
+        // the language part of a model that sees, with the data type of the whole
+        "{'torch_dtype': 'float32', 'llm_config': {'hidden_size': 896, 'num_hidden_layers': 24,"
+            + " 'num_attention_heads': 14, 'num_key_value_heads': 2, 'intermediate_size': 4864}}"
+            + " | 24576 | 0.36e9",
+        // one layer in four with full attention
+        "{'hidden_size': 2048, 'num_hidden_layers': 48, 'num_attention_heads': 16, 'head_dim': 256,"
+            + " 'num_key_value_heads': 2, 'full_attention_interval': 4, 'num_experts': 512,"
+            + " 'intermediate_size': 5120, 'moe_intermediate_size': 512, 'num_experts_per_tok': 10,"
+            + " 'shared_expert_intermediate_size': 512} | 24576 | 2.57e9",
+      })
+  void readsConfigurationsOfOtherFamilies(String json, long bytesPerToken, double parameters) {
+    String file = TraceFiles.write(directory, "config.json", json.replace('\'', '"'));
+
+    KvModel model = KvModels.read(Path.of(file), "");
+
+    assertThat(model.storedBytesPerToken(1)).isEqualTo(bytesPerToken);
+    assertThat(model.activeParameters()).isEqualTo(parameters, within(parameters * 0.03));
+  }
+
+  @Test
+  void refusesAConfigurationWithOneNumberForEachLayer() {
+    String file =
+        TraceFiles.write(
+            directory,
+            "config.json",
+            """
+            {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
+             "num_kv_heads": [2, 1]}\
+            """);
+
+    assertFails(file, "", "has a list as num_kv_heads");
   }
 
   @Test

@@ -8,6 +8,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class TraceFormatTest {
   private static final String META =
@@ -69,6 +71,87 @@ class TraceFormatTest {
     assertThat(request.timestampMillis()).isEqualTo(1500);
     assertThat(request.inputTokens()).isEqualTo(5);
     assertThat(request.packedBlockIds()).containsExactly(0, 1);
+  }
+
+  @Test
+  void readsTimestampsAsStringsAndInAnyUnitOfTheWallClock() {
+    TraceReadReport report =
+        read(
+            mooncakeAt("\"27.5\""),
+            mooncakeAt("\"1753780607550317897\""),
+            mooncakeAt("1753780607550317897"),
+            mooncakeAt("1753780607550317"),
+            mooncakeAt("1753780607550"));
+
+    assertThat(report.problems()).isEmpty();
+    assertThat(visitor.requests.getFirst().timestampMillis()).isEqualTo(27.5);
+    assertThat(visitor.requests.subList(1, 5))
+        .extracting(TraceRequest::timestampMillis)
+        .allSatisfy(millis -> assertThat(millis).isCloseTo(1753780607550.3, within(0.4)));
+  }
+
+  @Test
+  void readsTheWallClockInUcmAndBailianLines() {
+    read(TraceFiles.BAILIAN.replace("61.114", "1753780607550"));
+    read(TraceFiles.UCM.replace("12.5", "1753780607.55"));
+
+    assertThat(visitor.requests)
+        .extracting(TraceRequest::timestampMillis)
+        .allSatisfy(millis -> assertThat(millis).isCloseTo(1753780607550.0, within(0.01)));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "prompt_tokens, completion_tokens",
+    "input_tokens, output_tokens",
+    "num_prompt_tokens, num_completion_tokens",
+    "num_prefill_tokens, num_decode_tokens",
+    "ContextTokens, GeneratedTokens",
+  })
+  void readsTokenCountsUnderOtherNames(String input, String output) {
+    TraceReadReport report =
+        read(
+            TraceFiles.MOONCAKE.replace("input_length", input).replace("output_length", output),
+            TraceFiles.MOONCAKE.replace("{", "{\"" + input + "\": 7, \"" + output + "\": 7, "),
+            TraceFiles.MOONCAKE.replace("}", ", \"" + input + "\": [7]}"));
+
+    assertThat(report.problems()).isEmpty();
+    assertThat(visitor.requests).extracting(TraceRequest::inputTokens).containsOnly(1100);
+    assertThat(visitor.requests).extracting(TraceRequest::outputTokens).containsOnly(52);
+  }
+
+  @Test
+  void readsUcmTracesAsJsonWithHexIdsInSeconds() {
+    String none =
+        "{\"timestamp\": 1.5, \"input_length\": 20, \"output_length\": 9, \"hash_ids\": []}";
+    TraceReadReport report =
+        read(
+            none,
+            "{\"timestamp\": 2.5, \"input_length\": 130, \"output_length\": 9, \"hash_ids\": [\""
+                + ID
+                + "\"]}",
+            none.replace("1.5", "3"));
+
+    assertThat(report.format()).isEqualTo(TraceFormat.UCM);
+    assertThat(report.badLines()).isZero();
+    assertThat(visitor.requests)
+        .extracting(TraceRequest::timestampMillis)
+        .containsExactly(1500.0, 2500.0, 3000.0);
+    assertThat(visitor.requests.get(1).packedBlockIds())
+        .containsExactly(0x0011223344556677L, 0x8899aabbccddeeffL);
+    assertThat(visitor.requests.get(1).blockTokens()).isEqualTo(128);
+  }
+
+  @Test
+  void readsUcmLinesThatCallTheIdsHashIds() {
+    read(TraceFiles.UCM.replace("ucm_block_ids", "hash_ids"));
+
+    assertThat(visitor.requests.getFirst().blockCount()).isEqualTo(2);
+  }
+
+  private static String mooncakeAt(String timestamp) {
+    return TraceFiles.MOONCAKE.replaceFirst(
+        "\"timestamp\": ?[0-9]+", "\"timestamp\": " + timestamp);
   }
 
   @Test

@@ -67,6 +67,18 @@ class TraceToolsTest {
   }
 
   @Test
+  void writesTimestampsWithoutExponent() {
+    StringBuilder out = new StringBuilder();
+    TraceWriter writer = new TraceWriter(TraceFormat.MOONCAKE, out);
+    writer.request(TraceRequest.of(12_345_678.25, "", 40, 2, 16, new long[0]));
+    writer.request(TraceRequest.of(0.0004, "", 40, 2, 16, new long[0]));
+
+    assertThat(out.toString().lines())
+        .extracting(line -> line.substring(0, line.indexOf(',')))
+        .containsExactly("{\"timestamp\": 12345678.25", "{\"timestamp\": 0.00040");
+  }
+
+  @Test
   void anonymizesAllButWhatAnAnalysisNeeds() {
     List<TraceRequest> trace = RandomTraces.conversations(5, 200);
     CollectingVisitor anonymous = new CollectingVisitor();
