@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -39,6 +40,9 @@ import ucm.lite.TraceSample;
           + " not measured: requests do not wait for each other, and a load does not overlap with"
           + " computing.",
       "",
+      "With prices also what that costs a month: as many GPU hours as the trace computes and loads,"
+          + " and the capacities of DRAM and storage.",
+      "",
       "Memory is bounded: a trace with more distinct blocks than fit is simulated on a sample of"
           + " its blocks, with tiers that are smaller by the same rate, and the output says so."
           + " Times need whole requests and are left out then."
@@ -48,11 +52,14 @@ final class TiersCommand implements Runnable {
   /** What is recorded and simulated may take a sixth of the heap. */
   private static final int HEAP_PARTS = 6;
 
+  private static final double MILLIS_A_DAY = 86_400_000;
+
   @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private ModelOptions models = new ModelOptions();
   @Mixin private ClusterOptions cluster = new ClusterOptions();
   @Mixin private ServingOptions serving = new ServingOptions();
+  @Mixin private PriceOptions priceOptions = new PriceOptions();
   @Mixin private SampleOptions sample = new SampleOptions();
 
   @Option(
@@ -75,6 +82,7 @@ final class TiersCommand implements Runnable {
     KvModel model = models.required();
     Optional<ServingPlan> plan = serving.plan(model, models.tensorParallel());
     // Checked before a long trace is read.
+    Optional<TierPrices> prices = priceOptions.prices(cluster, plan.isPresent());
     TierPlan caches = cluster.plan(1);
     TraceAnalyzer analyzer = new TraceAnalyzer(sample.analysis());
     format.check();
@@ -84,7 +92,7 @@ final class TiersCommand implements Runnable {
       TraceReadReport read = inputs.read("requests", err, analyzer.andThen(trace));
       TraceAnalysis analysis = analyzer.finish();
       sample.warn(err, trace.rate());
-      TiersReport report = report(model, plan, analysis, trace);
+      TiersReport report = report(model, plan, prices, analysis, trace);
       PrintWriter out = spec.commandLine().getOut();
       if (html != null) {
         HtmlReport.write(html, page(report, read, analysis, trace), out);
@@ -114,19 +122,25 @@ final class TiersCommand implements Runnable {
   }
 
   private TiersReport report(
-      KvModel model, Optional<ServingPlan> plan, TraceAnalysis analysis, TraceSample trace)
+      KvModel model,
+      Optional<ServingPlan> plan,
+      Optional<TierPrices> prices,
+      TraceAnalysis analysis,
+      TraceSample trace)
       throws InterruptedException {
     long blockBytes =
         model.storedBytesPerToken(models.tensorParallel())
             * Math.max(1, analysis.summary().blockTokens());
     TierPlan tiers = cluster.plan(blockBytes);
     TierResult result;
-    Optional<ServingResult> worth = Optional.empty();
+    Optional<TierWorth> worth = Optional.empty();
     if (plan.isPresent() && trace.whole()) {
       ServingSimulation.Result both =
           ServingSimulation.run(trace.recorded(), tiers, touchOrder, plan.get());
       result = both.tiers();
-      worth = Optional.of(both.serving());
+      worth =
+          Optional.of(
+              worth(plan.get(), prices, tiers, blockBytes, both.serving(), analysis, trace));
     } else {
       SampleScale scale = trace.scale();
       result =
@@ -148,7 +162,41 @@ final class TiersCommand implements Runnable {
         result,
         worth,
         advice,
+        priceOptions.endurance(),
         new SampleNote(trace.rate(), analysis.lru(touchOrder).sampleRate()),
         trace.scale().plan(tiers).smallestTier());
+  }
+
+  private TierWorth worth(
+      ServingPlan engines,
+      Optional<TierPrices> prices,
+      TierPlan tiers,
+      long blockBytes,
+      ServingResult serving,
+      TraceAnalysis analysis,
+      TraceSample trace)
+      throws InterruptedException {
+    double days = analysis.summary().timeSpanMillis() / MILLIS_A_DAY;
+    if (prices.isEmpty() || days <= 0) {
+      return new TierWorth(serving, Optional.empty(), Optional.empty());
+    }
+    Function<CheapestTiers.Candidate, TierCosts> costs =
+        tried ->
+            TierCosts.of(
+                prices.get(),
+                tried.plan(),
+                blockBytes,
+                models.tensorParallel(),
+                tried.serving(),
+                days);
+    Optional<CheapestTiers> cheapest = Optional.empty();
+    if (priceOptions.ttft().isPresent()) {
+      double wanted = priceOptions.ttft().get();
+      cheapest =
+          Optional.of(
+              CheapestTiers.find(wanted, trace.recorded(), tiers, touchOrder, engines, costs));
+    }
+    return new TierWorth(
+        serving, Optional.of(costs.apply(new CheapestTiers.Candidate(tiers, serving))), cheapest);
   }
 }

@@ -18,6 +18,7 @@ final class TiersReport implements FormattedReport {
 
   private static final double SECONDS_A_DAY = 86_400;
   private static final double SECONDS_AN_HOUR = 3600;
+  private static final double HOURS_A_DAY = 24;
 
   /** A long prompt of the sample is as long as such a tier, and drives out all that is in it. */
   private static final long FEW_BLOCKS = 64;
@@ -28,8 +29,9 @@ final class TiersReport implements FormattedReport {
   private final TraceSummary summary;
   private final TierPlan plan;
   private final TierResult result;
-  private final Optional<ServingResult> worth;
+  private final Optional<TierWorth> worth;
   private final Advice advice;
+  private final Optional<Double> endurance;
   private final SampleNote note;
   private final long smallestSimulated;
   private final double days;
@@ -41,8 +43,9 @@ final class TiersReport implements FormattedReport {
       TraceSummary summary,
       TierPlan plan,
       TierResult result,
-      Optional<ServingResult> worth,
+      Optional<TierWorth> worth,
       Advice advice,
+      Optional<Double> endurance,
       SampleNote note,
       long smallestSimulated) {
     this.model = model;
@@ -53,6 +56,7 @@ final class TiersReport implements FormattedReport {
     this.result = result;
     this.worth = worth;
     this.advice = advice;
+    this.endurance = endurance;
     this.note = note;
     this.smallestSimulated = smallestSimulated;
     this.days = summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
@@ -75,8 +79,13 @@ final class TiersReport implements FormattedReport {
         Figures.gigabytes((double) advice.kneeBytes())
             + " GB: more than that brings less than its share");
     more.print(out);
-    worth.ifPresent(serving -> printWorth(out, serving));
+    worth.ifPresent(found -> printWorth(out, found));
     out.println();
+    List<String> warnings = warnings();
+    warnings.forEach(warning -> out.println("Warning: " + warning + "."));
+    if (!warnings.isEmpty()) {
+      out.println();
+    }
     if (!note.exact()) {
       out.println(sampled());
       out.println();
@@ -175,7 +184,24 @@ final class TiersReport implements FormattedReport {
         written);
   }
 
-  private void printWorth(PrintWriter out, ServingResult serving) {
+  private List<String> warnings() {
+    double asked = worth.map(TierWorth::serving).map(this::gpuHoursWith).orElse(0.0);
+    List<String> warnings = new ArrayList<>();
+    if (days > 0) {
+      TierWarnings.gpus(asked, plan.ranks() * tensorParallel, days).ifPresent(warnings::add);
+    }
+    endurance.flatMap(most -> TierWarnings.wear(drives(), most)).ifPresent(warnings::add);
+    return warnings;
+  }
+
+  private double gpuHoursWith(ServingResult serving) {
+    return (serving.computeSecondsWith() + serving.loadSeconds())
+        * tensorParallel
+        / SECONDS_AN_HOUR;
+  }
+
+  private void printWorth(PrintWriter out, TierWorth found) {
+    ServingResult serving = found.serving();
     out.println();
     Table ttft = new Table("TTFT (SIMULATED COMPUTE), S", "MEAN", "P50", "P90", "P99", "MAX");
     row(ttft, "without cache", serving.ttftWithout());
@@ -189,6 +215,19 @@ final class TiersReport implements FormattedReport {
     money.row("loading", Figures.duration(serving.loadSeconds()) + ", counted as used");
     money.row("load or recompute", breakEven());
     money.print(out);
+    found.costs().ifPresent(costs -> costs.print(out));
+    found
+        .cheapest()
+        .ifPresent(
+            cheapest -> {
+              out.println();
+              out.println(
+                  "Cheapest for a TTFT P90 of "
+                      + cheapest.wantedSeconds()
+                      + " s: "
+                      + cheapest.text(blockBytes)
+                      + ".");
+            });
   }
 
   private String breakEven() {
@@ -226,10 +265,19 @@ final class TiersReport implements FormattedReport {
     }
     data.put("knee_bytes", advice.kneeBytes());
     worth.ifPresent(
-        serving -> {
+        found -> {
+          ServingResult serving = found.serving();
           data.put("simulated_compute", serving);
           data.put("gpu_hours_saved", serving.savedSeconds() * tensorParallel / SECONDS_AN_HOUR);
+          data.put("gpu_hours_with_tiers", gpuHoursWith(serving));
+          data.put("gpu_hours_available", plan.ranks() * tensorParallel * days * HOURS_A_DAY);
+          found.costs().ifPresent(costs -> data.put("costs", costs.data()));
+          found.cheapest().ifPresent(best -> data.put("cheapest", best.data(blockBytes)));
         });
+    if (days > 0 && storageCapacity() > 0) {
+      data.put("drive_writes_a_day", drives());
+    }
+    data.put("warnings", warnings());
     advice.breakEvenTokens().ifPresent(tokens -> data.put("break_even_tokens", tokens));
     data.put("yaml", advice.yaml());
     return data;
@@ -282,8 +330,20 @@ final class TiersReport implements FormattedReport {
     facts.add(
         List.of("Busiest engine", Figures.fixed(result.imbalance(), 2) + " times", "the mean"));
     worth.ifPresent(
-        serving -> {
+        found -> {
+          ServingResult serving = found.serving();
           page.serving(serving);
+          found.costs().ifPresent(costs -> facts.addAll(costs.facts()));
+          found
+              .cheapest()
+              .ifPresent(
+                  best ->
+                      page.advice(
+                          "Cheapest for a TTFT P90 of "
+                              + best.wantedSeconds()
+                              + " s: "
+                              + best.text(blockBytes)
+                              + "."));
           facts.add(
               List.of(
                   "GPU hours saved",
@@ -292,6 +352,7 @@ final class TiersReport implements FormattedReport {
           String load = breakEven();
           page.advice(Character.toUpperCase(load.charAt(0)) + load.substring(1) + ".");
         });
+    warnings().forEach(warning -> page.advice("Warning: " + warning + "."));
     page.tiers(note.exact() ? cluster() : cluster() + ". " + sampled(), rows(), facts);
     page.yaml(yaml());
   }
@@ -313,7 +374,7 @@ final class TiersReport implements FormattedReport {
   }
 
   private long storageCapacity() {
-    return plan.storageBlocks() * (plan.sharedStorage() ? 1 : plan.nodes());
+    return TierCosts.storageBlocks(plan);
   }
 
   private double writtenADay() {
@@ -321,8 +382,12 @@ final class TiersReport implements FormattedReport {
   }
 
   private String drivesADay() {
+    return days > 0 && storageCapacity() > 0 ? Figures.fixed(drives(), 2) : "-";
+  }
+
+  private double drives() {
     double capacity = (double) storageCapacity() * blockBytes;
-    return days > 0 && capacity > 0 ? Figures.fixed(writtenADay() / capacity, 2) : "-";
+    return days > 0 && capacity > 0 ? writtenADay() / capacity : 0;
   }
 
   private String gpuHours(double engineSeconds) {

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.within;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -181,6 +180,64 @@ class TraceToolsIT {
   }
 
   @Test
+  void saysWhatTiersCostWhatToBuyAndWhatCannotBe() throws IOException {
+    Path made = generated("made.jsonl");
+    Path html = folder.resolve("tiers.html");
+    Object[] plan = {
+      "trace",
+      "tiers",
+      made,
+      "--model=qwen2.5-7b",
+      "--hbm=1GB",
+      "--dram=40GB",
+      "--storage=100GB",
+      "--prefill-rate=20000",
+      "--gpu-hour=2.50",
+      "--dram-gb-month=3",
+      "--ssd-gb-month=0.1",
+      "--ttft-p90=100",
+      "--endurance=0.001"
+    };
+    JsonNode json = run(with(plan, "--json")).json();
+    JsonNode costs = json.get("costs");
+    double hours = json.get("summary").get("timeSpanMillis").asDouble() / 3.6e6;
+    double monthly = 2.50 * 365.25 / 12 * 24 / hours;
+    assertThat(costs.get("without_cache_a_month").asDouble())
+        .isEqualTo(
+            json.get("simulated_compute").get("computeSecondsWithout").asDouble() / 3600 * monthly,
+            within(1e-6));
+    assertThat(costs.get("gpus_a_month").asDouble())
+        .isEqualTo(json.get("gpu_hours_with_tiers").asDouble() * monthly, within(1e-6));
+    assertThat(costs.get("dram_a_month").asDouble()).isEqualTo(3 * 40, within(0.1));
+    assertThat(costs.get("storage_a_month").asDouble()).isEqualTo(0.1 * 100, within(0.01));
+    // Everything is in time, so the cheapest is none dearer than what was simulated.
+    JsonNode cheapest = json.get("cheapest");
+    assertThat(cheapest.get("reached").asBoolean()).isTrue();
+    assertThat(cheapest.get("costs").get("with_tiers_a_month").asDouble())
+        .isLessThanOrEqualTo(costs.get("with_tiers_a_month").asDouble());
+    assertThat(json.get("warnings")).hasSize(1);
+
+    assertThat(run(with(plan, "--html", html)).out())
+        .contains("COST A MONTH", "Cheapest for a TTFT P90 of 100.0 s", "(--endurance)");
+    assertThat(Files.readString(html)).contains("Cost a month with these tiers", "Cheapest for");
+
+    Object[] tooFew = {"trace", "tiers", made, "--model=qwen2.5-7b", "--dram=4GB"};
+    JsonNode scarce =
+        run(with(
+                tooFew,
+                "--prefill-rate=1",
+                "--gpu-hour=1",
+                "--dram-gb-month=1",
+                "--ttft-p90=0.001",
+                "--json"))
+            .json();
+    assertThat(scarce.get("gpu_hours_with_tiers").asDouble())
+        .isGreaterThan(scarce.get("gpu_hours_available").asDouble());
+    assertThat(scarce.get("warnings").get(0).asString()).contains("requests would wait");
+    assertThat(scarce.get("cheapest").get("reached").asBoolean()).isFalse();
+  }
+
+  @Test
   void printsKvSizes() throws IOException {
     assertThat(run("calc").out()).contains("deepseek-ai/DeepSeek-R1", "70,272");
     Path config =
@@ -215,6 +272,11 @@ class TraceToolsIT {
           trace tiers x --model qwq-32b --routing random  ; round-robin, session or prefix
           trace tiers x --model qwq-32b --gpu abacus      ; no GPU abacus
           trace tiers x --model qwq-32b --gpu h20 --tflops 3 ; exclude each other
+          trace tiers x --model qwq-32b --gpu-hour 2      ; --gpu-hour needs --gpu
+          trace tiers x --model qwq-32b --ssd-gb-month 2  ; need --gpu-hour
+          trace tiers x --model qwq-32b --dram 1GB --gpu h20 --gpu-hour 2 ; give --dram-gb-month
+          trace tiers x --model qwq-32b --gpu h20 --gpu-hour=-2 ; --gpu-hour is 0 or more
+          trace tiers x --model qwq-32b --endurance 0     ; --endurance is above 0
           trace generate --mix fish=1                     ; chat, agent and document
           trace generate --requests 0                     ; above 0
           trace convert x --to csv                        ; mooncake, bailian or ucm
@@ -231,7 +293,7 @@ class TraceToolsIT {
     Path out = folder.resolve("out.jsonl");
     UcmProcess.Ended ended =
         UcmProcess.run("trace", "convert", folder.resolve("missing"), "-o", out);
-    assertThat(ended.exitCode()).isEqualTo(1);
+    assertThat(ended.exitCode()).isEqualTo(2);
     assertThat(ended.err()).contains("does not exist");
     try (Stream<Path> files = Files.list(folder)) {
       assertThat(files).isEmpty();
@@ -244,10 +306,8 @@ class TraceToolsIT {
     return file;
   }
 
-  private static Object[] with(Object[] arguments, Object last) {
-    Object[] all = Arrays.copyOf(arguments, arguments.length + 1);
-    all[arguments.length] = last;
-    return all;
+  private static Object[] with(Object[] arguments, Object... more) {
+    return Stream.concat(Stream.of(arguments), Stream.of(more)).toArray();
   }
 
   private static UcmProcess.Ended run(Object... arguments) {
