@@ -40,21 +40,39 @@ final class Progress implements AutoCloseable {
   }
 
   void at(long done) {
+    at(done, total > 0 ? Math.min(1, (double) done / total) : -1);
+  }
+
+  /**
+   * The same when the share done is known by other means than steps.
+   *
+   * @param share from 0 to 1; less than 0 when not known
+   */
+  void at(long done, double share) {
     long now = System.nanoTime();
     if (!shown || now - lastShown < MIN_INTERVAL_NANOS) {
       return;
     }
     lastShown = now;
-    StringBuilder line = new StringBuilder(CLEAR_LINE).append(what).append(' ');
-    if (total > 0) {
-      int filled = (int) (BAR_WIDTH * Math.min(done, total) / total);
-      line.append('[').append("#".repeat(filled)).append(" ".repeat(BAR_WIDTH - filled));
-      line.append("] ").append(done).append('/').append(total);
-    } else {
-      line.append(done);
-    }
-    terminal.print(line);
+    terminal.print(CLEAR_LINE + text(what, done, total, share));
     terminal.flush();
+  }
+
+  /** What is shown: a bar and the share where they are known, and the steps done. */
+  static String text(String what, long done, long total, double share) {
+    StringBuilder line = new StringBuilder(what).append(' ');
+    if (share >= 0) {
+      int filled = (int) (BAR_WIDTH * share);
+      line.append('[').append("#".repeat(filled)).append(" ".repeat(BAR_WIDTH - filled));
+      line.append("] ");
+    }
+    line.append(done);
+    if (total > 0) {
+      line.append('/').append(total);
+    } else if (share >= 0) {
+      line.append(", ").append((int) (100 * share)).append('%');
+    }
+    return line.toString();
   }
 
   @Override

@@ -53,7 +53,7 @@ final class TraceInputOptions {
       String what, PrintWriter err, TraceVisitor visitor, List<String> chosen) {
     TraceReadReport report;
     try (Progress progress = new Progress(what, 0)) {
-      report = reader().read(chosen, new Watched(visitor, progress));
+      report = reader().read(chosen, new Watched(visitor, progress, new ShareRead(chosen)));
     }
     for (TraceProblem problem : report.problems()) {
       err.println("ucm: " + problem);
@@ -77,17 +77,25 @@ final class TraceInputOptions {
 
     private final TraceVisitor visitor;
     private final Progress progress;
+    private final ShareRead read;
+    private double share = -1;
     private long requests;
 
-    Watched(TraceVisitor visitor, Progress progress) {
+    Watched(TraceVisitor visitor, Progress progress, ShareRead read) {
       this.visitor = visitor;
       this.progress = progress;
+      this.read = read;
+    }
+
+    @Override
+    public void progress(String input, long bytesRead, long bytesTotal) {
+      share = read.at(input, bytesRead);
     }
 
     @Override
     public void request(TraceRequest request) {
       visitor.request(request);
-      progress.at(++requests);
+      progress.at(++requests, share);
     }
   }
 }
