@@ -34,7 +34,8 @@ import ucm.pipeline.connector.EngineSpec;
           + " byte is compared.",
       "",
       "Without --trace: prompts of each length, some at once, computed in full and with 80%% of"
-          + " each in the storage. With --trace: the requests of a trace, when they came. Blocks go"
+          + " each in the storage; those that half of the memory does not hold are left out. With"
+          + " --trace: the requests of a trace, when they came. Blocks go"
           + " to new folders within the configured storage_backends, which are removed at the end."
     })
 final class BenchServeCommand implements Runnable {
@@ -113,7 +114,7 @@ final class BenchServeCommand implements Runnable {
       description =
           "tokens that the engine's KV memory holds; with less than all requests need, some wait or"
               + " are preempted (default: room for the largest case; with --trace, for four of the"
-              + " longest request and at least 65536)")
+              + " longest request and at least 65536, or what half of the memory holds)")
   private @Nullable Integer kvTokens;
 
   @Option(
@@ -192,26 +193,55 @@ final class BenchServeCommand implements Runnable {
       throws InterruptedException {
     int output = outputTokens == null ? DEFAULT_OUTPUT_TOKENS : outputTokens;
     EngineSpec engine = kv.spec();
-    int longest = Collections.max(lengths);
-    int most = Collections.max(concurrencies);
-    long largest = (long) most * blocks(longest + output, engine);
-    ServeSite site = site(cleanup, ucm, engine, longest + output, largest, (long) most * longest);
+    List<ServeLoad> all = new ArrayList<>();
+    concurrencies.forEach(count -> lengths.forEach(each -> all.add(new ServeLoad(each, count))));
+    List<ServeLoad> loads = all.stream().filter(load -> fits(load, output, engine)).toList();
+    if (loads.isEmpty()) {
+      // The site says what is missing.
+      loads = all;
+    }
+    List<ServeLoad> leftOut = new ArrayList<>(all);
+    leftOut.removeAll(loads);
+    int longest = loads.stream().mapToInt(ServeLoad::tokens).max().orElseThrow();
+    long largest =
+        loads.stream().mapToLong(load -> blocks(load, output, engine)).max().orElseThrow();
+    long stored =
+        loads.stream()
+            .mapToLong(load -> (long) load.concurrency() * load.tokens())
+            .max()
+            .orElseThrow();
+    ServeSite site = site(cleanup, ucm, engine, longest + output, largest, stored);
     ServeReport report = new ServeReport(ucm.pipeline().toString(), site, compute, kv);
     ServeExperiment experiment = new ServeExperiment(site, compute, hitPercent / 100.0, output);
-    long perLength = concurrencies.stream().mapToLong(Integer::longValue).sum() * repeat;
+    long requestsInAll = loads.stream().mapToLong(ServeLoad::concurrency).sum() * repeat;
     List<ServeCase> cases = new ArrayList<>();
-    try (Progress progress = new Progress("bench serve", perLength * lengths.size())) {
+    try (Progress progress = new Progress("bench serve", requestsInAll)) {
       experiment.warmUp(Collections.min(lengths), Collections.min(concurrencies), progress);
       long done = 0;
-      for (int concurrency : concurrencies) {
-        for (int tokens : lengths) {
-          cases.add(experiment.run(tokens, concurrency, repeat, progress, done));
-          done += (long) concurrency * repeat;
-          progress.at(done);
-        }
+      for (ServeLoad load : loads) {
+        cases.add(experiment.run(load.tokens(), load.concurrency(), repeat, progress, done));
+        done += (long) load.concurrency() * repeat;
+        progress.at(done);
       }
     }
-    report.print(spec.commandLine().getOut(), cases, hitPercent, json);
+    report.print(spec.commandLine().getOut(), cases, leftOut, hitPercent, json);
+  }
+
+  /** Whether the engine's KV memory may hold all of a load; where it is given, requests wait. */
+  private boolean fits(ServeLoad load, int output, EngineSpec engine) {
+    return kvTokens != null || blocks(load, output, engine) <= blocksInMemory(engine);
+  }
+
+  /** Half of what is available, as the stages and the page cache need memory, too. */
+  private static long blocksInMemory(EngineSpec engine) {
+    return HostMemory.availableBytes()
+        / 2
+        / engine.tpSize()
+        / engine.kv().blockLayout().blockSize();
+  }
+
+  private static long blocks(ServeLoad load, int output, EngineSpec engine) {
+    return (long) load.concurrency() * blocks(load.tokens() + output, engine);
   }
 
   private void trace(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
@@ -221,15 +251,10 @@ final class BenchServeCommand implements Runnable {
     ServeTrace trace =
         ServeTrace.read(traceFiles, requests, speed, output, spec.commandLine().getErr());
     EngineSpec engine = kv.spec();
-    long tokens = Math.max(LEAST_TRACE_KV_TOKENS, 4L * trace.longest());
+    long wanted = blocks(Math.max(LEAST_TRACE_KV_TOKENS, 4L * trace.longest()), engine);
+    long room = Math.max(blocks(trace.longest(), engine), blocksInMemory(engine));
     ServeSite site =
-        site(
-            cleanup,
-            ucm,
-            engine,
-            trace.longest(),
-            Math.ceilDiv(tokens, engine.blockTokens()),
-            trace.distinctTokens());
+        site(cleanup, ucm, engine, trace.longest(), Math.min(wanted, room), trace.distinctTokens());
     ServeReport report = new ServeReport(ucm.pipeline().toString(), site, compute, kv);
     try (Progress progress = new Progress("bench serve", trace.size())) {
       trace.warmUp(site);
@@ -273,7 +298,7 @@ final class BenchServeCommand implements Runnable {
         storedTokens * kv.storedBytesPerToken(engine));
   }
 
-  private static int blocks(int tokens, EngineSpec engine) {
+  private static long blocks(long tokens, EngineSpec engine) {
     return Math.ceilDiv(tokens, engine.blockTokens());
   }
 }

@@ -13,7 +13,6 @@ import ucm.pipeline.connector.KvLayout;
 final class ServeKvOptions {
 
   private static final String DEFAULT_MODEL = "qwq-32b";
-  private static final long DEFAULT_BYTES = 2048;
   private static final String DTYPE = "torch.bfloat16";
 
   @Mixin private ModelOptions models = new ModelOptions();
@@ -21,9 +20,7 @@ final class ServeKvOptions {
   @Option(
       names = "--bytes-per-token",
       paramLabel = "BYTES",
-      description =
-          "KV cache of a token, all ranks together (default: the model's own when one is named,"
-              + " else 2048)")
+      description = "KV cache of a token, all ranks together (default: the model's own)")
   private @Nullable Long bytesPerToken;
 
   @Option(
@@ -51,7 +48,7 @@ final class ServeKvOptions {
   EngineSpec spec() {
     KvModel model = model();
     int ranks = models.tensorParallel();
-    boolean own = models.model().isPresent() && bytesPerToken == null;
+    boolean own = bytesPerToken == null;
     int count = own ? model.layers() : layers;
     if (count < 1 || count > 1024) {
       throw new UsageException("--layers is 1 to 1024; found " + count);
@@ -59,7 +56,7 @@ final class ServeKvOptions {
     if (blockTokens < 1 || blockTokens > 8192) {
       throw new UsageException("--block-tokens is 1 to 8192; found " + blockTokens);
     }
-    long bytes = bytesPerToken == null ? DEFAULT_BYTES : bytesPerToken;
+    long bytes = bytesPerToken == null ? 0 : bytesPerToken;
     long ofRank = own ? model.bytesPerTokenAndRank(ranks) : bytes / (model.latent() ? 1 : ranks);
     long pieces = (long) count * model.tensorsPerLayer();
     if (!own && (bytes < 1 || bytes > 1 << 24 || bytes % (pieces * parts(model, ranks)) != 0)) {

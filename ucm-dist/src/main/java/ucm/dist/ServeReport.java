@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 import ucm.dist.serve.ComputeModel;
 import ucm.dist.serve.EnginePlan;
 import ucm.dist.serve.ServeResult;
@@ -30,10 +31,16 @@ final class ServeReport {
     this.modelBytesPerToken = kv.modelBytesPerToken();
   }
 
-  void print(PrintWriter out, List<ServeCase> cases, int hitPercent, boolean json) {
+  void print(
+      PrintWriter out,
+      List<ServeCase> cases,
+      List<ServeLoad> leftOut,
+      int hitPercent,
+      boolean json) {
     if (json) {
       Map<String, Object> data = data();
       data.put("hit_percent", hitPercent);
+      data.put("left_out", leftOut.stream().map(ServeLoad::toString).toList());
       data.put("results", cases.stream().map(each -> each.data(blockBytes())).toList());
       Json.print(out, data);
       return;
@@ -70,6 +77,17 @@ final class ServeReport {
     out.println(
         "Mean time to first token (TTFT). SPEED-UP is FULL COMPUTE by UCM, minus 1: +100% is twice"
             + " as soon.");
+    cases.stream()
+        .filter(each -> each.concurrency() == 1)
+        .findFirst()
+        .ifPresent(one -> rate(out, one));
+    if (!leftOut.isEmpty()) {
+      out.println(
+          "Left out, as half of the available memory does not hold their KV cache (INPUT TOKENS x"
+              + " CONCURRENT): "
+              + leftOut.stream().map(ServeLoad::toString).collect(Collectors.joining(", "))
+              + ". --bytes-per-token makes it smaller.");
+    }
     long failed = cases.stream().mapToLong(ServeCase::failedBlocks).sum();
     foot(out, failed);
   }
@@ -110,9 +128,19 @@ final class ServeReport {
     out.println();
     out.printf(
         Locale.ROOT,
-        "TTFT counts the time in the queue. The mean is %+.1f%% sooner with UCM.%n",
-        100 * (full.meanTtftMillis() / with.meanTtftMillis() - 1));
+        "TTFT counts the time in the queue. %s%n",
+        meanText(full.meanTtftMillis(), with.meanTtftMillis()));
     foot(out, with.failedBlocks());
+  }
+
+  /** What UCM does to the mean, in words that hold both ways. */
+  static String meanText(double fullMillis, double withMillis) {
+    double change = 100 * (withMillis / fullMillis - 1);
+    return String.format(
+        Locale.ROOT,
+        "With UCM the mean is %.1f%% %s than with full compute.",
+        Math.abs(change),
+        change > 0 ? "longer" : "shorter");
   }
 
   private void row(Table table, String name, ServeResult result) {
@@ -127,6 +155,16 @@ final class ServeReport {
         Figures.gigabytes((double) result.loadedBlocks() * blockBytes()),
         Figures.grouped(result.preemptions()),
         Figures.fixed(result.seconds(), 1));
+  }
+
+  /** What decides whether hits pay: how fast the same bytes would be computed. */
+  private void rate(PrintWriter out, ServeCase one) {
+    out.printf(
+        Locale.ROOT,
+        "Full compute makes %.2f GB of KV cache a second at %,d tokens: hits pay where pipeline and"
+            + " storage load faster than that.%n",
+        one.tokens() * bytesPerToken / one.fullMillis() / 1e6,
+        one.tokens());
   }
 
   private static String percent(long part, long whole) {

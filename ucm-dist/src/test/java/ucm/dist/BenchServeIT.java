@@ -69,6 +69,8 @@ class BenchServeIT {
         serve(
             "--lengths",
             640,
+            "--bytes-per-token",
+            2048,
             "--concurrency",
             "1,2",
             "--ms-per-token",
@@ -107,6 +109,8 @@ class BenchServeIT {
         serve(
             "--lengths",
             896,
+            "--bytes-per-token",
+            2048,
             "--concurrency",
             3,
             "--ms-per-token",
@@ -150,6 +154,8 @@ class BenchServeIT {
             2,
             "--ms-per-token",
             0.5,
+            "--bytes-per-token",
+            2048,
             "--decode-ms",
             1,
             "--json");
@@ -166,7 +172,17 @@ class BenchServeIT {
   @Test
   void tableSaysFirstWhatIsSimulated() throws IOException {
     UcmProcess.Ended bench =
-        serve("--lengths", 300, "--concurrency", 1, "--gpu", "h200", "--output-tokens", 1);
+        serve(
+            "--lengths",
+            300,
+            "--concurrency",
+            1,
+            "--gpu",
+            "h200",
+            "--output-tokens",
+            1,
+            "--bytes-per-token",
+            2048);
     assertThat(bench.exitCode()).as(bench.all()).isZero();
     assertThat(bench.out())
         .startsWith("Simulated compute: the operations of Qwen/QwQ-32B on 4 x H200 at 50%")
@@ -175,6 +191,27 @@ class BenchServeIT {
         .contains("Qwen/QwQ-32B itself leaves 262,144 bytes a token")
         .contains("INPUT TOKENS  CONCURRENT  FULL COMPUTE MS  UCM 80% MS  SPEED-UP")
         .contains("Every loaded byte was compared");
+  }
+
+  @Test
+  void servesTheModelsOwnBytesAndLeavesOutWhatMemoryDoesNotHold() throws IOException {
+    UcmProcess.Ended bench =
+        serve(
+            "--lengths",
+            "300,1000000",
+            "--concurrency",
+            1,
+            "--ms-per-token",
+            0.1,
+            "--output-tokens",
+            1);
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    assertThat(bench.out())
+        .contains("262,144 bytes of KV cache a token through Cache|Posix")
+        .contains("Full compute makes 2.62 GB of KV cache a second at 300 tokens")
+        .contains("(INPUT TOKENS x CONCURRENT): 1,000,000 x 1. --bytes-per-token")
+        .doesNotContain("itself leaves");
+    requireNothingLeft();
   }
 
   /** Instances of one node share neither names nor buffers, as their segments show. */
@@ -240,6 +277,8 @@ class BenchServeIT {
             2,
             "--lengths",
             2000,
+            "--bytes-per-token",
+            2048,
             "--ms-per-token",
             1000);
     try (BufferedReader err =
