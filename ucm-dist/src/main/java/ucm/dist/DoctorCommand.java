@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Help.Ansi;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -136,8 +137,10 @@ final class DoctorCommand implements Callable<Integer> {
       Json.print(out, data);
       return;
     }
+    Ansi ansi = Progress.isTerminal() && noColor().isEmpty() ? Ansi.ON : Ansi.OFF;
     for (Finding finding : findings) {
-      out.printf("%-7s  %s: %s%n", word(finding), finding.subject(), finding.found());
+      String word = "@|" + colour(finding) + " " + "%-7s".formatted(word(finding)) + "|@";
+      out.printf("%s  %s: %s%n", ansi.string(word), finding.subject(), finding.found());
       if (!finding.advice().isEmpty()) {
         out.printf("%-7s  -> %s%n", "", finding.advice());
       }
@@ -151,6 +154,18 @@ final class DoctorCommand implements Callable<Integer> {
     data.put("found", finding.found());
     data.put("advice", finding.advice());
     return data;
+  }
+
+  private static String noColor() {
+    return System.getenv().getOrDefault("NO_COLOR", "");
+  }
+
+  private static String colour(Finding finding) {
+    return switch (finding.status()) {
+      case OK -> "green";
+      case WARNING -> "yellow";
+      case FAILED -> "bold,red";
+    };
   }
 
   private static String word(Finding finding) {

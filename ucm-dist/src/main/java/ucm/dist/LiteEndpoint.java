@@ -169,6 +169,6 @@ final class LiteEndpoint {
   }
 
   private UncheckedIOException failed(String what, @Nullable Exception cause) {
-    return new UncheckedIOException(new IOException(url + " " + what, cause));
+    return new UncheckedIOException(url + " " + what, new IOException(cause));
   }
 }

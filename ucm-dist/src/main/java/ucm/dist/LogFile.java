@@ -8,8 +8,12 @@ import ch.qos.logback.core.rolling.RollingFileAppender;
 import ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy;
 import ch.qos.logback.core.util.Duration;
 import ch.qos.logback.core.util.FileSize;
+import java.io.IOException;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
+import ucm.pipeline.PrivateFiles;
 
 /**
  * The log as files: {@code ucm-<pid>.log} in the folder {@code UCM_LOG_PATH}, begun anew at {@code
@@ -31,7 +35,19 @@ final class LogFile {
       return Optional.empty();
     }
     String name = folder + "/ucm-" + ProcessHandle.current().pid();
-    RollingFileAppender<ILoggingEvent> file = new RollingFileAppender<>();
+    try {
+      PrivateFiles.createFolder(Path.of(folder));
+      PrivateFiles.open(Path.of(name + ".log")).close();
+    } catch (IOException | InvalidPathException e) {
+      System.err.println(
+          "ucm: cannot write the log file "
+              + name
+              + ".log that UCM_LOG_PATH asks for: "
+              + e.getMessage()
+              + "; logging to the standard error only");
+      return Optional.empty();
+    }
+    RollingFileAppender<ILoggingEvent> file = new PrivateAppender();
     file.setContext(context);
     file.setName("ucm-log");
     file.setFile(name + ".log");
@@ -53,13 +69,6 @@ final class LogFile {
     file.setRollingPolicy(names);
     file.setTriggeringPolicy(size);
     file.start();
-    if (!file.isStarted()) {
-      System.err.println(
-          "ucm: cannot write the log file "
-              + name
-              + ".log that UCM_LOG_PATH asks for; logging to the standard error only");
-      return Optional.empty();
-    }
     return Optional.of(file);
   }
 
@@ -69,6 +78,15 @@ final class LogFile {
       return found < 1 ? otherwise : found;
     } catch (NumberFormatException e) {
       return otherwise;
+    }
+  }
+
+  /** Makes each file for its owner alone before Logback opens it. */
+  private static final class PrivateAppender extends RollingFileAppender<ILoggingEvent> {
+    @Override
+    public void openFile(String name) throws IOException {
+      PrivateFiles.open(Path.of(name)).close();
+      super.openFile(name);
     }
   }
 

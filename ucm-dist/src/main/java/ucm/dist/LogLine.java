@@ -8,6 +8,7 @@ import ch.qos.logback.core.LayoutBase;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
 import java.util.Locale;
+import java.util.function.Supplier;
 
 /**
  * A log line as the original writes it: {@code [<yyyy-mm-dd HH:MM:SS.ffffff>][UC][<D|I|W|E>] <message>
@@ -20,10 +21,20 @@ final class LogLine extends LayoutBase<ILoggingEvent> {
           .withZone(ZoneId.systemDefault());
 
   private final long pid = ProcessHandle.current().pid();
+  private final Supplier<String> prefix;
+
+  /**
+   * A form of lines.
+   *
+   * @param prefix control characters for the terminal that go before a line
+   */
+  LogLine(Supplier<String> prefix) {
+    this.prefix = prefix;
+  }
 
   @Override
   public String doLayout(ILoggingEvent event) {
-    StringBuilder line = new StringBuilder(160).append('[');
+    StringBuilder line = new StringBuilder(160).append(prefix.get()).append('[');
     TIME.formatTo(event.getInstant(), line);
     line.append("][UC][").append(letter(event.getLevel())).append("] ");
     line.append(event.getFormattedMessage());

@@ -11,6 +11,8 @@ import ch.qos.logback.core.encoder.LayoutWrappingEncoder;
 import ch.qos.logback.core.spi.ContextAwareBase;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,6 +28,16 @@ import org.slf4j.LoggerFactory;
  */
 public final class LogSetup extends ContextAwareBase implements Configurator {
 
+  // The original's word for warn is "warning".
+  private static final Map<String, Level> LEVELS =
+      Map.of(
+          "trace", Level.TRACE,
+          "debug", Level.DEBUG,
+          "info", Level.INFO,
+          "warn", Level.WARN,
+          "warning", Level.WARN,
+          "error", Level.ERROR,
+          "off", Level.OFF);
   private static final int QUEUE_DEPTH = 16_384;
   private static final int MAX_FLUSH_MILLIS = 10_000;
 
@@ -47,7 +59,7 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
     console.setContext(context);
     console.setTarget("System.err");
-    console.setEncoder(encoder(context));
+    console.setEncoder(encoder(context, Progress::clearing));
     console.start();
     root.addAppender(inBackground(context, "console", console));
     LogFile.of(context, environment, encoder(context))
@@ -55,7 +67,12 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
   }
 
   static LayoutWrappingEncoder<ILoggingEvent> encoder(LoggerContext context) {
-    LogLine line = new LogLine();
+    return encoder(context, () -> "");
+  }
+
+  private static LayoutWrappingEncoder<ILoggingEvent> encoder(
+      LoggerContext context, Supplier<String> prefix) {
+    LogLine line = new LogLine(prefix);
     line.setContext(context);
     line.start();
     LayoutWrappingEncoder<ILoggingEvent> encoder = new LayoutWrappingEncoder<>();
@@ -96,11 +113,26 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
   }
 
   static Level level(Map<String, String> environment) {
-    String name = environment.get("UC_LOGGER_LEVEL");
-    if (name == null) {
-      name = environment.getOrDefault("UCM_LOG_LEVEL", "info");
-    }
-    // The original's word for warn is "warning".
-    return Level.toLevel(name.toUpperCase(Locale.ROOT).replace("WARNING", "WARN"), Level.INFO);
+    return LEVELS.getOrDefault(word(environment), Level.INFO);
+  }
+
+  /** What is wrong with the level that the environment names, for people; or nothing. */
+  static Optional<String> levelProblem(Map<String, String> environment) {
+    String word = word(environment);
+    return LEVELS.containsKey(word)
+        ? Optional.empty()
+        : Optional.of(
+            variable(environment)
+                + " is debug, info, warning or error; found "
+                + word
+                + ", so info is used");
+  }
+
+  private static String word(Map<String, String> environment) {
+    return environment.getOrDefault(variable(environment), "info").strip().toLowerCase(Locale.ROOT);
+  }
+
+  private static String variable(Map<String, String> environment) {
+    return environment.containsKey("UC_LOGGER_LEVEL") ? "UC_LOGGER_LEVEL" : "UCM_LOG_LEVEL";
   }
 }

@@ -19,6 +19,7 @@ import picocli.CommandLine.Spec;
 import ucm.api.StoreException;
 import ucm.lite.TraceException;
 import ucm.pipeline.ConfigException;
+import ucm.pipeline.LongText;
 import ucm.pipeline.UnknownStageException;
 
 /** The {@code ucm} command. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. */
@@ -37,11 +38,12 @@ import ucm.pipeline.UnknownStageException;
     exitCodeList = {"0:done", "1:failed", "2:wrong usage or configuration"},
     footerHeading = "%nEnvironment:%n",
     footer = {
-      "  UC_LOGGER_LEVEL   debug, info (default), warning or error",
-      "  UCM_LOG_PATH      folder for log files, beside the standard error; UCM_LOG_MAX_SIZE",
-      "                    (MiB, default 5) and UCM_LOG_MAX_FILES (default 10) bound them",
-      "  UCM_PLUGINS       folder of plugin stores (default: plugins/ of the image)",
-      "  UCM_JAVA_OPTS     further options for the Java runtime"
+      "  UC_LOGGER_LEVEL    debug, info (default), warning or error",
+      "  UCM_LOG_PATH       folder for log files, beside the standard error",
+      "  UCM_LOG_MAX_SIZE   MiB of a log file (default 5)",
+      "  UCM_LOG_MAX_FILES  log files that are kept (default 10)",
+      "  UCM_PLUGINS        folder of plugin stores (default: plugins/ of the image)",
+      "  UCM_JAVA_OPTS      further options for the Java runtime"
     })
 public final class Main implements Runnable {
 
@@ -78,7 +80,9 @@ public final class Main implements Runnable {
       }
       return;
     }
-    int exitCode = run(writer(new StandardOutput()), writer(System.err), args);
+    PrintWriter err = writer(System.err);
+    LogSetup.levelProblem(System.getenv()).ifPresent(problem -> err.println("ucm: " + problem));
+    int exitCode = run(writer(new StandardOutput()), err, args);
     // After Ctrl-C the clean-up ends the process; a second exit from here would wait for it
     // forever.
     if (!Cleanup.interrupted()) {
@@ -148,7 +152,7 @@ public final class Main implements Runnable {
   private static int wrongUsage(ParameterException e, String[] args) {
     CommandLine command = e.getCommandLine();
     PrintWriter err = command.getErr();
-    err.println("ucm: " + e.getMessage());
+    err.println("ucm: " + LongText.cut(e.getMessage()));
     CommandLine.UnmatchedArgumentException.printSuggestions(e, err);
     err.println("Try: " + command.getCommandSpec().qualifiedName() + " --help");
     return WRONG_USAGE;
@@ -163,13 +167,13 @@ public final class Main implements Runnable {
       return outputFailed(output, err);
     }
     switch (e) {
-      case UsageException usage -> err.println("ucm: " + usage.getMessage());
+      case UsageException usage -> err.println("ucm: " + LongText.cut(usage.getMessage()));
       case ConfigException config -> err.println(config.getMessage());
       case UnknownStageException stage -> err.println("ucm: " + stage.getMessage());
-      case StoreException store -> err.println("ucm: " + store.getMessage());
-      case TraceException trace -> err.println("ucm: " + trace.getMessage());
+      case StoreException store -> err.println("ucm: " + LongText.cut(store.getMessage()));
+      case TraceException trace -> err.println("ucm: " + LongText.cut(trace.getMessage()));
       case WrongBytesException bytes -> err.println("ucm: " + bytes.getMessage());
-      case UncheckedIOException io -> err.println("ucm: " + io.getMessage());
+      case UncheckedIOException io -> err.println("ucm: " + LongText.cut(io.getMessage()));
       case InterruptedException stopped -> err.println("ucm: stopped");
       default -> {
         err.println("ucm: this should not happen, please report it:");
@@ -179,9 +183,14 @@ public final class Main implements Runnable {
     return e instanceof UsageException
             || e instanceof ConfigException
             || e instanceof UnknownStageException
-            || (e instanceof TraceException && e.getCause() instanceof NoSuchFileException)
+            || isMissingFile(e)
         ? WRONG_USAGE
         : FAILED;
+  }
+
+  private static boolean isMissingFile(Exception e) {
+    return (e instanceof UncheckedIOException || e instanceof TraceException)
+        && e.getCause() instanceof NoSuchFileException;
   }
 
   static final class Version implements IVersionProvider {

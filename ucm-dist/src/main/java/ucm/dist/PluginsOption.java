@@ -1,5 +1,6 @@
 package ucm.dist;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -20,12 +21,20 @@ final class PluginsOption {
 
   private Path folder() {
     if (folder != null) {
-      return folder;
+      return existing("--plugins", folder);
     }
     String fromEnvironment = System.getenv("UCM_PLUGINS");
     // The home of a jlinked runtime is the image itself.
     return fromEnvironment != null
-        ? Path.of(fromEnvironment)
+        ? existing("UCM_PLUGINS", Path.of(fromEnvironment))
         : Path.of(System.getProperty("java.home"), "plugins");
+  }
+
+  private static Path existing(String asked, Path folder) {
+    if (!Files.isDirectory(folder)) {
+      throw new UsageException(
+          asked + " names " + folder + ", which is no folder: name the one that holds the plugins");
+    }
+    return folder;
   }
 }

@@ -2,6 +2,7 @@ package ucm.dist;
 
 import java.io.Console;
 import java.io.PrintStream;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * One line on the terminal that shows how far long work is. Silent when the output is no terminal.
@@ -13,10 +14,14 @@ final class Progress implements AutoCloseable {
   private static final int BAR_WIDTH = 30;
   private static final String CLEAR_LINE = "\r\u001B[K";
 
+  // How many lines are shown: a log line clears them first.
+  private static final AtomicInteger SHOWN = new AtomicInteger();
+
   private final PrintStream terminal = System.err;
   private final boolean shown;
   private final String what;
   private long total;
+  private boolean closed;
   private long lastShown = System.nanoTime() - MIN_INTERVAL_NANOS;
 
   /**
@@ -24,13 +29,26 @@ final class Progress implements AutoCloseable {
    *
    * @param total how many steps; 0 when not known
    */
-  // Null where standard input or output is no terminal and the image lacks jdk.internal.le.
-  @SuppressWarnings("SystemConsoleNull")
   Progress(String what, long total) {
-    Console console = System.console();
-    this.shown = console != null && console.isTerminal();
+    this.shown = isTerminal();
     this.what = what;
     this.total = total;
+    if (shown) {
+      SHOWN.incrementAndGet();
+    }
+  }
+
+  /** Whether the command is used at a terminal. */
+  // Null where standard input or output is no terminal and the image lacks jdk.internal.le.
+  @SuppressWarnings("SystemConsoleNull")
+  static boolean isTerminal() {
+    Console console = System.console();
+    return console != null && console.isTerminal();
+  }
+
+  /** What a line on the standard error begins with, so that it stands alone while progress is shown. */
+  static String clearing() {
+    return SHOWN.get() > 0 ? CLEAR_LINE : "";
   }
 
   /** The same when it was found out meanwhile how many steps there are. */
@@ -77,7 +95,9 @@ final class Progress implements AutoCloseable {
 
   @Override
   public void close() {
-    if (shown) {
+    if (shown && !closed) {
+      closed = true;
+      SHOWN.decrementAndGet();
       terminal.print(CLEAR_LINE);
       terminal.flush();
     }

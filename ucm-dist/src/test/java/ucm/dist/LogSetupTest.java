@@ -8,6 +8,7 @@ import ch.qos.logback.classic.util.LogbackMDCAdapter;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -59,8 +60,39 @@ class LogSetupTest {
             "\\[\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{6}]\\[UC]\\[W] line 1 \\["
                 + PID
                 + ","
-                + Thread.currentThread().threadId()
+                + kernelId()
                 + "]");
+  }
+
+  private static String kernelId() throws IOException {
+    return Files.readSymbolicLink(Path.of("/proc/thread-self")).getFileName().toString();
+  }
+
+  @Test
+  void logsForTheOwnerAloneAndFollowsNoLink() throws IOException {
+    Path log = folder.resolve("a/log");
+    LoggerContext context = context();
+    Map<String, String> environment = Map.of("UCM_LOG_PATH", log.toString());
+    LogFile.of(context, environment, LogSetup.encoder(context)).orElseThrow().stop();
+    Path file = log.resolve("ucm-" + PID + ".log");
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+        .isEqualTo("rw-------");
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(log)))
+        .isEqualTo("rwx------");
+    Files.delete(file);
+    Path other = Files.writeString(folder.resolve("other"), "mine");
+    Files.createSymbolicLink(file, other);
+    assertThat(LogFile.of(context, environment, LogSetup.encoder(context))).isEmpty();
+    assertThat(other).hasContent("mine");
+  }
+
+  @Test
+  void saysThatALevelIsUnknown() {
+    assertThat(LogSetup.levelProblem(Map.of())).isEmpty();
+    assertThat(LogSetup.levelProblem(Map.of("UC_LOGGER_LEVEL", "Warning"))).isEmpty();
+    assertThat(LogSetup.levelProblem(Map.of("UC_LOGGER_LEVEL", "loud")))
+        .hasValueSatisfying(
+            problem -> assertThat(problem).contains("UC_LOGGER_LEVEL", "loud", "warning"));
   }
 
   @Test

@@ -10,6 +10,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -98,6 +99,46 @@ class OutputIT {
     int exit = shell("trace generate --requests 1000000000 2> " + err + " | head -n 1 > /dev/null");
     assertThat(exit).isZero();
     assertThat(err).isEmptyFile();
+  }
+
+  @Test
+  void logLinesStandAloneBesideAProgressBar() throws Exception {
+    String seen = terminal("demo --prompts 3 --input-len 1280");
+    assertThat(seen).contains("[UC][I]").contains("\u001B[K");
+    assertThat(seen.lines().filter(line -> line.contains("[UC][I]")))
+        .as("each begins its line, or clears it")
+        .allSatisfy(line -> assertThat(line).containsPattern("^(.*\u001B\\[K)?\\[[0-9-]+ "));
+  }
+
+  @Test
+  void theDoctorHasColoursOnATerminalUnlessTheyAreUnwanted() throws Exception {
+    assertThat(terminal("doctor")).contains("\u001B[32mok");
+    assertThat(UcmProcess.run("doctor").out()).doesNotContain("\u001B");
+  }
+
+  @Test
+  void aFolderOfPluginsThatIsNotThereIsWrongUsage() {
+    UcmProcess.Ended ended = UcmProcess.run("stores", "--plugins", folder.resolve("none"));
+    assertThat(ended.exitCode()).isEqualTo(2);
+    assertThat(ended.err()).contains("--plugins names", "none");
+  }
+
+  @Test
+  void aSmallHeapMayBeAskedFor() {
+    Process small =
+        UcmProcess.start(UcmProcess.IMAGE, Map.of("UCM_JAVA_OPTS", "-Xmx32m"), "stores");
+    assertThat(UcmProcess.finish(small).exitCode()).isZero();
+  }
+
+  /** What a command shows on a terminal. */
+  private static String terminal(String command) throws Exception {
+    Process script =
+        new ProcessBuilder("script", "-qec", UcmProcess.IMAGE + "/bin/ucm " + command, "/dev/null")
+            .start();
+    script.getOutputStream().close();
+    String seen = new String(script.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(script.waitFor()).as(seen).isZero();
+    return seen;
   }
 
   private static int shell(String command) throws Exception {

@@ -30,6 +30,12 @@ public record ConfigFinding(
     String allowed,
     String nearest) {
 
+  /** A finding. */
+  public ConfigFinding {
+    message = LongText.cut(message);
+    value = LongText.cut(value);
+  }
+
   static final Comparator<ConfigFinding> BY_PLACE =
       Comparator.comparing(ConfigFinding::origin)
           .thenComparing(ConfigFinding::severity)

@@ -107,7 +107,8 @@ final class RtpLlmSettings {
     draft.set(
         "storage_backends",
         List.of(DIRECTORY),
-        "RTP-LLM's directory, which must be there. Blocks that RTP-LLM stored are not read.");
+        "RTP-LLM's directory, on the mount of 3FS. Blocks that RTP-LLM stored are not read.");
+    draft.set("local_rank_size", ranks, "Ranks of this machine: RTP-LLM's TP_SIZE.");
     draft.set(
         "cache_buffer_capacity_gb",
         cacheGib,

@@ -1,7 +1,9 @@
 package ucm.pipeline.connector;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -12,6 +14,7 @@ import tools.jackson.core.ObjectWriteContext;
 import tools.jackson.core.json.JsonFactory;
 import ucm.lite.LruCurve;
 import ucm.lite.OnlineCurve;
+import ucm.pipeline.PrivateFiles;
 
 /**
  * The file in which an engine in lite mode tells what it found, {@code lite/INSTANCE-PID.json}: one
@@ -36,10 +39,12 @@ final class LiteStatusFile {
   private final EngineSpec spec;
   private final Instant started;
   private final long pid = ProcessHandle.current().pid();
+  private final Path folder;
   private final Path path;
   private final Path part;
 
   LiteStatusFile(Path folder, EngineSpec spec, Instant started) {
+    this.folder = folder;
     this.spec = spec;
     this.started = started;
     String name = spec.instance().replaceAll("[^A-Za-z0-9._-]", "_") + "-" + pid + ".json";
@@ -49,8 +54,10 @@ final class LiteStatusFile {
 
   void write(OnlineCurve.Snapshot now, HitStatistics statistics, boolean running, Instant at)
       throws IOException {
-    Files.createDirectories(path.getParent());
-    Files.writeString(part, text(now, statistics, running, at));
+    PrivateFiles.createFolder(folder);
+    try (OutputStream to = PrivateFiles.replace(part)) {
+      to.write(text(now, statistics, running, at).getBytes(StandardCharsets.UTF_8));
+    }
     Files.move(part, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
   }
 

@@ -14,6 +14,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
+import ucm.pipeline.PrivateFiles;
 
 /**
  * Files of lines, begun anew when one is full: {@code name.000001.log}, {@code name.000002.log} and so
@@ -75,18 +76,13 @@ final class RotatedFile implements AutoCloseable {
   }
 
   private FileChannel open() throws IOException {
-    Files.createDirectories(options.folder());
+    PrivateFiles.createFolder(options.folder());
     if (number == 0) {
       // A process of this number may have been here before, as in containers.
       number = Math.max(1, IntStream.of(numbers()).max().orElse(1));
       number += Files.exists(compressed(path(number))) ? 1 : 0;
     }
-    FileChannel opened =
-        FileChannel.open(
-            path(number),
-            StandardOpenOption.CREATE,
-            StandardOpenOption.READ,
-            StandardOpenOption.WRITE);
+    FileChannel opened = PrivateFiles.open(path(number), StandardOpenOption.READ);
     channel = opened;
     size = opened.size();
     opened.position(size);
@@ -115,7 +111,7 @@ final class RotatedFile implements AutoCloseable {
     Path whole = compressed(file);
     // Hidden, so that whoever reads the folder meanwhile passes it over.
     Path part = file.resolveSibling("." + whole.getFileName() + ".part");
-    try (OutputStream to = new GZIPOutputStream(Files.newOutputStream(part), GZIP_BUFFER)) {
+    try (OutputStream to = new GZIPOutputStream(PrivateFiles.replace(part), GZIP_BUFFER)) {
       Files.copy(file, to);
     } catch (IOException e) {
       Files.deleteIfExists(part);

@@ -8,6 +8,7 @@ import static ucm.pipeline.connector.TestEngines.tokens;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
@@ -49,6 +50,8 @@ class LiteMonitorTest {
         .startsWith("{\"instance\":\"test\"")
         .contains("\"running\":false", "\"requests\":3", "\"external_blocks\":2")
         .contains("{\"capacity_tokens\":10000000000,\"token_hit_rate\":0.333");
+    assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file())))
+        .isEqualTo("rw-------");
     assertThat(file().getParent())
         .isDirectoryNotContaining(path -> path.toString().endsWith("part"));
   }

@@ -6,9 +6,11 @@ import static ucm.pipeline.connector.TestEngines.tokens;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -66,6 +68,40 @@ class TraceRecorderTest {
                 + "']",
             "timestamp: 1700000000.000042, request_id: two_lines, input_length: 3, output_length:"
                 + " 1, ucm_block_ids: []");
+  }
+
+  @Test
+  void writesForTheOwnerAloneAndFollowsNoLink() throws IOException {
+    try (TraceRecorder recorder = recorder(options(200, 3))) {
+      for (int i = 0; i < 5; i++) {
+        recorder.record("r" + i, 8, 1, IDS);
+      }
+    }
+    assertThat(files()).hasSizeGreaterThan(1).allSatisfy(file -> assertMode(file, "rw-------"));
+    assertMode(folder.resolve("log"), "rwx------");
+    for (Path file : files()) {
+      Files.delete(file);
+    }
+    Path other = Files.writeString(folder.resolve("other"), "mine");
+    Files.createSymbolicLink(file(), other);
+    try (TraceRecorder recorder = recorder(options(1 << 20, 3))) {
+      recorder.record("r", 8, 1, IDS);
+    }
+    assertThat(other).hasContent("mine");
+  }
+
+  private static void assertMode(Path file, String mode) {
+    assertThat(file)
+        .extracting(
+            each -> {
+              try {
+                return PosixFilePermissions.toString(Files.getPosixFilePermissions(each));
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            })
+        .as("mode of %s", file)
+        .isEqualTo(mode);
   }
 
   @Test

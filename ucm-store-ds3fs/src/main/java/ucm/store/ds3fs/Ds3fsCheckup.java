@@ -1,5 +1,7 @@
 package ucm.store.ds3fs;
 
+import java.io.IOException;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -46,7 +48,12 @@ public final class Ds3fsCheckup implements Checkup {
     } catch (StoreException e) {
       findings.add(Finding.failed(LIBRARY, message(e), "install it; see docs/3fs.md"));
     }
-    long mounts = Math.max(1, isLoaded ? lookAtMounts(config, findings) : 1);
+    long mounts = 1;
+    if (isLoaded) {
+      mounts = Math.max(1, lookAtMounts(config, findings));
+    } else {
+      config.backends().forEach(backend -> findings.add(fileSystem(backend)));
+    }
     SharedMemoryRoom room = SharedMemoryRoom.now();
     String problem = room.problem(config, (int) mounts);
     findings.add(
@@ -76,6 +83,23 @@ public final class Ds3fsCheckup implements Checkup {
       }
     }
     return points.stream().distinct().count();
+  }
+
+  /** Whether a directory is on 3FS, by the type of its file system: without the library nothing else tells. */
+  private static Finding fileSystem(String backend) {
+    String there = nearestFolder(backend);
+    try {
+      FileStore found = Files.getFileStore(Path.of(there));
+      return found.type().contains("hf3fs")
+          ? Finding.ok(MOUNT, backend + " is on 3FS (" + found.name() + ")")
+          : Finding.failed(
+              MOUNT,
+              backend + " is not on 3FS: " + there + " is on a file system of type " + found.type(),
+              "start the FUSE client of 3FS and name a folder on its mount; see docs/3fs.md");
+    } catch (IOException e) {
+      return Finding.failed(
+          MOUNT, there + " cannot be looked at: " + e.getMessage(), "see docs/3fs.md");
+    }
   }
 
   /** The directory, or the one above it that is there: the store makes the rest. */

@@ -58,5 +58,11 @@ final class Ds3fsCheckupTest {
     assertThat(library.status()).isEqualTo(Status.FAILED);
     assertThat(library.found()).contains("libhf3fs_api_shared.so");
     assertThat(library.advice()).contains("docs/3fs.md");
+    assertThat(look(settings))
+        .as("without the library the type of the file system tells")
+        .filteredOn(finding -> finding.subject().equals("3FS mount"))
+        .singleElement()
+        .satisfies(mount -> assertThat(mount.status()).isEqualTo(Status.FAILED))
+        .satisfies(mount -> assertThat(mount.found()).contains("not on 3FS", elsewhere.toString()));
   }
 }
