@@ -96,6 +96,7 @@ final class ReplayCommand implements Runnable {
     data.put("requests", replay.requests());
     data.put("blocks", replay.blocks());
     data.put("hit_blocks", replay.hitBlocks());
+    data.put("hit_tokens", replay.hitTokens());
     data.put(
         "hit_rate", replay.blocks() == 0 ? 0.0 : (double) replay.hitBlocks() / replay.blocks());
     data.put("bytes_moved", pipeline.keepsBytes());
@@ -142,6 +143,9 @@ final class ReplayCommand implements Runnable {
             "%,d blocks failed, %,d still pending",
             flushed.failedCount(),
             flushed.pendingBlocks()));
+    if (flushed.cause() != null) {
+      table.row("first reason", String.valueOf(flushed.cause().getMessage()));
+    }
     table.print(out);
   }
 

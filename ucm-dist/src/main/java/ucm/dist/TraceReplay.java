@@ -26,6 +26,7 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
   private long requests;
   private long blocks;
   private long hitBlocks;
+  private long hitTokenCount;
   private long loadNanos;
   private long dumpNanos;
 
@@ -69,6 +70,7 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
       hitBlocks += served.hits();
       askedTokens.add(request.inputTokens());
       hitTokens.add(request.prefixTokens(served.hits()));
+      hitTokenCount += request.prefixTokens(served.hits());
       if (served.blocks() > 0) {
         hitRates.record((double) served.hits() / served.blocks());
       }
@@ -113,6 +115,10 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
 
   long hitBlocks() {
     return hitBlocks;
+  }
+
+  long hitTokens() {
+    return hitTokenCount;
   }
 
   long loadedBytes() {

@@ -47,6 +47,20 @@ class ReplayMemoryTest {
   }
 
   @Test
+  void aReplayGoesOnAfterADumpThatFails() {
+    FaultyStore refusing = new FaultyStore(new MemoryStore(), 1).at(1, Call.DUMP, Fault.FAIL);
+    try (TraceReplay replay =
+        new TraceReplay(open(refusing), LAYOUT, PATIENCE, 9, StoreMetrics.NONE)) {
+      replay.request(request(1, 2));
+      replay.request(request(1, 2));
+      replay.request(request(1, 2));
+      assertThat(replay.requests()).isEqualTo(3);
+      assertThat(replay.hitBlocks()).as("dumped anew by the second").isEqualTo(2);
+      assertThat(replay.hitTokens()).isEqualTo(32);
+    }
+  }
+
+  @Test
   void aReplayThatWaitedInVainClosesItsStoreBeforeItFreesTheMemory() {
     TraceReplay replay =
         new TraceReplay(open(slow(Call.DUMP)), LAYOUT, Duration.ZERO, 9, StoreMetrics.NONE);

@@ -59,7 +59,7 @@ final class CacheFlush {
     }
   }
 
-  private static FlushResult merge(FlushResult own, FlushResult behind) {
+  static FlushResult merge(FlushResult own, FlushResult behind) {
     SequencedSet<BlockIds> named = new LinkedHashSet<>();
     for (BlockIds ids : new BlockIds[] {own.failedBlocks(), behind.failedBlocks()}) {
       for (int i = 0; i < ids.size(); i++) {
@@ -72,13 +72,13 @@ final class CacheFlush {
       words[next++] = id.high(0);
       words[next++] = id.low(0);
     }
-    // A block may have failed in both: one name, one failure.
-    long unnamed = own.failedCount() - own.failedBlocks().size();
-    unnamed += behind.failedCount() - behind.failedBlocks().size();
+    // A block that the stage behind refused has failed in both: one name, one failure. Those that
+    // neither names are taken for the same as well.
+    long counted = Math.max(own.failedCount(), behind.failedCount());
     return new FlushResult(
         own.pendingBlocks() + behind.pendingBlocks(),
         BlockIds.wrap(words),
-        named.size() + unnamed,
+        Math.max(named.size(), counted),
         own.cause() != null ? own.cause() : behind.cause());
   }
 }
