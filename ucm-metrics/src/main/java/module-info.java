@@ -7,7 +7,6 @@
 module ucm.metrics {
   requires io.prometheus.metrics;
   requires java.management;
-  requires jdk.httpserver;
   requires static org.jspecify;
   requires org.slf4j;
   requires org.snakeyaml.engine;

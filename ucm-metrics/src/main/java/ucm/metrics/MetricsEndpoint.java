@@ -1,52 +1,68 @@
 package ucm.metrics;
 
-import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpServer;
 import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
 import io.prometheus.metrics.expositionformats.ExpositionFormats;
 import java.io.ByteArrayOutputStream;
+import java.io.Closeable;
 import java.io.IOException;
-import java.net.InetSocketAddress;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.Semaphore;
+import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 
 /**
- * Answers Prometheus at {@code /metrics}, also while nothing is moved. Two threads, {@code
- * ucm-metrics-http-0} and {@code -1}, belong to it; scrapes beyond {@value #MAX_WAITING} waiting ones
- * are not answered.
+ * Answers Prometheus at {@code /metrics}, also while nothing is moved. Each connection serves one
+ * request, on a virtual thread of its own, and is ended after {@value #SECONDS} s whatever it waits
+ * for. {@value #CONNECTIONS} are open at once: a further one takes the place of the oldest, so that
+ * clients that only hold connections keep nobody from scraping.
  */
 public final class MetricsEndpoint implements AutoCloseable {
 
-  private static final int THREADS = 2;
-  private static final int MAX_WAITING = 16;
+  private static final int CONNECTIONS = 32;
+  private static final int SECONDS = 5;
+  private static final int MAX_HEAD = 8 << 10;
+  private static final int SCRAPES = 2;
+
+  /** Connections that are not taken in yet: with few, a flood makes a scrape wait for seconds. */
+  private static final int BACKLOG = 1024;
+
+  private static final String END = "\r\n\r\n";
   private static final String PATH = "/metrics";
 
   private final MetricsRegistry registry;
   private final ExpositionFormats formats = ExpositionFormats.init();
-  private final HttpServer server;
-  private final ThreadPoolExecutor workers;
+  private final ServerSocket listener;
 
-  private MetricsEndpoint(MetricsRegistry registry, HttpServer server) {
+  /** Bounds the answers that are being written down, which hold the most memory. */
+  private final Semaphore scrapes = new Semaphore(SCRAPES);
+
+  /** Oldest first; guarded by itself. Each adds and removes itself but for those that are ended. */
+  private final Deque<Connection> open = new ArrayDeque<>();
+
+  private record Connection(Socket socket, Thread thread, long deadline) {
+
+    void end() {
+      hangUp(socket);
+      thread.interrupt();
+    }
+  }
+
+  private record Request(String method, String path, String accept) {}
+
+  private MetricsEndpoint(MetricsRegistry registry, ServerSocket listener) {
     this.registry = registry;
-    this.server = server;
-    AtomicInteger next = new AtomicInteger();
-    this.workers =
-        new ThreadPoolExecutor(
-            THREADS,
-            THREADS,
-            0,
-            TimeUnit.SECONDS,
-            new ArrayBlockingQueue<>(MAX_WAITING),
-            task ->
-                Thread.ofPlatform()
-                    .daemon()
-                    .name("ucm-metrics-http-" + next.getAndIncrement())
-                    .unstarted(task),
-            new ThreadPoolExecutor.DiscardPolicy());
+    this.listener = listener;
   }
 
   /**
@@ -58,10 +74,9 @@ public final class MetricsEndpoint implements AutoCloseable {
    * @throws StoreException when the address cannot be had
    */
   public static MetricsEndpoint start(MetricsRegistry registry, String host, int port) {
-    InetSocketAddress address = new InetSocketAddress(host, port);
-    HttpServer server;
+    ServerSocket listener;
     try {
-      server = HttpServer.create(address, 0);
+      listener = new ServerSocket(port, BACKLOG, InetAddress.getByName(host));
     } catch (IOException e) {
       throw new StoreException(
           "cannot show metrics at "
@@ -73,59 +88,184 @@ public final class MetricsEndpoint implements AutoCloseable {
               + "; choose another port, or 0 for any free one",
           e);
     }
-    MetricsEndpoint endpoint = new MetricsEndpoint(registry, server);
-    server.setExecutor(endpoint.workers);
-    server.createContext("/", endpoint::answer);
-    server.start();
+    MetricsEndpoint endpoint = new MetricsEndpoint(registry, listener);
+    Thread.ofPlatform().daemon().name("ucm-metrics-accept").start(endpoint::accept);
     return endpoint;
   }
 
   /** The port that is listened on. */
   public int port() {
-    return server.getAddress().getPort();
+    return listener.getLocalPort();
   }
 
-  private void answer(HttpExchange exchange) throws IOException {
-    try (exchange) {
-      String path = exchange.getRequestURI().getPath();
-      String method = exchange.getRequestMethod();
-      if (!method.equals("GET") && !method.equals("HEAD")) {
-        send(exchange, 405, "text/plain", text("only GET and HEAD are answered\n"));
-      } else if (!path.equals(PATH)) {
-        send(exchange, 404, "text/plain", text("metrics are at " + PATH + "\n"));
-      } else {
-        scrape(exchange);
+  private void accept() {
+    try {
+      while (!listener.isClosed()) {
+        try {
+          listener.setSoTimeout(millisToNextDeadline());
+          serve(listener.accept());
+        } catch (SocketTimeoutException e) {
+          // The oldest connection has had its time.
+        } catch (IOException e) {
+          // Closed, or no descriptor was free, which may last: no reason to spin.
+          Thread.sleep(Duration.ofMillis(100));
+        }
+        endAllBut(CONNECTIONS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      close();
+    }
+  }
+
+  /** 0, which means for ever, while no connection is open. */
+  private int millisToNextDeadline() {
+    synchronized (open) {
+      Connection oldest = open.peekFirst();
+      return oldest == null
+          ? 0
+          : (int) Math.max(1, (oldest.deadline() - System.nanoTime()) / 1_000_000 + 1);
+    }
+  }
+
+  /** Ends the oldest connections beyond a number, and those whose time is over. */
+  private void endAllBut(int connections) {
+    synchronized (open) {
+      Connection oldest = open.peekFirst();
+      while (oldest != null
+          && (open.size() > connections || oldest.deadline() - System.nanoTime() <= 0)) {
+        oldest.end();
+        open.removeFirst();
+        oldest = open.peekFirst();
       }
     }
   }
 
-  private void scrape(HttpExchange exchange) throws IOException {
-    String accept = exchange.getRequestHeaders().getFirst("Accept");
-    ExpositionFormatWriter writer = formats.findWriter(accept == null ? "" : accept);
-    ByteArrayOutputStream body = new ByteArrayOutputStream(1 << 16);
-    writer.write(body, registry.prometheus().scrape());
-    send(exchange, 200, writer.getContentType(), body.toByteArray());
+  private void serve(Socket socket) {
+    Thread thread =
+        Thread.ofVirtual().name("ucm-metrics-http").unstarted(() -> serveAndForget(socket));
+    long deadline = System.nanoTime() + Duration.ofSeconds(SECONDS).toNanos();
+    synchronized (open) {
+      open.addLast(new Connection(socket, thread, deadline));
+    }
+    thread.start();
   }
 
-  private static byte[] text(String text) {
-    return text.getBytes(StandardCharsets.UTF_8);
+  private void serveAndForget(Socket socket) {
+    try (socket) {
+      answer(socket);
+    } catch (IOException hungUp) {
+      // By the client or by a bound: there is nobody to tell.
+    } catch (InterruptedException ended) {
+      Thread.currentThread().interrupt();
+    } finally {
+      synchronized (open) {
+        open.removeIf(connection -> connection.socket().equals(socket));
+      }
+    }
   }
 
-  private static void send(HttpExchange exchange, int status, String type, byte[] body)
-      throws IOException {
-    exchange.getResponseHeaders().set("Content-Type", type);
-    if (exchange.getRequestMethod().equals("HEAD")) {
-      exchange.sendResponseHeaders(status, -1);
+  private void answer(Socket socket) throws IOException, InterruptedException {
+    String head = head(socket.getInputStream());
+    Request request = head == null ? null : parse(head);
+    if (head == null) {
+      refuse(socket, "431 Request Header Fields Too Large", "at most " + MAX_HEAD + " bytes");
+    } else if (request == null) {
+      refuse(socket, "400 Bad Request", "this is no HTTP/1 request");
+    } else if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
+      refuse(socket, "405 Method Not Allowed", "only GET and HEAD are answered");
+    } else if (!request.path().equals(PATH)) {
+      refuse(socket, "404 Not Found", "metrics are at " + PATH);
     } else {
-      exchange.sendResponseHeaders(status, body.length);
-      exchange.getResponseBody().write(body);
+      scrape(socket, request);
+    }
+  }
+
+  /** The request line and the headers; null when they are longer than {@value #MAX_HEAD} bytes. */
+  private static @Nullable String head(InputStream in) throws IOException {
+    byte[] bytes = new byte[MAX_HEAD];
+    int length = 0;
+    while (length < bytes.length) {
+      int read = in.read(bytes, length, bytes.length - length);
+      if (read < 0) {
+        throw new IOException("the client hung up before the end of its request");
+      }
+      int from = Math.max(0, length - 3);
+      length += read;
+      int end = new String(bytes, from, length - from, StandardCharsets.ISO_8859_1).indexOf(END);
+      if (end >= 0) {
+        return new String(bytes, 0, from + end, StandardCharsets.ISO_8859_1);
+      }
+    }
+    return null;
+  }
+
+  private static @Nullable Request parse(String head) {
+    String[] lines = head.split("\r\n", -1);
+    String[] words = lines[0].split(" ", -1);
+    if (words.length != 3 || !words[2].startsWith("HTTP/1.")) {
+      return null;
+    }
+    String accept = "";
+    for (int i = 1; i < lines.length; i++) {
+      if (lines[i].regionMatches(true, 0, "accept:", 0, "accept:".length())) {
+        accept = lines[i].substring("accept:".length()).strip();
+      }
+    }
+    try {
+      String path = new URI(words[1]).getPath();
+      return path == null ? null : new Request(words[0], path, accept);
+    } catch (URISyntaxException e) {
+      return null;
+    }
+  }
+
+  private void scrape(Socket socket, Request request) throws IOException, InterruptedException {
+    ExpositionFormatWriter writer = formats.findWriter(request.accept());
+    ByteArrayOutputStream body = new ByteArrayOutputStream(1 << 16);
+    scrapes.acquire();
+    try {
+      writer.write(body, registry.prometheus().scrape());
+    } finally {
+      scrapes.release();
+    }
+    send(
+        socket,
+        "200 OK",
+        writer.getContentType(),
+        body.toByteArray(),
+        request.method().equals("HEAD"));
+  }
+
+  private static void refuse(Socket socket, String status, String why) throws IOException {
+    send(socket, status, "text/plain", (why + "\n").getBytes(StandardCharsets.UTF_8), false);
+  }
+
+  private static void send(Socket socket, String status, String type, byte[] body, boolean head)
+      throws IOException {
+    String lines =
+        "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+            .formatted(status, type, body.length);
+    OutputStream out = socket.getOutputStream();
+    out.write(lines.getBytes(StandardCharsets.ISO_8859_1));
+    if (!head) {
+      out.write(body);
+    }
+  }
+
+  private static void hangUp(Closeable socket) {
+    try {
+      socket.close();
+    } catch (IOException e) {
+      // Gone already.
     }
   }
 
   /** Stops listening; scrapes under way are cut off. Idempotent. */
   @Override
   public void close() {
-    server.stop(0);
-    workers.shutdownNow();
+    hangUp(listener);
+    endAllBut(0);
   }
 }
