@@ -150,8 +150,11 @@ final class BenchServeCommand implements Runnable {
     requireSense();
     UcmConfig ucm = UcmConfig.read(config);
     if (ucm.settings().useLite()) {
-      throw new UsageException(
-          "use_lite moves no bytes, so there is nothing to measure: take it out of " + config);
+      spec.commandLine()
+          .getErr()
+          .println(
+              "ucm: use_lite: the engine is told of no hit and computes everything; the log says"
+                  + " what would have been found");
     }
     ComputeModel compute = computeOptions.of(kv.model());
     try (Cleanup cleanup = new Cleanup()) {
@@ -211,7 +214,7 @@ final class BenchServeCommand implements Runnable {
             .max()
             .orElseThrow();
     ServeSite site = site(cleanup, ucm, engine, longest + output, largest, stored);
-    ServeReport report = new ServeReport(ucm.pipeline().toString(), site, compute, kv);
+    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
     ServeExperiment experiment = new ServeExperiment(site, compute, hitPercent / 100.0, output);
     long requestsInAll = loads.stream().mapToLong(ServeLoad::concurrency).sum() * repeat;
     List<ServeCase> cases = new ArrayList<>();
@@ -255,7 +258,7 @@ final class BenchServeCommand implements Runnable {
     long room = Math.max(blocks(trace.longest(), engine), blocksInMemory(engine));
     ServeSite site =
         site(cleanup, ucm, engine, trace.longest(), Math.min(wanted, room), trace.distinctTokens());
-    ServeReport report = new ServeReport(ucm.pipeline().toString(), site, compute, kv);
+    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
     try (Progress progress = new Progress("bench serve", trace.size())) {
       trace.warmUp(site);
       ServeResult with = trace.serve(site, compute, progress);

@@ -26,6 +26,8 @@ import ucm.pipeline.BlockHasher;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.HitPolicy;
 
 /** {@code ucm demo}: the main job on this machine: fill, restart, load everything back. */
 @Command(
@@ -90,7 +92,8 @@ final class DemoCommand implements Runnable {
       names = "--config",
       paramLabel = "FILE",
       description =
-          "use the pipeline of this file instead of Cache|Posix; its folders are used and kept")
+          "use the pipeline of this file instead of Cache|Posix; its folders are used and kept, and"
+              + " hit_ratio and the thresholds hold")
   private @Nullable Path config;
 
   @Option(
@@ -132,12 +135,17 @@ final class DemoCommand implements Runnable {
     try (Cleanup cleanup = new Cleanup()) {
       StoreCatalog catalog = plugins.catalog();
       UcmConfig ucm = pipelineConfig(cleanup, layout, blocksPerPrompt, total);
+      ConnectorSetup setup =
+          ConnectorSetup.of(
+              ucm,
+              catalog,
+              EngineConfig.spec(shape.modelName(), BLOCK_TOKENS, shape.kv(BLOCK_TOKENS)));
       describe(notes, shape, layout, ucm, blocksPerPrompt, total);
       EngineMemory memory = cleanup.add(new EngineMemory(layout, blocksPerPrompt));
       List<Round> rounds = new ArrayList<>();
-      rounds.add(round("1: empty store, dump", cleanup, ucm, catalog, memory, shape));
+      rounds.add(round("1: empty store, dump", cleanup, ucm, setup, memory));
       memory.poison();
-      rounds.add(round("2: after restart, load", cleanup, ucm, catalog, memory, shape));
+      rounds.add(round("2: after restart, load", cleanup, ucm, setup, memory));
       report(out, rounds, blocksPerPrompt);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -147,17 +155,16 @@ final class DemoCommand implements Runnable {
 
   private UcmConfig pipelineConfig(
       Cleanup cleanup, BlockLayout layout, int blocksPerPrompt, long total) {
-    Map<String, Object> engine = EngineConfig.of(layout);
     if (config != null) {
-      return UcmConfig.read(config).with(engine, "engine");
+      return UcmConfig.read(config);
     }
     Path parent = dir != null ? dir : Path.of(System.getProperty("java.io.tmpdir"));
     requireRoom(parent, layout, blocksPerPrompt, total);
     Path folder = cleanup.folder(parent, "ucm-demo-");
-    Map<String, Object> values = new LinkedHashMap<>(engine);
-    values.put("storage_backends", List.of(folder.toString()));
-    values.put("cache_buffer_capacity_gb", bufferGb);
-    return UcmConfig.of("Cache|Posix", values);
+    return UcmConfig.of(
+        "Cache|Posix",
+        Map.of(
+            "storage_backends", List.of(folder.toString()), "cache_buffer_capacity_gb", bufferGb));
   }
 
   /** Says what is lacking before anything is written. */
@@ -218,30 +225,27 @@ final class DemoCommand implements Runnable {
         layout.blockSize() / 1048576.0,
         layout.shardCount(),
         total / 1073741824.0,
-        ucm.pipeline(),
+        ucm.openedPipeline(),
         config == null ? bufferGb + " GiB" : "as configured");
     notes.flush();
   }
 
   private Round round(
-      String name,
-      Cleanup cleanup,
-      UcmConfig ucm,
-      StoreCatalog catalog,
-      EngineMemory memory,
-      KvShape shape)
+      String name, Cleanup cleanup, UcmConfig ucm, ConnectorSetup setup, EngineMemory memory)
       throws InterruptedException {
-    BlockHasher hasher = BlockHasher.of(shape.modelName(), 1, "torch.bfloat16");
+    BlockHasher hasher = setup.hasher();
+    HitPolicy policy = new HitPolicy(setup.settings(), BLOCK_TOKENS);
     Duration timeout = EngineConfig.taskTimeout(ucm);
     Durations timeToKv = new Durations();
     long hits = 0;
     long blocks = 0;
+    long movedBlocks = 0;
     long moveNanos = 0;
     double flushSeconds;
-    try (Pipeline pipeline = cleanup.add(Pipeline.open(ucm, catalog));
+    try (Pipeline pipeline = cleanup.add(setup.openPipeline(0));
         Progress progress = new Progress("round " + name, prompts)) {
       PrefixClient client =
-          new PrefixClient(pipeline, memory, pipeline.keepsBytes(), timeout, Level.INFO);
+          new PrefixClient(pipeline, memory, policy, pipeline.keepsBytes(), timeout, Level.INFO);
       SplittableRandom random = new SplittableRandom(seed);
       for (int prompt = 0; prompt < prompts; prompt++) {
         progress.at(prompt);
@@ -249,16 +253,17 @@ final class DemoCommand implements Runnable {
         long start = System.nanoTime();
         BlockIds ids = hasher.hash(tokens, BLOCK_TOKENS);
         long hashNanos = System.nanoTime() - start;
-        PrefixClient.Served served = client.serve("demo-" + prompt, ids);
+        PrefixClient.Served served = client.serve("demo-" + prompt, inputLen, ids);
         hits += served.hits();
         blocks += served.blocks();
+        movedBlocks += served.hits() + served.dumped();
         moveNanos += served.hits() > 0 ? served.loadNanos() : 0;
-        moveNanos += served.hits() < served.blocks() ? served.dumpNanos() : 0;
+        moveNanos += served.dumped() > 0 ? served.dumpNanos() : 0;
         timeToKv.add(hashNanos + served.loadNanos() + served.dumpNanos());
       }
       flushSeconds = TimedFlush.nanos(pipeline, timeout) / 1e9;
     }
-    long moved = blocks * memory.blockSize();
+    long moved = movedBlocks * memory.blockSize();
     return new Round(name, blocks, hits, moved, moveNanos / 1e9, timeToKv, flushSeconds);
   }
 

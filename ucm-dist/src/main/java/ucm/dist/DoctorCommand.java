@@ -78,7 +78,7 @@ final class DoctorCommand implements Callable<Integer> {
     }
     if (read != null && !isWrong) {
       findings.addAll(lite(read));
-      if (!noProbe && !run.hung()) {
+      if (!noProbe && !run.hung() && !read.settings().useLite()) {
         try (Cleanup cleanup = new Cleanup()) {
           findings.addAll(new PipelineProbe(read, catalog, cleanup).run());
         }
@@ -97,7 +97,8 @@ final class DoctorCommand implements Callable<Integer> {
     // The name UcmNfsStore says which stage there is, where no pipeline is written.
     return isWrong
         ? read.storeConfig()
-        : read.with(Map.of("store_pipeline", read.pipeline().toString()), "doctor").storeConfig();
+        : read.with(Map.of("store_pipeline", read.openedPipeline().toString()), "doctor")
+            .storeConfig();
   }
 
   /** What concerns everybody first. */
@@ -112,7 +113,8 @@ final class DoctorCommand implements Callable<Integer> {
         ? List.of(
             Finding.warning(
                 "mode",
-                "use_lite is true: requests are counted, and no block is kept",
+                "use_lite is true: requests are counted, no block is kept, and store_pipeline is"
+                    + " not looked at",
                 "set use_lite: false to keep blocks"))
         : List.of();
   }

@@ -6,9 +6,13 @@ import java.util.Map;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.EngineSpec;
+import ucm.pipeline.connector.KvLayout;
 
 /** What an engine adds to an operator's configuration: the layout of its blocks, and who it is. */
 final class EngineConfig {
+
+  private static final String DTYPE = "torch.bfloat16";
 
   // A task that its store has given up ends a little after its deadline.
   private static final Duration GRACE = Duration.ofSeconds(10);
@@ -25,6 +29,16 @@ final class EngineConfig {
     values.put(CommonKeys.SHARD_SIZE.name(), layout.shardSize());
     values.put(CommonKeys.BLOCK_SIZE.name(), layout.blockSize());
     return values;
+  }
+
+  /**
+   * Such an engine.
+   *
+   * @param model names it in block ids and metrics
+   */
+  static EngineSpec spec(String model, int blockTokens, KvLayout kv) {
+    String instance = "ucm-" + ProcessHandle.current().pid();
+    return new EngineSpec(instance, model, DTYPE, 1, false, blockTokens, kv);
   }
 
   /** How long to wait for a task before calling it hung. */

@@ -19,6 +19,9 @@ import ucm.api.StoreMetrics;
 import ucm.lite.TraceRequest;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.EngineSpec;
+import ucm.pipeline.connector.KvLayout;
 import ucm.pipeline.connector.LookupWatch;
 
 /** {@code ucm explain}: what became of each token of one request of a replay. */
@@ -32,7 +35,9 @@ import ucm.pipeline.connector.LookupWatch;
           + " other, so that what is stored is what they left. With --config, the pipeline of that"
           + " file is used, in new folders within its storage_backends, which are removed at the"
           + " end; without it, Fake, which remembers blocks and moves no bytes. The bytes of a"
-          + " block are made from its id, and every loaded byte is compared."
+          + " block are made from its id, and every loaded byte is compared.",
+      "hit_ratio, persist_token_threshold and load_tokens_threshold hold as in an engine; with"
+          + " use_lite the pipeline is Fake."
     })
 final class ExplainCommand implements Runnable {
 
@@ -87,9 +92,11 @@ final class ExplainCommand implements Runnable {
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
     UcmConfig given = config == null ? UcmConfig.of("Fake", Map.of()) : UcmConfig.read(config);
     try (Cleanup cleanup = new Cleanup()) {
-      UcmConfig ucm = inNewFolders(given, cleanup).with(EngineConfig.of(layout), "engine");
-      LookupWatch watch = new LookupWatch(StoreMetrics.NONE, ucm.pipeline().stages());
-      Pipeline pipeline = cleanup.add(Pipeline.open(ucm, plugins.catalog(), stage -> watch));
+      UcmConfig ucm = inNewFolders(given, cleanup);
+      EngineSpec engine = EngineConfig.spec("explain", 1, KvLayout.uniform(1, blockBytes));
+      LookupWatch watch = new LookupWatch(StoreMetrics.NONE, ucm.openedPipeline().stages());
+      ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine).withMetrics(watch);
+      Pipeline pipeline = cleanup.add(setup.openPipeline(0));
       ExplainedReplay replay =
           cleanup.add(
               new ExplainedReplay(
@@ -97,7 +104,7 @@ final class ExplainCommand implements Runnable {
                   watch,
                   layout,
                   EngineConfig.taskTimeout(ucm),
-                  ucm.settings().persistTokenThreshold(),
+                  setup.settings(),
                   hbmBlocks,
                   request));
       inputs.read("requests", spec.commandLine().getErr(), replay);
@@ -108,7 +115,7 @@ final class ExplainCommand implements Runnable {
   /** Keeps the operator's blocks apart from made-up ones of the same names. */
   private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
     Optional<List<String>> backends = given.storeConfig().find(CommonKeys.STORAGE_BACKENDS);
-    if (backends.isEmpty()) {
+    if (backends.isEmpty() || given.settings().useLite()) {
       return given;
     }
     List<String> folders =

@@ -16,6 +16,8 @@ import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.lite.TraceRequest;
 import ucm.lite.TraceVisitor;
+import ucm.pipeline.ConnectorSettings;
+import ucm.pipeline.connector.HitPolicy;
 import ucm.pipeline.connector.LookupWatch;
 
 /**
@@ -33,7 +35,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   private final LookupWatch watch;
   private final BlockLayout layout;
   private final Duration timeout;
-  private final int shortest;
+  private final ConnectorSettings settings;
   private final SimulatedHbm hbm;
   private final long target;
   private final Set<BlockIds> stored = new HashSet<>();
@@ -53,7 +55,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
    * @param store closed with the replay
    * @param watch of the store's look-ups
    * @param timeout for each task
-   * @param shortest requests of fewer tokens are left alone
+   * @param settings say which requests are left alone, and how much of what is found is used
    * @param hbmBlocks room of the simulated engine
    * @param target the request to explain, from 1 on
    */
@@ -62,14 +64,14 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       LookupWatch watch,
       BlockLayout layout,
       Duration timeout,
-      int shortest,
+      ConnectorSettings settings,
       int hbmBlocks,
       long target) {
     this.store = store;
     this.watch = watch;
     this.layout = layout;
     this.timeout = timeout;
-    this.shortest = shortest;
+    this.settings = settings;
     this.hbm = new SimulatedHbm(hbmBlocks);
     this.target = target;
     this.hitsBefore = new long[watch.stages().size()];
@@ -96,7 +98,8 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       throws InterruptedException {
     int tokens = next.inputTokens();
     into.ask(tokens);
-    if (tokens < shortest) {
+    HitPolicy policy = new HitPolicy(settings, next.blockTokens());
+    if (policy.skips(tokens)) {
       into.miss(MissReason.TOO_SHORT, tokens);
       return;
     }
@@ -109,19 +112,22 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     }
     int onDevice = hbm.serve(full);
     into.hitHbm((long) onDevice * next.blockTokens());
-    int end = loadFound(next, full, onDevice, into);
+    int end = loadFound(next, full, onDevice, policy, into);
     memory.fill(full, end, full.size());
     save(full, end);
   }
 
   /** Looks up and loads what is not on the device; returns where that ends. */
-  private int loadFound(TraceRequest next, BlockIds ids, int from, RequestFunnel into)
+  private int loadFound(
+      TraceRequest next, BlockIds ids, int from, HitPolicy policy, RequestFunnel into)
       throws InterruptedException {
-    int found = lookup(next, ids, from, into);
+    int blockTokens = next.blockTokens();
+    int offered = lookup(next, ids, from, into);
+    int found = policy.loaded(from, offered, next.inputTokens());
+    into.miss(MissReason.NOT_USED, (long) (offered - found) * blockTokens);
     if (found == 0) {
       return from;
     }
-    int blockTokens = next.blockTokens();
     int end = from + found;
     TransferResult result;
     try {

@@ -1,9 +1,11 @@
 package ucm.dist;
 
+import java.util.Arrays;
 import java.util.Locale;
 import ucm.api.BlockLayout;
 import ucm.lite.KvModel;
 import ucm.lite.KvModels;
+import ucm.pipeline.connector.KvLayout;
 
 /** The KV cache of a known model as blocks of a store: a shard for each layer. */
 record KvShape(KvModel model) {
@@ -26,6 +28,13 @@ record KvShape(KvModel model) {
     long tensor = (long) blockTokens * model.bytesPerTokenAndTensor();
     long shard = model.tensorsPerLayer() * tensor;
     return BlockLayout.uniform(tensor, shard, model.layers() * shard);
+  }
+
+  /** The same as an engine says it. */
+  KvLayout kv(int blockTokens) {
+    long[] tensors = new long[model.tensorsPerLayer()];
+    Arrays.fill(tensors, (long) blockTokens * model.bytesPerTokenAndTensor());
+    return KvLayout.uniform(model.layers(), tensors);
   }
 
   /** The name under which the model is published; part of what block ids are hashed from. */

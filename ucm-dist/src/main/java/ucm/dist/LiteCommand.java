@@ -9,13 +9,13 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "lite",
     description = "Looks at engines that count hits without moving a byte (use_lite: true).",
-    subcommands = LiteStatusCommand.class)
+    subcommands = {LiteStatusCommand.class, LiteRunCommand.class})
 final class LiteCommand implements Runnable {
 
   @Spec private CommandSpec spec;
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "name a command: status");
+    throw new ParameterException(spec.commandLine(), "name a command: status or run");
   }
 }

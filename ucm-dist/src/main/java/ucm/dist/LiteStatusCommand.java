@@ -80,6 +80,7 @@ final class LiteStatusCommand implements Runnable {
     return engines;
   }
 
+  /** The files of engines, in the folder of that name within that of traces. */
   private static List<Path> files(Path folder) {
     if (Files.isDirectory(folder)) {
       try (Stream<Path> entries = Files.list(folder)) {
@@ -102,7 +103,8 @@ final class LiteStatusCommand implements Runnable {
             + " true");
   }
 
-  private static ObjectNode read(Path file) {
+  /** Reads what one engine wrote. */
+  static ObjectNode read(Path file) {
     try {
       JsonNode status = JsonMapper.builder().build().readTree(Files.readString(file));
       if (status instanceof ObjectNode engine && engine.path("lru").isArray()) {
@@ -133,7 +135,8 @@ final class LiteStatusCommand implements Runnable {
     return alive ? "running" : "not on this machine, or killed";
   }
 
-  private static void print(PrintWriter out, JsonNode engine) {
+  /** Prints what one engine found. */
+  static void print(PrintWriter out, JsonNode engine) {
     Table table = new Table("LITE", engine.path("instance").asString());
     table.row("model", engine.path("model").asString());
     String where = engine.path(engine.has("url") ? "url" : "pid").asString();

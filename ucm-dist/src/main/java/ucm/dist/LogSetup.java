@@ -103,6 +103,20 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     }
   }
 
+  /** From now on who logs waits when lines come faster than they can be written, and none is dropped. */
+  static void keepAllLines() {
+    ch.qos.logback.classic.Logger root =
+        (ch.qos.logback.classic.Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
+    root.iteratorForAppenders()
+        .forEachRemaining(
+            appender -> {
+              if (appender instanceof AsyncAppender queue) {
+                queue.setNeverBlock(false);
+                queue.setDiscardingThreshold(0);
+              }
+            });
+  }
+
   /** Logs warnings and errors only, unless the environment names a level: stores are opened often. */
   static void onlyWarnings() {
     Map<String, String> environment = System.getenv();

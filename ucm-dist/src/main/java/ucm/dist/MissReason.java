@@ -6,6 +6,7 @@ enum MissReason {
   EVICTED("evicted", "stored before, and gone since"),
   CORRUPT("corrupt", "found damaged, now or before"),
   TOO_SHORT("too_short", "fill no block, or the request is below persist_token_threshold"),
+  NOT_USED("not_used", "found, and left by hit_ratio or load_tokens_threshold"),
   STORE_DOWN("store_down", "a store refused, failed, or did not answer in time");
 
   private final String key;

@@ -97,7 +97,8 @@ final class PolicyTrial {
                 layout,
                 EngineConfig.taskTimeout(config),
                 requests.size(),
-                StoreMetrics.NONE)) {
+                StoreMetrics.NONE,
+                config.settings())) {
       requests.forEach(replay::request);
       return share(replay.hitBlocks());
     }

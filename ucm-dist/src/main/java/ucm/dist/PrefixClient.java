@@ -7,6 +7,7 @@ import org.slf4j.event.Level;
 import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.TransferResult;
+import ucm.pipeline.connector.HitPolicy;
 
 /**
  * Does for a prompt what an engine does: asks how much of it is stored, loads that, computes the rest
@@ -21,13 +22,15 @@ final class PrefixClient {
    *
    * @param blocks full blocks of the prompt
    * @param hits how many of them were found and loaded, from the first one on
+   * @param dumped how many of them were dumped
    * @param loadNanos look-up and load, until the bytes are in the engine's memory
    * @param dumpNanos dump, until the engine may use the memory again
    */
-  record Served(int blocks, int hits, long loadNanos, long dumpNanos) {}
+  record Served(int blocks, int hits, int dumped, long loadNanos, long dumpNanos) {}
 
   private final Store store;
   private final EngineMemory memory;
+  private final HitPolicy policy;
   private final boolean verify;
   private final Duration timeout;
   private final Level logLevel;
@@ -36,13 +39,21 @@ final class PrefixClient {
    * A client of a store.
    *
    * @param memory pages for the longest prompt
+   * @param policy says how much of what is found is used
    * @param verify whether to compare every loaded byte
    * @param timeout for each task
    * @param logLevel at which each request is logged
    */
-  PrefixClient(Store store, EngineMemory memory, boolean verify, Duration timeout, Level logLevel) {
+  PrefixClient(
+      Store store,
+      EngineMemory memory,
+      HitPolicy policy,
+      boolean verify,
+      Duration timeout,
+      Level logLevel) {
     this.store = store;
     this.memory = memory;
+    this.policy = policy;
     this.verify = verify;
     this.timeout = timeout;
     this.logLevel = logLevel;
@@ -51,21 +62,25 @@ final class PrefixClient {
   /**
    * Serves one prompt.
    *
+   * @param tokens how long it is
    * @param ids its blocks, root first
    * @throws WrongBytesException when a loaded byte is wrong
    */
-  Served serve(String requestId, BlockIds ids) throws InterruptedException {
+  Served serve(String requestId, int tokens, BlockIds ids) throws InterruptedException {
     int blocks = ids.size();
+    if (policy.skips(tokens)) {
+      return new Served(blocks, 0, 0, 0, 0);
+    }
     long start = System.nanoTime();
     int found = store.lookupPrefix(ids) + 1;
-    int hits = load(ids, found);
+    int hits = load(ids, policy.loaded(0, found, tokens));
     long loaded = System.nanoTime();
     LOG.atLevel(logLevel)
         .log(
             "request_id: {}, total_blocks_num: {}, hit hbm: 0, hit external: {}",
             requestId,
             blocks,
-            hits);
+            found);
     if (verify) {
       memory.verify(ids, 0, hits);
     }
@@ -78,7 +93,8 @@ final class PrefixClient {
         LOG.debug("dump: {}", result);
       }
     }
-    return new Served(blocks, hits, loaded - start, System.nanoTime() - computed);
+    long dumpNanos = System.nanoTime() - computed;
+    return new Served(blocks, hits, blocks - hits, loaded - start, dumpNanos);
   }
 
   /** Loads the first blocks; a block that is gone since the look-up ends the run before it. */

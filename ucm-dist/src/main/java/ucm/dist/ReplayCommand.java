@@ -16,6 +16,9 @@ import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.EngineSpec;
+import ucm.pipeline.connector.KvLayout;
 
 /** {@code ucm trace replay}: sends the requests of a trace through a real pipeline. */
 @Command(
@@ -23,6 +26,8 @@ import ucm.pipeline.UcmConfig;
     description = {
       "Sends the requests of a trace through a real pipeline, one after the other, as fast as they"
           + " go.",
+      "hit_ratio, persist_token_threshold and load_tokens_threshold hold as in an engine; with"
+          + " use_lite the pipeline is Fake.",
       "",
       "Each request looks up its prefix, loads what is there and dumps the rest. The bytes of a"
           + " block are made from its id, and every loaded byte is compared. A pipeline that keeps"
@@ -69,29 +74,31 @@ final class ReplayCommand implements Runnable {
       throw new UsageException("--requests is 1 or more; found " + limit);
     }
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
-    UcmConfig ucm = UcmConfig.read(config).with(EngineConfig.of(layout), "engine");
+    UcmConfig ucm = UcmConfig.read(config);
     try (Cleanup cleanup = new Cleanup()) {
+      EngineSpec engine = EngineConfig.spec("replay", 1, KvLayout.uniform(1, blockBytes));
       StoreMetrics place =
-          metrics.open(ucm, cleanup, spec.commandLine().getErr()).place("replay", "0");
-      Pipeline pipeline = cleanup.add(Pipeline.open(ucm, plugins.catalog(), stage -> place));
+          metrics.open(ucm, cleanup, spec.commandLine().getErr()).place(engine.model(), "0");
+      ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine).withMetrics(place);
+      Pipeline pipeline = cleanup.add(setup.openPipeline(0));
       TraceReplay replay =
           cleanup.add(
-              new TraceReplay(pipeline, layout, EngineConfig.taskTimeout(ucm), limit, place));
+              new TraceReplay(
+                  pipeline, layout, EngineConfig.taskTimeout(ucm), limit, place, setup.settings()));
       long start = System.nanoTime();
       inputs.read("requests", spec.commandLine().getErr(), replay);
       FlushResult flushed = pipeline.flush(EngineConfig.taskTimeout(ucm));
       double seconds = (System.nanoTime() - start) / 1e9;
-      report(ucm, pipeline, replay, flushed, seconds);
+      report(pipeline, replay, flushed, seconds);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new StoreException("the replay was interrupted", e);
     }
   }
 
-  private void report(
-      UcmConfig ucm, Pipeline pipeline, TraceReplay replay, FlushResult flushed, double seconds) {
+  private void report(Pipeline pipeline, TraceReplay replay, FlushResult flushed, double seconds) {
     Map<String, Object> data = new LinkedHashMap<>();
-    data.put("pipeline", ucm.pipeline().toString());
+    data.put("pipeline", pipeline.spec().toString());
     data.put("block_bytes", blockBytes);
     data.put("requests", replay.requests());
     data.put("blocks", replay.blocks());

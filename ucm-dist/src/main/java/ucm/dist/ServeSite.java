@@ -61,9 +61,11 @@ final class ServeSite {
     this.hasher = hasher;
     this.plan = plan;
     List<Path> parents =
-        config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
-            .map(Path::of)
-            .toList();
+        config.settings().useLite()
+            ? List.of()
+            : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
+                .map(Path::of)
+                .toList();
     requireRoom(parents, storedBytes);
     requireMemory();
     parents.forEach(parent -> folders.add(cleanup.folder(parent, "ucm-bench-serve-")));

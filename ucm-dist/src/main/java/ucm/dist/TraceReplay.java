@@ -9,6 +9,8 @@ import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.lite.TraceRequest;
 import ucm.lite.TraceVisitor;
+import ucm.pipeline.ConnectorSettings;
+import ucm.pipeline.connector.HitPolicy;
 
 /** Sends each request of a trace through a store and counts what comes of it. Used by one thread. */
 final class TraceReplay implements TraceVisitor, AutoCloseable {
@@ -19,6 +21,7 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
   private final BlockLayout layout;
   private final Duration timeout;
   private final long limit;
+  private final ConnectorSettings settings;
   private final StoreMetrics.Counter askedTokens;
   private final StoreMetrics.Counter hitTokens;
   private final StoreMetrics.Histogram hitRates;
@@ -27,6 +30,7 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
   private long blocks;
   private long hitBlocks;
   private long hitTokenCount;
+  private long dumpedBlocks;
   private long loadNanos;
   private long dumpNanos;
 
@@ -36,12 +40,20 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
    * @param store closed with the replay
    * @param timeout for each task
    * @param metrics where requests are counted, as the connector counts them
+   * @param settings say how much of what is found is used
    */
-  TraceReplay(Store store, BlockLayout layout, Duration timeout, long limit, StoreMetrics metrics) {
+  TraceReplay(
+      Store store,
+      BlockLayout layout,
+      Duration timeout,
+      long limit,
+      StoreMetrics metrics,
+      ConnectorSettings settings) {
     this.store = store;
     this.layout = layout;
     this.timeout = timeout;
     this.limit = limit;
+    this.settings = settings;
     this.memory = new EngineMemory(layout, FIRST_PAGES);
     this.askedTokens = metrics.counter("total_prefix_query_tokens", "Tokens of prompts asked for.");
     this.hitTokens = metrics.counter("ucm_hit_tokens", "Tokens of those found outside.");
@@ -64,10 +76,17 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
     String name = request.requestId().isEmpty() ? "trace-" + requests : request.requestId();
     try {
       PrefixClient client =
-          new PrefixClient(store, memory, store.keepsBytes(), timeout, Level.DEBUG);
-      PrefixClient.Served served = client.serve(name, ids);
+          new PrefixClient(
+              store,
+              memory,
+              new HitPolicy(settings, request.blockTokens()),
+              store.keepsBytes(),
+              timeout,
+              Level.DEBUG);
+      PrefixClient.Served served = client.serve(name, request.inputTokens(), ids);
       blocks += served.blocks();
       hitBlocks += served.hits();
+      dumpedBlocks += served.dumped();
       askedTokens.add(request.inputTokens());
       hitTokens.add(request.prefixTokens(served.hits()));
       hitTokenCount += request.prefixTokens(served.hits());
@@ -126,7 +145,7 @@ final class TraceReplay implements TraceVisitor, AutoCloseable {
   }
 
   long dumpedBytes() {
-    return store.keepsBytes() ? (blocks - hitBlocks) * layout.blockSize() : 0;
+    return store.keepsBytes() ? dumpedBlocks * layout.blockSize() : 0;
   }
 
   double loadSeconds() {

@@ -14,6 +14,7 @@ import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
 import ucm.lite.TraceRequest;
+import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.LookupWatch;
 import ucm.testkit.Fault;
 import ucm.testkit.Fault.Call;
@@ -43,8 +44,18 @@ class ExplainedReplayTest {
   }
 
   private ExplainedReplay replay(Store store, int shortest, int hbmBlocks) {
+    return replay(store, Map.of("persist_token_threshold", (long) shortest), hbmBlocks);
+  }
+
+  private ExplainedReplay replay(Store store, Map<String, ?> top, int hbmBlocks) {
     return new ExplainedReplay(
-        store, watch, LAYOUT, Duration.ofMinutes(1), shortest, hbmBlocks, 100);
+        store,
+        watch,
+        LAYOUT,
+        Duration.ofMinutes(1),
+        UcmConfig.of("Fake", Map.of()).withTopLevel(top, "test").settings(),
+        hbmBlocks,
+        100);
   }
 
   private static TraceRequest request(int tokens, long... blocks) {

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
@@ -20,6 +21,8 @@ import ucm.api.StoreMetrics;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Transfer;
 import ucm.lite.TraceRequest;
+import ucm.pipeline.ConnectorSettings;
+import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.LookupWatch;
 import ucm.testkit.Fault;
 import ucm.testkit.Fault.Call;
@@ -33,6 +36,8 @@ class ReplayMemoryTest {
   private static final Duration PATIENCE = Duration.ofMinutes(1);
 
   private final Queue<Runnable> held = new ArrayDeque<>();
+  private static final ConnectorSettings SETTINGS = UcmConfig.of("Fake", Map.of()).settings();
+
   private final List<MemorySegment> given = new ArrayList<>();
   private MemorySegment late = MemorySegment.NULL;
   private boolean closed;
@@ -40,7 +45,7 @@ class ReplayMemoryTest {
   @Test
   void aReplayThatIsClosedInTheMiddleClosesItsStoreBeforeItFreesTheMemory() {
     TraceReplay replay =
-        new TraceReplay(open(new MemoryStore()), LAYOUT, PATIENCE, 9, StoreMetrics.NONE);
+        new TraceReplay(open(new MemoryStore()), LAYOUT, PATIENCE, 9, StoreMetrics.NONE, SETTINGS);
     replay.request(request(1, 2));
     replay.close();
     requireClosedThenFreed();
@@ -50,7 +55,7 @@ class ReplayMemoryTest {
   void aReplayGoesOnAfterADumpThatFails() {
     FaultyStore refusing = new FaultyStore(new MemoryStore(), 1).at(1, Call.DUMP, Fault.FAIL);
     try (TraceReplay replay =
-        new TraceReplay(open(refusing), LAYOUT, PATIENCE, 9, StoreMetrics.NONE)) {
+        new TraceReplay(open(refusing), LAYOUT, PATIENCE, 9, StoreMetrics.NONE, SETTINGS)) {
       replay.request(request(1, 2));
       replay.request(request(1, 2));
       replay.request(request(1, 2));
@@ -63,7 +68,8 @@ class ReplayMemoryTest {
   @Test
   void aReplayThatWaitedInVainClosesItsStoreBeforeItFreesTheMemory() {
     TraceReplay replay =
-        new TraceReplay(open(slow(Call.DUMP)), LAYOUT, Duration.ZERO, 9, StoreMetrics.NONE);
+        new TraceReplay(
+            open(slow(Call.DUMP)), LAYOUT, Duration.ZERO, 9, StoreMetrics.NONE, SETTINGS);
     assertThatThrownBy(() -> replay.request(request(1, 2)))
         .isInstanceOf(StoreTimeoutException.class);
     replay.close();
@@ -101,7 +107,7 @@ class ReplayMemoryTest {
 
   private ExplainedReplay explained(Store store, Duration timeout) {
     LookupWatch watch = new LookupWatch(StoreMetrics.NONE, List.of("Memory"));
-    return new ExplainedReplay(open(store), watch, LAYOUT, timeout, 0, 0, 100);
+    return new ExplainedReplay(open(store), watch, LAYOUT, timeout, SETTINGS, 0, 100);
   }
 
   /** The first call of a kind does not end before the store is closed. */

@@ -140,6 +140,16 @@ public final class UcmConfig {
   }
 
   /**
+   * The stages that an engine opens: those of {@link #pipeline}, and in lite mode only {@code Fake}.
+   *
+   * @throws ConfigException when they are not set, or are no pipeline string; or a value of the top
+   *     level is bad
+   */
+  public PipelineSpec openedPipeline() {
+    return settings().useLite() ? new PipelineSpec(List.of("Fake")) : pipeline();
+  }
+
+  /**
    * The values of the top level.
    *
    * @throws ConfigException when one of them is bad

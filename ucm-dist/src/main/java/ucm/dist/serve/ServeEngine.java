@@ -36,7 +36,8 @@ public final class ServeEngine implements AutoCloseable {
    * @param setup of its connectors
    * @param hasher the one that the configuration names, for the engine's own view of what a block holds
    * @param memory of each rank; outlives this
-   * @throws StoreException when a stage cannot be opened, or the pipeline keeps no bytes
+   * @throws StoreException when a stage cannot be opened, or the pipeline keeps no bytes though
+   *     it is not in lite mode
    */
   public ServeEngine(
       ConnectorSetup setup, EngineSpec spec, BlockHasher hasher, List<KvPages> memory) {
@@ -47,7 +48,9 @@ public final class ServeEngine implements AutoCloseable {
       for (int rank = 0; rank < spec.tpSize(); rank++) {
         Pipeline pipeline = setup.openPipeline(rank);
         open.push(pipeline);
-        requireBytes(pipeline);
+        if (!setup.settings().useLite()) {
+          requireBytes(pipeline);
+        }
         pipelines.add(pipeline);
         workers.add(setup.worker(rank, memory.get(rank).caches(), pipeline));
       }

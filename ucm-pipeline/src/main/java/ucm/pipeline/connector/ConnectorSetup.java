@@ -43,7 +43,6 @@ public final class ConnectorSetup {
   private static final Logger LOG = LoggerFactory.getLogger(ConnectorSetup.class);
   private static final MetricsPlaces NOWHERE = (model, worker) -> StoreMetrics.NONE;
   private static final String ENGINE = "engine";
-  private static final String LITE_PIPELINE = "Fake";
   private static final String CACHE_STAGE = "Cache";
   private static final ConfigKey<Boolean> SHARE_BUFFER =
       ConfigKey.flag("share_buffer_enable").defaultTo(false);
@@ -115,6 +114,14 @@ public final class ConnectorSetup {
     return new ConnectorSetup(config, catalog, spec, settings, hasher, places, traces);
   }
 
+  /**
+   * This setup, with blocks named by a hasher of the program instead of the configured one: for who
+   * knows the names of blocks and not their tokens, as from a trace.
+   */
+  public ConnectorSetup withBlockHasher(BlockHasher own) {
+    return new ConnectorSetup(config, catalog, spec, settings, own, metrics, traces);
+  }
+
   /** This setup, with traces written elsewhere. */
   public ConnectorSetup withTraces(TraceOptions place) {
     return new ConnectorSetup(config, catalog, spec, settings, hasher, metrics, place);
@@ -128,28 +135,38 @@ public final class ConnectorSetup {
    * @throws StoreException when a stage cannot be opened
    */
   public SchedulerConnector scheduler() {
-    UcmConfig complete = settings.useLite() ? liteConfig() : configOf(-1, spec.kv());
+    UcmConfig complete =
+        settings.useLite() ? liteConfig(LiteCache.LAYOUT) : configOf(-1, spec.kv());
     LookupWatch watch = watch(SCHEDULER, complete);
     Store store = Pipeline.open(complete, catalog, stage -> watch);
-    return scheduler(store, store, watch);
+    return scheduler(store, store, LiteCache.LAYOUT, watch);
   }
 
   /**
    * Makes the scheduler side of an engine whose only worker is in the same process: it asks the
    * worker's pipeline, and so also finds what is in its memory and not in the storage yet.
    *
-   * @param shared an open pipeline, which the caller closes later; not for lite mode
+   * @param shared an open pipeline, which the caller closes later; in lite mode one of {@link
+   *     #openPipeline}
+   * @throws StoreException in lite mode, for a pipeline that keeps bytes
    */
   public SchedulerConnector scheduler(Store shared) {
-    if (settings.useLite()) {
-      throw new StoreException("use_lite needs a pipeline of its own: open one with scheduler()");
+    if (settings.useLite() && shared.keepsBytes()) {
+      throw new StoreException(
+          "use_lite counts blocks that have no bytes, and "
+              + shared
+              + " keeps bytes: open the pipeline with openPipeline()");
     }
     LookupWatch watch = watches.get(shared);
     return scheduler(
-        shared, null, watch == null ? new LookupWatch(StoreMetrics.NONE, List.of()) : watch);
+        shared,
+        null,
+        spec.kv(),
+        watch == null ? new LookupWatch(StoreMetrics.NONE, List.of()) : watch);
   }
 
-  private SchedulerConnector scheduler(Store store, @Nullable Store owned, LookupWatch watch) {
+  private SchedulerConnector scheduler(
+      Store store, @Nullable Store owned, KvLayout liteLayout, LookupWatch watch) {
     if (settings.metricsConfigPath().isPresent() && metrics.equals(NOWHERE)) {
       LOG.warn(
           "metrics_config_path is set, and the engine has no metrics: it must hand a registry to"
@@ -161,6 +178,7 @@ public final class ConnectorSetup {
         owned,
         settings.enableRecordTraces() ? recorder() : null,
         settings.useLite() ? monitor() : null,
+        liteLayout,
         watch);
   }
 
@@ -246,13 +264,14 @@ public final class ConnectorSetup {
   }
 
   /**
-   * Opens the pipeline of a worker, for those who share it.
+   * Opens the pipeline of a worker, for those who share it; in lite mode a {@code Fake} one, whatever
+   * is configured, so that an engine need not know the mode.
    *
    * @param deviceId as for {@link #worker(int, int, KvCaches)}
    * @return an open pipeline, which the caller closes
    */
   public Pipeline openPipeline(int deviceId) {
-    UcmConfig complete = configOf(deviceId, spec.kv());
+    UcmConfig complete = settings.useLite() ? liteConfig(spec.kv()) : configOf(deviceId, spec.kv());
     LookupWatch watch = watch(deviceId < 0 ? SCHEDULER : String.valueOf(deviceId), complete);
     Pipeline pipeline = Pipeline.open(complete, catalog, stage -> watch);
     watches.put(pipeline, watch);
@@ -283,14 +302,16 @@ public final class ConnectorSetup {
   }
 
   /** A configured {@code Fake} keeps its settings. */
-  private UcmConfig liteConfig() {
-    Map<String, Object> keys = keys(0, LiteCache.LAYOUT);
-    return isLitePipeline() ? config.with(keys, ENGINE) : UcmConfig.of(LITE_PIPELINE, keys);
+  private UcmConfig liteConfig(KvLayout layout) {
+    Map<String, Object> keys = keys(0, layout);
+    return isLitePipeline()
+        ? config.with(keys, ENGINE)
+        : UcmConfig.of(config.openedPipeline().toString(), keys);
   }
 
   private boolean isLitePipeline() {
     try {
-      return config.pipeline().toString().equals(LITE_PIPELINE);
+      return config.pipeline().equals(config.openedPipeline());
     } catch (StoreException e) {
       return false;
     }
@@ -309,11 +330,13 @@ public final class ConnectorSetup {
     return spec;
   }
 
-  ConnectorSettings settings() {
+  /** The values of the configuration's top level. */
+  public ConnectorSettings settings() {
     return settings;
   }
 
-  BlockHasher hasher() {
+  /** Names the blocks. */
+  public BlockHasher hasher() {
     return hasher;
   }
 

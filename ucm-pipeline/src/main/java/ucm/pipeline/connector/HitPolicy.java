@@ -9,7 +9,7 @@ import ucm.pipeline.ConnectorSettings;
  * How much of what was found is used: {@code hit_ratio}, {@code persist_token_threshold} and {@code
  * load_tokens_threshold}. Immutable.
  */
-final class HitPolicy {
+public final class HitPolicy {
 
   // The number as the operator wrote it: 0.29 of 100 tokens are 29, which doubles do not say.
   private final @Nullable BigDecimal hitRatio;
@@ -17,7 +17,12 @@ final class HitPolicy {
   private final int loadTokens;
   private final int blockTokens;
 
-  HitPolicy(ConnectorSettings settings, int blockTokens) {
+  /**
+   * The policy of an engine.
+   *
+   * @param blockTokens tokens of a block
+   */
+  public HitPolicy(ConnectorSettings settings, int blockTokens) {
     this.hitRatio =
         settings.hitRatio().isPresent()
             ? BigDecimal.valueOf(settings.hitRatio().getAsDouble())
@@ -28,7 +33,7 @@ final class HitPolicy {
   }
 
   /** Whether a request is too short to be looked up, loaded or saved. */
-  boolean skips(int tokens) {
+  public boolean skips(int tokens) {
     return tokens < persistTokens;
   }
 
@@ -56,6 +61,16 @@ final class HitPolicy {
     BigDecimal tokens = hitRatio.multiply(BigDecimal.valueOf(promptTokens));
     int most = tokens.setScale(0, RoundingMode.FLOOR).intValueExact() / blockTokens;
     return Math.clamp(most - hbmBlocks, 0, found);
+  }
+
+  /**
+   * How many of the blocks found outside are loaded.
+   *
+   * @param hbmBlocks blocks before them that are on the device
+   */
+  public int loaded(int hbmBlocks, int found, int promptTokens) {
+    int taken = withinRatio(hbmBlocks, found, promptTokens);
+    return isWorthLoading(taken * blockTokens) ? taken : 0;
   }
 
   /** Whether some tokens are worth a load. */

@@ -13,16 +13,23 @@ import ucm.api.Transfer;
  */
 final class LiteCache {
 
-  /** A block of one byte at an address that nobody reads. */
+  /** A block of one byte, for a store that only this uses. */
   static final KvLayout LAYOUT = KvLayout.uniform(1, 1);
 
-  private final BlockLayout cut = LAYOUT.blockLayout();
-  private final MemoryRegion nowhere = MemoryRegion.device(0, 0, 1);
+  private final BlockLayout cut;
+  private final MemoryRegion nowhere;
   private final Store store;
   private final ConnectorFaults faults;
 
-  LiteCache(Store store, ConnectorFaults faults) {
+  /**
+   * Counts in a store.
+   *
+   * @param layout how its blocks are cut
+   */
+  LiteCache(Store store, KvLayout layout, ConnectorFaults faults) {
     this.store = store;
+    this.cut = layout.blockLayout();
+    this.nowhere = MemoryRegion.device(0, 0, cut.blockSize());
     this.faults = faults;
   }
 
@@ -33,7 +40,9 @@ final class LiteCache {
       // Those that are there are named too, because that is a use, as a load would have been.
       Transfer.Builder all = Transfer.packed(cut);
       for (int i = 0; i < ids.size(); i++) {
-        all.shard(ids, i, 0).piece(nowhere, 0);
+        for (int shard = 0; shard < cut.shardCount(); shard++) {
+          all.shard(ids, i, shard).piece(nowhere, 0);
+        }
       }
       store.dump(all.build());
       return run;

@@ -51,6 +51,7 @@ public final class SchedulerConnector implements AutoCloseable {
    *
    * @param owned the store to close with this, or null
    * @param monitor told of requests in lite mode, or null
+   * @param liteLayout how blocks of the store are cut; for lite mode
    * @param watch of the store's look-ups
    */
   SchedulerConnector(
@@ -59,6 +60,7 @@ public final class SchedulerConnector implements AutoCloseable {
       @Nullable Store owned,
       @Nullable TraceRecorder traces,
       @Nullable LiteMonitor monitor,
+      KvLayout liteLayout,
       LookupWatch watch) {
     this.spec = setup.spec();
     this.hasher = setup.hasher();
@@ -67,7 +69,7 @@ public final class SchedulerConnector implements AutoCloseable {
     ConnectorFaults faults = new ConnectorFaults("scheduler of " + spec.instance(), metrics);
     this.funnel = new HitFunnel(metrics, spec, watch);
     this.lookup = new PartLookup(store, hasher, spec.parts(), faults);
-    this.lite = setup.settings().useLite() ? new LiteCache(store, faults) : null;
+    this.lite = setup.settings().useLite() ? new LiteCache(store, liteLayout, faults) : null;
     this.traces = traces;
     this.monitor = monitor;
     this.owned = owned;
