@@ -19,6 +19,7 @@ import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.EngineSpec;
 import ucm.pipeline.connector.MetricsPlaces;
+import ucm.pipeline.connector.TraceOptions;
 
 /**
  * Where simulated engines run: the KV memory of their ranks, which is taken once, and new folders within
@@ -134,6 +135,11 @@ final class ServeSite {
                     folders.stream().map(folder -> folder.resolve(name).toString()).toList()),
                 "bench serve");
     ConnectorSetup setup = ConnectorSetup.of(here, catalog, spec).withMetricsPlaces(metrics);
+    if (config.settings().useLite()) {
+      // The folder of the engines' own traces is left to engines that serve real requests.
+      Path tmp = Path.of(System.getProperty("java.io.tmpdir"));
+      setup = setup.withTraces(new TraceOptions(cleanup.folder(tmp, "ucm-bench-serve-"), 1, 1));
+    }
     return cleanup.add(new ServeEngine(setup, spec, hasher, memory));
   }
 
