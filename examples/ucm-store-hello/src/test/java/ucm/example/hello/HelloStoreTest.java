@@ -72,6 +72,16 @@ final class HelloStoreTest {
   }
 
   @Test
+  void refusesAStageBehindItBeforeItIsOpened() {
+    try (Store store = new HelloStore();
+        Store next = new HelloStore()) {
+      assertThat(store.refuseNext(null)).isEmpty();
+      assertThat(store.refuseNext(next))
+          .hasValue("Hello is a last stage and takes no stage behind it; found Hello");
+    }
+  }
+
+  @Test
   void countsTheBytesItMoves() throws Exception {
     try (Store store = open(context(clock))) {
       TransferMemory memory =

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
@@ -39,13 +40,20 @@ public final class ValkeyStore implements Store {
   }
 
   @Override
+  public Optional<String> refuseNext(@Nullable Store next) {
+    return next == null
+        ? Optional.empty()
+        : Optional.of("Valkey is a last stage and takes no stage behind it; found " + next.name());
+  }
+
+  @Override
   public void open(StoreContext context) {
     life.opened();
-    if (context.backend() != null) {
-      life.closed();
-      throw new StoreException("Valkey is a last stage; found a stage behind it");
-    }
     try {
+      Optional<String> refusal = refuseNext(context.backend());
+      if (refusal.isPresent()) {
+        throw new StoreException(refusal.get());
+      }
       open = new OpenValkey(config.orElseThrow(), context, life);
     } catch (StoreException e) {
       life.closed();
