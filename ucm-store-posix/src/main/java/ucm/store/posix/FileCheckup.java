@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileStore;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -41,6 +43,8 @@ public final class FileCheckup {
   private static final double GIB = SpaceLimit.GB;
   private static final Duration TOLERATED_SKEW = Duration.ofSeconds(2);
   private static final int PAGE = 4096;
+  // As long as folder and name of a block that is being written.
+  private static final int LONGEST_NAME = 80;
 
   private final StoreKind kind;
   private final PosixKeys keys;
@@ -86,7 +90,7 @@ public final class FileCheckup {
         return;
       }
       space(backend, folder);
-      Duration skew = write(folder);
+      Duration skew = writeWithin(folder, Path.of(backend));
       findings.add(
           Finding.ok(
               subject,
@@ -101,7 +105,7 @@ public final class FileCheckup {
       findings.add(
           Finding.failed(
               subject,
-              "cannot be written: " + e,
+              "cannot be written: " + reason(e),
               "give the user that the engines run as the right to write there, mount it writable,"
                   + " or name another in storage_backends"));
     } catch (InvalidPathException e) {
@@ -119,12 +123,51 @@ public final class FileCheckup {
     return path;
   }
 
+  /**
+   * Writes where the directory is, or in folders with names as long as those that are missing, which are
+   * removed again: a name may be too long for the file system, and so may the whole path.
+   */
+  private static Duration writeWithin(Path there, Path directory) throws IOException {
+    Path wanted = directory.toAbsolutePath();
+    List<Path> made = new ArrayList<>();
+    try {
+      Path place = there;
+      for (int i = there.getNameCount(); i < wanted.getNameCount(); i++) {
+        String name = wanted.getName(i).toString();
+        place = place.resolve(place.equals(there) ? probeName(bytes(name)) : name);
+        if (!Files.exists(place)) {
+          made.add(Files.createDirectory(place));
+        }
+      }
+      return write(place);
+    } finally {
+      for (Path folder : made.reversed()) {
+        Files.deleteIfExists(folder);
+      }
+    }
+  }
+
+  private static int bytes(String name) {
+    return name.getBytes(StandardCharsets.UTF_8).length;
+  }
+
+  /** A name that nothing else has, of that many bytes when it can be. */
+  private static String probeName(int length) {
+    String name = ".ucm-doctor-" + Long.toHexString(ThreadLocalRandom.current().nextLong());
+    return name + "x".repeat(Math.max(0, length - name.length()));
+  }
+
+  private static String reason(IOException e) {
+    return e instanceof FileSystemException named && named.getReason() != null
+        ? named.getReason()
+        : e.toString();
+  }
+
   /** Writes a page and reads it back; says how far the file's time is from ours. */
   private static Duration write(Path folder) throws IOException {
     byte[] page = new byte[PAGE];
     ThreadLocalRandom.current().nextBytes(page);
-    Path file =
-        folder.resolve(".ucm-doctor-" + Long.toHexString(ThreadLocalRandom.current().nextLong()));
+    Path file = folder.resolve(probeName(LONGEST_NAME));
     Instant before = Instant.now();
     try {
       try (FileChannel channel =

@@ -136,6 +136,25 @@ class FileCheckupTest {
   }
 
   @Test
+  void triesNamesAndPathsAsLongAsThoseThatWillBeMade() throws IOException {
+    Path longest = folder.resolve("x".repeat(255)).resolve("below");
+    assertThat(look(longest).get("directory " + longest).status()).isEqualTo(Status.OK);
+    Path tooLong = folder.resolve("x".repeat(256));
+    Finding name = look(tooLong).get("directory " + tooLong);
+    assertThat(name.status()).isEqualTo(Status.FAILED);
+    assertThat(name.found()).isEqualTo("cannot be written: File name too long");
+    // The directory fits into a path of 4,095 bytes, and the files of blocks in it do not.
+    Path deep = folder;
+    while (deep.toString().length() < 4060) {
+      deep = deep.resolve("d".repeat(Math.min(200, 4060 - deep.toString().length())));
+    }
+    Finding path = look(deep).get("directory " + deep);
+    assertThat(path.status()).isEqualTo(Status.FAILED);
+    assertThat(path.found()).contains("File name too long");
+    isLeftEmpty();
+  }
+
+  @Test
   void warnsOfAClockThatDiffersInEitherDirection() {
     assertThat(FileCheckup.clock("/a", Duration.ofMillis(-1900)).status()).isEqualTo(Status.OK);
     Finding behind = FileCheckup.clock("/a", Duration.ofMillis(-2100));
