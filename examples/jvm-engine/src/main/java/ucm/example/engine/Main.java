@@ -7,7 +7,9 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.zip.CRC32;
 import ucm.api.StoreException;
+import ucm.pipeline.ConfigException;
 import ucm.pipeline.UcmConfig;
+import ucm.pipeline.UnknownStageException;
 
 /**
  * Serves one made-up prompt and ends. Started twice with the same folder, the second process computes
@@ -21,19 +23,34 @@ public final class Main {
 
   private Main() {}
 
-  /** Runs the engine. */
+  /** Runs the engine; ends with exit code 2 when it was started or configured wrongly. */
   public static void main(String[] args) throws InterruptedException {
-    if (args.length < 1 || args.length > 3) {
+    if (args.length < 1
+        || args.length > 3
+        || args.length > 1 && !args[1].matches("[1-9]\\d{0,6}")) {
       System.err.println(
           "usage: Main FOLDER [PROMPT_TOKENS [layerwise|direct]], or Main CONFIG.yaml ...");
       System.exit(2);
     }
     int promptTokens = args.length > 1 ? Integer.parseInt(args[1]) : 320;
     boolean layerwise = args.length < 3 || args[2].equals("layerwise");
+    try {
+      run(config(args[0]), promptTokens, layerwise);
+    } catch (ConfigException | UnknownStageException e) {
+      System.err.println(e.getMessage());
+      System.exit(2);
+    } catch (StoreException e) {
+      System.err.println(e.getMessage());
+      System.exit(1);
+    }
+  }
+
+  private static void run(UcmConfig file, int promptTokens, boolean layerwise)
+      throws InterruptedException {
     Model model = new Model(ModelShape.SMALL, 42);
     int[] prompt =
         new SplittableRandom(7).ints(promptTokens, 0, model.shape().vocabulary()).toArray();
-    UcmConfig config = config(args[0]).withTopLevel(Map.of("use_layerwise", layerwise), "example");
+    UcmConfig config = file.withTopLevel(Map.of("use_layerwise", layerwise), "example");
     String instance = "example-" + ProcessHandle.current().pid();
     try (Engine engine = new Engine(model, config, instance, BLOCKS, CHUNK_TOKENS)) {
       Engine.Completion completion = engine.complete("request-1", prompt, NEW_TOKENS);
@@ -41,9 +58,6 @@ public final class Main {
       System.out.println("prompt tokens computed: " + (promptTokens - completion.loadedTokens()));
       System.out.println("logits after the prompt: " + checksum(completion.logits()));
       System.out.println("generated: " + completion.tokens());
-    } catch (StoreException e) {
-      System.err.println(e.getMessage());
-      System.exit(1);
     }
   }
 

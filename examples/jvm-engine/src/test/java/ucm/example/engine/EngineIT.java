@@ -1,6 +1,7 @@
 package ucm.example.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -8,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -18,6 +20,11 @@ class EngineIT {
   @TempDir private Path folder;
 
   private List<String> run(String mode) throws IOException, InterruptedException {
+    return run(0, folder.resolve("blocks").toString(), "320", mode);
+  }
+
+  private List<String> run(int exitCode, String place, String promptTokens, String mode)
+      throws IOException, InterruptedException {
     Path output = folder.resolve("output");
     Process process =
         new ProcessBuilder(
@@ -27,8 +34,8 @@ class EngineIT {
                 "--enable-native-access=com.sun.jna,ucm.store.common",
                 "--module",
                 "ucm.example.engine/ucm.example.engine.Main",
-                folder.resolve("blocks").toString(),
-                "320",
+                place,
+                promptTokens,
                 mode)
             .redirectErrorStream(true)
             .redirectOutput(output.toFile())
@@ -39,7 +46,7 @@ class EngineIT {
     }
     String text = Files.readString(output, StandardCharsets.UTF_8);
     assertThat(ended).as(text).isTrue();
-    assertThat(process.exitValue()).as(text).isZero();
+    assertThat(process.exitValue()).as(text).isEqualTo(exitCode);
     return text.lines().toList();
   }
 
@@ -62,5 +69,42 @@ class EngineIT {
             line ->
                 line.endsWith(
                     "request_id: request-1, total_blocks_num: 20, hit hbm: 0, hit external: 20"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Posix", "Cache|Posix", "Nfs", "Fake"})
+  void takesThePipelineOfAnOperatorsFile(String pipeline) throws IOException, InterruptedException {
+    Path file = folder.resolve("ucm.yaml");
+    String storage =
+        pipeline.equals("Fake") ? "" : "      storage_backends: \"" + folder + "/tree\"\n";
+    String cache = pipeline.startsWith("Cache") ? "      cache_buffer_capacity_gb: 0.0625\n" : "";
+    Files.writeString(
+        file,
+        "ucm_connectors:\n  - ucm_connector_name: UcmPipelineStore\n    ucm_connector_config:\n"
+            + "      store_pipeline: \""
+            + pipeline
+            + "\"\n"
+            + storage
+            + cache);
+    assertThat(run(0, file.toString(), "320", "direct")).contains("prompt tokens computed: 320");
+    // Fake keeps no bytes.
+    String again = pipeline.equals("Fake") ? "320" : "1";
+    assertThat(run(0, file.toString(), "320", "direct"))
+        .contains("prompt tokens computed: " + again);
+  }
+
+  @Test
+  void aMissingFileIsASentenceAndExitCodeTwo() throws IOException, InterruptedException {
+    String file = folder.resolve("missing.yaml").toString();
+    assertThat(String.join("\n", run(2, file, "320", "direct")))
+        .startsWith(file + ": error: there is no such file")
+        .doesNotContain("Exception");
+  }
+
+  @Test
+  void aWrongNumberIsTheUsageAndExitCodeTwo() throws IOException, InterruptedException {
+    assertThat(run(2, folder.toString(), "many", "direct"))
+        .singleElement(STRING)
+        .startsWith("usage: ");
   }
 }
