@@ -14,8 +14,10 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Checkup.Finding;
 import ucm.api.CommonKeys;
+import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.Store;
+import ucm.api.StoreConfig;
 import ucm.api.StoreException;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
@@ -32,6 +34,9 @@ final class PipelineProbe {
   private static final String BACKENDS = CommonKeys.STORAGE_BACKENDS.name();
   private static final String FOLDER = ".ucm-doctor-";
   private static final String CACHE = "Cache";
+  private static final ConfigKey<Double> CAPACITY =
+      ConfigKey.number("cache_buffer_capacity_gb").doc("");
+  private static final ConfigKey<Double> BUFFER_SIZE = ConfigKey.number("buffer_size").doc("");
   private static final double CACHE_GIB = 0.0625;
   private static final int KIB = 1024;
   private static final BlockLayout LAYOUT = BlockLayout.uniform(256 * KIB, 512 * KIB, 1024 * KIB);
@@ -152,9 +157,14 @@ final class PipelineProbe {
         CommonKeys.UNIQUE_ID.name(),
         "ucm-doctor-" + ProcessHandle.current().pid() + "-" + instance);
     if (config.pipeline().stages().contains(CACHE)) {
-      values.put("cache_buffer_capacity_gb", CACHE_GIB);
+      values.put(cacheSize(where.storeConfig()).name(), CACHE_GIB);
     }
     return Pipeline.open(where.with(values, "doctor"), catalog);
+  }
+
+  /** The key that the file itself uses, as both together are worth a warning. */
+  private static ConfigKey<Double> cacheSize(StoreConfig config) {
+    return config.isSet(BUFFER_SIZE) && !config.isSet(CAPACITY) ? BUFFER_SIZE : CAPACITY;
   }
 
   private static Finding failed(String subject, Exception e) {

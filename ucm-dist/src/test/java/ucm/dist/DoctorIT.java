@@ -104,6 +104,17 @@ class DoctorIT {
   }
 
   @Test
+  void itsOwnBlockCausesNoWarningAboutTheFile() throws IOException {
+    Path file = config("host", "false");
+    Files.writeString(
+        file, Files.readString(file).replace("cache_buffer_capacity_gb: 0.1", "buffer_size: 0.1"));
+    UcmProcess.Ended doctor = UcmProcess.run("doctor", "--config", file);
+    assertThat(doctor.exitCode()).as(doctor.all()).isZero();
+    assertThat(doctor.out()).contains("ok       block through Cache|Posix");
+    assertThat(doctor.all()).doesNotContain("buffer_size", "has no effect");
+  }
+
+  @Test
   void blockThatCannotGetThroughIsAFailure() throws IOException {
     Path file = config("host", "false");
     // No file system has that much free.
