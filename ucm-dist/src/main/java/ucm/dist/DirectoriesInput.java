@@ -1,5 +1,6 @@
 package ucm.dist;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -64,6 +65,14 @@ final class DirectoriesInput {
     StoreConfig values;
     String name;
     if (config == null) {
+      for (Path directory : directories) {
+        if (Files.notExists(directory)) {
+          throw new UsageException(
+              "there is no directory "
+                  + directory
+                  + ": name one that storage_backends of an engine's configuration names");
+        }
+      }
       Map<String, Object> raw = new LinkedHashMap<>();
       raw.put(
           CommonKeys.STORAGE_BACKENDS.name(),

@@ -189,9 +189,18 @@ class StoreCommandIT {
     assertUsage("one that does with --store: ", "store", "ls", filled, "--store", "Cache");
     assertUsage("hexadecimal", "store", "ls", filled, "--prefix", "xyz");
     assertUsage("--threads", "store", "verify", filled, "--threads", 0);
-    UcmProcess.Ended missing = UcmProcess.run("store", "verify", folder.resolve("nothing"));
-    assertThat(missing.exitCode()).isEqualTo(1);
-    assertThat(missing.err()).contains("there is no directory", "nothing").doesNotContain("\tat ");
+    for (String command : List.of("stat", "ls", "verify", "gc", "adopt")) {
+      Path nothing = folder.resolve("nothing");
+      List<Object> args = new ArrayList<>(List.of("store", command, nothing));
+      if (command.equals("gc")) {
+        args.addAll(List.of("--to-gb", 1));
+      }
+      UcmProcess.Ended missing = UcmProcess.run(args.toArray());
+      assertThat(missing.exitCode()).as(missing.all()).isEqualTo(2);
+      assertThat(missing.err())
+          .contains("there is no directory " + nothing)
+          .doesNotContain("\tat ");
+    }
     UcmProcess.Ended foreign = UcmProcess.run("store", "stat", folder);
     assertThat(foreign.exitCode()).isZero();
     assertThat(foreign.out()).contains("it is no cache directory");
