@@ -26,7 +26,7 @@ class EngineIT {
   private List<String> run(int exitCode, String place, String promptTokens, String mode)
       throws IOException, InterruptedException {
     Path output = folder.resolve("output");
-    Process process =
+    ProcessBuilder engine =
         new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--module-path",
@@ -38,8 +38,9 @@ class EngineIT {
                 promptTokens,
                 mode)
             .redirectErrorStream(true)
-            .redirectOutput(output.toFile())
-            .start();
+            .redirectOutput(output.toFile());
+    engine.environment().put("UCM_LOG_PATH", folder.resolve("log").toString());
+    Process process = engine.start();
     boolean ended = process.waitFor(5, TimeUnit.MINUTES);
     if (!ended) {
       process.destroyForcibly();
@@ -106,5 +107,27 @@ class EngineIT {
     assertThat(run(2, folder.toString(), "many", "direct"))
         .singleElement(STRING)
         .startsWith("usage: ");
+  }
+
+  /** More memory than any machine of the tests has, and a directory that cannot be made. */
+  @Test
+  void inLiteModeNothingOfTheConfiguredPipelineIsNeeded() throws IOException, InterruptedException {
+    Path config =
+        Files.writeString(
+            folder.resolve("ucm.yaml"),
+            """
+            ucm_connector_name: UcmPipelineStore
+            ucm_connector_config:
+              store_pipeline: "Cache|Posix"
+              storage_backends: "/proc/nowhere"
+              cache_buffer_capacity_gb: 1000000
+            use_lite: true
+            """);
+    assertThat(run(0, config.toString(), "320", "layerwise"))
+        .contains("prompt tokens computed: 320")
+        .anyMatch(
+            line ->
+                line.contains(
+                    "request_id: request-1, total_blocks_num: 20, hit hbm: 0, hit external: 0"));
   }
 }
