@@ -74,6 +74,9 @@ final class BlockWriter implements ShardMover {
         writeWhole(job, from, to, idHigh, idLow, scratch);
         return true;
       }
+      if (partialWriter.refuse(job, from, to)) {
+        return true;
+      }
       partial = begin(idHigh, idLow, job.task.id());
       if (partial == null) {
         refuse(job, from, to);

@@ -76,17 +76,19 @@ final class Collector implements Eviction.Blocks {
    * Makes a round if it is time for one.
    *
    * @param backends where this process may remove something
+   * @return whether there was nothing to do, or something was removed
    */
-  void run(BitSet backends) {
+  boolean run(BitSet backends) {
     long used = space.used.used();
     double threshold = config.triggerThresholdRatio() * space.capacityBytes;
     BitSet pressed = space.takePressed();
-    if (used <= threshold && pressed.isEmpty()) {
-      return;
+    boolean isAwaited = space.isAwaited();
+    if (used <= threshold && pressed.isEmpty() && !isAwaited) {
+      return true;
     }
     List<Folder> folders = folders(backends);
     double wanted;
-    if (used > threshold) {
+    if (used > threshold || isAwaited) {
       wanted = Math.max(config.recyclePercent() * used, used - threshold);
     } else {
       folders.removeIf(folder -> !pressed.get(folder.backend()));
@@ -107,6 +109,7 @@ final class Collector implements Eviction.Blocks {
         freed,
         space.used.used(),
         space.capacityBytes);
+    return freed > 0;
   }
 
   /** Whether it is removing blocks. */

@@ -10,7 +10,7 @@ import ucm.api.FlushResult;
 final class DumpFailures {
 
   /** Most blocks named. */
-  static final int MAX_NAMED = 1024;
+  static final int MAX_NAMED = 1 << 14;
 
   // Guarded by this.
   private final Set<BlockIds> named = new LinkedHashSet<>();
@@ -26,8 +26,12 @@ final class DumpFailures {
     if (cause == null) {
       cause = why;
     }
-    if (named.size() < MAX_NAMED && !named.add(BlockIds.of(idHigh, idLow))) {
+    BlockIds id = BlockIds.of(idHigh, idLow);
+    if (named.contains(id)) {
       return false;
+    }
+    if (named.size() < MAX_NAMED) {
+      named.add(id);
     }
     count++;
     return true;

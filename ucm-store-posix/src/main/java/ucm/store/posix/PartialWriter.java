@@ -2,6 +2,7 @@ package ucm.store.posix;
 
 import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.store.common.FileSeam;
 import ucm.store.common.NativePath;
@@ -17,6 +18,7 @@ final class PartialWriter {
   private final LongSupplier clock;
   private final BackendHealth health;
   private final FileChores chores;
+  private final RefusedBlocks refused = new RefusedBlocks();
 
   PartialWriter(
       BlockFiles files,
@@ -84,15 +86,38 @@ final class PartialWriter {
       metrics.wrote(to - from, files.format.layout());
     } catch (RuntimeException e) {
       failure = e;
+      // Before the block ends, so that its other shards find it.
+      noteRefusal(job, from, to, e);
     }
     if (partial.leave(files, scratch, openTemps, failure, clock.getAsLong())) {
       end(partial, scratch);
     }
     RuntimeException fault = partial.failure();
     if (fault != null) {
+      if (failure == null) {
+        noteRefusal(job, from, to, fault);
+      }
       throw fault;
     }
     job.endOk(from, to);
+    return true;
+  }
+
+  private void noteRefusal(TransferJob job, int from, int to, RuntimeException why) {
+    if (why instanceof SpaceRefusedException noRoom) {
+      refused.add(job.transfer, from, to, noRoom);
+    }
+  }
+
+  /** Refuses shards of a block of which others found no room; false when they are to be written. */
+  boolean refuse(TransferJob job, int from, int to) {
+    SpaceRefusedException why = refused.refuse(job.transfer, from, to);
+    if (why == null) {
+      return false;
+    }
+    for (int i = from; i < to; i++) {
+      job.task.end(i, ShardOutcome.REFUSED, why);
+    }
     return true;
   }
 

@@ -169,13 +169,16 @@ final class PosixKeys {
     gcTriggerThresholdRatio =
         ConfigKey.number(kind.key("gc_trigger_threshold_ratio"))
             .range(0, 1)
-            .defaultTo(0.7)
+            .defaultTo(0.98)
             .unit("share of the capacity")
-            .doc("How full the store is when blocks begin to be removed.");
+            .doc(
+                "How full the store is when blocks begin to be removed, ahead of the writers. A"
+                    + " writer that finds no room waits for that, half of timeout_ms at most; it is"
+                    + " refused when nothing can be removed.");
     gcRecyclePercent =
         ConfigKey.number(kind.key("gc_recycle_percent"))
             .range(0, 1)
-            .defaultTo(0.1)
+            .defaultTo(0.03)
             .unit("share of the used space")
             .doc(
                 "How much is removed at once, if that leads below the threshold; else as much as is"

@@ -43,6 +43,8 @@ final class SpaceKeeper implements AutoCloseable {
   // Guarded by this; isPressed is read without it.
   private volatile boolean isPressed;
   private boolean closed;
+  // Whether the last round made room, so that another one at once is worth it; as isPressed.
+  private volatile boolean isUseful = true;
 
   SpaceKeeper(
       PosixConfig config,
@@ -73,12 +75,13 @@ final class SpaceKeeper implements AutoCloseable {
   void start() {
     space.used.remember(remembered.read());
     space.whenPressed(this::wake);
+    space.roundEnded(collects);
     thread.start();
   }
 
   /** Makes a round soon. */
   void wake() {
-    if (!isPressed) {
+    if (!isPressed || space.isAwaited()) {
       synchronized (this) {
         isPressed = true;
         notifyAll();
@@ -102,7 +105,9 @@ final class SpaceKeeper implements AutoCloseable {
   private synchronized boolean pause() throws InterruptedException {
     long start = System.nanoTime();
     while (!closed) {
-      long whole = isPressed ? Math.min(SHORTEST_PAUSE_NANOS, intervalNanos) : intervalNanos;
+      boolean isUrgent = isPressed && space.isAwaited() && isUseful;
+      long whole =
+          isUrgent ? 0 : isPressed ? Math.min(SHORTEST_PAUSE_NANOS, intervalNanos) : intervalNanos;
       long left = whole - (System.nanoTime() - start);
       if (left <= 0) {
         return true;
@@ -117,6 +122,7 @@ final class SpaceKeeper implements AutoCloseable {
     round.lock();
     try {
       isPressed = false;
+      isUseful = false;
       uses.run();
       scan.run();
       if (walk.isStopped()) {
@@ -126,7 +132,7 @@ final class SpaceKeeper implements AutoCloseable {
       holdsLease = !held.isEmpty();
       lanes.forEach(held, backend -> deadWriters.sweep(backend, () -> lanes.step(backend)));
       if (collects && holdsLease) {
-        collector.run(held);
+        isUseful = collector.run(held);
       }
       remember(held);
     } catch (RuntimeException e) {
@@ -136,6 +142,7 @@ final class SpaceKeeper implements AutoCloseable {
           e.toString());
     } finally {
       round.unlock();
+      space.roundEnded(isUseful);
     }
   }
 

@@ -3,8 +3,14 @@ package ucm.store.posix;
 import java.io.File;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 
@@ -26,6 +32,7 @@ final class SpaceLimit {
   /** Bytes of what the keys call GB. */
   static final long GB = 1L << 30;
 
+  private static final Logger LOG = LoggerFactory.getLogger(SpaceLimit.class);
   // A store that has written this part of the capacity looks at what others wrote meanwhile.
   private static final int PARTS_BETWEEN_SCANS = 32;
 
@@ -42,6 +49,13 @@ final class SpaceLimit {
   // Backends where a block was refused for the floor since the collector last asked; guarded by it.
   private final BitSet pressed = new BitSet();
   private volatile Runnable onPressure = () -> {};
+  private final Map<String, Boolean> told = new ConcurrentHashMap<>();
+  private final long patienceNanos;
+  private final AtomicInteger waiting = new AtomicInteger();
+  private final Object roundLock = new Object();
+  // Guarded by roundLock.
+  private long rounds;
+  private boolean makesRoom;
 
   SpaceLimit(
       PosixConfig config, FolderTree tree, LongSupplier clock, StoreMetrics.Counter refused) {
@@ -50,6 +64,8 @@ final class SpaceLimit {
     this.backends = config.backends();
     this.minFreeGb = config.minFreeGb();
     this.refused = refused;
+    // A worker that waits moves nothing else; half of its task's time is left for the move.
+    patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
     capacityBytes = (long) (config.capacityGb() * GB);
     wakeBytes =
         config.gc().enable()
@@ -76,8 +92,56 @@ final class SpaceLimit {
     onPressure = action;
   }
 
+  /** Whether a writer waits for room. */
+  boolean isAwaited() {
+    return waiting.get() > 0;
+  }
+
   /**
-   * Reserves room for a block's file.
+   * A round of the collector has ended, or the collector begins its work.
+   *
+   * @param mayMakeRoom whether it is worth to wait for the next one
+   */
+  void roundEnded(boolean mayMakeRoom) {
+    synchronized (roundLock) {
+      rounds++;
+      makesRoom = mayMakeRoom;
+      roundLock.notifyAll();
+    }
+  }
+
+  /** Reserves room, and waits for the collector as long as it makes some. */
+  private boolean reserveSoon(long bytes) {
+    if (used.reserve(bytes, capacityBytes)) {
+      return true;
+    }
+    long deadline = System.nanoTime() + patienceNanos;
+    waiting.incrementAndGet();
+    try {
+      synchronized (roundLock) {
+        boolean fits = used.reserve(bytes, capacityBytes);
+        while (!fits && makesRoom) {
+          onPressure.run();
+          long left = deadline - System.nanoTime();
+          if (left <= 0) {
+            return false;
+          }
+          long seen = rounds;
+          TimeUnit.NANOSECONDS.timedWait(roundLock, left);
+          fits = rounds != seen && used.reserve(bytes, capacityBytes);
+        }
+        return fits;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      waiting.decrementAndGet();
+    }
+  }
+
+  /**
+   * Reserves room for a block's file. Waits for the collector when the capacity is used up.
    *
    * @param backend where it is to be written
    * @throws SpaceRefusedException when there is none
@@ -85,7 +149,7 @@ final class SpaceLimit {
   void reserve(int backend, long idHigh, long idLow, long fileSize) {
     long bytes = FolderTree.inUnits(fileSize);
     if (isLimited()) {
-      boolean fits = used.reserve(bytes, capacityBytes);
+      boolean fits = reserveSoon(bytes);
       if (!fits
           || used.used() > wakeBytes
           || used.addedSinceScan() > capacityBytes / PARTS_BETWEEN_SCANS) {
@@ -128,14 +192,21 @@ final class SpaceLimit {
 
   private SpaceRefusedException refuse(long idHigh, long idLow, String found, String why) {
     refused.increment();
-    return new SpaceRefusedException(
-        kind.name()
-            + " does not write block "
-            + BlockIds.hex(idHigh, idLow)
-            + ": "
-            + found
-            + " "
-            + why);
+    SpaceRefusedException refusal =
+        new SpaceRefusedException(
+            kind.name()
+                + " does not write block "
+                + BlockIds.hex(idHigh, idLow)
+                + ": "
+                + found
+                + " "
+                + why);
+    // One line for each limit; how often it refuses is counted.
+    if (told.putIfAbsent(why, true) == null) {
+      LOG.warn(
+          "{}; further ones are counted in {}refused_blocks", refusal.getMessage(), kind.key(""));
+    }
+    return refusal;
   }
 
   private void press(int backend) {

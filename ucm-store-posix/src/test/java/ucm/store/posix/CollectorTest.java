@@ -343,6 +343,43 @@ final class CollectorTest {
   }
 
   @Test
+  void aWriterThatFindsNoRoomWaitsForTheCollectorWhichLeavesNoMoreRoomThanItMust()
+      throws Exception {
+    int most = 400;
+    Map<String, Object> defaults =
+        Map.of("posix_gc_trigger_threshold_ratio", 0.98, "posix_gc_recycle_percent", 0.03);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open(settings(most, defaults));
+      for (int i = 0; i < 100; i++) {
+        BlockIds ids = BlockBytes.ids(300 + i, 16);
+        if (i % 2 == 0) {
+          stores.dump(store, ids);
+        } else {
+          stores.dumpShard(store, ids, 0).requireOk();
+          stores.dumpShard(store, ids, 1).requireOk();
+        }
+        assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(most * FILE);
+        if (16 * (i + 1) >= most) {
+          assertThat(names()).hasSizeGreaterThanOrEqualTo((int) (0.95 * most) - 1);
+        }
+      }
+      assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+    }
+  }
+
+  @Test
+  void refusesAtOnceWhenTheCollectorCanRemoveNothing() throws Exception {
+    filled(16);
+    files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open(files, System::nanoTime, settings(64, Map.of()));
+      assertThat(stores.dumpShard(store, BlockBytes.ids(17, 1), 0).outcome(0))
+          .isEqualTo(ShardOutcome.REFUSED);
+      assertThat(names()).hasSize(BLOCKS);
+    }
+  }
+
+  @Test
   void makesRoomOnABackendThatIsAtItsFloorAndOnNoOther() throws Exception {
     filled(13);
     BlockIds one = BlockBytes.ids(14, 1);

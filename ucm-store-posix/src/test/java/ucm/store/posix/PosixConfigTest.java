@@ -62,7 +62,7 @@ final class PosixConfigTest {
                 false,
                 0,
                 0.1,
-                new PosixConfig.Gc(true, 0.7, 0.1, 30, 16, 50_000, 0.1, true),
+                new PosixConfig.Gc(true, 0.98, 0.03, 30, 16, 50_000, 0.1, true),
                 new PosixConfig.Health(true, 10, 3, 8, 2)));
     assertThat(read.isScheduler()).isTrue();
   }

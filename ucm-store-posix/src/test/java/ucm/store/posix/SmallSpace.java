@@ -32,6 +32,8 @@ final class SmallSpace {
     Map<String, Object> settings = new TreeMap<>();
     settings.put("posix_capacity_gb", (double) (blocks * FILE) / SpaceLimit.GB);
     settings.put("posix_gc_check_interval_sec", 86_400);
+    settings.put("posix_gc_trigger_threshold_ratio", 0.7);
+    settings.put("posix_gc_recycle_percent", 0.1);
     // One fault after the other is what these tests are about.
     settings.put("store_health.enabled", false);
     settings.putAll(more);

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
+import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreConfig;
 import ucm.api.TransferResult;
@@ -143,6 +144,31 @@ final class SpaceLimitTest {
       assertThat(store.lookup(ids).cardinality()).isEqualTo(10);
       assertThat(store.flush(TestStores.PATIENCE).failedCount()).isEqualTo(6);
       assertThat(stores.load(store, kept(result, ids)).ok()).isTrue();
+    }
+  }
+
+  @Test
+  void aRefusedBlockStaysRefusedUntilItIsDumpedAgainFromItsFirstLayer() throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      PosixStore store = stores.open(room(2, NO_GC));
+      BlockIds full = BlockBytes.ids(20, 2);
+      BlockIds late = BlockBytes.ids(21, 1);
+      stores.dump(store, full);
+      assertThat(stores.dumpShard(store, late, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+      Files.delete(SmallSpace.file(directory, full, 0));
+      store.keeper().makeRound();
+      assertThat(stores.dumpShard(store, late, 1).outcome(0))
+          .as("there is room now, but the first layer is missing")
+          .isEqualTo(ShardOutcome.REFUSED);
+      assertThat(stores.temps()).isEmpty();
+      FlushResult flushed = store.flush(TestStores.PATIENCE);
+      assertThat(flushed.failedCount()).isEqualTo(1);
+      assertThat(flushed.pendingBlocks()).isZero();
+      assertThat(stores.metrics.count("posix_refused_blocks")).as("one block").isEqualTo(1);
+      stores.dumpShard(store, late, 0).requireOk();
+      stores.dumpShard(store, late, 1).requireOk();
+      assertThat(store.flush(TestStores.PATIENCE).ok()).isTrue();
+      assertThat(stores.load(store, late).ok()).isTrue();
     }
   }
 
