@@ -82,14 +82,15 @@ final class Collector implements Eviction.Blocks {
     long used = space.used.used();
     double threshold = config.triggerThresholdRatio() * space.capacityBytes;
     BitSet pressed = space.takePressed();
-    boolean isAwaited = space.isAwaited();
-    if (used <= threshold && pressed.isEmpty() && !isAwaited) {
+    long missing = space.isAwaited() ? space.missingBytes() : 0;
+    if (used <= threshold && pressed.isEmpty() && missing <= 0) {
       return true;
     }
     List<Folder> folders = folders(backends);
     double wanted;
-    if (used > threshold || isAwaited) {
-      wanted = Math.max(config.recyclePercent() * used, used - threshold);
+    if (used > threshold || missing > 0) {
+      wanted =
+          Math.max(config.recyclePercent() * used, Math.max(used - threshold, (double) missing));
     } else {
       folders.removeIf(folder -> !pressed.get(folder.backend()));
       long there = folders.stream().mapToLong(this::bytesIn).sum();

@@ -93,6 +93,13 @@ final class DeadWriters implements Runnable {
     return all;
   }
 
+  /** Whether other stores write to a backend, living or not removed yet. */
+  boolean hasOthers(int backend) {
+    NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
+    return files.list(claims).stream()
+        .anyMatch(token -> CLAIM.matcher(token).matches() && !own[backend].owns(token));
+  }
+
   private boolean bury(int backend, String token, Runnable step) {
     NativePath claim = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, token);
     // What is no file is no claim: it is left alone.

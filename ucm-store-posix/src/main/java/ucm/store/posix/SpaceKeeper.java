@@ -3,6 +3,7 @@ package ucm.store.posix;
 import java.util.BitSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +21,7 @@ final class SpaceKeeper implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SpaceKeeper.class);
   private static final BitSet FIRST = BitSet.valueOf(new long[] {1});
   // Pressure that a round could not relieve must not keep the disk busy with rounds.
+  private static final long OTHERS_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long SHORTEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final BlockFiles files;
@@ -105,9 +107,14 @@ final class SpaceKeeper implements AutoCloseable {
   private synchronized boolean pause() throws InterruptedException {
     long start = System.nanoTime();
     while (!closed) {
-      boolean isUrgent = isPressed && space.isAwaited() && isUseful;
+      boolean isUrgent = isPressed && space.isAwaited() && (isUseful || space.isShared());
+      long urgent = holdsLease ? 0 : OTHERS_PAUSE_NANOS;
+      // Others cannot wake the one that collects.
+      boolean isSoon = isPressed || (holdsLease && space.isShared());
       long whole =
-          isUrgent ? 0 : isPressed ? Math.min(SHORTEST_PAUSE_NANOS, intervalNanos) : intervalNanos;
+          isUrgent
+              ? urgent
+              : isSoon ? Math.min(SHORTEST_PAUSE_NANOS, intervalNanos) : intervalNanos;
       long left = whole - (System.nanoTime() - start);
       if (left <= 0) {
         return true;
@@ -131,9 +138,9 @@ final class SpaceKeeper implements AutoCloseable {
       BitSet held = lease.tryHold(lanes);
       holdsLease = !held.isEmpty();
       lanes.forEach(held, backend -> deadWriters.sweep(backend, () -> lanes.step(backend)));
-      if (collects && holdsLease) {
-        isUseful = collector.run(held);
-      }
+      space.shared(hasOthers());
+      // Another process that has the lease makes room.
+      isUseful = collects && (holdsLease ? collector.run(held) : space.isShared());
       remember(held);
     } catch (RuntimeException e) {
       LOG.warn(
@@ -144,6 +151,18 @@ final class SpaceKeeper implements AutoCloseable {
       round.unlock();
       space.roundEnded(isUseful);
     }
+  }
+
+  private boolean hasOthers() {
+    AtomicBoolean found = new AtomicBoolean();
+    lanes.forEach(
+        lanes.all(),
+        backend -> {
+          if (deadWriters.hasOthers(backend)) {
+            found.set(true);
+          }
+        });
+    return found.get();
   }
 
   private void remember(BitSet held) {

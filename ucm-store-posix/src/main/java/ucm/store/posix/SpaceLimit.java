@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -19,9 +19,11 @@ import ucm.api.StoreMetrics;
  * above {@code posix_min_free_gb} on the file system of its own. Room is reserved before the first
  * byte is written, so that writers side by side cannot pass the limit together. Thread-safe.
  *
- * <p>Processes that share the directories count what the others wrote when they scan, which each does
- * anew after it has written a 32nd of the capacity, at most once a second. All of them together pass
- * the capacity by no more than they write in that time; the floor holds for all, at once.
+ * <p>Processes that share the directories count what the others wrote when they scan. Each writes at most
+ * a 32nd of the capacity between two scans, and waits for the second one then. So n of them pass the
+ * capacity by n 32nds of it at most, and what each is writing: the one that scanned last saw no more than
+ * the capacity, and no other has scanned, and so written more than its 32nd, since. The floor holds for
+ * all, at once.
  *
  * <p>A file counts with its size in whole units of 4 KiB. That is known before it is written, which
  * the allocated blocks that {@code stat} tells are not: they lag behind delayed allocation, and some
@@ -49,9 +51,10 @@ final class SpaceLimit {
   // Backends where a block was refused for the floor since the collector last asked; guarded by it.
   private final BitSet pressed = new BitSet();
   private volatile Runnable onPressure = () -> {};
+  private volatile boolean isShared;
   private final Map<String, Boolean> told = new ConcurrentHashMap<>();
   private final long patienceNanos;
-  private final AtomicInteger waiting = new AtomicInteger();
+  private final AtomicLong awaitedBytes = new AtomicLong();
   private final Object roundLock = new Object();
   // Guarded by roundLock.
   private long rounds;
@@ -92,9 +95,34 @@ final class SpaceLimit {
     onPressure = action;
   }
 
+  /** Says whether other processes write to the same directories. */
+  void shared(boolean isSharedNow) {
+    isShared = isSharedNow;
+  }
+
+  /** Whether other processes write to the same directories. */
+  boolean isShared() {
+    return isShared;
+  }
+
+  private boolean tryReserve(long bytes) {
+    return !mustScan(bytes) && used.reserve(bytes, capacityBytes);
+  }
+
+  /** Whether others have to be counted before so much is written. */
+  private boolean mustScan(long bytes) {
+    long unseen = used.addedSinceScan();
+    return isShared && unseen > 0 && unseen + bytes > capacityBytes / PARTS_BETWEEN_SCANS;
+  }
+
   /** Whether a writer waits for room. */
   boolean isAwaited() {
-    return waiting.get() > 0;
+    return awaitedBytes.get() > 0;
+  }
+
+  /** Bytes that must go before all writers that wait have room; negative when they have. */
+  long missingBytes() {
+    return used.used() + awaitedBytes.get() - capacityBytes;
   }
 
   /**
@@ -112,15 +140,15 @@ final class SpaceLimit {
 
   /** Reserves room, and waits for the collector as long as it makes some. */
   private boolean reserveSoon(long bytes) {
-    if (used.reserve(bytes, capacityBytes)) {
+    if (tryReserve(bytes)) {
       return true;
     }
     long deadline = System.nanoTime() + patienceNanos;
-    waiting.incrementAndGet();
+    awaitedBytes.addAndGet(bytes);
     try {
       synchronized (roundLock) {
-        boolean fits = used.reserve(bytes, capacityBytes);
-        while (!fits && makesRoom) {
+        boolean fits = tryReserve(bytes);
+        while (!fits && (makesRoom || mustScan(bytes))) {
           onPressure.run();
           long left = deadline - System.nanoTime();
           if (left <= 0) {
@@ -128,7 +156,7 @@ final class SpaceLimit {
           }
           long seen = rounds;
           TimeUnit.NANOSECONDS.timedWait(roundLock, left);
-          fits = rounds != seen && used.reserve(bytes, capacityBytes);
+          fits = rounds != seen && tryReserve(bytes);
         }
         return fits;
       }
@@ -136,7 +164,7 @@ final class SpaceLimit {
       Thread.currentThread().interrupt();
       return false;
     } finally {
-      waiting.decrementAndGet();
+      awaitedBytes.addAndGet(-bytes);
     }
   }
 

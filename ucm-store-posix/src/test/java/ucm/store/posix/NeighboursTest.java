@@ -83,6 +83,40 @@ final class NeighboursTest {
   }
 
   @Test
+  void severalPassTheCapacityByTheirSharesOnlyAndAreNotRefused() throws Exception {
+    int capacity = 320;
+    int task = 10;
+    int processes = 3;
+    // A 32nd for each, and a task of each that is being written.
+    int most = capacity + processes * (capacity / 32 + task);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      // First, so that it is the one that collects, from 70% on.
+      PosixStore store = stores.open(SmallSpace.room(capacity, Map.of()));
+      store.keeper().makeRound();
+      try (NeighbourProcess second = new NeighbourProcess(directory, capacity);
+          NeighbourProcess third = new NeighbourProcess(directory, capacity)) {
+        store.keeper().makeRound();
+        assertThat(second.ask("round")).endsWith(" 0");
+        assertThat(third.ask("round")).endsWith(" 0");
+        for (int round = 0; round < 20; round++) {
+          second.tell("whole " + (1000 + round) + " " + task);
+          third.tell("whole " + (2000 + round) + " " + task);
+          stores.dump(store, BlockBytes.ids(3000 + round, task));
+          assertThat(second.answer()).isEqualTo("dumped");
+          assertThat(third.answer()).isEqualTo("dumped");
+          assertThat(SmallSpace.blocks(directory))
+              .as("round %d", round)
+              .hasSizeLessThanOrEqualTo(most);
+        }
+        assertThat(SmallSpace.blocks(directory))
+            .as("the store is used")
+            .hasSizeGreaterThan(capacity / 2);
+        assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+      }
+    }
+  }
+
+  @Test
   void oneRemovesBlocksThatTheOtherKnows() throws Exception {
     BlockIds ids = BlockBytes.ids(50, 64);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
