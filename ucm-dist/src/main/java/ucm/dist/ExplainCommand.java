@@ -6,7 +6,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -18,6 +17,7 @@ import ucm.api.CommonKeys;
 import ucm.api.StoreMetrics;
 import ucm.lite.TraceRequest;
 import ucm.pipeline.Pipeline;
+import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.EngineSpec;
@@ -34,8 +34,10 @@ import ucm.pipeline.connector.LookupWatch;
       "The requests of the trace before it are sent through the pipeline first, one after the"
           + " other, so that what is stored is what they left. With --config, the pipeline of that"
           + " file is used, in new folders within its storage_backends, which are removed at the"
-          + " end; without it, Fake, which remembers blocks and moves no bytes. The bytes of a"
-          + " block are made from its id, and every loaded byte is compared.",
+          + " end, or, where it keeps blocks elsewhere, with ids of this run alone, whose blocks"
+          + " are removed at the end; a store that cannot remove is refused. Without it, Fake,"
+          + " which remembers blocks and moves no bytes. The bytes of a block are made from its id,"
+          + " and every loaded byte is compared.",
       "hit_ratio, persist_token_threshold and load_tokens_threshold hold as in an engine; with"
           + " use_lite the pipeline is Fake."
     })
@@ -91,12 +93,22 @@ final class ExplainCommand implements Runnable {
     }
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
     UcmConfig given = config == null ? UcmConfig.of("Fake", Map.of()) : UcmConfig.read(config);
+    StoreCatalog catalog = plugins.catalog();
     try (Cleanup cleanup = new Cleanup()) {
-      UcmConfig ucm = inNewFolders(given, cleanup);
+      boolean isLite = given.settings().useLite();
+      boolean isApart = isLite || PipelineProbe.hasDirectories(given, catalog);
+      UcmConfig ucm = isApart && !isLite ? inNewFolders(given, cleanup) : given;
       EngineSpec engine = EngineConfig.spec("explain", 1, KvLayout.uniform(1, blockBytes));
       LookupWatch watch = new LookupWatch(StoreMetrics.NONE, ucm.openedPipeline().stages());
-      ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine).withMetrics(watch);
+      ConnectorSetup setup = ConnectorSetup.of(ucm, catalog, engine).withMetrics(watch);
       Pipeline pipeline = cleanup.add(setup.openPipeline(0));
+      if (!isApart && !pipeline.canRemove()) {
+        throw new UsageException(
+            "explain would leave its blocks in "
+                + pipeline.spec()
+                + ": it keeps them in no storage_backends that could be replaced, and a stage of it"
+                + " cannot remove blocks (its store has no Store.remove); name another pipeline");
+      }
       ExplainedReplay replay =
           cleanup.add(
               new ExplainedReplay(
@@ -106,7 +118,8 @@ final class ExplainCommand implements Runnable {
                   EngineConfig.taskTimeout(ucm),
                   setup.settings(),
                   hbmBlocks,
-                  request));
+                  request,
+                  !isApart));
       inputs.read("requests", spec.commandLine().getErr(), replay);
       report(pipeline, replay);
     }
@@ -114,12 +127,8 @@ final class ExplainCommand implements Runnable {
 
   /** Keeps the operator's blocks apart from made-up ones of the same names. */
   private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
-    Optional<List<String>> backends = given.storeConfig().find(CommonKeys.STORAGE_BACKENDS);
-    if (backends.isEmpty() || given.settings().useLite()) {
-      return given;
-    }
     List<String> folders =
-        backends.get().stream()
+        given.storeConfig().get(CommonKeys.STORAGE_BACKENDS).stream()
             .map(backend -> cleanup.folder(Path.of(backend), FOLDER_PREFIX).toString())
             .toList();
     return given.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "explain");

@@ -1,10 +1,12 @@
 package ucm.dist;
 
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -38,6 +40,10 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   private final ConnectorSettings settings;
   private final SimulatedHbm hbm;
   private final long target;
+  private final boolean removes;
+  private final long salt;
+  // Also asked by the thread that cleans up after Ctrl-C.
+  private final Set<BlockIds> written = ConcurrentHashMap.newKeySet();
   private final Set<BlockIds> stored = new HashSet<>();
   private final Set<BlockIds> damaged = new HashSet<>();
   private final long[] hitsBefore;
@@ -58,6 +64,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
    * @param settings say which requests are left alone, and how much of what is found is used
    * @param hbmBlocks room of the simulated engine
    * @param target the request to explain, from 1 on
+   * @param removes whether to use ids of this replay alone, and to remove their blocks at the end
    */
   ExplainedReplay(
       Store store,
@@ -66,7 +73,8 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       Duration timeout,
       ConnectorSettings settings,
       int hbmBlocks,
-      long target) {
+      long target,
+      boolean removes) {
     this.store = store;
     this.watch = watch;
     this.layout = layout;
@@ -74,6 +82,8 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     this.settings = settings;
     this.hbm = new SimulatedHbm(hbmBlocks);
     this.target = target;
+    this.removes = removes;
+    this.salt = removes ? new SecureRandom().nextLong() : 0;
     this.hitsBefore = new long[watch.stages().size()];
     this.memory = new EngineMemory(layout, FIRST_PAGES);
   }
@@ -87,11 +97,23 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     request = next;
     funnel = new RequestFunnel();
     try {
-      serve(next, TraceReplay.storeIds(next), funnel);
+      serve(next, salted(TraceReplay.storeIds(next)), funnel);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new StoreException("the replay was interrupted", e);
     }
+  }
+
+  private BlockIds salted(BlockIds ids) {
+    if (salt == 0) {
+      return ids;
+    }
+    long[] words = new long[2 * ids.size()];
+    for (int i = 0; i < ids.size(); i++) {
+      words[2 * i] = ids.high(i) ^ salt;
+      words[2 * i + 1] = ids.low(i) ^ salt;
+    }
+    return BlockIds.wrap(words);
   }
 
   private void serve(TraceRequest next, BlockIds ids, RequestFunnel into)
@@ -232,6 +254,9 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     if (from == ids.size()) {
       return;
     }
+    for (int i = from; removes && i < ids.size(); i++) {
+      written.add(ids.slice(i, i + 1));
+    }
     try {
       TransferResult result = await(store.dump(memory.transfer(ids, from, ids.size())));
       for (int i = 0; i < ids.size() - from; i++) {
@@ -269,9 +294,32 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
 
   @Override
   public void close() {
-    // First: until then it may still move what was under way, from and to the memory.
-    store.close();
-    memory.close();
-    stillUsed.forEach(EngineMemory::close);
+    try {
+      removeWritten();
+    } finally {
+      // First: until then it may still move what was under way, from and to the memory.
+      store.close();
+      memory.close();
+      stillUsed.forEach(EngineMemory::close);
+    }
+  }
+
+  private void removeWritten() {
+    if (written.isEmpty()) {
+      return;
+    }
+    try {
+      store.flush(timeout);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    int left = 0;
+    for (BlockIds id : written) {
+      left += store.remove(id).get(0) ? 0 : 1;
+    }
+    if (left > 0) {
+      throw new StoreException(
+          left + " of " + written.size() + " blocks could not be removed from " + store.name());
+    }
   }
 }

@@ -64,7 +64,7 @@ final class PipelineProbe {
   List<Finding> run() throws InterruptedException {
     String subject = SUBJECT + config.pipeline();
     List<String> backends = config.storeConfig().get(CommonKeys.STORAGE_BACKENDS);
-    if (backends.isEmpty() || !hasDirectories()) {
+    if (!hasDirectories(config, catalog)) {
       return List.of(guarded(subject, "", config));
     }
     List<Finding> findings = new ArrayList<>();
@@ -85,7 +85,14 @@ final class PipelineProbe {
     return findings;
   }
 
-  private boolean hasDirectories() {
+  /**
+   * Whether the blocks of a pipeline are in directories, so that a command can have its own in folders of
+   * its own.
+   */
+  static boolean hasDirectories(UcmConfig config, StoreCatalog catalog) {
+    if (config.storeConfig().get(CommonKeys.STORAGE_BACKENDS).isEmpty()) {
+      return false;
+    }
     Store last = Pipeline.of(config.pipeline(), catalog).stages().getLast();
     return last.configKeys().stream().anyMatch(key -> key.name().equals(BACKENDS));
   }
@@ -117,38 +124,64 @@ final class PipelineProbe {
         return Finding.warning(
             subject, "it keeps no bytes", "it counts hits only: name a stage that keeps blocks");
       }
+      if (backend.isEmpty() && !first.canRemove()) {
+        return Finding.warning(
+            subject,
+            "no block was sent: its store cannot remove blocks, so that it would stay for good",
+            "a store that implements Store.remove is looked at");
+      }
       memory.fill(id, 0, 1);
-      first.dump(memory.transfer(id, 0, 1)).await(timeout).requireOk();
-      FlushResult flushed = first.flush(timeout);
-      if (!flushed.ok()) {
-        throw new StoreException(
-            "the block was taken, and did not become durable: "
-                + (flushed.cause() == null ? "no reason was given" : flushed.cause().getMessage()));
+      try {
+        store(first, memory, id);
+      } catch (StoreException e) {
+        remove(first, id, backend);
+        throw e;
       }
       durableNanos = System.nanoTime() - start;
     }
     memory.poison();
+    boolean removed;
     try (Pipeline second = cleanup.add(open(where, 2))) {
-      if (second.lookup(id).isEmpty()) {
-        String found = "a second instance does not find it";
-        return backend.isEmpty()
-            ? Finding.warning(subject, found, "what this pipeline keeps ends with its process")
-            : Finding.failed(subject, found, "nothing that is stored will be found: see the log");
+      try {
+        if (second.lookup(id).isEmpty()) {
+          String found = "a second instance does not find it";
+          return backend.isEmpty()
+              ? Finding.warning(subject, found, "what this pipeline keeps ends with its process")
+              : Finding.failed(subject, found, "nothing that is stored will be found: see the log");
+        }
+        second.load(memory.transfer(id, 0, 1)).await(timeout).requireOk();
+        memory.verify(id, 0, 1);
+      } finally {
+        removed = remove(second, id, backend);
       }
-      second.load(memory.transfer(id, 0, 1)).await(timeout).requireOk();
-      memory.verify(id, 0, 1);
+    }
+    if (!removed) {
+      return Finding.failed(
+          subject, "block " + id.hex(0) + " could not be removed again", "see the log");
     }
     return Finding.ok(
         subject,
         String.format(
             Locale.ROOT,
             "%d KiB were dumped and durable after %.1f ms, found and loaded by a second instance,"
-                + " and are equal%s",
+                + " and are equal; removed again",
             LAYOUT.blockSize() / KIB,
-            durableNanos / 1e6,
-            backend.isEmpty()
-                ? "; the block stays, as nothing here can remove it"
-                : "; removed again"));
+            durableNanos / 1e6));
+  }
+
+  private void store(Pipeline first, EngineMemory memory, BlockIds id) throws InterruptedException {
+    first.dump(memory.transfer(id, 0, 1)).await(timeout).requireOk();
+    FlushResult flushed = first.flush(timeout);
+    if (!flushed.ok()) {
+      throw new StoreException(
+          "the block was taken, and did not become durable: "
+              + (flushed.cause() == null ? "no reason was given" : flushed.cause().getMessage()));
+    }
+  }
+
+  /** Removes the block where no folder goes with it. */
+  private static boolean remove(Pipeline pipeline, BlockIds id, String backend) {
+    return !backend.isEmpty() || pipeline.remove(id).get(0);
   }
 
   private Pipeline open(UcmConfig where, int instance) {

@@ -12,14 +12,15 @@ import picocli.CommandLine.Spec;
       "Looks into directories of blocks, checks them and makes room, also while engines use them.",
       "",
       "The layout of blocks and the folders' names are read from what is there. Nothing is changed"
-          + " but by gc and adopt, and by verify with --quarantine."
+          + " but by gc, adopt and rm, and by verify with --quarantine."
     },
     subcommands = {
       StoreStatCommand.class,
       StoreLsCommand.class,
       StoreVerifyCommand.class,
       StoreGcCommand.class,
-      StoreAdoptCommand.class
+      StoreAdoptCommand.class,
+      StoreRmCommand.class
     })
 final class StoreCommand implements Runnable {
 
@@ -28,6 +29,6 @@ final class StoreCommand implements Runnable {
   @Override
   public void run() {
     throw new ParameterException(
-        spec.commandLine(), "name a command: stat, ls, verify, gc or adopt");
+        spec.commandLine(), "name a command: stat, ls, verify, gc, adopt or rm");
   }
 }

@@ -61,6 +61,19 @@ class ExplainIT {
   }
 
   @Test
+  void refusesAPluginFromWhichItCannotRemoveItsBlocks() throws IOException {
+    Path plugins = folder.resolve("plugins");
+    PluginJar.build(folder.resolve("plugin"), plugins.resolve("copycat.jar"));
+    Path config = PluginJar.config(folder);
+    UcmProcess.Ended ended =
+        UcmProcess.run(
+            "explain", trace(), "--request", 2, "--config", config, "--plugins", plugins);
+    assertThat(ended.exitCode()).as(ended.all()).isEqualTo(2);
+    assertThat(ended.err())
+        .contains("explain would leave its blocks in Cache|Copycat", "cannot remove blocks");
+  }
+
+  @Test
   void refusesARequestThatTheTraceDoesNotHave() throws IOException {
     UcmProcess.Ended ended = UcmProcess.run("explain", trace(), "--request", 3);
     assertThat(ended.exitCode()).isEqualTo(2);

@@ -48,6 +48,11 @@ class ExplainedReplayTest {
   }
 
   private ExplainedReplay replay(Store store, Map<String, ?> top, int hbmBlocks) {
+    return replay(store, top, hbmBlocks, false);
+  }
+
+  private ExplainedReplay replay(
+      Store store, Map<String, ?> top, int hbmBlocks, boolean removes) {
     return new ExplainedReplay(
         store,
         watch,
@@ -55,7 +60,8 @@ class ExplainedReplayTest {
         Duration.ofMinutes(1),
         UcmConfig.of("Fake", Map.of()).withTopLevel(top, "test").settings(),
         hbmBlocks,
-        100);
+        100,
+        removes);
   }
 
   private static TraceRequest request(int tokens, long... blocks) {
@@ -85,6 +91,22 @@ class ExplainedReplayTest {
       missed += funnel.missed(reason);
     }
     assertThat(funnel.asked()).isPositive().isEqualTo(funnel.hbm() + funnel.loaded() + missed);
+  }
+
+  @Test
+  void meetsNoBlockOfOthersInAStoreItSharesAndRemovesItsOwn() {
+    try (ExplainedReplay others = replay(open(new MemoryStore(medium)), 0, 0)) {
+      serve(others, request(48, 1, 2, 3));
+    }
+    assertThat(medium.size()).isEqualTo(3);
+    try (ExplainedReplay replay = replay(open(new MemoryStore(medium)), 0, 0, true)) {
+      serve(replay, request(32, 1, 2));
+      assertThat(funnel.found()).as("tokens of others").isZero();
+      serve(replay, request(48, 1, 2, 3));
+      assertThat(funnel.found()).as("tokens of its own").isEqualTo(32);
+      assertThat(medium.size()).isEqualTo(6);
+    }
+    assertThat(medium.size()).as("blocks of others, left alone").isEqualTo(3);
   }
 
   @Test
