@@ -170,6 +170,8 @@ final class StoreRmCommand implements Callable<Integer> {
     values.put(CommonKeys.BLOCK_SIZE.name(), block);
   }
 
+  // As in Progress: null where a console was asked for and there is none.
+  @SuppressWarnings("SystemConsoleNull")
   private void confirm(BlockIds wanted, Pipeline pipeline) {
     if (yes) {
       return;
