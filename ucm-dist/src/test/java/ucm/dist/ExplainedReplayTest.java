@@ -99,7 +99,7 @@ class ExplainedReplayTest {
       serve(others, request(48, 1, 2, 3));
     }
     assertThat(medium.size()).isEqualTo(3);
-    try (ExplainedReplay replay = replay(open(new MemoryStore(medium)), 0, 0, true)) {
+    try (ExplainedReplay replay = replay(open(new MemoryStore(medium)), Map.of(), 0, true)) {
       serve(replay, request(32, 1, 2));
       assertThat(funnel.found()).as("tokens of others").isZero();
       serve(replay, request(48, 1, 2, 3));

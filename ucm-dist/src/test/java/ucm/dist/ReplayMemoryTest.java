@@ -107,7 +107,7 @@ class ReplayMemoryTest {
 
   private ExplainedReplay explained(Store store, Duration timeout) {
     LookupWatch watch = new LookupWatch(StoreMetrics.NONE, List.of("Memory"));
-    return new ExplainedReplay(open(store), watch, LAYOUT, timeout, SETTINGS, 0, 100);
+    return new ExplainedReplay(open(store), watch, LAYOUT, timeout, SETTINGS, 0, 100, false);
   }
 
   /** The first call of a kind does not end before the store is closed. */
