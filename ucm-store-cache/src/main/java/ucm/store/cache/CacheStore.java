@@ -17,6 +17,7 @@ import ucm.api.StoreLife;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.store.common.ThreadFaults;
 
 /**
  * Keeps blocks in host memory, in front of a slower stage or alone.
@@ -88,7 +89,9 @@ public final class CacheStore implements Store {
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }
-      cache = checked.isScheduler() ? null : new OpenCache(checked, context);
+      cache = checked.isScheduler()
+              ? null
+              : new OpenCache(checked, context, new ThreadFaults("Cache", this::close));
     } catch (RuntimeException | Error e) {
       life.closed();
       closed.countDown();

@@ -66,7 +66,12 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
     int from = index * run;
     int to = Math.min(count, from + run);
     begin(from, to);
-    copy(from, to);
+    try {
+      copy(from, to);
+    } catch (RuntimeException | Error e) {
+      // Out of memory, for example: these shards are lost, the thread goes on with others.
+      fail(from, to, e, true);
+    }
     end(from, to);
   }
 

@@ -24,8 +24,8 @@ final class Deadlines extends StageThread {
   private boolean asleep;
 
   /** Watches nothing yet. */
-  Deadlines(LongSupplier clock, long timeoutNanos) {
-    super("ucm-cache-deadline-0");
+  Deadlines(LongSupplier clock, long timeoutNanos, Thread.UncaughtExceptionHandler faults) {
+    super("ucm-cache-deadline-0", faults);
     this.clock = clock;
     this.timeoutNanos = timeoutNanos;
   }

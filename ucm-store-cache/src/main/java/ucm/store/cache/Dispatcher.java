@@ -29,8 +29,8 @@ final class Dispatcher extends StageThread {
   // Touched by the thread only.
   private final List<Work> wanting = new ArrayList<>();
 
-  Dispatcher(OpenCache cache) {
-    super("ucm-cache-dispatch-0");
+  Dispatcher(OpenCache cache, Thread.UncaughtExceptionHandler faults) {
+    super("ucm-cache-dispatch-0", faults);
     this.cache = cache;
   }
 

@@ -78,9 +78,11 @@ final class OpenCache {
   /**
    * Allocates the pool and starts the threads.
    *
+   * @param faults is told of a thread that ends by an error
    * @throws StoreException when there is not enough memory
    */
-  OpenCache(CacheConfig config, StoreContext context) {
+  OpenCache(
+      CacheConfig config, StoreContext context, Thread.UncaughtExceptionHandler faults) {
     this.config = config;
     this.backend = context.backend();
     this.clock = context.nanoClock();
@@ -96,7 +98,7 @@ final class OpenCache {
       freeMemory();
       throw e;
     }
-    this.dispatcher = new Dispatcher(this);
+    this.dispatcher = new Dispatcher(this, faults);
     this.pool =
         shared == null
             ? new SlotPool(
@@ -105,7 +107,7 @@ final class OpenCache {
                 config.policy(),
                 metrics.evictions,
                 dispatcher::wake)
-            : shared.pool(backend, metrics.evictions, dispatcher::wake);
+            : shared.pool(backend, metrics.evictions, dispatcher::wake, faults);
     metrics.show(context.metrics(), pool, memory);
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
@@ -120,6 +122,7 @@ final class OpenCache {
                 Integer.MAX_VALUE,
                 CacheConfig.RUNNING_QUEUE_DEPTH.name()),
             affinity);
+    copiers.whenThreadEnds(faults);
     this.ledger = new DumpLedger(clock);
     this.borrowed = new BorrowedDumps(pool, clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
@@ -129,7 +132,7 @@ final class OpenCache {
             pool, backend, config.loadBackendOnly(), new LookupMetrics(context.metrics()));
     this.flush = new CacheFlush(this, clock);
     this.prefetcher = new Prefetcher(this);
-    this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()));
+    this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()), faults);
     deadlines.start();
     dispatcher.start();
     if (shared == null) {

@@ -46,11 +46,15 @@ final class SharedBuffer {
   }
 
   /** This process's view of the pool; asked for once. */
-  SharedPool pool(@Nullable Store backend, StoreMetrics.Counter evictions, Runnable whenRoom) {
+  SharedPool pool(
+      @Nullable Store backend,
+      StoreMetrics.Counter evictions,
+      Runnable whenRoom,
+      Thread.UncaughtExceptionHandler faults) {
     SharedPool made = new SharedPool(segment, backend != null, evictions, whenRoom);
     this.backend = backend;
     this.pool = made;
-    this.watch = new SharedWatch(made, segment.owners());
+    this.watch = new SharedWatch(made, segment.owners(), faults);
     return made;
   }
 

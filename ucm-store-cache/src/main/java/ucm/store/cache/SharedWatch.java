@@ -21,10 +21,15 @@ final class SharedWatch {
   private final Thread thread;
   private volatile boolean closed;
 
-  SharedWatch(SharedPool pool, SegmentOwners owners) {
+  SharedWatch(SharedPool pool, SegmentOwners owners, Thread.UncaughtExceptionHandler faults) {
     this.pool = pool;
     this.owners = owners;
-    this.thread = Thread.ofPlatform().daemon().name("ucm-cache-shared-0").unstarted(this::work);
+    this.thread =
+        Thread.ofPlatform()
+            .daemon()
+            .name("ucm-cache-shared-0")
+            .uncaughtExceptionHandler(faults)
+            .unstarted(this::work);
   }
 
   void start() {

@@ -17,9 +17,18 @@ abstract class StageThread {
 
   private final Thread thread;
 
-  /** A thread that is not started yet. */
-  StageThread(String name) {
-    thread = Thread.ofPlatform().daemon().name(name).unstarted(this::work);
+  /**
+   * A thread that is not started yet.
+   *
+   * @param faults is told when it ends by an error
+   */
+  StageThread(String name, Thread.UncaughtExceptionHandler faults) {
+    thread =
+        Thread.ofPlatform()
+            .daemon()
+            .name(name)
+            .uncaughtExceptionHandler(faults)
+            .unstarted(this::work);
   }
 
   /** What the thread does until it is {@link #closed}. */

@@ -85,6 +85,7 @@ public final class HealthMonitor {
    * @param stage names the store in messages; its lower case, metrics and threads
    * @param media what is watched over; counted from 0 in all methods
    * @param onDown is told of a medium that must not be used any more, by the thread that found out
+   * @param faults is told of a thread that ends by an error
    */
   public HealthMonitor(
       String stage,
@@ -92,7 +93,8 @@ public final class HealthMonitor {
       Rules rules,
       StoreMetrics metrics,
       LongSupplier clock,
-      IntConsumer onDown) {
+      IntConsumer onDown,
+      Thread.UncaughtExceptionHandler faults) {
     this.stage = stage;
     this.rules = rules;
     this.onDown = onDown;
@@ -100,12 +102,16 @@ public final class HealthMonitor {
     String prefix = lower + "_health_";
     late =
         new LateOperations(
-            "ucm-" + lower + "-late-0", rules.timeoutNanos, clock, this::operationIsLate);
+            "ucm-" + lower + "-late-0", faults, rules.timeoutNanos, clock, this::operationIsLate);
     for (int i = 0; i < media.size(); i++) {
       int index = i;
       IntervalThread prober =
           new IntervalThread(
-              "ucm-" + lower + "-probe-" + i, rules.intervalNanos, () -> probe(index));
+              Thread.ofPlatform()
+                  .daemon()
+                  .name("ucm-" + lower + "-probe-" + i)
+                  .uncaughtExceptionHandler(faults),
+              rules.intervalNanos, () -> probe(index));
       this.media.add(
           new Watched(media.get(i), rules, late.newOperation(MediumOperation.Kind.PROBE), prober));
       if (media.size() > 1) {

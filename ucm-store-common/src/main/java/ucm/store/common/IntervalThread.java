@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /** Does something at intervals, on a thread of its own: when it hangs, nobody else does. */
 public final class IntervalThread {
 
-  private final String threadName;
+  private final Thread.Builder newThread;
   private final long intervalNanos;
   private final Runnable action;
 
@@ -18,17 +18,18 @@ public final class IntervalThread {
   /**
    * Starts no thread yet.
    *
+   * @param newThread makes the thread
    * @param action must not throw
    */
-  public IntervalThread(String threadName, long intervalNanos, Runnable action) {
-    this.threadName = threadName;
+  public IntervalThread(Thread.Builder newThread, long intervalNanos, Runnable action) {
+    this.newThread = newThread;
     this.intervalNanos = intervalNanos;
     this.action = action;
   }
 
   /** Starts; it is done for the first time after one interval. */
   public synchronized void start() {
-    thread = Thread.ofPlatform().daemon().name(threadName).start(this::run);
+    thread = newThread.start(this::run);
   }
 
   private void run() {

@@ -27,6 +27,7 @@ final class LateOperations {
   private static final int LOOKS_PER_TIMEOUT = 4;
 
   private final String threadName;
+  private final Thread.UncaughtExceptionHandler faults;
   private final long timeoutNanos;
   private final LongSupplier clock;
   private final Listener listener;
@@ -39,8 +40,14 @@ final class LateOperations {
   private boolean closed;
   private @Nullable Thread thread;
 
-  LateOperations(String threadName, long timeoutNanos, LongSupplier clock, Listener listener) {
+  LateOperations(
+      String threadName,
+      Thread.UncaughtExceptionHandler faults,
+      long timeoutNanos,
+      LongSupplier clock,
+      Listener listener) {
     this.threadName = threadName;
+    this.faults = faults;
     this.timeoutNanos = timeoutNanos;
     this.clock = clock;
     this.listener = listener;
@@ -67,7 +74,12 @@ final class LateOperations {
     }
     awake = true;
     if (thread == null) {
-      thread = Thread.ofPlatform().daemon().name(threadName).start(this::run);
+      thread =
+          Thread.ofPlatform()
+              .daemon()
+              .name(threadName)
+              .uncaughtExceptionHandler(faults)
+              .start(this::run);
     } else {
       notifyAll();
     }

@@ -119,6 +119,16 @@ public final class ShardWorkers implements AutoCloseable {
     this.standBy = new StandBy(lock, tickNanos, queue, demand, working);
   }
 
+  /** Names who is told of a thread that ends by an error. To be called before anything is submitted. */
+  public void whenThreadEnds(Thread.UncaughtExceptionHandler faults) {
+    lock.lock();
+    try {
+      newThreads.uncaughtExceptionHandler(faults);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /**
    * Takes the shards of a task. Never blocks.
    *

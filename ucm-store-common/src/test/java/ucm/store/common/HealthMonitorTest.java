@@ -33,7 +33,7 @@ final class HealthMonitorTest {
     for (Runnable probe : probes) {
       media.add(new Medium("medium " + media.size(), probe));
     }
-    return new HealthMonitor("Test", media, rules, StoreMetrics.NONE, clock::get, down::add);
+    return new HealthMonitor("Test", media, rules, StoreMetrics.NONE, clock::get, down::add, (thread, error) -> {});
   }
 
   @Test
@@ -123,7 +123,7 @@ final class HealthMonitorTest {
     List<Medium> media = List.of(new Medium("first", () -> {}), new Medium("second", () -> {}));
     Rules strict = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
     HealthMonitor monitor =
-        new HealthMonitor("Test", media, strict, StoreMetrics.NONE, heldAfterLooking, down::add);
+        new HealthMonitor("Test", media, strict, StoreMetrics.NONE, heldAfterLooking, down::add, (thread, error) -> {});
     monitors.add(monitor);
     operations.add(monitor.newOperation(MediumOperation.Kind.TRANSFER));
     operations.add(monitor.newOperation(MediumOperation.Kind.TRANSFER));
@@ -188,7 +188,8 @@ final class HealthMonitorTest {
             often,
             StoreMetrics.NONE,
             System::nanoTime,
-            medium -> isDown.countDown());
+            medium -> isDown.countDown(),
+            (thread, error) -> {});
     monitor.start();
     isDown.await();
     assertThat(monitor.refusal(0)).isNotNull();
@@ -210,7 +211,8 @@ final class HealthMonitorTest {
             new Rules(Long.MAX_VALUE / 4, 4_000_000, 1, 1),
             StoreMetrics.NONE,
             System::nanoTime,
-            medium -> isDown.countDown());
+            medium -> isDown.countDown(),
+            (thread, error) -> {});
     MediumOperation hanging = monitor.newOperation(MediumOperation.Kind.TRANSFER);
     monitor.begin(hanging, 0);
     isDown.await();

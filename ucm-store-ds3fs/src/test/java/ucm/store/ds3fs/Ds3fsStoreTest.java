@@ -15,17 +15,20 @@ import java.util.concurrent.Callable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
+import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.FaultyClock;
 import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 
@@ -52,6 +55,25 @@ final class Ds3fsStoreTest {
   void leavesNothingBehindAndMisusesNothing() {
     hf3fs.requireNoMisuse();
     assertThat(hf3fs.kept()).isEqualTo(before);
+  }
+
+  @Test
+  @Timeout(180)
+  void aThreadThatRunsOutOfMemoryClosesTheStore() throws Exception {
+    BlockIds ids = BlockBytes.ids(1, 1);
+    try (TestDs3fs stores = new TestDs3fs(mount.resolve("blocks"), SMALL)) {
+      Store store = stores.open(Map.of("timeout_ms", 100), new FaultyClock("ucm-ds3fs-watch-0"));
+      // Well or late, as the machine goes; the look after deadlines follows.
+      boolean _ = stores.dumpShard(store, ids, 0).ok();
+      assertThatThrownBy(
+              () -> {
+                while (true) {
+                  store.lookup(ids);
+                  Thread.onSpinWait();
+                }
+              })
+          .isInstanceOf(StoreClosedException.class);
+    }
   }
 
   @Test

@@ -19,7 +19,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.api.StoreClosedException;
+import ucm.store.common.LibcFiles;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.FaultyClock;
 
 final class TaskLogTest {
 
@@ -66,6 +69,40 @@ final class TaskLogTest {
                     .matches(
                         "\\[UCMNFSSTORE\\] \\[I\\] Task\\(2,S2D,8,131072\\) finished, elapsed"
                             + " \\d+\\.\\d{6}s"));
+  }
+
+  @Test
+  void aThreadThatRunsOutOfMemoryClosesTheStoreAndSaysSo() throws Exception {
+    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.common");
+    ListAppender<ILoggingEvent> lines = new ListAppender<>();
+    lines.start();
+    logger.addAppender(lines);
+    BlockIds ids = BlockBytes.ids(1, 1);
+    try (TestNfs nfs = new TestNfs(directory)) {
+      NfsStore store =
+          nfs.open(
+              new LibcFiles(), new FaultyClock("ucm-nfs-watch-0"), Map.of("timeout_ms", 100));
+      // Well or late, as the machine goes; the look after deadlines follows.
+      boolean _ = TestNfs.dump(store, ids).ok();
+      TestNfs.awaitThat("the store is closed", () -> isClosed(store, ids));
+      TestNfs.awaitThat(
+          "a line",
+          () ->
+              List.copyOf(lines.list).stream()
+                  .map(ILoggingEvent::getFormattedMessage)
+                  .anyMatch(line -> line.contains("Nfs: thread ucm-nfs-watch-0 ended by")));
+    } finally {
+      logger.detachAppender(lines);
+    }
+  }
+
+  private static boolean isClosed(NfsStore store, BlockIds ids) {
+    try {
+      store.lookup(ids);
+      return false;
+    } catch (StoreClosedException e) {
+      return true;
+    }
   }
 
   @Test

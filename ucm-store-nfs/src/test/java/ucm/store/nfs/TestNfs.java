@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -55,13 +56,17 @@ final class TestNfs implements AutoCloseable {
   }
 
   NfsStore open(FileSeam files, Map<String, Object> more) {
+    return open(files, System::nanoTime, more);
+  }
+
+  NfsStore open(FileSeam files, LongSupplier clock, Map<String, Object> more) {
     Map<String, Object> settings = settings(directory.toString());
     settings.putAll(more);
     StoreConfig config = StoreConfig.of(settings);
     NfsStore store = new NfsStore(files);
     store.configure(config);
     assertThat(config.hasErrors()).as("%s", config.problems()).isFalse();
-    store.open(new TestContext(metrics));
+    store.open(new TestContext(null, metrics, clock));
     stores.add(store);
     return store;
   }

@@ -56,7 +56,7 @@ final class BackendErrands {
     for (int i = 0; i < backends; i++) {
       int backend = i;
       threads.add(
-          Thread.ofPlatform().daemon().name(kind.thread(role, i)).unstarted(() -> serve(backend)));
+          kind.newThread(role, i).unstarted(() -> serve(backend)));
     }
   }
 

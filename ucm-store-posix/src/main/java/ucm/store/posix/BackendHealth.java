@@ -69,7 +69,8 @@ final class BackendHealth {
                 rules(config.health()),
                 metrics,
                 clock,
-                onDown)
+                onDown,
+                config.kind().faults())
             : null;
     monitor = watching;
     patienceNanos =

@@ -48,7 +48,7 @@ final class FileChores implements AutoCloseable {
     }
     waiting.add(chore);
     if (thread == null) {
-      thread = Thread.ofPlatform().daemon().name(kind.thread("chores", 0)).start(this::run);
+      thread = kind.newThread("chores", 0).start(this::run);
     }
     notifyAll();
     return true;

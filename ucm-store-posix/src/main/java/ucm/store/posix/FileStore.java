@@ -23,6 +23,7 @@ import ucm.api.Transfer;
 import ucm.store.common.FileSeam;
 import ucm.store.common.IoQueues;
 import ucm.store.common.LibcFiles;
+import ucm.store.common.ThreadFaults;
 
 /**
  * Keeps blocks in files of a file system, local or remote: what the stores have in common that do so.
@@ -59,7 +60,8 @@ public abstract class FileStore implements Store, DirectoryStore {
   @Override
   public void configure(StoreConfig from) {
     life.configured();
-    config = PosixConfig.from(kind, from).orElse(null);
+    StoreKind own = new StoreKind(kind.name(), new ThreadFaults(kind.name(), this::close));
+    config = PosixConfig.from(own, from).orElse(null);
   }
 
   @Override
@@ -78,6 +80,8 @@ public abstract class FileStore implements Store, DirectoryStore {
   @Override
   public void open(StoreContext context) {
     life.opened();
+    // A thread that ends at once closes after this.
+    closing.lock();
     try {
       Optional<String> refusal = refuseNext(context.backend());
       if (refusal.isPresent()) {
@@ -94,6 +98,8 @@ public abstract class FileStore implements Store, DirectoryStore {
     } catch (RuntimeException e) {
       life.closed();
       throw e;
+    } finally {
+      closing.unlock();
     }
   }
 

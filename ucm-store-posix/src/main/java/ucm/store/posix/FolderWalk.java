@@ -58,7 +58,7 @@ final class FolderWalk {
     List<Thread> helpers = new ArrayList<>();
     int threads = Math.min(concurrency, 1 + folders.size() / FOLDERS_PER_THREAD);
     for (int i = 1; i < threads; i++) {
-      helpers.add(Thread.ofPlatform().daemon().name(kind.thread("gc", i)).start(part));
+      helpers.add(kind.newThread("gc", i).start(part));
     }
     part.run();
     join(helpers);

@@ -184,8 +184,7 @@ final class LookupThreads implements AutoCloseable {
     Seat seat = new Seat();
     seats.add(seat);
     movedNanos = System.nanoTime();
-    String name = kind.thread("lookup", started++);
-    seat.thread = Thread.ofPlatform().daemon().name(name).start(() -> work(seat));
+    seat.thread = kind.newThread("lookup", started++).start(() -> work(seat));
     return true;
   }
 

@@ -118,7 +118,7 @@ record PosixConfig(
    * kept; and in Posix, whose files are taken for local ones, where a note costs no round trip.
    */
   boolean notesUses() {
-    return !isScheduler() && (capacityGb > 0 || kind.equals(StoreKind.POSIX));
+    return !isScheduler() && (capacityGb > 0 || kind.name().equals(StoreKind.POSIX.name()));
   }
 
   /** Whether the store only answers look-ups. */

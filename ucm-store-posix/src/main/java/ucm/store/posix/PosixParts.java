@@ -161,7 +161,8 @@ final class PosixParts {
   }
 
   private ShardWorkers workers() {
-    return new ShardWorkers(
+    ShardWorkers workers =
+      new ShardWorkers(
         config.kind().prefix() + "-io",
         config.dataTransConcurrency(),
         new ShardWorkers.Limits(
@@ -171,6 +172,8 @@ final class PosixParts {
             Integer.MAX_VALUE,
             CommonKeys.RUNNING_QUEUE_DEPTH.name()),
         CpuAffinity.of(config.cores()));
+    workers.whenThreadEnds(config.kind().faults());
+    return workers;
   }
 
   private SpaceKeeper keeper(

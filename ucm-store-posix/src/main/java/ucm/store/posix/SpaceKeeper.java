@@ -70,7 +70,7 @@ final class SpaceKeeper implements AutoCloseable {
     intervalNanos = TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec());
     lease = new CollectorLease(files.seam, files.paths);
     remembered = new RememberedSpace(files.seam, files.paths);
-    thread = Thread.ofPlatform().daemon().name(config.kind().thread("gc", 0)).unstarted(this::keep);
+    thread = config.kind().newThread("gc", 0).unstarted(this::keep);
   }
 
   /** Takes up what was used at the end of the last process, and starts. */

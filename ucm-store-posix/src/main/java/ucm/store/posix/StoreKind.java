@@ -7,10 +7,19 @@ import java.util.Locale;
  * the keys, metrics and threads that are theirs alone.
  *
  * @param name for example {@code Posix}
+ * @param faults is told of a thread of the store that ends by an error
  */
-public record StoreKind(String name) {
+public record StoreKind(String name, Thread.UncaughtExceptionHandler faults) {
+
+  private static final Thread.UncaughtExceptionHandler NOBODY =
+      (thread, error) -> thread.getThreadGroup().uncaughtException(thread, error);
 
   static final StoreKind POSIX = new StoreKind("Posix");
+
+  /** A kind whose threads nobody looks after. */
+  public StoreKind(String name) {
+    this(name, NOBODY);
+  }
 
   /** The prefix, without an underscore. */
   String prefix() {
@@ -25,6 +34,14 @@ public record StoreKind(String name) {
   /** The name of a thread. */
   String thread(String role, int number) {
     return "ucm-" + prefix() + "-" + role + "-" + number;
+  }
+
+  /** Makes a thread of the store. */
+  Thread.Builder newThread(String role, int number) {
+    return Thread.ofPlatform()
+        .daemon()
+        .name(thread(role, number))
+        .uncaughtExceptionHandler(faults);
   }
 
   /** The configuration keys of such a store. */

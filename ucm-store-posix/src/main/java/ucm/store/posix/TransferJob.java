@@ -77,6 +77,8 @@ final class TransferJob implements ShardWorkers.Batch {
       end(from, to, ShardOutcome.REFUSED, e);
     } catch (RuntimeException e) {
       end(from, to, ShardOutcome.FAILED, e);
+    } catch (Error e) {
+      end(from, to, ShardOutcome.FAILED, new StoreException("moving shards broke: " + e, e));
     }
   }
 

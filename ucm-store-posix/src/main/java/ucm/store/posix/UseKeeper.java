@@ -16,7 +16,7 @@ final class UseKeeper implements AutoCloseable {
   UseKeeper(StoreKind kind, UseTeller teller, BackendLanes lanes, long intervalNanos) {
     this.teller = teller;
     this.lanes = lanes;
-    thread = new IntervalThread(kind.thread("uses", 0), intervalNanos, teller::run);
+    thread = new IntervalThread(kind.newThread("uses", 0), intervalNanos, teller::run);
   }
 
   /** Starts; the first uses are told after one interval. */

@@ -52,7 +52,7 @@ public final class Watch implements AutoCloseable {
     wakeNanos = at;
     planned = true;
     if (thread == null) {
-      thread = Thread.ofPlatform().daemon().name(kind.thread("watch", 0)).start(this::watch);
+      thread = kind.newThread("watch", 0).start(this::watch);
     } else {
       notifyAll();
     }
