@@ -46,6 +46,7 @@ final class DemoCommand implements Runnable {
   private static final int BLOCK_TOKENS = 128;
   private static final int VOCABULARY = 151_643;
   private static final double GB = 1e9;
+  private static final String FIRST_ROUND = "1";
 
   @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
@@ -110,10 +111,23 @@ final class DemoCommand implements Runnable {
       String name,
       long blocks,
       long hits,
+      boolean keepsBytes,
       long movedBytes,
       double moveSeconds,
       Durations timeToKv,
-      double flushSeconds) {}
+      double flushSeconds) {
+
+    /** What it was: the store that a file names may hold the blocks from before. */
+    String title() {
+      if (!name.equals(FIRST_ROUND)) {
+        return name;
+      }
+      return name
+          + (hits == 0
+              ? ": empty store, dump"
+              : hits < blocks ? ": some found, load and dump" : ": all found, load");
+    }
+  }
 
   @Override
   public void run() {
@@ -143,7 +157,7 @@ final class DemoCommand implements Runnable {
       describe(notes, shape, layout, ucm, blocksPerPrompt, total);
       EngineMemory memory = cleanup.add(new EngineMemory(layout, blocksPerPrompt));
       List<Round> rounds = new ArrayList<>();
-      rounds.add(round("1: empty store, dump", cleanup, ucm, setup, memory));
+      rounds.add(round(FIRST_ROUND, cleanup, ucm, setup, memory));
       memory.poison();
       rounds.add(round("2: after restart, load", cleanup, ucm, setup, memory));
       report(out, rounds, blocksPerPrompt);
@@ -242,6 +256,7 @@ final class DemoCommand implements Runnable {
     long movedBlocks = 0;
     long moveNanos = 0;
     double flushSeconds;
+    boolean keepsBytes;
     try (Pipeline pipeline = cleanup.add(setup.openPipeline(0));
         Progress progress = new Progress("round " + name, prompts)) {
       PrefixClient client =
@@ -261,10 +276,11 @@ final class DemoCommand implements Runnable {
         moveNanos += served.dumped() > 0 ? served.dumpNanos() : 0;
         timeToKv.add(hashNanos + served.loadNanos() + served.dumpNanos());
       }
+      keepsBytes = pipeline.keepsBytes();
       flushSeconds = TimedFlush.nanos(pipeline, timeout) / 1e9;
     }
-    long moved = movedBlocks * memory.blockSize();
-    return new Round(name, blocks, hits, moved, moveNanos / 1e9, timeToKv, flushSeconds);
+    long moved = keepsBytes ? movedBlocks * memory.blockSize() : 0;
+    return new Round(name, blocks, hits, keepsBytes, moved, moveNanos / 1e9, timeToKv, flushSeconds);
   }
 
   private void report(PrintWriter out, List<Round> rounds, int blocksPerPrompt) {
@@ -285,11 +301,13 @@ final class DemoCommand implements Runnable {
             "THEN DURABLE AFTER MS");
     for (Round round : rounds) {
       table.row(
-          round.name,
+          round.title(),
           Long.toString(round.hits),
           Long.toString(round.blocks),
           String.format(Locale.ROOT, "%.2f", round.movedBytes / GB),
-          String.format(Locale.ROOT, "%.2f", round.movedBytes / GB / round.moveSeconds),
+          round.movedBytes == 0
+              ? "-"
+              : String.format(Locale.ROOT, "%.2f", round.movedBytes / GB / round.moveSeconds),
           Durations.millis(round.timeToKv.meanMillis()),
           Durations.millis(round.timeToKv.quantileMillis(0.5)),
           Durations.millis(round.timeToKv.quantileMillis(0.99)),
@@ -301,9 +319,12 @@ final class DemoCommand implements Runnable {
     Round last = rounds.get(rounds.size() - 1);
     out.printf(
         Locale.ROOT,
-        "Round 2 found %d of %d blocks of each prompt; every loaded byte was compared.%n",
+        "Round 2 found %d of %d blocks of each prompt; %s.%n",
         last.hits / prompts,
-        blocksPerPrompt);
+        blocksPerPrompt,
+        !last.keepsBytes
+            ? "no bytes were moved: this pipeline keeps metadata only"
+            : "every loaded byte was compared");
     out.println(
         "Time to KV is hashing, look-up and the movement of a prompt's bytes (round 1: until the"
             + " engine may reuse its memory; round 2: until all bytes are in it).");
@@ -318,7 +339,7 @@ final class DemoCommand implements Runnable {
 
   private static Map<String, Object> data(Round round) {
     Map<String, Object> data = new LinkedHashMap<>();
-    data.put("round", round.name);
+    data.put("round", round.title());
     data.put("blocks", round.blocks);
     data.put("hit_blocks", round.hits);
     data.put("moved_bytes", round.movedBytes);

@@ -53,6 +53,36 @@ class DemoIT {
   }
 
   @Test
+  void namesARoundByWhatItDid() throws IOException {
+    Path file =
+        UcmYaml.in(
+            folder,
+            "store_pipeline: \"Cache|Posix\"",
+            "storage_backends: \"" + folder.resolve("blocks") + "\"",
+            "cache_buffer_capacity_gb: 0.1");
+    assertThat(small(file, 1).out()).contains("1: empty store, dump", "2: after restart, load");
+    assertThat(small(file, 1).out()).contains("1: all found, load").doesNotContain("empty store");
+    assertThat(small(file, 2).out()).contains("1: some found, load and dump");
+  }
+
+  @Test
+  void aPipelineWithoutBytesHasMovedNone() throws IOException {
+    Path file = UcmYaml.in(folder, "store_pipeline: \"Fake\"");
+    assertThat(small(file, 1).out())
+        .contains("no bytes were moved: this pipeline keeps metadata only")
+        .containsPattern("1: empty store, dump +0 +10 +0\\.00 +- ");
+    JsonNode json = UcmProcess.run("demo", "--config", file, "--prompts", 1, "--json").json();
+    assertThat(json.get(0).get("moved_bytes").asLong()).isZero();
+  }
+
+  private static UcmProcess.Ended small(Path file, int prompts) {
+    UcmProcess.Ended demo =
+        UcmProcess.run("demo", "--config", file, "--prompts", prompts, "--input-len", 1280);
+    assertThat(demo.exitCode()).as(demo.all()).isZero();
+    return demo;
+  }
+
+  @Test
   void takesOtherModels() {
     for (String model : new String[] {"deepseek-r1", "Qwen/QwQ-32B"}) {
       UcmProcess.Ended demo =
