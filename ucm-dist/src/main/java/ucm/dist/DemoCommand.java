@@ -280,7 +280,8 @@ final class DemoCommand implements Runnable {
       flushSeconds = TimedFlush.nanos(pipeline, timeout) / 1e9;
     }
     long moved = keepsBytes ? movedBlocks * memory.blockSize() : 0;
-    return new Round(name, blocks, hits, keepsBytes, moved, moveNanos / 1e9, timeToKv, flushSeconds);
+    return new Round(
+        name, blocks, hits, keepsBytes, moved, moveNanos / 1e9, timeToKv, flushSeconds);
   }
 
   private void report(PrintWriter out, List<Round> rounds, int blocksPerPrompt) {

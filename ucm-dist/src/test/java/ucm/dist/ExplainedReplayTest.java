@@ -51,8 +51,7 @@ class ExplainedReplayTest {
     return replay(store, top, hbmBlocks, false);
   }
 
-  private ExplainedReplay replay(
-      Store store, Map<String, ?> top, int hbmBlocks, boolean removes) {
+  private ExplainedReplay replay(Store store, Map<String, ?> top, int hbmBlocks, boolean removes) {
     return new ExplainedReplay(
         store,
         watch,

@@ -89,7 +89,8 @@ public final class CacheStore implements Store {
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }
-      cache = checked.isScheduler()
+      cache =
+          checked.isScheduler()
               ? null
               : new OpenCache(checked, context, new ThreadFaults("Cache", this::close));
     } catch (RuntimeException | Error e) {

@@ -81,8 +81,7 @@ final class OpenCache {
    * @param faults is told of a thread that ends by an error
    * @throws StoreException when there is not enough memory
    */
-  OpenCache(
-      CacheConfig config, StoreContext context, Thread.UncaughtExceptionHandler faults) {
+  OpenCache(CacheConfig config, StoreContext context, Thread.UncaughtExceptionHandler faults) {
     this.config = config;
     this.backend = context.backend();
     this.clock = context.nanoClock();
@@ -132,7 +131,8 @@ final class OpenCache {
             pool, backend, config.loadBackendOnly(), new LookupMetrics(context.metrics()));
     this.flush = new CacheFlush(this, clock);
     this.prefetcher = new Prefetcher(this);
-    this.deadlines = new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()), faults);
+    this.deadlines =
+        new Deadlines(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()), faults);
     deadlines.start();
     dispatcher.start();
     if (shared == null) {

@@ -73,8 +73,7 @@ final class ThreadFaultsTest {
   @Test
   void theThreadThatAsksTheStageBehind() throws InterruptedException {
     LongSupplier stopped = new HeldClock();
-    try (TestCache cache =
-        new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 1000), stopped)) {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 1000), stopped)) {
       Task load = cache.store.load(memory(1).transfer());
       HeldBackend.Held held = backend.nextLoad();
       backend.onLookup =
@@ -107,8 +106,7 @@ final class ThreadFaultsTest {
   }
 
   private void requireClosed(TestCache cache, String thread) throws InterruptedException {
-    assertThat(errors.take())
-        .contains("Cache", thread, "OutOfMemoryError", "the store is closed");
+    assertThat(errors.take()).contains("Cache", thread, "OutOfMemoryError", "the store is closed");
     BlockIds ids = BlockBytes.ids(1, 1);
     assertThatThrownBy(
             () -> {

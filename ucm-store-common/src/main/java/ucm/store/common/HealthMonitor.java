@@ -111,7 +111,8 @@ public final class HealthMonitor {
                   .daemon()
                   .name("ucm-" + lower + "-probe-" + i)
                   .uncaughtExceptionHandler(faults),
-              rules.intervalNanos, () -> probe(index));
+              rules.intervalNanos,
+              () -> probe(index));
       this.media.add(
           new Watched(media.get(i), rules, late.newOperation(MediumOperation.Kind.PROBE), prober));
       if (media.size() > 1) {

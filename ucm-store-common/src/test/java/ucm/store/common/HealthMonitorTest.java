@@ -33,7 +33,8 @@ final class HealthMonitorTest {
     for (Runnable probe : probes) {
       media.add(new Medium("medium " + media.size(), probe));
     }
-    return new HealthMonitor("Test", media, rules, StoreMetrics.NONE, clock::get, down::add, (thread, error) -> {});
+    return new HealthMonitor(
+        "Test", media, rules, StoreMetrics.NONE, clock::get, down::add, (thread, error) -> {});
   }
 
   @Test
@@ -123,7 +124,14 @@ final class HealthMonitorTest {
     List<Medium> media = List.of(new Medium("first", () -> {}), new Medium("second", () -> {}));
     Rules strict = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
     HealthMonitor monitor =
-        new HealthMonitor("Test", media, strict, StoreMetrics.NONE, heldAfterLooking, down::add, (thread, error) -> {});
+        new HealthMonitor(
+            "Test",
+            media,
+            strict,
+            StoreMetrics.NONE,
+            heldAfterLooking,
+            down::add,
+            (thread, error) -> {});
     monitors.add(monitor);
     operations.add(monitor.newOperation(MediumOperation.Kind.TRANSFER));
     operations.add(monitor.newOperation(MediumOperation.Kind.TRANSFER));

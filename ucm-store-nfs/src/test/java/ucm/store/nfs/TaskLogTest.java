@@ -80,8 +80,7 @@ final class TaskLogTest {
     BlockIds ids = BlockBytes.ids(1, 1);
     try (TestNfs nfs = new TestNfs(directory)) {
       NfsStore store =
-          nfs.open(
-              new LibcFiles(), new FaultyClock("ucm-nfs-watch-0"), Map.of("timeout_ms", 100));
+          nfs.open(new LibcFiles(), new FaultyClock("ucm-nfs-watch-0"), Map.of("timeout_ms", 100));
       // Well or late, as the machine goes; the look after deadlines follows.
       boolean _ = TestNfs.dump(store, ids).ok();
       TestNfs.awaitThat("the store is closed", () -> isClosed(store, ids));

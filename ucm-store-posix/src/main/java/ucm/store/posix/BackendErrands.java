@@ -55,8 +55,7 @@ final class BackendErrands {
     busy = new boolean[backends];
     for (int i = 0; i < backends; i++) {
       int backend = i;
-      threads.add(
-          kind.newThread(role, i).unstarted(() -> serve(backend)));
+      threads.add(kind.newThread(role, i).unstarted(() -> serve(backend)));
     }
   }
 

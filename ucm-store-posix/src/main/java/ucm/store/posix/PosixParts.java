@@ -162,16 +162,16 @@ final class PosixParts {
 
   private ShardWorkers workers() {
     ShardWorkers workers =
-      new ShardWorkers(
-        config.kind().prefix() + "-io",
-        config.dataTransConcurrency(),
-        new ShardWorkers.Limits(
-            config.waitingQueueDepth(),
-            CommonKeys.WAITING_QUEUE_DEPTH.name(),
-            // What is let in has been counted, and counted off before its task is terminal.
-            Integer.MAX_VALUE,
-            CommonKeys.RUNNING_QUEUE_DEPTH.name()),
-        CpuAffinity.of(config.cores()));
+        new ShardWorkers(
+            config.kind().prefix() + "-io",
+            config.dataTransConcurrency(),
+            new ShardWorkers.Limits(
+                config.waitingQueueDepth(),
+                CommonKeys.WAITING_QUEUE_DEPTH.name(),
+                // What is let in has been counted, and counted off before its task is terminal.
+                Integer.MAX_VALUE,
+                CommonKeys.RUNNING_QUEUE_DEPTH.name()),
+            CpuAffinity.of(config.cores()));
     workers.whenThreadEnds(config.kind().faults());
     return workers;
   }

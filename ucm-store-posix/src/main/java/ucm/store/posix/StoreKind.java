@@ -11,14 +11,15 @@ import java.util.Locale;
  */
 public record StoreKind(String name, Thread.UncaughtExceptionHandler faults) {
 
-  private static final Thread.UncaughtExceptionHandler NOBODY =
-      (thread, error) -> thread.getThreadGroup().uncaughtException(thread, error);
-
   static final StoreKind POSIX = new StoreKind("Posix");
 
-  /** A kind whose threads nobody looks after. */
+  /** A kind whose threads end as any other does. */
   public StoreKind(String name) {
-    this(name, NOBODY);
+    this(name, StoreKind::endThread);
+  }
+
+  private static void endThread(Thread thread, Throwable error) {
+    thread.getThreadGroup().uncaughtException(thread, error);
   }
 
   /** The prefix, without an underscore. */
@@ -38,10 +39,7 @@ public record StoreKind(String name, Thread.UncaughtExceptionHandler faults) {
 
   /** Makes a thread of the store. */
   Thread.Builder newThread(String role, int number) {
-    return Thread.ofPlatform()
-        .daemon()
-        .name(thread(role, number))
-        .uncaughtExceptionHandler(faults);
+    return Thread.ofPlatform().daemon().name(thread(role, number)).uncaughtExceptionHandler(faults);
   }
 
   /** The configuration keys of such a store. */

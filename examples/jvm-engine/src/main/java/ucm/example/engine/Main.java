@@ -27,7 +27,7 @@ public final class Main {
   public static void main(String[] args) throws InterruptedException {
     if (args.length < 1
         || args.length > 3
-        || args.length > 1 && !args[1].matches("[1-9]\\d{0,6}")) {
+        || (args.length > 1 && !args[1].matches("[1-9]\\d{0,6}"))) {
       System.err.println(
           "usage: Main FOLDER [PROMPT_TOKENS [layerwise|direct]], or Main CONFIG.yaml ...");
       System.exit(2);
