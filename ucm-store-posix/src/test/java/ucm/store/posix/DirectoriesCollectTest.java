@@ -90,6 +90,7 @@ final class DirectoriesCollectTest {
     tree.fill(12, 64);
     Map<String, Object> settings = new HashMap<>();
     settings.put("posix_capacity_gb", (double) (80 * FILE) / SpaceLimit.GB);
+    settings.put("posix_gc_trigger_threshold_ratio", 0.7);
     settings.put("posix_gc_recycle_percent", 0.25);
     StoreDirectories configured = directories(settings, directory);
     assertThat(configured.hasOwnLimit()).isTrue();
