@@ -304,7 +304,7 @@ class BenchServeIT {
     assertRefused("exclude each other", "--gpu", "h100", "--ms-per-token", 1);
     assertRefused("multiple of layers", "--bytes-per-token", 1000, "--layers", 16);
     assertRefused("are free", "--concurrency", 1024, "--bytes-per-token", 1 << 20);
-    assertRefused("are available", "--kv-tokens", 2_000_000_000);
+    assertRefused("are available", "--kv-tokens", 2_000_000_000, "--bytes-per-token", 2048);
     assertRefused("--hit-percent", "--hit-percent", 101);
     config = Files.writeString(folder.resolve("lite.yaml"), "use_lite: true\n" + text());
     assertRefused("use_lite moves no bytes");
