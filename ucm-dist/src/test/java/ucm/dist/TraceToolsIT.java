@@ -200,7 +200,11 @@ class TraceToolsIT {
     };
     JsonNode json = run(with(plan, "--json")).json();
     JsonNode costs = json.get("costs");
-    double hours = json.get("summary").get("timeSpanMillis").asDouble() / 3.6e6;
+    JsonNode summary = json.get("summary");
+    double hours =
+        (summary.get("lastTimestampMillis").asDouble()
+                - summary.get("firstTimestampMillis").asDouble())
+            / 3.6e6;
     double monthly = 2.50 * 365.25 / 12 * 24 / hours;
     assertThat(costs.get("without_cache_a_month").asDouble())
         .isEqualTo(
