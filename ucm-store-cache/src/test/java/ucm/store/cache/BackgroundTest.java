@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
@@ -36,15 +35,6 @@ final class BackgroundTest {
   private static final int MAX_WRITES = 32;
 
   private final HeldBackend backend = new HeldBackend();
-
-  @BeforeAll
-  static void readsTheLogger() {
-    // The log's provider is two modules, and that of the store requires neither.
-    Module own = BackgroundTest.class.getModule();
-    ModuleLayer.boot().modules().stream()
-        .filter(module -> module.isNamed() && module.getName().startsWith("ch.qos.logback"))
-        .forEach(own::addReads);
-  }
 
   @AfterEach
   void letsGo() {

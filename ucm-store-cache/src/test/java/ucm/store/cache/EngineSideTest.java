@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -40,15 +39,6 @@ final class EngineSideTest {
 
   private final HeldBackend backend = new HeldBackend();
   private final List<TestCache> open = new ArrayList<>();
-
-  @BeforeAll
-  static void readsTheLogger() {
-    // The log's provider is two modules, and that of the store requires neither.
-    Module own = EngineSideTest.class.getModule();
-    ModuleLayer.boot().modules().stream()
-        .filter(module -> module.isNamed() && module.getName().startsWith("ch.qos.logback"))
-        .forEach(own::addReads);
-  }
 
   @AfterEach
   void closes() {

@@ -13,7 +13,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -45,15 +44,6 @@ final class ThreadFaultsTest {
           errors.add(event.getFormattedMessage());
         }
       };
-
-  @BeforeAll
-  static void readTheLog() {
-    // The log's provider is two modules, and that of the store requires neither.
-    Module here = ThreadFaultsTest.class.getModule();
-    ModuleLayer.boot().modules().stream()
-        .filter(module -> module.isNamed() && module.getName().startsWith("ch.qos.logback"))
-        .forEach(here::addReads);
-  }
 
   @BeforeEach
   void listen() {

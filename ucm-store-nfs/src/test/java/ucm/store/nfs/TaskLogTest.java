@@ -14,7 +14,6 @@ import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
@@ -27,15 +26,6 @@ import ucm.testkit.FaultyClock;
 final class TaskLogTest {
 
   @TempDir private Path directory;
-
-  @BeforeAll
-  static void readTheLog() {
-    // The log's provider is two modules, and that of the store requires neither.
-    Module here = TaskLogTest.class.getModule();
-    ModuleLayer.boot().modules().stream()
-        .filter(module -> module.isNamed() && module.getName().startsWith("ch.qos.logback"))
-        .forEach(here::addReads);
-  }
 
   @Test
   void finishedTasksHaveTheLineOfTheOriginal() throws InterruptedException {
