@@ -46,8 +46,9 @@ public final class KvModels {
 
   private static final List<String> LANGUAGE_PARTS =
       List.of("text_config", "llm_config", "language_config", "thinker_config");
-  private static final List<String> LINEAR = List.of("linear_attention", "mamba");
   private static final List<String> DATA_TYPES = List.of("torch_dtype", "dtype");
+  private static final String QUANTIZATION = "quantization_config";
+  private static final int MOST_BYTES = 16 << 20;
 
   private KvModels() {}
 
@@ -92,14 +93,25 @@ public final class KvModels {
    * @throws TraceException when the file cannot be read, or lacks what is needed
    */
   public static KvModel read(Path file, String kvType) {
-    try {
-      JsonNode config = MAPPER.readTree(Files.readAllBytes(file));
+    try (InputStream in = Files.newInputStream(file)) {
+      byte[] bytes = in.readNBytes(MOST_BYTES + 1);
+      if (bytes.length > MOST_BYTES) {
+        throw new TraceException(
+            file + " is larger than 16 MiB, which no model's config.json is: name that file");
+      }
+      JsonNode config = MAPPER.readTree(bytes);
       if (config == null || !config.isObject()) {
         throw new TraceException(file + " is no JSON object, expected a model's config.json");
       }
       return of(languagePart(config), file.toString(), kvType);
     } catch (IOException e) {
-      throw new TraceException("model configuration " + file + " cannot be read: " + e, e);
+      throw new TraceException(
+          "the model configuration "
+              + file
+              + " cannot be read: "
+              + FileFault.of(e)
+              + "; name a model's config.json",
+          e);
     } catch (JacksonException e) {
       throw new TraceException(
           file + " is not valid JSON, expected a model's config.json: " + e.getOriginalMessage(),
@@ -112,17 +124,22 @@ public final class KvModels {
   }
 
   /**
-   * The language part, which models that also see or hear keep further down; it has the data type of
-   * the whole where it names none.
+   * The language part, which models that also see or hear keep further down; it has the data types of
+   * the whole where it names none. One that only says what differs from its type has no layers, and
+   * is passed over.
    */
   private static JsonNode languagePart(JsonNode config) {
     for (String part : LANGUAGE_PARTS) {
-      if (config.path(part).isObject()) {
-        ObjectNode inner = (ObjectNode) languagePart(config.path(part));
+      if (config.path(part).isObject()
+          && languagePart(config.path(part)) instanceof ObjectNode inner
+          && ModelNumbers.LAYERS.stream().anyMatch(inner::hasNonNull)) {
         for (String key : DATA_TYPES) {
           if (config.hasNonNull(key) && DATA_TYPES.stream().noneMatch(inner::hasNonNull)) {
             inner.set(key, config.get(key));
           }
+        }
+        if (config.hasNonNull(QUANTIZATION) && !inner.hasNonNull(QUANTIZATION)) {
+          inner.set(QUANTIZATION, config.get(QUANTIZATION));
         }
         return inner;
       }
@@ -139,14 +156,15 @@ public final class KvModels {
   }
 
   private static KvModel of(JsonNode json, String where, String kvType) {
-    Config config = new Config(json, where);
-    int heads = config.required(Config.HEADS);
-    int layers = config.required(Config.LAYERS);
-    int hidden = config.required(Config.HIDDEN);
+    ModelNumbers config = new ModelNumbers(json, where);
+    int heads = config.required(ModelNumbers.HEADS);
+    int layers = config.required(ModelNumbers.LAYERS);
+    int hidden = config.required(ModelNumbers.HIDDEN);
     List<String> notes = new ArrayList<>();
-    int kvLayers = layersWithCache(config, layers, notes);
-    String name = json.path("_name_or_path").asString(where);
-    int bytes = valueBytes(json, where, kvType);
+    int kvLayers = new ModelLayers(config, layers).withCache(notes);
+    String published = json.path("_name_or_path").asString("");
+    String name = published.isBlank() ? where : published;
+    int bytes = valueBytes(json, where, kvType, notes);
     double parameters = config.activeParameters(hidden, layers, heads);
     int latent = config.optional("kv_lora_rank", 0);
     if (latent > 0) {
@@ -154,10 +172,18 @@ public final class KvModels {
       long width =
           (long) heads
               * (config.required("qk_nope_head_dim") + rotary + config.required("v_head_dim"));
+      if (config.optional("index_head_dim", 0) > 0) {
+        notes.add(
+            "the keys of the indexer (index_head_dim), which engines keep apart, are left out");
+      }
       return new KvModel(
           name, kvLayers, true, 1, latent + rotary, bytes, parameters, width / 2, notes);
     }
     int size = config.headSize(hidden, heads);
+    if (config.optional("v_head_dim", size) != size) {
+      throw new TraceException(
+          where + " has values of another size than keys (v_head_dim): not supported");
+    }
     return new KvModel(
         name,
         kvLayers,
@@ -170,137 +196,32 @@ public final class KvModels {
         notes);
   }
 
-  /** Layers of linear attention keep no keys; sliding windows are counted as if they kept all. */
-  private static int layersWithCache(Config config, int layers, List<String> notes) {
-    int linear = 0;
-    int sliding = 0;
-    int interval = config.optional("full_attention_interval", 0);
-    if (interval > 0 && !config.json().path("layer_types").isArray()) {
-      linear = layers - layers / interval;
+  /** Weights of 8 bits or fewer are computed with as 16 bits, and so are keys and values. */
+  private static int valueBytes(JsonNode json, String where, String kvType, List<String> notes) {
+    if (kvType.isEmpty()) {
+      JsonNode quantization = json.path(QUANTIZATION);
+      if (quantization.path("kv_cache_scheme").path("num_bits").asInt(16) == 8
+          || quantization.path("kv_cache_quant_algo").asString("").equalsIgnoreCase("fp8")) {
+        notes.add("its keys and values have 8 bits, as quantization_config says");
+        return 1;
+      }
+      String own = json.path("torch_dtype").asString(json.path("dtype").asString("bfloat16"));
+      return Math.max(2, valueBytes(own, where));
     }
-    for (JsonNode type : config.json().path("layer_types")) {
-      linear += LINEAR.contains(type.asString("")) ? 1 : 0;
-      sliding += type.asString("").equals("sliding_attention") ? 1 : 0;
-    }
-    if (linear > 0) {
-      notes.add(linear + " layers of linear attention keep no keys and values and are left out");
-    }
-    if (sliding > 0) {
-      notes.add(sliding + " layers of sliding-window attention are counted as if they kept all");
-    }
-    return layers - linear;
+    return valueBytes(kvType, "the KV cache");
   }
 
-  private static int valueBytes(JsonNode json, String where, String kvType) {
-    String own = json.path("torch_dtype").asString(json.path("dtype").asString("bfloat16"));
-    String type = kvType.isEmpty() ? own : kvType;
-    Integer bytes = VALUE_BYTES.get(type.toLowerCase(Locale.ROOT));
+  private static int valueBytes(String type, String of) {
+    Integer bytes = VALUE_BYTES.get(type.toLowerCase(Locale.ROOT).replaceFirst("^torch\\.", ""));
     if (bytes == null) {
       throw new TraceException(
           "data type "
               + type
               + " of "
-              + (kvType.isEmpty() ? where : "the KV cache")
+              + of
               + " is not known; known are "
               + VALUE_BYTES.keySet().stream().sorted().toList());
     }
     return bytes;
-  }
-
-  /** The numbers of a configuration, each under any of the names that publishers gave it. */
-  private record Config(JsonNode json, String where) {
-    private static final List<String> HEADS = List.of("num_attention_heads", "n_head", "n_heads");
-    private static final List<String> LAYERS =
-        List.of("num_hidden_layers", "n_layer", "n_layers", "num_layers");
-    private static final List<String> HIDDEN =
-        List.of("hidden_size", "n_embd", "n_embed", "d_model");
-    private static final List<String> KV_HEADS =
-        List.of("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num");
-    private static final List<String> GATED =
-        List.of("intermediate_size", "ffn_hidden_size", "feed_forward_length");
-    private static final List<String> PLAIN = List.of("n_inner", "ffn_dim");
-    private static final List<String> EXPERTS =
-        List.of("num_local_experts", "num_experts", "n_routed_experts");
-    private static final List<String> ACTIVE_EXPERTS =
-        List.of("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk");
-
-    int required(String key) {
-      return required(List.of(key));
-    }
-
-    int required(List<String> names) {
-      int value = optional(names, 0);
-      if (value <= 0) {
-        throw new TraceException(
-            where + " has no positive " + names.getFirst() + ", which a model's config.json needs");
-      }
-      return value;
-    }
-
-    int optional(String key, int otherwise) {
-      return optional(List.of(key), otherwise);
-    }
-
-    int optional(List<String> names, int otherwise) {
-      for (String name : names) {
-        JsonNode value = json.path(name);
-        if (value.isIntegralNumber()) {
-          return value.asInt();
-        }
-        if (value.isArray()) {
-          throw new TraceException(
-              where + " has a list as " + name + ", one value for each layer: not supported");
-        }
-      }
-      return otherwise;
-    }
-
-    int headSize(int hidden, int heads) {
-      return optional(List.of("head_dim", "kv_channels"), hidden / heads);
-    }
-
-    /** One head for all where multi-query attention is on and its heads are not counted. */
-    int kvHeads(int heads) {
-      boolean one =
-          json.path("multi_query").asBoolean(false)
-              && !json.path("new_decoder_architecture").asBoolean(false);
-      return one ? 1 : optional(KV_HEADS, heads);
-    }
-
-    /** Weights of attention and of the (active) feed-forward parts; norms and biases are small. */
-    double activeParameters(int hidden, int layers, int heads) {
-      int gated = optional(GATED, 0);
-      double dense = gated > 0 ? 3.0 * hidden * gated : 2.0 * hidden * optional(PLAIN, 4 * hidden);
-      int expert = optional("moe_intermediate_size", optional(EXPERTS, 0) > 1 ? gated : 0);
-      if (expert == 0) {
-        return layers * (attention(hidden, heads) + dense);
-      }
-      int denseLayers = optional("first_k_dense_replace", 0);
-      double shared =
-          3.0
-              * hidden
-              * optional(
-                  "shared_expert_intermediate_size", optional("n_shared_experts", 0) * expert);
-      double active = 3.0 * hidden * expert * required(ACTIVE_EXPERTS) + shared;
-      return layers * attention(hidden, heads)
-          + denseLayers * dense
-          + (layers - denseLayers) * active;
-    }
-
-    private double attention(int hidden, int heads) {
-      int latent = optional("kv_lora_rank", 0);
-      if (latent > 0) {
-        int rotary = required("qk_rope_head_dim");
-        int key = required("qk_nope_head_dim");
-        int value = required("v_head_dim");
-        int queries = optional("q_lora_rank", 0);
-        double query = (double) heads * (key + rotary);
-        return (queries == 0 ? hidden * query : queries * (hidden + query))
-            + (double) hidden * (latent + rotary)
-            + (double) latent * heads * (key + value)
-            + (double) hidden * heads * value;
-      }
-      return 2.0 * hidden * headSize(hidden, heads) * (heads + kvHeads(heads));
-    }
   }
 }
