@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 
@@ -33,6 +34,7 @@ public final class MetricsEndpoint implements AutoCloseable {
   private static final int SECONDS = 5;
   private static final int MAX_HEAD = 8 << 10;
   private static final int SCRAPES = 2;
+  private static final int RETRY_MILLIS = 100;
 
   /** Connections that are not taken in yet: with few, a flood makes a scrape wait for seconds. */
   private static final int BACKLOG = 1024;
@@ -46,6 +48,9 @@ public final class MetricsEndpoint implements AutoCloseable {
 
   /** Bounds the answers that are being written down, which hold the most memory. */
   private final Semaphore scrapes = new Semaphore(SCRAPES);
+
+  /** Has permits when connections have ended since somebody last waited for that. */
+  private final Semaphore ended = new Semaphore(0);
 
   /** Oldest first; guarded by itself. Each adds and removes itself but for those that are ended. */
   private final Deque<Connection> open = new ArrayDeque<>();
@@ -107,8 +112,11 @@ public final class MetricsEndpoint implements AutoCloseable {
         } catch (SocketTimeoutException e) {
           // The oldest connection has had its time.
         } catch (IOException e) {
-          // Closed, or no descriptor was free, which may last: no reason to spin.
-          Thread.sleep(Duration.ofMillis(100));
+          // Closed, or no descriptor was free, which may last. Those that others hold come free
+          // unnoticed.
+          if (ended.tryAcquire(RETRY_MILLIS, TimeUnit.MILLISECONDS)) {
+            int _ = ended.drainPermits();
+          }
         }
         endAllBut(CONNECTIONS);
       }
@@ -163,6 +171,7 @@ public final class MetricsEndpoint implements AutoCloseable {
       synchronized (open) {
         open.removeIf(connection -> connection.socket().equals(socket));
       }
+      ended.release();
     }
   }
 
@@ -267,5 +276,6 @@ public final class MetricsEndpoint implements AutoCloseable {
   public void close() {
     hangUp(listener);
     endAllBut(0);
+    ended.release();
   }
 }
