@@ -11,11 +11,14 @@ import java.nio.file.attribute.FileTime;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.store.common.BlockFooter;
+import ucm.testkit.BlockBytes;
 
 /** Stores with room for a few blocks, for tests of what happens when it runs short. */
 final class SmallSpace {
@@ -38,6 +41,30 @@ final class SmallSpace {
     settings.put("store_health.enabled", false);
     settings.putAll(more);
     return settings;
+  }
+
+  /** As {@link #room}, on three backends with folders for a few blocks. */
+  static Map<String, Object> onThree(Path directory, int blocks, Map<String, Object> more) {
+    Map<String, Object> all = new TreeMap<>(more);
+    all.put("storage_backends", List.of(directory + "/a", directory + "/b", directory + "/c"));
+    all.put("data_dir_shard_bytes", 1);
+    return room(blocks, all);
+  }
+
+  /** Dumps blocks in a store that collects nothing, and closes it. */
+  static BlockIds filled(Path directory, long seed, int blocks) throws Exception {
+    BlockIds ids = BlockBytes.ids(seed, blocks);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores.dump(stores.open(onThree(directory, 10 * blocks, Map.of())), ids);
+    }
+    return ids;
+  }
+
+  /** The names of the blocks below a directory. */
+  static Set<String> names(Path directory) throws Exception {
+    Set<String> names = new TreeSet<>();
+    SmallSpace.blocks(directory).forEach(path -> names.add(path.getFileName().toString()));
+    return names;
   }
 
   /** The files of blocks below a directory. */
