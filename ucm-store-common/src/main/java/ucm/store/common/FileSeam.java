@@ -151,6 +151,18 @@ public interface FileSeam {
   boolean makeFolder(NativePath folder);
 
   /**
+   * Refuses a folder within a directory that is a link: what is behind it is not ours.
+   *
+   * @throws FileException with ENOTDIR, also for anything else that is no folder
+   */
+  default void requireOwn(NativePath folder) {
+    FileStat stat = new FileStat();
+    if (stat(folder, stat) && !stat.isFolder()) {
+      throw new FileException("open", folder, Errno.ENOTDIR);
+    }
+  }
+
+  /**
    * Takes the lock of a file, which is held until the descriptor is closed, at the latest when the
    * process dies. Does not wait.
    *

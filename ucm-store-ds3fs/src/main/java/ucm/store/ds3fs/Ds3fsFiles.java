@@ -29,6 +29,7 @@ final class Ds3fsFiles extends PlacedFiles {
 
   private final RegisteredFiles registered;
   private final ThreadLocal<NativePath> moved = ThreadLocal.withInitial(NativePath::new);
+  private final ThreadLocal<NativePath> temps = ThreadLocal.withInitial(NativePath::new);
 
   Ds3fsFiles(FileSeam files, RegisteredFiles registered) {
     super(files);
@@ -67,9 +68,23 @@ final class Ds3fsFiles extends PlacedFiles {
     return true;
   }
 
+  /** A file being written is made and removed in a folder of ours only, not behind a link. */
+  @Override
+  public boolean remove(NativePath path) {
+    return files.remove(ownPlace(path));
+  }
+
+  private NativePath ownPlace(NativePath path) {
+    NativePath place = place(path);
+    if (place != path) {
+      files.requireOwn(temps.get().set(place, slashBefore(place, place.length())));
+    }
+    return place;
+  }
+
   @Override
   public int create(NativePath path) {
-    NativePath place = place(path);
+    NativePath place = ownPlace(path);
     int fd = files.create(place);
     if (fd == ABSENT && place != path) {
       files.makeFolder(folderOf(place));

@@ -352,4 +352,19 @@ final class Ds3fsStoreTest {
     hf3fs.fail("iovcreate", 2, 1, 12);
     refuses(Map.of(), "hf3fs_iovcreate", "ENOMEM", "FUSE client");
   }
+
+  @Test
+  void writesNothingBehindALinkInPlaceOfItsFolderForTemporaryFiles() throws Exception {
+    Path outside = Files.createDirectory(mount.resolve("outside"));
+    Path directory = Files.createDirectory(mount.resolve("linked"));
+    try (TestDs3fs stores = new TestDs3fs(directory, SMALL)) {
+      Store store = stores.open(Map.of("store_health.enabled", false));
+      Files.deleteIfExists(directory.resolve(Ds3fsFiles.TEMP_FOLDER));
+      Files.createSymbolicLink(directory.resolve(Ds3fsFiles.TEMP_FOLDER), outside);
+      BlockIds ids = BlockBytes.ids(77, 2);
+      assertThat(stores.dump(store, ids).ok()).isFalse();
+      assertThat(store.lookup(ids).cardinality()).isZero();
+    }
+    assertThat(outside).isEmptyDirectory();
+  }
 }

@@ -4,7 +4,6 @@ import ucm.api.StoreException;
 import ucm.store.common.Errno;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
-import ucm.store.common.FileStat;
 import ucm.store.common.NativePath;
 
 /** Makes the directories of {@code storage_backends} where they are missing. */
@@ -35,18 +34,6 @@ final class Backends {
           "storage_backends names "
               + directory
               + ", which is no directory: remove what is there, or name another");
-    }
-  }
-
-  /**
-   * Refuses a folder within a directory that is a link: what is behind it is not ours.
-   *
-   * @throws FileException with ENOTDIR, also for anything else that is no folder
-   */
-  static void requireOwn(FileSeam files, NativePath folder) {
-    FileStat stat = new FileStat();
-    if (files.stat(folder, stat) && !stat.isFolder()) {
-      throw new FileException("open", folder, Errno.ENOTDIR);
     }
   }
 

@@ -86,8 +86,7 @@ final class BlockRemover {
   }
 
   private void remove(NativePath path, long high, long low) {
-    Backends.requireOwn(
-        files.seam, files.paths.folder(path, files.paths.backendOf(high, low), high));
+    files.seam.requireOwn(files.paths.folder(path, files.paths.backendOf(high, low), high));
     long size = files.seam.size(files.paths.block(path, high, low));
     boolean removed = size >= 0 && files.seam.remove(path);
     files.lost(path, high, low);

@@ -92,7 +92,7 @@ final class Quarantine {
   boolean moveAside(long idHigh, long idLow) {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     int backend = paths.backendOf(idHigh, idLow);
-    Backends.requireOwn(seam, paths.folder(new NativePath(), backend, idHigh));
+    seam.requireOwn(paths.folder(new NativePath(), backend, idHigh));
     boolean keep = reserve(backend);
     if (!keep) {
       if (!seam.remove(path)) {

@@ -75,7 +75,7 @@ final class WriterClaim {
         token = current;
       }
       if (!folders.get(folder)) {
-        Backends.requireOwn(files, paths.folder(new NativePath(), backend, idHigh));
+        files.requireOwn(paths.folder(new NativePath(), backend, idHigh));
         note(paths.folderName(idHigh), current);
         folders.set(folder);
       }
