@@ -50,6 +50,9 @@ final class FileTasks implements AutoCloseable {
               task.run();
             } catch (RuntimeException e) {
               fault.compareAndSet(null, e);
+            } catch (Error e) {
+              // Nobody but who closes this would hear of it.
+              fault.compareAndSet(null, new StoreException("the work on the files broke: " + e, e));
             }
           }
         });
@@ -58,7 +61,7 @@ final class FileTasks implements AutoCloseable {
   /**
    * Waits until all is done and the threads have ended.
    *
-   * @throws RuntimeException the first that a task threw
+   * @throws RuntimeException the first that a task threw; of an error, a {@link StoreException}
    */
   @Override
   public void close() {

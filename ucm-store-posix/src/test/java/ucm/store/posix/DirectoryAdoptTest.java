@@ -191,4 +191,17 @@ final class DirectoryAdoptTest {
     assertThat(result.adopted()).isZero();
     assertThat(tree.file(ids, 0)).hasSize(9000);
   }
+
+  @Test
+  void anErrorInAThreadEndsTheWorkWithWhatItWas() throws Exception {
+    fillBare(12, 3);
+    Observer broken =
+        (done, total) -> {
+          throw new OutOfMemoryError("Java heap space");
+        };
+    assertThatThrownBy(() -> StoredTree.directories(SAID, directory).adopt(PLAN, broken, NO_DAMAGE))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("the work on the files broke")
+        .hasMessageContaining("Java heap space");
+  }
 }
