@@ -34,10 +34,9 @@ import ucm.api.StoreDirectories.Damage;
     })
 final class StoreAdoptCommand implements Callable<Integer> {
 
-  private static final long MB = 1_000_000;
-
   @Spec private CommandSpec spec;
   @Mixin private DirectoriesInput input = new DirectoriesInput();
+  @Mixin private StoreReadOptions reading = new StoreReadOptions();
 
   @Option(
       names = "--block-size",
@@ -60,22 +59,6 @@ final class StoreAdoptCommand implements Callable<Integer> {
               + " shard, separated by commas")
   private @Nullable List<Long> tensorSizes;
 
-  @Option(
-      names = "--threads",
-      paramLabel = "N",
-      defaultValue = "2",
-      description = "threads that read (default: ${DEFAULT-VALUE})")
-  private int threads;
-
-  @Option(
-      names = "--max-mbps",
-      paramLabel = "MB",
-      defaultValue = "0",
-      description =
-          "most megabytes (10^6 bytes) read in a second, so that engines keep theirs; 0, the"
-              + " default, is without limit")
-  private int maxMegabytesPerSecond;
-
   @Option(names = "--dry-run", description = "say what would be done, and change nothing")
   private boolean dryRun;
 
@@ -84,14 +67,9 @@ final class StoreAdoptCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    if (threads < 1 || threads > 1024) {
-      throw new UsageException("--threads is 1 to 1024; found " + threads);
-    }
-    if (maxMegabytesPerSecond < 0) {
-      throw new UsageException("--max-mbps is 0 or more; found " + maxMegabytesPerSecond);
-    }
+    reading.require();
     StoreDirectories directories = input.open(layout());
-    AdoptPlan plan = new AdoptPlan(threads, maxMegabytesPerSecond * MB, dryRun);
+    AdoptPlan plan = new AdoptPlan(reading.threads(), reading.maxBytesPerSecond(), dryRun);
     List<Damage> failures = new ArrayList<>();
     AdoptResult result;
     try (Cleanup cleanup = new Cleanup()) {

@@ -24,26 +24,9 @@ import ucm.api.StoreDirectories.VerifyResult;
             + " read. It does not count as use. Without --quarantine nothing is changed.")
 final class StoreVerifyCommand implements Callable<Integer> {
 
-  private static final long MB = 1_000_000;
-
   @Spec private CommandSpec spec;
   @Mixin private DirectoriesInput input = new DirectoriesInput();
-
-  @Option(
-      names = "--threads",
-      paramLabel = "N",
-      defaultValue = "2",
-      description = "threads that read (default: ${DEFAULT-VALUE})")
-  private int threads;
-
-  @Option(
-      names = "--max-mbps",
-      paramLabel = "MB",
-      defaultValue = "0",
-      description =
-          "most megabytes (10^6 bytes) read in a second, so that engines keep theirs; 0, the"
-              + " default, is without limit")
-  private int maxMegabytesPerSecond;
+  @Mixin private StoreReadOptions reading = new StoreReadOptions();
 
   @Option(
       names = "--quarantine",
@@ -55,14 +38,9 @@ final class StoreVerifyCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    if (threads < 1 || threads > 1024) {
-      throw new UsageException("--threads is 1 to 1024; found " + threads);
-    }
-    if (maxMegabytesPerSecond < 0) {
-      throw new UsageException("--max-mbps is 0 or more; found " + maxMegabytesPerSecond);
-    }
+    reading.require();
     StoreDirectories directories = input.open();
-    VerifyPlan plan = new VerifyPlan(threads, maxMegabytesPerSecond * MB, quarantine);
+    VerifyPlan plan = new VerifyPlan(reading.threads(), reading.maxBytesPerSecond(), quarantine);
     List<Damage> damages = new ArrayList<>();
     VerifyResult result;
     try (Cleanup cleanup = new Cleanup()) {

@@ -19,7 +19,6 @@ import ucm.api.StoredLayout;
 import ucm.store.common.BlockFooter;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
-import ucm.store.common.NativePath;
 
 /**
  * Writes footers behind blocks that have none. The directories are gone through twice: first the ends of
@@ -80,7 +79,13 @@ final class DirectoryAdopt {
     synchronized (this) {
       totalBytes = found.bytes(formats.keySet());
     }
-    directories.forEach(this::adopt);
+    directories.forEach(
+        directory ->
+            walk.eachBlock(
+                "adopt",
+                directory,
+                (folder, name) -> adopt(directory.path(folder, name), BlockIds.ofHex(name)),
+                (path, fault) -> failed(path, String.valueOf(fault.getMessage()), false)));
     synchronized (this) {
       return new AdoptResult(adopted, bytes, verifiable, skipped, failed, !observer.isStopped());
     }
@@ -135,29 +140,7 @@ final class DirectoryAdopt {
     }
   }
 
-  private void adopt(FoundDirectory directory) {
-    try (FileTasks tasks = new FileTasks(kind, "adopt", plan.threads())) {
-      for (String folder : directory.folders()) {
-        try {
-          files.forEachName(
-              NativePath.of(directory.path(folder, ".")),
-              name -> {
-                if (FileKind.of(folder, name).role() == FileKind.Role.BLOCK) {
-                  tasks.submit(() -> adopt(directory.path(folder, name), BlockIds.ofHex(name)));
-                }
-                return !observer.isStopped();
-              });
-        } catch (FileException e) {
-          failed(directory.path(folder, ""), String.valueOf(e.getMessage()), false);
-        }
-      }
-    }
-  }
-
   private void adopt(String path, BlockIds id) {
-    if (observer.isStopped()) {
-      return;
-    }
     try (@Nullable BlockLook look =
         BlockLook.at(files, path, id.high(0), id.low(0), DirectoryWalk.memory())) {
       if (look == null) {

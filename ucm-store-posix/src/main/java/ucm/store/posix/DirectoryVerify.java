@@ -19,7 +19,6 @@ import ucm.api.StoredLayout;
 import ucm.store.common.BlockPaths;
 import ucm.store.common.FileException;
 import ucm.store.common.FileSeam;
-import ucm.store.common.NativePath;
 
 /**
  * Reads the blocks of directories and compares their checksums. Each directory is gone through twice:
@@ -89,15 +88,17 @@ final class DirectoryVerify {
   }
 
   VerifyResult run(Iterable<FoundDirectory> directories) {
+    DirectoryWalk walk = new DirectoryWalk(kind, files, plan.threads(), quiet(observer));
     Map<String, SizeEvidence> sizes = new HashMap<>();
     for (FoundDirectory directory : directories) {
       Sizes known = new Sizes();
-      new DirectoryWalk(kind, files, plan.threads(), quiet(observer)).run(directory, known);
+      walk.run(directory, known);
       sizes.put(directory.root(), known.evidence);
       totalBytes += known.bytes;
     }
     for (FoundDirectory directory : directories) {
-      new Pass(directory, sizes.getOrDefault(directory.root(), new SizeEvidence())).run();
+      Pass pass = new Pass(directory, sizes.getOrDefault(directory.root(), new SizeEvidence()));
+      walk.eachBlock("verify", directory, pass::verify, pass::unreadable);
     }
     return new VerifyResult(blocks, bytes, unverified, damaged, unreadable, !observer.isStopped());
   }
@@ -138,29 +139,7 @@ final class DirectoryVerify {
       this.sizes = sizes;
     }
 
-    void run() {
-      try (FileTasks tasks = new FileTasks(kind, "verify", plan.threads())) {
-        for (String folder : directory.folders()) {
-          try {
-            files.forEachName(
-                NativePath.of(directory.path(folder, ".")),
-                name -> {
-                  if (FileKind.of(folder, name).role() == FileKind.Role.BLOCK) {
-                    tasks.submit(() -> verify(folder, name));
-                  }
-                  return !observer.isStopped();
-                });
-          } catch (FileException e) {
-            unreadable(directory.path(folder, ""), e);
-          }
-        }
-      }
-    }
-
     private void verify(String folder, String name) {
-      if (observer.isStopped()) {
-        return;
-      }
       String path = directory.path(folder, name);
       BlockIds id = BlockIds.ofHex(name);
       try (@Nullable BlockLook look =

@@ -3,6 +3,8 @@ package ucm.store.posix;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.StoreDirectories.Observer;
@@ -59,22 +61,63 @@ final class DirectoryWalk {
 
   /** Shows all of a directory. */
   void run(FoundDirectory directory, Visitor visitor) {
-    try (FileTasks tasks = new FileTasks(kind, "look", threads)) {
+    each(
+        "look",
+        directory,
+        folder -> {
+          synchronized (visitor) {
+            visitor.folder(folder);
+          }
+        },
+        (folder, name) -> look(directory, folder, name, visitor),
+        (path, fault) -> {
+          synchronized (visitor) {
+            visitor.unreadable(path, fault);
+          }
+        });
+  }
+
+  /**
+   * Works on each file with the name of a block, with several threads at a time.
+   *
+   * @param work gets folder and name
+   * @param unreadable gets folders that cannot be read
+   */
+  void eachBlock(
+      String role,
+      FoundDirectory directory,
+      BiConsumer<String, String> work,
+      BiConsumer<String, FileException> unreadable) {
+    each(
+        role,
+        directory,
+        folder -> {},
+        (folder, name) -> {
+          if (!isStopped() && FileKind.of(folder, name).role() == FileKind.Role.BLOCK) {
+            work.accept(folder, name);
+          }
+        },
+        unreadable);
+  }
+
+  private void each(
+      String role,
+      FoundDirectory directory,
+      Consumer<String> begin,
+      BiConsumer<String, String> work,
+      BiConsumer<String, FileException> unreadable) {
+    try (FileTasks tasks = new FileTasks(kind, role, threads)) {
       for (String folder : directory.folders()) {
-        synchronized (visitor) {
-          visitor.folder(folder);
-        }
+        begin.accept(folder);
         try {
           files.forEachName(
               NativePath.of(directory.path(folder, ".")),
               name -> {
-                tasks.submit(() -> look(directory, folder, name, visitor));
+                tasks.submit(() -> work.accept(folder, name));
                 return !isStopped();
               });
         } catch (FileException e) {
-          synchronized (visitor) {
-            visitor.unreadable(directory.path(folder, ""), e);
-          }
+          unreadable.accept(directory.path(folder, ""), e);
         }
       }
     }
