@@ -1,10 +1,13 @@
 package ucm.dist;
 
+import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
+import ucm.pipeline.ConnectorKeys;
+import ucm.pipeline.ConnectorSettings;
 import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.EngineSpec;
 import ucm.pipeline.connector.KvLayout;
@@ -44,5 +47,20 @@ final class EngineConfig {
   /** How long to wait for a task before calling it hung. */
   static Duration taskTimeout(UcmConfig config) {
     return Duration.ofMillis(config.storeConfig().get(CommonKeys.TIMEOUT_MS)).plus(GRACE);
+  }
+
+  /**
+   * Says which keys have no meaning for a command that moves whole blocks by itself, without an
+   * engine's connector.
+   */
+  static void tellUnused(UcmConfig config, PrintWriter err) {
+    ConnectorSettings settings = config.settings();
+    if (settings.enableRecordTraces()) {
+      err.println("ucm: enable_record_traces is not used here: only an engine writes traces");
+    }
+    // On by default, which nobody asked for.
+    if (settings.useLayerwise() && config.isSet(ConnectorKeys.USE_LAYERWISE)) {
+      err.println("ucm: use_layerwise is not used here: blocks are moved whole");
+    }
   }
 }

@@ -93,6 +93,7 @@ final class ExplainCommand implements Runnable {
     }
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
     UcmConfig given = config == null ? UcmConfig.of("Fake", Map.of()) : UcmConfig.read(config);
+    EngineConfig.tellUnused(given, spec.commandLine().getErr());
     StoreCatalog catalog = plugins.catalog();
     try (Cleanup cleanup = new Cleanup()) {
       boolean isLite = given.settings().useLite();

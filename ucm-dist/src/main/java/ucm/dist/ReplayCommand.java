@@ -75,6 +75,7 @@ final class ReplayCommand implements Runnable {
     }
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
     UcmConfig ucm = UcmConfig.read(config);
+    EngineConfig.tellUnused(ucm, spec.commandLine().getErr());
     try (Cleanup cleanup = new Cleanup()) {
       EngineSpec engine = EngineConfig.spec("replay", 1, KvLayout.uniform(1, blockBytes));
       StoreMetrics place =

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import ucm.api.ConfigKey;
 import ucm.api.ConfigOrigin;
 import ucm.api.StoreConfig;
 
@@ -239,6 +240,11 @@ public final class UcmConfig {
 
   boolean isNfs() {
     return connectorName.equals(ConfigShape.NFS_STORE);
+  }
+
+  /** Whether a key of the top level is given, and not left to its default. */
+  public boolean isSet(ConfigKey<?> key) {
+    return topLevel.containsKey(key.name());
   }
 
   StoreConfig topLevelConfig() {
