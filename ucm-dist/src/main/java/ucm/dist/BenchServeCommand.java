@@ -298,7 +298,8 @@ final class BenchServeCommand implements Runnable {
         metrics.open(ucm, cleanup, spec.commandLine().getErr()),
         hasher,
         plan,
-        storedTokens * kv.storedBytesPerToken(engine));
+        storedTokens * kv.storedBytesPerToken(engine),
+        traceFiles.isEmpty() ? "--lengths, --concurrency" : "--requests");
   }
 
   private static long blocks(long tokens, EngineSpec engine) {

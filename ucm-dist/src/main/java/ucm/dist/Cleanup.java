@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.lite.FileFault;
 
 /**
  * What a command must undo before the process ends, however it ends: normally, by an error, or by
@@ -66,7 +67,7 @@ final class Cleanup implements AutoCloseable {
       return folder;
     } catch (IOException e) {
       throw new UncheckedIOException(
-          "cannot make a folder in " + parent + ": " + e.getMessage(), e);
+          "cannot make a folder in " + parent + ": " + FileFault.of(e), e);
     }
   }
 

@@ -11,6 +11,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
+import ucm.lite.FileFault;
 import ucm.pipeline.ConfigConversion;
 import ucm.pipeline.ConfigConversion.Converted;
 import ucm.pipeline.ConfigConversion.Origin;
@@ -88,7 +89,7 @@ final class ConfigConvertCommand implements Runnable {
         throw new UsageException(target + " exists; name another file, or add --force");
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + target + ": " + e.getMessage(), e);
+      throw new UncheckedIOException("cannot write " + target + ": " + FileFault.of(e), e);
     }
     OutputFile.write(target, yaml, spec.commandLine().getOut());
   }

@@ -22,6 +22,7 @@ import picocli.CommandLine.Spec;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
+import ucm.lite.FileFault;
 import ucm.pipeline.BlockHasher;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
@@ -154,6 +155,7 @@ final class DemoCommand implements Runnable {
               ucm,
               catalog,
               EngineConfig.spec(shape.modelName(), BLOCK_TOKENS, shape.kv(BLOCK_TOKENS)));
+      EngineConfig.tellUnused(ucm, spec.commandLine().getErr());
       describe(notes, shape, layout, ucm, blocksPerPrompt, total);
       EngineMemory memory = cleanup.add(new EngineMemory(layout, blocksPerPrompt));
       List<Round> rounds = new ArrayList<>();
@@ -192,7 +194,7 @@ final class DemoCommand implements Runnable {
       }
       free = Files.getFileStore(existing).getUsableSpace();
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot look at " + parent + ": " + e, e);
+      throw new UncheckedIOException("cannot look at " + parent + ": " + FileFault.of(e), e);
     }
     if (free < total + footers) {
       throw new UsageException(

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import ucm.lite.FileFault;
 
 /** How much a file system can still take. */
 final class DiskSpace {
@@ -19,7 +20,7 @@ final class DiskSpace {
       }
       return Files.getFileStore(existing).getUsableSpace();
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot look at " + folder + ": " + e, e);
+      throw new UncheckedIOException("cannot look at " + folder + ": " + FileFault.of(e), e);
     }
   }
 }

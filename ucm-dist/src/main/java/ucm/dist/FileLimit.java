@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import ucm.lite.FileFault;
 
 /**
  * What plain file calls can do: create, pwrite, close and open, pread, close of one file a block on
@@ -83,7 +84,7 @@ final class FileLimit implements AutoCloseable {
         Files.createDirectories(root.resolve(Integer.toString(i)));
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot make folders in " + root + ": " + e, e);
+      throw new UncheckedIOException("cannot make folders in " + root + ": " + FileFault.of(e), e);
     }
   }
 

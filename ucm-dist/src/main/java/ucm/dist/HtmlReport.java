@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Map;
 import tools.jackson.databind.json.JsonMapper;
+import ucm.lite.FileFault;
 
 /**
  * Writes a report as one HTML file that needs nothing else: style, script, chart library (Apache
@@ -41,7 +42,7 @@ final class HtmlReport {
       page.write(rest);
       output.complete();
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot write " + file + ": " + e, e);
+      throw new UncheckedIOException("cannot write " + file + ": " + FileFault.of(e), e);
     }
   }
 

@@ -14,6 +14,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import tools.jackson.databind.node.ObjectNode;
+import ucm.lite.FileFault;
 import ucm.pipeline.UcmConfig;
 import ucm.pipeline.connector.TraceOptions;
 
@@ -83,7 +84,7 @@ final class LiteRunCommand implements Runnable {
     try (Stream<Path> files = Files.list(folder)) {
       return files.toList().getFirst();
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot list " + folder + ": " + e, e);
+      throw new UncheckedIOException("cannot list " + folder + ": " + FileFault.of(e), e);
     }
   }
 

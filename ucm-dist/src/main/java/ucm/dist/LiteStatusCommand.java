@@ -21,6 +21,7 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
+import ucm.lite.FileFault;
 
 /** {@code ucm lite status}: hit rate so far and the estimated curve of engines in lite mode. */
 @Command(
@@ -93,7 +94,7 @@ final class LiteStatusCommand implements Runnable {
           return found;
         }
       } catch (IOException e) {
-        throw new UncheckedIOException("cannot list " + folder + ": " + e, e);
+        throw new UncheckedIOException("cannot list " + folder + ": " + FileFault.of(e), e);
       }
     }
     throw new UsageException(
@@ -112,7 +113,7 @@ final class LiteStatusCommand implements Runnable {
         return engine;
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot read " + file + ": " + e, e);
+      throw new UncheckedIOException("cannot read " + file + ": " + FileFault.of(e), e);
     } catch (JacksonException e) {
       throw notAStatus(file, e);
     }

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import ucm.lite.KvModel;
 import ucm.lite.KvModels;
+import ucm.lite.TraceException;
 
 /** Which model a command computes with: one that is built in, or a config.json. */
 final class ModelOptions {
@@ -44,7 +45,11 @@ final class ModelOptions {
       if (!name.isEmpty()) {
         throw new UsageException("--model and --model-config exclude each other");
       }
-      return Optional.of(KvModels.read(config, kvType));
+      try {
+        return Optional.of(KvModels.read(config, kvType));
+      } catch (TraceException e) {
+        throw new UsageException("--model-config: " + e.getMessage());
+      }
     }
     if (name.isEmpty()) {
       return Optional.empty();

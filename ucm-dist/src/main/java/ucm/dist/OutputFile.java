@@ -16,6 +16,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
+import ucm.lite.FileFault;
 
 /**
  * Where a command writes what it made: standard output, or a file. A new or regular file appears under its
@@ -82,7 +83,7 @@ final class OutputFile implements AutoCloseable {
   }
 
   private static UncheckedIOException cannotWrite(@Nullable Path file, IOException e) {
-    return new UncheckedIOException("cannot write " + file + ": " + e.getMessage(), e);
+    return new UncheckedIOException("cannot write " + file + ": " + FileFault.of(e), e);
   }
 
   Writer writer() {
@@ -122,7 +123,7 @@ final class OutputFile implements AutoCloseable {
     try {
       Files.deleteIfExists(part);
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot remove " + part + ": " + e.getMessage(), e);
+      throw new UncheckedIOException("cannot remove " + part + ": " + FileFault.of(e), e);
     }
   }
 }

@@ -13,6 +13,7 @@ import ucm.api.CommonKeys;
 import ucm.dist.serve.EnginePlan;
 import ucm.dist.serve.KvPages;
 import ucm.dist.serve.ServeEngine;
+import ucm.lite.FileFault;
 import ucm.pipeline.BlockHasher;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
@@ -44,6 +45,7 @@ final class ServeSite {
    * Takes memory and makes folders.
    *
    * @param storedBytes most that the folders will hold at a time
+   * @param lessLoad options, beside those of the engine, that make the load smaller
    */
   ServeSite(
       Cleanup cleanup,
@@ -53,7 +55,8 @@ final class ServeSite {
       MetricsPlaces metrics,
       BlockHasher hasher,
       EnginePlan plan,
-      long storedBytes) {
+      long storedBytes,
+      String lessLoad) {
     this.cleanup = cleanup;
     this.config = config;
     this.catalog = catalog;
@@ -67,15 +70,15 @@ final class ServeSite {
             : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
                 .map(Path::of)
                 .toList();
-    requireRoom(parents, storedBytes);
-    requireMemory();
+    requireRoom(parents, storedBytes, lessLoad);
+    requireMemory(lessLoad);
     parents.forEach(parent -> folders.add(cleanup.folder(parent, "ucm-bench-serve-")));
     for (int rank = 0; rank < spec.tpSize(); rank++) {
       memory.add(cleanup.add(new KvPages(spec.kv(), spec.mla() ? 0 : rank, plan.kvBlocks())));
     }
   }
 
-  private static void requireRoom(List<Path> parents, long storedBytes) {
+  private static void requireRoom(List<Path> parents, long storedBytes, String lessLoad) {
     for (Path parent : parents) {
       long free = DiskSpace.freeBytes(parent);
       long share = storedBytes / parents.size();
@@ -85,15 +88,16 @@ final class ServeSite {
             String.format(
                 Locale.ROOT,
                 "the run writes %.2f GB to %s, where %.2f GB are free: ask for less with"
-                    + " --bytes-per-token, --lengths, --concurrency or --requests",
+                    + " --bytes-per-token, %s",
                 share / GB,
                 parent,
-                free / GB));
+                free / GB,
+                lessLoad));
       }
     }
   }
 
-  private void requireMemory() {
+  private void requireMemory(String lessLoad) {
     long need = (long) spec.tpSize() * plan.kvBlocks() * spec.kv().blockLayout().blockSize();
     long available = HostMemory.availableBytes();
     if (need > available) {
@@ -101,9 +105,10 @@ final class ServeSite {
           String.format(
               Locale.ROOT,
               "the engine's KV memory takes %.2f GB, and %.2f GB are available: ask for less with"
-                  + " --kv-tokens, --bytes-per-token, --lengths or --concurrency",
+                  + " --kv-tokens, --bytes-per-token, %s",
               need / GB,
-              available / GB));
+              available / GB,
+              lessLoad));
     }
   }
 
@@ -151,7 +156,8 @@ final class ServeSite {
           Cleanup.delete(folder.resolve(name));
         }
       } catch (IOException e) {
-        throw new UncheckedIOException("cannot remove " + folder.resolve(name) + ": " + e, e);
+        throw new UncheckedIOException(
+            "cannot remove " + folder.resolve(name) + ": " + FileFault.of(e), e);
       }
     }
   }

@@ -21,6 +21,7 @@ import ucm.api.StoreClosedException;
 import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.lite.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.connector.MetricsPlaces;
@@ -189,7 +190,7 @@ final class StoreBench implements AutoCloseable {
         SpentFiles.cut(Path.of(folder), plan.layout().blockSize());
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot cut off the files of a round: " + e, e);
+      throw new UncheckedIOException("cannot cut off the files of a round: " + FileFault.of(e), e);
     }
   }
 
@@ -227,7 +228,7 @@ final class StoreBench implements AutoCloseable {
       Files.createDirectories(plan.folder());
       return new PageCacheRoom(file, threads);
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot make " + file + ": " + e, e);
+      throw new UncheckedIOException("cannot make " + file + ": " + FileFault.of(e), e);
     }
   }
 

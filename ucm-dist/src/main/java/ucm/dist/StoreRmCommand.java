@@ -25,6 +25,7 @@ import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.DirectoryStore;
 import ucm.api.StoreException;
+import ucm.lite.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.StoreCatalog;
 import ucm.pipeline.UcmConfig;
@@ -125,7 +126,8 @@ final class StoreRmCommand implements Callable<Integer> {
             .filter(line -> !line.isEmpty())
             .forEach(all::add);
       } catch (IOException e) {
-        throw new UsageException("--all names a file of ids; cannot read " + list + ": " + e);
+        throw new UsageException(
+            "--all names a file of ids; cannot read " + list + ": " + FileFault.of(e));
       }
     }
     if (all.isEmpty()) {

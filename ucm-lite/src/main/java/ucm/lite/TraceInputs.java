@@ -79,7 +79,8 @@ final class TraceInputs {
           .sorted(Comparator.comparing(TraceInputs::fileName))
           .toList();
     } catch (IOException e) {
-      throw new TraceException("directory " + directory + " cannot be listed: " + e, e);
+      throw new TraceException(
+          "directory " + directory + " cannot be listed: " + FileFault.of(e), e);
     }
   }
 

@@ -55,7 +55,7 @@ final class TraceReading {
     } catch (ZipException e) {
       throw new TraceException(input + " has damaged gzip data: " + e.getMessage(), e);
     } catch (IOException e) {
-      throw new TraceException(input + " cannot be read: " + e.getMessage(), e);
+      throw new TraceException(input + " cannot be read: " + FileFault.of(e), e);
     }
   }
 

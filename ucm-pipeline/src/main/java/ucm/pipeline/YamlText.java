@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import ucm.api.ConfigOrigin;
+import ucm.lite.FileFault;
 
 /** The text of a configuration file, before anybody takes it for YAML. */
 final class YamlText {
@@ -32,7 +33,9 @@ final class YamlText {
       throw new YamlSyntaxException(at, "there is no such file");
     } catch (IOException e) {
       String what =
-          Files.isDirectory(file) ? "is a directory; name a file" : "cannot be read: " + e;
+          Files.isDirectory(file)
+              ? "is a directory; name a file"
+              : "cannot be read: " + FileFault.of(e);
       throw new YamlSyntaxException(at, what);
     }
     if (bytes.length > UcmYaml.MAX_BYTES) {
