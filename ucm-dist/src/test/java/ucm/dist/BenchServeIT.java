@@ -306,8 +306,17 @@ class BenchServeIT {
     assertRefused("are free", "--concurrency", 1024, "--bytes-per-token", 1 << 20);
     assertRefused("are available", "--kv-tokens", 2_000_000_000, "--bytes-per-token", 2048);
     assertRefused("--hit-percent", "--hit-percent", 101);
+    requireNothingLeft();
+  }
+
+  @Test
+  void liteModeComputesEverythingAndSaysSo() throws IOException {
     config = Files.writeString(folder.resolve("lite.yaml"), "use_lite: true\n" + text());
-    assertRefused("use_lite moves no bytes");
+    UcmProcess.Ended bench =
+        serve("--lengths", 640, "--bytes-per-token", 2048, "--ms-per-token", 0.1, "--repeat", 1);
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    assertThat(bench.err()).contains("use_lite: the engine is told of no hit");
+    assertThat(bench.out()).contains(" 0.0%  ");
     requireNothingLeft();
   }
 

@@ -31,6 +31,12 @@ final class DocsReader {
               "would replace the image while it is tested",
               "sha256sum ucm-dist/target/*.tar.gz",
               "there is no archive where the build skips it (-Dassembly.skipAssembly)"),
+          "docs/operations.md",
+          Map.of(
+              "ucm store rm --config ucm.yaml 00169261cf68af7335b95483438344a5",
+              "needs a block of that id; BlockRemovalTest removes blocks",
+              "ucm store rm --config ucm.yaml --all ids.txt --yes",
+              "needs a list of ids; BlockRemovalTest removes blocks"),
           "docs/plugins.md",
           Map.of(
               "mvn -Ppublish -DskipTests -pl ucm-testkit -am install",
