@@ -188,6 +188,20 @@ final class BackendHealth {
     }
   }
 
+  /** The calling worker waits for something else than the file system, which is no fault of that. */
+  void pause() {
+    if (monitor != null) {
+      monitor.end(transfers.get());
+    }
+  }
+
+  /** The calling worker has waited long enough, and goes on with shards of a backend. */
+  void resume(int backend) {
+    if (monitor != null) {
+      monitor.begin(transfers.get(), backend);
+    }
+  }
+
   /**
    * A worker is done.
    *

@@ -78,6 +78,7 @@ final class PosixParts {
     ThreadLocal<IoScratch> scratches =
         ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
     health = new BackendHealth(config, seam, paths, context.metrics(), clock, this::backendIsDown);
+    space.aroundWaits(health::pause, health::resume);
     remover = new BlockRemover(files, space, health, chores, timeoutNanos());
     PartialBlocks partials = new PartialBlocks();
     PartialWriter partialWriter =

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntConsumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -51,6 +52,8 @@ final class SpaceLimit {
   // Backends where a block was refused for the floor since the collector last asked; guarded by it.
   private final BitSet pressed = new BitSet();
   private volatile Runnable onPressure = () -> {};
+  private volatile Runnable beforeWait = () -> {};
+  private volatile IntConsumer afterWait = backend -> {};
   private volatile boolean isShared;
   private final Map<String, Boolean> told = new ConcurrentHashMap<>();
   private final long patienceNanos;
@@ -93,6 +96,12 @@ final class SpaceLimit {
   /** Names who is to be told when space runs short. */
   void whenPressed(Runnable action) {
     onPressure = action;
+  }
+
+  /** Names who is to be told before and after a writer waits for room in a backend. */
+  void aroundWaits(Runnable before, IntConsumer after) {
+    beforeWait = before;
+    afterWait = after;
   }
 
   /** Says whether other processes write to the same directories. */
@@ -139,10 +148,19 @@ final class SpaceLimit {
   }
 
   /** Reserves room, and waits for the collector as long as it makes some. */
-  private boolean reserveSoon(long bytes) {
+  private boolean reserveSoon(int backend, long bytes) {
     if (tryReserve(bytes)) {
       return true;
     }
+    beforeWait.run();
+    try {
+      return awaitRoom(bytes);
+    } finally {
+      afterWait.accept(backend);
+    }
+  }
+
+  private boolean awaitRoom(long bytes) {
     long deadline = System.nanoTime() + patienceNanos;
     awaitedBytes.addAndGet(bytes);
     try {
@@ -177,7 +195,7 @@ final class SpaceLimit {
   void reserve(int backend, long idHigh, long idLow, long fileSize) {
     long bytes = FolderTree.inUnits(fileSize);
     if (isLimited()) {
-      boolean fits = reserveSoon(bytes);
+      boolean fits = reserveSoon(backend, bytes);
       if (!fits
           || used.used() > wakeBytes
           || used.addedSinceScan() > capacityBytes / PARTS_BETWEEN_SCANS) {

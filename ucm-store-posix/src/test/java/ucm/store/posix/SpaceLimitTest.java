@@ -7,8 +7,10 @@ import static ucm.store.posix.SmallSpace.room;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
@@ -94,15 +96,39 @@ final class SpaceLimitTest {
     assertThat(used.used()).isEqualTo(1200);
   }
 
-  @Test
-  void asksForAScanWhenAPartOfTheCapacityIsWritten() {
-    Map<String, Object> settings = room(320, NO_GC);
+  private SpaceLimit limit(Map<String, Object> settings) {
     settings.put("storage_backends", directory.toString());
     settings.put("block_size", LAYOUT.blockSize());
     PosixConfig config = PosixConfig.from(StoreKind.POSIX, StoreConfig.of(settings)).orElseThrow();
     FolderTree tree = new FolderTree(new BlockPaths("Posix", config.backends(), 3), 3);
-    SpaceLimit space =
-        new SpaceLimit(config, tree, System::nanoTime, new RecordingMetrics().counter("c", "h"));
+    return new SpaceLimit(config, tree, System::nanoTime, new RecordingMetrics().counter("c", "h"));
+  }
+
+  @Test
+  void tellsBeforeAndAfterAWaitSoThatItDoesNotCountAsTheDirectorys() {
+    SpaceLimit space = limit(room(1, Map.of()));
+    List<String> told = new ArrayList<>();
+    space.aroundWaits(() -> told.add("before"), backend -> told.add("after " + backend));
+    space.roundEnded(true);
+    space.reserve(0, 1, 1, FILE);
+    assertThat(told).isEmpty();
+    space.whenPressed(
+        () -> {
+          // It gets the lock when the writer waits.
+          var _ =
+              CompletableFuture.runAsync(
+                  () -> {
+                    space.release(0, FILE);
+                    space.roundEnded(true);
+                  });
+        });
+    space.reserve(0, 2, 2, FILE);
+    assertThat(told).containsExactly("before", "after 0");
+  }
+
+  @Test
+  void asksForAScanWhenAPartOfTheCapacityIsWritten() {
+    SpaceLimit space = limit(room(320, NO_GC));
     AtomicInteger asked = new AtomicInteger();
     space.whenPressed(asked::incrementAndGet);
     for (int i = 0; i < 11; i++) {
