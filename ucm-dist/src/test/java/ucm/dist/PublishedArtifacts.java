@@ -32,6 +32,7 @@ final class PublishedArtifacts {
     }
     PublishedArtifacts published = new PublishedArtifacts(folder);
     published.add("ucm-parent", ROOT.resolve("pom.xml"), "pom");
+    published.add("ucm-bom", ROOT.resolve("ucm-bom/pom.xml"), "pom");
     for (String module : List.of("ucm-api", "ucm-testkit")) {
       published.add(module, ROOT.resolve(module).resolve("pom.xml"), "pom");
       published.add(
