@@ -75,23 +75,36 @@ class EngineIT {
   @ParameterizedTest
   @ValueSource(strings = {"Posix", "Cache|Posix", "Nfs", "Fake"})
   void takesThePipelineOfAnOperatorsFile(String pipeline) throws IOException, InterruptedException {
-    Path file = folder.resolve("ucm.yaml");
-    String storage =
-        pipeline.equals("Fake") ? "" : "      storage_backends: \"" + folder + "/tree\"\n";
-    String cache = pipeline.startsWith("Cache") ? "      cache_buffer_capacity_gb: 0.0625\n" : "";
-    Files.writeString(
-        file,
-        "ucm_connectors:\n  - ucm_connector_name: UcmPipelineStore\n    ucm_connector_config:\n"
-            + "      store_pipeline: \""
-            + pipeline
-            + "\"\n"
-            + storage
-            + cache);
+    Path file = file(pipeline, "");
     assertThat(run(0, file.toString(), "320", "direct")).contains("prompt tokens computed: 320");
     // Fake keeps no bytes.
     String again = pipeline.equals("Fake") ? "320" : "1";
     assertThat(run(0, file.toString(), "320", "direct"))
         .contains("prompt tokens computed: " + again);
+  }
+
+  private Path file(String pipeline, String more) throws IOException {
+    String storage =
+        pipeline.equals("Fake") ? "" : "      storage_backends: \"" + folder + "/tree\"\n";
+    String cache = pipeline.startsWith("Cache") ? "      cache_buffer_capacity_gb: 0.0625\n" : "";
+    return Files.writeString(
+        folder.resolve("ucm.yaml"),
+        "ucm_connectors:\n  - ucm_connector_name: UcmPipelineStore\n    ucm_connector_config:\n"
+            + "      store_pipeline: \""
+            + pipeline
+            + "\"\n"
+            + storage
+            + cache
+            + more);
+  }
+
+  @Test
+  void aLibraryOf3fsThatIsMissingIsASentence() throws IOException, InterruptedException {
+    Files.createDirectory(folder.resolve("tree"));
+    Path file = file("Cache|Ds3fs", "      ds3fs_library_path: /nowhere/libhf3fs_api_shared.so\n");
+    assertThat(String.join("\n", run(1, file.toString(), "320", "direct")))
+        .contains("stage Ds3fs (2 of 2 in Cache|Ds3fs)", "/nowhere/libhf3fs_api_shared.so")
+        .doesNotContain("\tat ");
   }
 
   @Test
