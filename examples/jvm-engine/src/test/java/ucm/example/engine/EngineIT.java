@@ -7,17 +7,21 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import ucm.testkit.StandInLibrary;
 
 /** The engine as README starts it: modules, and a process for each run. */
 class EngineIT {
 
   @TempDir private Path folder;
+  private final Map<String, String> environment = new HashMap<>();
 
   private List<String> run(String mode) throws IOException, InterruptedException {
     return run(0, folder.resolve("blocks").toString(), "320", mode);
@@ -31,7 +35,7 @@ class EngineIT {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--module-path",
                 System.getProperty("engine.modules"),
-                "--enable-native-access=com.sun.jna,ucm.store.common",
+                "--enable-native-access=com.sun.jna,ucm.store.common,ucm.store.ds3fs",
                 "--module",
                 "ucm.example.engine/ucm.example.engine.Main",
                 place,
@@ -39,6 +43,7 @@ class EngineIT {
                 mode)
             .redirectErrorStream(true)
             .redirectOutput(output.toFile());
+    engine.environment().putAll(environment);
     engine.environment().put("UCM_LOG_PATH", folder.resolve("log").toString());
     Process process = engine.start();
     boolean ended = process.waitFor(5, TimeUnit.MINUTES);
@@ -96,6 +101,28 @@ class EngineIT {
             + storage
             + cache
             + more);
+  }
+
+  /** With the stand-in of ucm-store-ds3fs's tests for the library of 3FS. */
+  @Test
+  void takesThePipelineOfAnOperatorOf3fs() throws IOException, InterruptedException {
+    folder = folder.toRealPath();
+    Path library = folder.resolve("libhf3fs_api_shared.so");
+    StandInLibrary.build(Path.of("../../ucm-store-ds3fs/src/test/c/sim_hf3fs.c"), library);
+    environment.put("SIM_HF3FS_MOUNTS", folder.toString());
+    Path file =
+        file(
+            "Cache|Ds3fs",
+            """
+                  ds3fs_library_path: %s
+                  iov_read_size: 16777216
+                  iov_write_size: 16777216
+            """
+                .formatted(library));
+    assertThat(run(0, file.toString(), "320", "direct")).contains("prompt tokens computed: 320");
+    assertThat(run(0, file.toString(), "320", "direct"))
+        .contains("prompt tokens computed: 1")
+        .noneMatch(line -> line.startsWith("WARNING"));
   }
 
   @Test
