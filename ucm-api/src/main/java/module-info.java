@@ -11,4 +11,6 @@ module ucm.api {
   requires static transitive org.jspecify;
 
   exports ucm.api;
+  exports ucm.api.admin;
+  exports ucm.api.config;
 }

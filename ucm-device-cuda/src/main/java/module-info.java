@@ -12,7 +12,7 @@ module ucm.device.cuda {
   requires org.slf4j;
   requires ucm.device;
 
-  provides ucm.api.Checkup with
+  provides ucm.api.admin.HealthCheck with
       ucm.device.cuda.CudaCheckup;
   provides ucm.device.DeviceDriver with
       ucm.device.cuda.CudaDriver;

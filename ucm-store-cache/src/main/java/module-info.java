@@ -5,7 +5,7 @@
  * at the speed of a memory copy, writes them on to the stage behind in the background, and serves loads
  * from the pool or through it.
  *
- * @provides ucm.api.Checkup for the memory of the buffer
+ * @provides ucm.api.admin.HealthCheck for the memory of the buffer
  */
 @org.jspecify.annotations.NullMarked
 module ucm.store.cache {
@@ -13,9 +13,9 @@ module ucm.store.cache {
   requires org.slf4j;
   requires ucm.api;
   requires ucm.device;
-  requires ucm.store.common;
+  requires ucm.platform;
 
-  provides ucm.api.Checkup with
+  provides ucm.api.admin.HealthCheck with
       ucm.store.cache.CacheCheckup;
   provides ucm.api.Store with
       ucm.store.cache.CacheStore;

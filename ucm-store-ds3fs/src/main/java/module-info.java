@@ -1,7 +1,7 @@
 /**
  * The store {@code Ds3fs}: host memory to and from 3FS, through USRBIO.
  *
- * @provides ucm.api.Checkup for 3FS's library, its mounts and the shared memory it needs
+ * @provides ucm.api.admin.HealthCheck for 3FS's library, its mounts and the shared memory it needs
  */
 @org.jspecify.annotations.NullMarked
 module ucm.store.ds3fs {
@@ -9,10 +9,10 @@ module ucm.store.ds3fs {
   requires static org.jspecify;
   requires org.slf4j;
   requires ucm.api;
-  requires ucm.store.common;
-  requires ucm.store.posix;
+  requires ucm.platform;
+  requires ucm.store.file;
 
-  provides ucm.api.Checkup with
+  provides ucm.api.admin.HealthCheck with
       ucm.store.ds3fs.Ds3fsCheckup;
   provides ucm.api.Store with
       ucm.store.ds3fs.Ds3fsStore;

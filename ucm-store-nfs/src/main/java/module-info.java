@@ -4,7 +4,7 @@
  * <p>What it has in common with {@code Posix} it has from there; its own are the tree of the original's
  * NFS store, the names of its keys, and the buffers between device and files.
  *
- * @provides ucm.api.Checkup for the directories
+ * @provides ucm.api.admin.HealthCheck for the directories
  */
 @org.jspecify.annotations.NullMarked
 module ucm.store.nfs {
@@ -12,10 +12,10 @@ module ucm.store.nfs {
   requires org.slf4j;
   requires ucm.api;
   requires ucm.device;
-  requires ucm.store.common;
-  requires ucm.store.posix;
+  requires ucm.platform;
+  requires ucm.store.file;
 
-  provides ucm.api.Checkup with
+  provides ucm.api.admin.HealthCheck with
       ucm.store.nfs.NfsCheckup;
   provides ucm.api.Store with
       ucm.store.nfs.NfsStore;

@@ -1,10 +1,10 @@
 /**
  * For authors of stores: the contract suite that every store passes, and stand-ins to test against.
  *
- * <p>A store's test extends {@link ucm.testkit.StoreContract}. {@link ucm.testkit.MemoryStore} is a
- * plain correct store, {@link ucm.testkit.FaultyStore} makes one fail on demand, {@link
+ * <p>A store's test extends {@link ucm.testkit.StoreContract}. {@link ucm.testkit.fault.MemoryStore} is a
+ * plain correct store, {@link ucm.testkit.fault.FaultyStore} makes one fail on demand, {@link
  * ucm.testkit.BlockBytes} says what a block's bytes are. A store is opened with a {@link
- * ucm.testkit.TestContext}. {@link ucm.testkit.StandInLibrary} takes the place of a native library.
+ * ucm.testkit.TestContext}. {@link ucm.testkit.fault.StandInLibrary} takes the place of a native library.
  */
 @org.jspecify.annotations.NullMarked
 module ucm.testkit {
@@ -15,6 +15,7 @@ module ucm.testkit {
   requires transitive ucm.api;
 
   exports ucm.testkit;
+  exports ucm.testkit.fault;
 
   // The suite's test methods are inherited from classes that are not public.
   opens ucm.testkit to

@@ -2,6 +2,9 @@ package ucm.api;
 
 import java.util.List;
 import java.util.Optional;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 
 /**
  * Keys that several stores read. A store lists those it reads among its {@link Store#configKeys()}.

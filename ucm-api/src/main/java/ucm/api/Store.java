@@ -5,6 +5,8 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /**
  * Keeps KV-cache blocks, or moves them on to a store that does.

@@ -8,6 +8,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.FieldSource;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 
 final class CommonKeysTest {
 

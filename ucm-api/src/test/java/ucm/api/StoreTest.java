@@ -7,6 +7,8 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 final class StoreTest {
 

@@ -12,12 +12,10 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreLife;
@@ -25,6 +23,14 @@ import ucm.api.StoreMetrics;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.pipeline.catalog.PipelineSpec;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.ConfigCheck;
+import ucm.pipeline.config.ConfigException;
+import ucm.pipeline.config.ConfigReport;
+import ucm.pipeline.config.UcmConfig;
 
 /**
  * Several stores chained into one: {@code Cache|Posix}. What is asked of the pipeline is asked of its

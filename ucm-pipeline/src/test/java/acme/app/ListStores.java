@@ -1,7 +1,7 @@
 package acme.app;
 
 import java.nio.file.Path;
-import ucm.pipeline.StoreCatalog;
+import ucm.pipeline.catalog.StoreCatalog;
 
 /** A program that embeds UCM: prints what it finds, one line each. */
 public final class ListStores {

@@ -3,8 +3,10 @@ package ucm.pipeline;
 import java.util.Map;
 import java.util.function.Supplier;
 import ucm.api.Store;
-import ucm.testkit.MemoryStore;
+import ucm.pipeline.catalog.PipelineSpec;
+import ucm.pipeline.catalog.StoreCatalog;
 import ucm.testkit.StoreContract;
+import ucm.testkit.fault.MemoryStore;
 
 /** A pipeline is a store like any other. */
 final class PipelineContractTest extends StoreContract {

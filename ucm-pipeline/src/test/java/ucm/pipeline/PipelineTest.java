@@ -23,11 +23,16 @@ import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.Transfer;
+import ucm.api.config.StoreConfig;
+import ucm.pipeline.catalog.PipelineSpec;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.catalog.UnknownStageException;
+import ucm.pipeline.config.ConfigException;
+import ucm.pipeline.config.UcmConfig;
 import ucm.testkit.TestContext;
 
 class PipelineTest {

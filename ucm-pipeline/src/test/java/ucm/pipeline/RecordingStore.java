@@ -11,19 +11,20 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.pipeline.catalog.StoreCatalog;
 
 /** A stage that writes into a journal what is asked of it, and fails where a test wants it to. */
-final class RecordingStore implements Store {
+public final class RecordingStore implements Store {
 
   /** What stages of a real pipeline declare, in short. */
   static final List<ConfigKey<?>> CACHE_KEYS =
@@ -73,14 +74,14 @@ final class RecordingStore implements Store {
   private Consumer<String> trap = step -> {};
   private @Nullable StoreContext context;
 
-  RecordingStore(String name, List<ConfigKey<?>> keys, List<String> journal) {
+  public RecordingStore(String name, List<ConfigKey<?>> keys, List<String> journal) {
     this.name = name;
     this.keys = keys;
     this.journal = journal;
   }
 
   /** A catalogue of stores that declare the keys of Cache, Posix, Nfs and Fake. */
-  static StoreCatalog catalog(List<String> journal) {
+  public static StoreCatalog catalog(List<String> journal) {
     return StoreCatalog.of(
         Stream.of(
                 new RecordingStore("Cache", CACHE_KEYS, journal),
@@ -95,12 +96,12 @@ final class RecordingStore implements Store {
   }
 
   /** Called with the name of what is asked, as {@code open} or {@code lookup}, and may throw. */
-  RecordingStore trap(Consumer<String> newTrap) {
+  public RecordingStore trap(Consumer<String> newTrap) {
     this.trap = newTrap;
     return this;
   }
 
-  static Consumer<String> failsAt(String step) {
+  public static Consumer<String> failsAt(String step) {
     return now -> {
       if (now.equals(step)) {
         throw new StoreException("no " + step + " today");

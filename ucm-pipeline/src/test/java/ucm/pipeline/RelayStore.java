@@ -6,15 +6,15 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreLife;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /** A stage that hands everything to the one behind it. */
 @StoreName("Relay")

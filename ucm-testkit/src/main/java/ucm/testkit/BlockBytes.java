@@ -128,7 +128,7 @@ public final class BlockBytes {
   }
 
   // The finalizer of SplitMix64: every bit of the input reaches every bit of the result.
-  static long mix(long z) {
+  public static long mix(long z) {
     long y = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
     long x = (y ^ (y >>> 27)) * 0x94D049BB133111EBL;
     return x ^ (x >>> 31);

@@ -13,11 +13,11 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
-import ucm.api.ConfigKey;
-import ucm.api.ConfigProblem;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreName;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 
 /** The part of the suite about names, keys and {@link Store#configure}. */
 abstract class ConfigurationContract extends StoreUnderTest {

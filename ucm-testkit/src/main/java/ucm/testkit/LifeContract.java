@@ -20,8 +20,8 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
+import ucm.api.config.StoreConfig;
 import ucm.testkit.TransferMemory.Placement;
 
 /** The part of the suite about the order configure, open, use, close. */

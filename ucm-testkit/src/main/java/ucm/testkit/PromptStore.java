@@ -6,15 +6,15 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /**
  * A last stage that ends every shard well before {@code load} or {@code dump} returns, and moves

@@ -18,14 +18,14 @@ import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigProblem;
 import ucm.api.FlushResult;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 import ucm.testkit.TransferMemory.Placement;
 
 /**

@@ -3,22 +3,23 @@ package ucm.testkit;
 import java.util.ArrayList;
 import java.util.List;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
-import ucm.api.StoreConfig;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
-import ucm.testkit.MemoryStore.Medium;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.testkit.fault.BrokenStore;
+import ucm.testkit.fault.MemoryStore.Medium;
 
 /** Stores whose tasks and listeners are wrong. */
-final class BrokenTasks {
+public final class BrokenTasks {
 
   private BrokenTasks() {}
 
-  static final class NeverEndsALoadThatMisses extends BrokenStore {
-    NeverEndsALoadThatMisses(Medium medium) {
+  public static final class NeverEndsALoadThatMisses extends BrokenStore {
+    public NeverEndsALoadThatMisses(Medium medium) {
       super(medium);
     }
 
@@ -29,8 +30,8 @@ final class BrokenTasks {
     }
   }
 
-  static final class NeverEndsATransferOfNothing extends BrokenStore {
-    NeverEndsATransferOfNothing(Medium medium) {
+  public static final class NeverEndsATransferOfNothing extends BrokenStore {
+    public NeverEndsATransferOfNothing(Medium medium) {
       super(medium);
     }
 
@@ -45,8 +46,8 @@ final class BrokenTasks {
     }
   }
 
-  static final class TellsNoListener extends BrokenStore {
-    TellsNoListener(Medium medium) {
+  public static final class TellsNoListener extends BrokenStore {
+    public TellsNoListener(Medium medium) {
       super(medium);
     }
 
@@ -56,8 +57,8 @@ final class BrokenTasks {
     }
   }
 
-  static final class TellsTheListenerTwice extends BrokenStore {
-    TellsTheListenerTwice(Medium medium) {
+  public static final class TellsTheListenerTwice extends BrokenStore {
+    public TellsTheListenerTwice(Medium medium) {
       super(medium);
     }
 
@@ -69,8 +70,8 @@ final class BrokenTasks {
     }
   }
 
-  static final class TellsTheListenerEarly extends BrokenStore {
-    TellsTheListenerEarly(Medium medium) {
+  public static final class TellsTheListenerEarly extends BrokenStore {
+    public TellsTheListenerEarly(Medium medium) {
       super(medium);
     }
 
@@ -83,8 +84,8 @@ final class BrokenTasks {
     }
   }
 
-  static final class TellsOfAnotherTransfer extends BrokenStore {
-    TellsOfAnotherTransfer(Medium medium) {
+  public static final class TellsOfAnotherTransfer extends BrokenStore {
+    public TellsOfAnotherTransfer(Medium medium) {
       super(medium);
     }
 
@@ -99,8 +100,8 @@ final class BrokenTasks {
     }
   }
 
-  static final class NumbersAllTasksAlike extends BrokenStore {
-    NumbersAllTasksAlike(Medium medium) {
+  public static final class NumbersAllTasksAlike extends BrokenStore {
+    public NumbersAllTasksAlike(Medium medium) {
       super(medium);
     }
 
@@ -114,8 +115,8 @@ final class BrokenTasks {
     }
   }
 
-  static final class LeavesTasksOpen extends BrokenStore {
-    LeavesTasksOpen(Medium medium) {
+  public static final class LeavesTasksOpen extends BrokenStore {
+    public LeavesTasksOpen(Medium medium) {
       super(medium);
     }
 
@@ -126,10 +127,10 @@ final class BrokenTasks {
     }
   }
 
-  static final class HangsWhenItsQueueIsShort extends BrokenStore {
+  public static final class HangsWhenItsQueueIsShort extends BrokenStore {
     private boolean isShort;
 
-    HangsWhenItsQueueIsShort(Medium medium) {
+    public HangsWhenItsQueueIsShort(Medium medium) {
       super(medium);
     }
 

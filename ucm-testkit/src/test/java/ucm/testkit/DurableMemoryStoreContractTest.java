@@ -1,6 +1,7 @@
 package ucm.testkit;
 
 import ucm.api.Store;
+import ucm.testkit.fault.MemoryStore;
 
 final class DurableMemoryStoreContractTest extends StoreContract {
 

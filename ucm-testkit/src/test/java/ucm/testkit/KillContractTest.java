@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.Store;
+import ucm.testkit.fault.MemoryStore;
 
 /** The stores of other modules pass the contract; this one is caught by it. */
 final class KillContractTest {

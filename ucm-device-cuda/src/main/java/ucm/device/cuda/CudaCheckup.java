@@ -7,16 +7,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
-import ucm.api.Checkup;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
-import ucm.api.StoreConfig;
+import ucm.api.admin.HealthCheck;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 import ucm.device.DeviceAbsentException;
 import ucm.device.DeviceException;
 import ucm.device.DeviceInfo;
 
 /** Whether there is a driver, a GPU, the one that is asked for, and what GPUDirect would need. */
-public final class CudaCheckup implements Checkup {
+public final class CudaCheckup implements HealthCheck {
 
   private static final String SUBJECT = "GPU";
   private static final String NVIDIA_VENDOR = "0x10de";

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.store.cache.CacheStore;
-import ucm.testkit.MemoryStore;
+import ucm.testkit.fault.MemoryStore;
 
 /** The contract of a store, for Cache in front of another one and an engine with its memory on a GPU. */
 final class CacheOnDeviceContractTest extends OnDeviceContract {

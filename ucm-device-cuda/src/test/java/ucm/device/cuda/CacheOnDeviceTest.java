@@ -32,9 +32,9 @@ import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.store.cache.CacheStore;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.MemoryStore;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
+import ucm.testkit.fault.MemoryStore;
 
 /** Cache between an engine on a GPU and a backend: order, faults of every call, and what is left. */
 @Timeout(60)

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.api.Checkup.Finding;
-import ucm.api.Checkup.Status;
-import ucm.api.StoreConfig;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.admin.HealthCheck.Status;
+import ucm.api.config.StoreConfig;
 
 /** What is found of drivers, devices and GPUDirect, and how bad it is. */
 final class CudaCheckupTest {

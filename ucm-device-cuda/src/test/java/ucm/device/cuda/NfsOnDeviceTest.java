@@ -32,8 +32,8 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
-import ucm.store.common.FileSeam;
-import ucm.store.common.LibcFiles;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.LibcFileOperations;
 import ucm.store.nfs.NfsStore;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -168,12 +168,12 @@ final class NfsOnDeviceTest {
   /** A store whose reads wait; its constructor is for tests of its own module. */
   private static Store onFilesThatHang(CountDownLatch hanging, CountDownLatch hang)
       throws ReflectiveOperationException {
-    FileSeam real = new LibcFiles();
-    FileSeam files =
-        (FileSeam)
+    FileOperations real = new LibcFileOperations();
+    FileOperations files =
+        (FileOperations)
             Proxy.newProxyInstance(
-                FileSeam.class.getClassLoader(),
-                new Class<?>[] {FileSeam.class},
+                FileOperations.class.getClassLoader(),
+                new Class<?>[] {FileOperations.class},
                 (proxy, method, arguments) -> {
                   if (method.getName().equals("readAt")) {
                     hanging.countDown();
@@ -181,7 +181,7 @@ final class NfsOnDeviceTest {
                   }
                   return method.invoke(real, arguments);
                 });
-    Constructor<NfsStore> constructor = NfsStore.class.getDeclaredConstructor(FileSeam.class);
+    Constructor<NfsStore> constructor = NfsStore.class.getDeclaredConstructor(FileOperations.class);
     constructor.setAccessible(true);
     return constructor.newInstance(files);
   }

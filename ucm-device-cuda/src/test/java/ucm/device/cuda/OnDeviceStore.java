@@ -4,13 +4,13 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import ucm.api.BlockIds;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 import ucm.device.Device;
 
 /** A store whose engine has its memory on the device: every transfer is handed in as its mirror. */

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import ucm.api.MemoryRegion;
-import ucm.testkit.StandInLibrary;
+import ucm.testkit.fault.StandInLibrary;
 
 /**
  * The stand-in for the CUDA driver, {@code src/test/c/sim_cuda.c}, built by gcc and loaded into this

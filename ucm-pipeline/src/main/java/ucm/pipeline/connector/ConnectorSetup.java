@@ -12,15 +12,24 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
-import ucm.pipeline.BlockHasher;
-import ucm.pipeline.ConnectorSettings;
+import ucm.api.config.ConfigKey;
 import ucm.pipeline.Pipeline;
-import ucm.pipeline.StoreCatalog;
-import ucm.pipeline.UcmConfig;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.ConnectorSettings;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.statistics.ConnectorFaults;
+import ucm.pipeline.connector.statistics.LiteMonitor;
+import ucm.pipeline.connector.statistics.LookupWatch;
+import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.TraceOptions;
+import ucm.pipeline.connector.statistics.TraceRecorder;
+import ucm.pipeline.hash.BlockHasher;
 
 /**
  * What both sides of an engine are made from: its configuration, the stores that are there, and the
@@ -80,7 +89,7 @@ public final class ConnectorSetup {
    * A setup that counts nothing, and writes traces (if they are switched on) where the environment
    * says. Opens nothing.
    *
-   * @throws ucm.pipeline.ConfigException when a value of the configuration's top level is bad, or
+   * @throws ucm.pipeline.config.ConfigException when a value of the configuration's top level is bad, or
    *     there is no block hasher of the name it asks for
    * @throws StoreException when the engine and the configuration do not fit
    */
@@ -131,7 +140,7 @@ public final class ConnectorSetup {
    * Opens the scheduler side with a pipeline of its own, which looks up and moves no data ({@code
    * device_id: -1}); in lite mode, with a {@code Fake} one, whatever is configured.
    *
-   * @throws ucm.pipeline.ConfigException when the configuration has an error
+   * @throws ucm.pipeline.config.ConfigException when the configuration has an error
    * @throws StoreException when a stage cannot be opened
    */
   public SchedulerConnector scheduler() {
@@ -210,7 +219,7 @@ public final class ConnectorSetup {
    * @param deviceId ordinal of its device on this node; any from 0 on when the KV cache is in host
    *     memory
    * @param caches its KV cache
-   * @throws ucm.pipeline.ConfigException when the configuration has an error
+   * @throws ucm.pipeline.config.ConfigException when the configuration has an error
    * @throws StoreException when a stage cannot be opened, or the KV cache is not as the {@link
    *     EngineSpec} says
    */

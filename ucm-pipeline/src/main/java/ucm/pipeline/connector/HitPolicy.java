@@ -3,7 +3,7 @@ package ucm.pipeline.connector;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import org.jspecify.annotations.Nullable;
-import ucm.pipeline.ConnectorSettings;
+import ucm.pipeline.config.ConnectorSettings;
 
 /**
  * How much of what was found is used: {@code hit_ratio}, {@code persist_token_threshold} and {@code

@@ -5,6 +5,8 @@ import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.Transfer;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.statistics.ConnectorFaults;
 
 /**
  * Lite mode: what a cache would have held, from look-ups alone. A prompt's blocks are noted as soon

@@ -2,7 +2,8 @@ package ucm.pipeline.connector;
 
 import ucm.api.BlockIds;
 import ucm.api.Store;
-import ucm.pipeline.BlockHasher;
+import ucm.pipeline.connector.statistics.ConnectorFaults;
+import ucm.pipeline.hash.BlockHasher;
 
 /**
  * Asks the store how far a prompt is there. A block counts only when the part of every rank is there,

@@ -3,8 +3,9 @@ package ucm.pipeline.connector;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.pipeline.BlockHasher;
-import ucm.pipeline.PromptVariant;
+import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.hash.BlockHasher;
+import ucm.pipeline.hash.PromptVariant;
 
 /** What the scheduler side remembers of a request until it is finished. */
 final class RequestState {

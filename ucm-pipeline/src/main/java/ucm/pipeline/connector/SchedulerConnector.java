@@ -11,7 +11,19 @@ import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.StoreMetrics;
-import ucm.pipeline.BlockHasher;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.connector.engine.RequestPlan;
+import ucm.pipeline.connector.engine.ScheduledRequest;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.connector.statistics.ConnectorFaults;
+import ucm.pipeline.connector.statistics.HitFunnel;
+import ucm.pipeline.connector.statistics.HitStatistics;
+import ucm.pipeline.connector.statistics.LiteMonitor;
+import ucm.pipeline.connector.statistics.LookupWatch;
+import ucm.pipeline.connector.statistics.TraceRecorder;
+import ucm.pipeline.hash.BlockHasher;
 
 /**
  * The scheduler side: says how much of a prompt need not be computed, and plans what each step of the

@@ -7,6 +7,7 @@ import ucm.api.BlockLayout;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
+import ucm.pipeline.connector.engine.KvCaches;
 
 /**
  * The loads of one step: all blocks at once, or layer by layer, one layer ahead of the one that the

@@ -8,7 +8,10 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.pipeline.BlockHasher;
+import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.RequestPlan;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.hash.BlockHasher;
 
 /**
  * The saves of one step: all blocks at its end, or each layer as it is computed.

@@ -9,6 +9,7 @@ import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
+import ucm.pipeline.connector.statistics.ConnectorFaults;
 
 /**
  * Loads and dumps of a worker, with a store's failures turned into blocks that were not moved. Used by

@@ -8,7 +8,12 @@ import org.slf4j.LoggerFactory;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreMetrics;
-import ucm.pipeline.BlockHasher;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.RequestPlan;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.connector.statistics.WorkerMetrics;
+import ucm.pipeline.hash.BlockHasher;
 
 /**
  * The worker side: moves blocks between the KV cache of one rank and the pipeline. One for each

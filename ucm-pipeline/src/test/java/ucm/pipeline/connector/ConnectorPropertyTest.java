@@ -19,11 +19,14 @@ import org.junit.jupiter.params.provider.MethodSource;
 import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.StoreMetrics;
-import ucm.pipeline.BlockHasher;
-import ucm.testkit.Fault;
-import ucm.testkit.Fault.Call;
-import ucm.testkit.FaultyStore;
-import ucm.testkit.MemoryStore;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.RequestPlan;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.hash.BlockHasher;
+import ucm.testkit.fault.Fault;
+import ucm.testkit.fault.Fault.Call;
+import ucm.testkit.fault.FaultyStore;
+import ucm.testkit.fault.MemoryStore;
 
 /**
  * Both sides against an engine that does everything at random. The engine itself checks every plan

@@ -7,9 +7,10 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import ucm.api.ConfigKey;
-import ucm.pipeline.StoreCatalog;
-import ucm.pipeline.UcmConfig;
+import ucm.api.config.ConfigKey;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.engine.EngineSpec;
 
 class ConnectorSetupTest {
 

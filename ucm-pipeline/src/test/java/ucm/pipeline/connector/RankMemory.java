@@ -6,6 +6,9 @@ import java.util.ArrayList;
 import java.util.List;
 import ucm.api.BlockIds;
 import ucm.api.MemoryRegion;
+import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.engine.KvTensor;
 import ucm.testkit.BlockBytes;
 
 /**
@@ -13,7 +16,7 @@ import ucm.testkit.BlockBytes;
  * has the id can say whether they are right. Keys and values of a block lie side by side, so strides
  * are larger than tensors.
  */
-final class RankMemory {
+public final class RankMemory {
 
   private static final byte POISON = (byte) 0xA5;
 
@@ -21,7 +24,7 @@ final class RankMemory {
   private final List<MemorySegment> segments = new ArrayList<>();
   private final List<List<KvTensor>> layers = new ArrayList<>();
 
-  RankMemory(KvLayout layout, int blocks) {
+  public RankMemory(KvLayout layout, int blocks) {
     this.layout = layout;
     for (int layer = 0; layer < layout.layers(); layer++) {
       long stride = 0;
@@ -42,7 +45,7 @@ final class RankMemory {
     }
   }
 
-  KvCaches caches() {
+  public KvCaches caches() {
     return new KvCaches(layers);
   }
 

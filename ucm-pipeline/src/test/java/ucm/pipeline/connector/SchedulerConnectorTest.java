@@ -18,12 +18,20 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
-import ucm.pipeline.BlockHasher;
-import ucm.pipeline.PromptVariant;
-import ucm.testkit.Fault;
-import ucm.testkit.FaultyStore;
-import ucm.testkit.MemoryStore;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.connector.engine.RequestPlan;
+import ucm.pipeline.connector.engine.ScheduledRequest;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.connector.statistics.HitStatistics;
+import ucm.pipeline.connector.statistics.TraceOptions;
+import ucm.pipeline.hash.BlockHasher;
+import ucm.pipeline.hash.PromptVariant;
 import ucm.testkit.RecordingMetrics;
+import ucm.testkit.fault.Fault;
+import ucm.testkit.fault.FaultyStore;
+import ucm.testkit.fault.MemoryStore;
 
 class SchedulerConnectorTest {
 

@@ -18,8 +18,13 @@ import java.util.Set;
 import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import ucm.api.BlockIds;
-import ucm.pipeline.BlockHasher;
-import ucm.pipeline.PromptVariant;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.connector.engine.RequestPlan;
+import ucm.pipeline.connector.engine.ScheduledRequest;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.hash.BlockHasher;
+import ucm.pipeline.hash.PromptVariant;
 
 /**
  * An engine that does at random whatever an engine may do: continuous batching, chunked prefill, a

@@ -16,11 +16,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.Store;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.RequestPlan;
+import ucm.pipeline.connector.engine.StepPlan;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.Fault;
-import ucm.testkit.Fault.Call;
-import ucm.testkit.FaultyStore;
-import ucm.testkit.MemoryStore;
+import ucm.testkit.fault.Fault;
+import ucm.testkit.fault.Fault.Call;
+import ucm.testkit.fault.FaultyStore;
+import ucm.testkit.fault.MemoryStore;
 
 class WorkerConnectorTest {
 

@@ -2,12 +2,15 @@ package ucm.store.cache;
 
 import java.nio.file.Path;
 import java.util.List;
-import ucm.api.Checkup;
-import ucm.api.StoreConfig;
 import ucm.api.StoreException;
+import ucm.api.admin.HealthCheck;
+import ucm.api.config.StoreConfig;
+import ucm.store.cache.config.CacheConfig;
+import ucm.store.cache.config.HostMemory;
+import ucm.store.cache.shared.SegmentFolder;
 
 /** Looks whether there is memory for the buffer of {@code Cache}. */
-public final class CacheCheckup implements Checkup {
+public final class CacheCheckup implements HealthCheck {
 
   private static final String SHARED = "/dev/shm for Cache";
   private static final double GIB = 1L << 30;
@@ -28,7 +31,7 @@ public final class CacheCheckup implements Checkup {
 
   @Override
   public List<Finding> look(StoreConfig config) {
-    if (!Checkup.isInPipeline(config, "Cache")) {
+    if (!HealthCheck.isInPipeline(config, "Cache")) {
       return List.of();
     }
     CacheConfig read = CacheConfig.from(config);

@@ -7,17 +7,19 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreLife;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.store.common.ThreadFaults;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.platform.thread.ThreadFaults;
+import ucm.store.cache.config.CacheConfig;
+import ucm.store.cache.transfer.CacheRuntime;
 
 /**
  * Keeps blocks in host memory, in front of a slower stage or alone.
@@ -39,7 +41,7 @@ public final class CacheStore implements Store {
   private @Nullable CacheConfig config;
   private @Nullable Store backend;
   // Null while not open, and for a scheduler.
-  private @Nullable OpenCache cache;
+  private @Nullable CacheRuntime cache;
 
   /** Does nothing. */
   public CacheStore() {}
@@ -92,7 +94,7 @@ public final class CacheStore implements Store {
       cache =
           checked.isScheduler()
               ? null
-              : new OpenCache(checked, context, new ThreadFaults("Cache", this::close));
+              : new CacheRuntime(checked, context, new ThreadFaults("Cache", this::close));
     } catch (RuntimeException | Error e) {
       life.closed();
       closed.countDown();
@@ -206,7 +208,7 @@ public final class CacheStore implements Store {
     }
   }
 
-  private OpenCache moving(String operation) {
+  private CacheRuntime moving(String operation) {
     life.requireOpen();
     if (cache == null) {
       throw new StoreException(
@@ -219,7 +221,8 @@ public final class CacheStore implements Store {
   }
 
   /** The open store behind this one, for the tests of this package; null for a scheduler. */
-  @Nullable OpenCache opened() {
+  @Nullable
+  public CacheRuntime opened() {
     return cache;
   }
 }

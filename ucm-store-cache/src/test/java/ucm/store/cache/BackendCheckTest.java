@@ -6,15 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockLayout;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
+import ucm.api.config.StoreConfig;
+import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.TestCache;
 
 class BackendCheckTest {
 
   @Test
   void refusesABackendThatKeepsMetadataOnly() {
-    HeldBackend backend = new HeldBackend(false);
+    HeldNext backend = new HeldNext(false);
     CacheStore cache = new CacheStore();
     StoreConfig config =
         StoreConfig.of(new TreeMap<>(TestCache.keys(BlockLayout.uniform(4096, 4096, 4096))));

@@ -11,9 +11,11 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.api.Checkup.Finding;
-import ucm.api.Checkup.Status;
-import ucm.api.StoreConfig;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.admin.HealthCheck.Status;
+import ucm.api.config.StoreConfig;
+import ucm.store.cache.config.HostMemory;
+import ucm.store.cache.shared.SegmentFolder;
 
 class CacheCheckupTest {
 

@@ -5,8 +5,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
-import ucm.testkit.MemoryStore;
+import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.StoreContract;
+import ucm.testkit.fault.MemoryStore;
 
 /** The contract of a store, for Cache in front of a store that keeps blocks beyond a restart. */
 final class CacheOverMemoryContractTest extends StoreContract {

@@ -14,9 +14,11 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.Transfer;
+import ucm.api.config.StoreConfig;
+import ucm.store.cache.fixture.CountingNext;
+import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 
 /**
@@ -109,7 +111,7 @@ public final class CacheSpeed {
 
   private void measure(String name) throws InterruptedException {
     System.out.printf(Locale.ROOT, "%n%s: %s, %d blocks a round%n", name, layout, blocks);
-    CountingBackend backend = new CountingBackend();
+    CountingNext backend = new CountingNext();
     backend.configure(StoreConfig.of(TestCache.keys(layout)));
     backend.open(StoreContext.of(null));
     try (TestCache alone = cache(null);

@@ -5,6 +5,7 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
+import ucm.store.cache.fixture.Segments;
 import ucm.testkit.StoreContract;
 
 /** The contract of a store, for Cache with a shared buffer as the last stage. */

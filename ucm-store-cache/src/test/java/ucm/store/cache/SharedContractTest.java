@@ -6,8 +6,9 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
-import ucm.testkit.MemoryStore;
+import ucm.store.cache.fixture.Segments;
 import ucm.testkit.StoreContract;
+import ucm.testkit.fault.MemoryStore;
 
 /** The contract of a store, for Cache with a shared buffer that one process uses. */
 final class SharedContractTest extends StoreContract {

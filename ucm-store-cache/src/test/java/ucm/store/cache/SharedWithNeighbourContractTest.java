@@ -13,9 +13,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
-import ucm.testkit.MemoryStore;
+import ucm.store.cache.fixture.Segments;
+import ucm.store.cache.fixture.SharedNeighbour;
 import ucm.testkit.StoreContract;
 import ucm.testkit.TestProcess;
+import ucm.testkit.fault.MemoryStore;
 
 /**
  * The contract of a store, for Cache with a buffer that another process has made and is attached to all

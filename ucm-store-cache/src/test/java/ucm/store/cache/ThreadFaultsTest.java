@@ -21,11 +21,14 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreClosedException;
 import ucm.api.Task;
-import ucm.store.common.ThreadFaults;
+import ucm.platform.thread.ThreadFaults;
+import ucm.store.cache.fixture.HeldClock;
+import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.FaultyClock;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
+import ucm.testkit.fault.FaultyClock;
 
 /** A thread that runs out of memory closes its store, and ends what is open. */
 @Timeout(180)
@@ -34,7 +37,7 @@ final class ThreadFaultsTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private final HeldBackend backend = new HeldBackend();
+  private final HeldNext backend = new HeldNext();
   private final BlockingQueue<String> errors = new LinkedBlockingQueue<>();
   private final Logger logger = (Logger) LoggerFactory.getLogger(ThreadFaults.class);
   private final AppenderBase<ILoggingEvent> reader =
@@ -65,7 +68,7 @@ final class ThreadFaultsTest {
     LongSupplier stopped = new HeldClock();
     try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 1000), stopped)) {
       Task load = cache.store.load(memory(1).transfer());
-      HeldBackend.Held held = backend.nextLoad();
+      HeldNext.Held held = backend.nextLoad();
       backend.onLookup =
           number -> {
             throw new OutOfMemoryError("thrown by a test");
@@ -88,7 +91,7 @@ final class ThreadFaultsTest {
             Map.of("timeout_ms", 1000),
             new FaultyClock("ucm-cache-deadline-0"))) {
       Task load = cache.store.load(memory(1).transfer());
-      HeldBackend.Held held = backend.nextLoad();
+      HeldNext.Held held = backend.nextLoad();
       requireClosed(cache, "ucm-cache-deadline-0");
       assertThat(load.await(PATIENCE).ok()).isFalse();
       held.serveAll();

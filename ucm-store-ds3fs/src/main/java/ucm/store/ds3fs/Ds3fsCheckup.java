@@ -7,13 +7,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import ucm.api.Checkup;
-import ucm.api.StoreConfig;
 import ucm.api.StoreException;
-import ucm.store.posix.FileCheckup;
+import ucm.api.admin.HealthCheck;
+import ucm.api.config.StoreConfig;
+import ucm.store.file.FileCheckup;
 
 /** Looks whether what {@code Ds3fs} needs is there: 3FS's library, its mounts, and shared memory. */
-public final class Ds3fsCheckup implements Checkup {
+public final class Ds3fsCheckup implements HealthCheck {
 
   private static final String LIBRARY = "3FS library";
   private static final String MOUNT = "3FS mount";
@@ -24,7 +24,7 @@ public final class Ds3fsCheckup implements Checkup {
 
   @Override
   public List<Finding> look(StoreConfig config) {
-    if (!Checkup.isInPipeline(config, "Ds3fs")) {
+    if (!HealthCheck.isInPipeline(config, "Ds3fs")) {
       return List.of(unasked());
     }
     List<Finding> findings = lookAt(Ds3fsConfig.from(config));

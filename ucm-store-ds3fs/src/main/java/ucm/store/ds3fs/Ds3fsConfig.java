@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
-import ucm.api.StoreConfig;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /**
  * What the store {@code Ds3fs} is told beside what a store of files is told. See {@link Ds3fsKeys} for what

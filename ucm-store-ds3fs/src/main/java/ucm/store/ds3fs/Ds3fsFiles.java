@@ -6,19 +6,19 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
-import ucm.store.common.BlockPaths;
-import ucm.store.common.Errno;
-import ucm.store.common.FileException;
-import ucm.store.common.FileSeam;
-import ucm.store.common.NativePath;
-import ucm.store.common.PlacedFiles;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.MappedPathOperations;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.format.BlockPaths;
 
 /**
  * Ordinary system calls through the mount. A file that is being written lies in the original's folder
  * for those, {@code <backend>/.temp}, although a store of files thinks it is in the folder of its block;
  * and a file's registration with USRBIO is taken back before it is closed. Thread-safe.
  */
-final class Ds3fsFiles extends PlacedFiles {
+final class Ds3fsFiles extends MappedPathOperations {
 
   /** Folder, within a backend, of files that are being written. */
   static final String TEMP_FOLDER = ".temp";
@@ -31,7 +31,7 @@ final class Ds3fsFiles extends PlacedFiles {
   private final ThreadLocal<NativePath> moved = ThreadLocal.withInitial(NativePath::new);
   private final ThreadLocal<NativePath> temps = ThreadLocal.withInitial(NativePath::new);
 
-  Ds3fsFiles(FileSeam files, RegisteredFiles registered) {
+  Ds3fsFiles(FileOperations files, RegisteredFiles registered) {
     super(files);
     this.registered = registered;
   }

@@ -1,7 +1,7 @@
 package ucm.store.ds3fs;
 
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
+import ucm.api.config.ConfigKey;
 
 /**
  * The configuration keys of the store {@code Ds3fs} that no other store of files has, and those that have

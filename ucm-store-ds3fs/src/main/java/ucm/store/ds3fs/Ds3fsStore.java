@@ -7,18 +7,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import ucm.api.ConfigKey;
 import ucm.api.MemoryRegion;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
-import ucm.api.StoreDirectories;
 import ucm.api.StoreException;
 import ucm.api.StoreName;
-import ucm.store.common.FileException;
-import ucm.store.common.IoQueues;
-import ucm.store.common.LibcFiles;
-import ucm.store.posix.FileStore;
-import ucm.store.posix.StoreKind;
+import ucm.api.admin.StoreDirectories;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.platform.io.IoQueues;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.store.file.FileStore;
+import ucm.store.file.config.StoreKind;
 
 /**
  * Keeps blocks in files of 3FS. Files are made, named and removed by ordinary calls through the FUSE
@@ -31,7 +31,7 @@ import ucm.store.posix.StoreKind;
 @StoreName("Ds3fs")
 public final class Ds3fsStore extends FileStore {
 
-  static final StoreKind KIND = new StoreKind("Ds3fs");
+  static final StoreKind KIND = new StoreKind("Ds3fs", false);
 
   private final RegisteredFiles registered;
   private @Nullable Ds3fsConfig config;
@@ -43,7 +43,7 @@ public final class Ds3fsStore extends FileStore {
   }
 
   private Ds3fsStore(RegisteredFiles registered) {
-    super(KIND, new Ds3fsFiles(new LibcFiles(), registered));
+    super(KIND, new Ds3fsFiles(new LibcFileOperations(), registered));
     this.registered = registered;
   }
 

@@ -72,7 +72,7 @@ final class Mount {
   /**
    * A ring for one worker.
    *
-   * @throws ucm.store.common.FileException when 3FS refuses it, or memory for it
+   * @throws ucm.platform.libc.FileException when 3FS refuses it, or memory for it
    * @throws ucm.api.StoreException when there is no room for that memory
    */
   RingMover newMover(boolean isRead) {

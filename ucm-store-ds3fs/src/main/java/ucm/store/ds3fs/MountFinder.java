@@ -7,14 +7,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import ucm.api.StoreException;
-import ucm.store.common.FileSeam;
-import ucm.store.common.LibcFiles;
-import ucm.store.common.NativePath;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.platform.libc.NativePath;
 
 /** Finds out which mounts of 3FS directories are on. The library is loaded. */
 final class MountFinder {
 
-  private final FileSeam files = new LibcFiles();
+  private final FileOperations files = new LibcFileOperations();
 
   /**
    * The mounts of directories that are there.

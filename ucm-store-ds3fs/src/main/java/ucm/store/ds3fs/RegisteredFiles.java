@@ -2,9 +2,9 @@ package ucm.store.ds3fs;
 
 import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
-import ucm.store.common.Errno;
-import ucm.store.common.FileException;
-import ucm.store.common.NativePath;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.NativePath;
 
 /**
  * Which descriptors are registered with USRBIO. One is registered with the first request on it, and

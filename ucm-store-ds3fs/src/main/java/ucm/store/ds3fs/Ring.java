@@ -4,8 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.TimeUnit;
-import ucm.store.common.Errno;
-import ucm.store.common.FileException;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
 
 /**
  * A ring of USRBIO (an <em>ior</em>), of requests that read or of requests that write. For one thread,

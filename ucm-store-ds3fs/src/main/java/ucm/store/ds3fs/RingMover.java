@@ -6,10 +6,10 @@ import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.store.common.Errno;
-import ucm.store.common.FileException;
-import ucm.store.common.IoVector;
-import ucm.store.common.NativePath;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
 
 /**
  * Moves vectors of memory on one ring, several at once, one way. For one thread, except {@link #close}.

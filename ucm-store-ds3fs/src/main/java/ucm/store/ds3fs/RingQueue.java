@@ -3,9 +3,9 @@ package ucm.store.ds3fs;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import ucm.store.common.IoQueue;
-import ucm.store.common.IoVector;
-import ucm.store.common.NativePath;
+import ucm.platform.io.IoQueue;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
 
 /**
  * The engine of one worker: on each mount a ring for reading and one for writing, made with the first

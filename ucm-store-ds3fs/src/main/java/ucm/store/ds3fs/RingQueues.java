@@ -6,9 +6,9 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.MemoryRegion;
-import ucm.store.common.FileException;
-import ucm.store.common.IoQueue;
-import ucm.store.common.IoQueues;
+import ucm.platform.io.IoQueue;
+import ucm.platform.io.IoQueues;
+import ucm.platform.libc.FileException;
 
 /** The mounts of an open store, and the rings of its workers on them. Thread-safe. */
 final class RingQueues implements IoQueues {

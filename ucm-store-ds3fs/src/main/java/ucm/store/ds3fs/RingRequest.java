@@ -1,8 +1,8 @@
 package ucm.store.ds3fs;
 
 import org.jspecify.annotations.Nullable;
-import ucm.store.common.IoVector;
-import ucm.store.common.NativePath;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
 
 /**
  * A vector of memory to be read or written, in rounds of several parts, each of which is one request to

@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.store.common.FileException;
+import ucm.platform.libc.FileException;
 
 /**
  * An <em>iov</em> of USRBIO: memory in {@code /dev/shm} that the 3FS client of the machine maps too, so that

@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.api.Checkup.Finding;
-import ucm.api.Checkup.Status;
-import ucm.api.StoreConfig;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.admin.HealthCheck.Status;
+import ucm.api.config.StoreConfig;
 
 final class Ds3fsCheckupTest {
 

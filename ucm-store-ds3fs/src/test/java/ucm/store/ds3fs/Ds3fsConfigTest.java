@@ -7,9 +7,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import ucm.api.ConfigKey;
-import ucm.api.ConfigProblem;
-import ucm.api.StoreConfig;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 
 final class Ds3fsConfigTest {
 

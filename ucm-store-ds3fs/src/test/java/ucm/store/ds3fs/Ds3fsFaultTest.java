@@ -16,7 +16,7 @@ import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.TransferResult;
-import ucm.store.common.Errno;
+import ucm.platform.libc.Errno;
 import ucm.testkit.BlockBytes;
 
 /**

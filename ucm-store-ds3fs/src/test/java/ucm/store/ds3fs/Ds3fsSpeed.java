@@ -10,9 +10,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import ucm.api.StoreMetrics;
-import ucm.store.common.IoVector;
-import ucm.store.common.LibcFiles;
-import ucm.store.common.NativePath;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.platform.libc.NativePath;
 
 /**
  * What requests under way side by side are worth when each takes 0.2 ms: one thread reads and writes a
@@ -65,7 +65,7 @@ final class Ds3fsSpeed {
             RingMetrics.of(StoreMetrics.NONE));
     RegisteredFiles registered = new RegisteredFiles();
     registered.on(List.of(on));
-    Ds3fsFiles files = new Ds3fsFiles(new LibcFiles(), registered);
+    Ds3fsFiles files = new Ds3fsFiles(new LibcFileOperations(), registered);
     RingQueue queue = new RingQueue(List.of(on), registered, depth, 30_000_000_000L);
     NativePath path = NativePath.of(mount.resolve("file").toString());
     int fd = files.openWrite(path);

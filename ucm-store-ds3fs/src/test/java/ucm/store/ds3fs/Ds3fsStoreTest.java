@@ -28,9 +28,9 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.FaultyClock;
 import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
+import ucm.testkit.fault.FaultyClock;
 
 final class Ds3fsStoreTest {
 

@@ -20,12 +20,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.StoreMetrics;
-import ucm.store.common.Errno;
-import ucm.store.common.FileException;
-import ucm.store.common.FileSeam;
-import ucm.store.common.IoVector;
-import ucm.store.common.LibcFiles;
-import ucm.store.common.NativePath;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.platform.libc.NativePath;
 
 final class RingQueueTest {
 
@@ -41,7 +41,7 @@ final class RingQueueTest {
   private Map<String, Long> before;
   private Mount point;
   private RegisteredFiles registered;
-  private FileSeam files;
+  private FileOperations files;
   private RingQueue queue;
 
   @BeforeEach
@@ -59,7 +59,7 @@ final class RingQueueTest {
             mount.toString(), List.of(mount.toString()), settings, 1, iovBytes, iovBytes, metrics);
     registered = new RegisteredFiles();
     registered.on(List.of(point));
-    files = new Ds3fsFiles(new LibcFiles(), registered);
+    files = new Ds3fsFiles(new LibcFileOperations(), registered);
     queue = new RingQueue(List.of(point), registered, settings.vectors(), timeoutNanos);
   }
 

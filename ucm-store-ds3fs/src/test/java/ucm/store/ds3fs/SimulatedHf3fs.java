@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import ucm.testkit.StandInLibrary;
+import ucm.testkit.fault.StandInLibrary;
 
 /**
  * The stand-in for 3FS's library, {@code src/test/c/sim_hf3fs.c}, built by gcc. The stores find and load

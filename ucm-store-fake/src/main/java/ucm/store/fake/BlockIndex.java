@@ -36,7 +36,7 @@ final class BlockIndex {
    * @param shardCount shards in a block
    * @param evictions counts blocks, whole or not, that had to go because a table was full
    */
-  BlockIndex(int capacity, int shardCount, StoreMetrics.Counter evictions) {
+  public BlockIndex(int capacity, int shardCount, StoreMetrics.Counter evictions) {
     this.evictions = evictions;
     this.shardCount = shardCount;
     this.whole = new IdTable(capacity, 0);
@@ -140,7 +140,7 @@ final class BlockIndex {
   }
 
   /** Notes that the shards of a transfer are there. */
-  void add(Transfer transfer) {
+  public void add(Transfer transfer) {
     int shards = transfer.shardCount();
     BlockIds ids = transfer.ids();
     for (int from = 0; from < shards; from += STRIDE) {
@@ -180,7 +180,7 @@ final class BlockIndex {
   }
 
   /** Forgets blocks, whole or not. */
-  void remove(BlockIds ids) {
+  public void remove(BlockIds ids) {
     for (int from = 0; from < ids.size(); from += STRIDE) {
       int end = Math.min(from + STRIDE, ids.size());
       long stamp = lock.writeLock();
@@ -210,7 +210,7 @@ final class BlockIndex {
   }
 
   /** How many blocks are whole. */
-  int size() {
+  public int size() {
     long stamp = lock.readLock();
     try {
       return whole.size();

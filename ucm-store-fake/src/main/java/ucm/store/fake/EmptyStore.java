@@ -8,11 +8,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreLife;
@@ -20,6 +18,8 @@ import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /**
  * Keeps nothing: a dump ends well at once and is forgotten, a look-up finds nothing, a load misses.

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Optional;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
-import ucm.api.StoreConfig;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /**
  * What {@link FakeStore} is configured for.

@@ -8,12 +8,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreLife;
@@ -22,6 +20,8 @@ import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /**
  * Remembers which blocks were dumped and moves no byte: for measuring everything around the storage,

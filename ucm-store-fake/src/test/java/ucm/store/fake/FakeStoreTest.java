@@ -16,18 +16,18 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
-import ucm.api.ConfigKey;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.MemoryStore;
 import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
+import ucm.testkit.fault.MemoryStore;
 
 final class FakeStoreTest {
 

@@ -5,7 +5,7 @@ import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.store.common.DeviceCopies;
+import ucm.platform.device.DeviceCopies;
 
 /**
  * Shards on their way from the device to files. A shard ends when it is in its slot, as its bytes have left

@@ -7,7 +7,7 @@ import ucm.api.StoreClosedException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
-import ucm.store.common.DeviceCopies;
+import ucm.platform.device.DeviceCopies;
 
 /** Shards on their way from files to the device: each is copied as soon as it is in its slot. */
 final class LoadChunk extends StagedChunk {

@@ -1,19 +1,19 @@
 package ucm.store.nfs;
 
 import java.util.List;
-import ucm.api.Checkup;
-import ucm.api.StoreConfig;
-import ucm.store.posix.FileCheckup;
+import ucm.api.admin.HealthCheck;
+import ucm.api.config.StoreConfig;
+import ucm.store.file.FileCheckup;
 
 /** Looks whether the directories of {@code Nfs} are what it needs. */
-public final class NfsCheckup implements Checkup {
+public final class NfsCheckup implements HealthCheck {
 
   /** Looks at this machine. */
   public NfsCheckup() {}
 
   @Override
   public List<Finding> look(StoreConfig config) {
-    return Checkup.isInPipeline(config, NfsStore.NAME)
+    return HealthCheck.isInPipeline(config, NfsStore.NAME)
         ? FileCheckup.look(NfsStore.KIND, NfsConfig.ofFiles(config))
         : List.of();
   }

@@ -7,9 +7,9 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
-import ucm.api.StoreConfig;
-import ucm.store.common.EngineDevice;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.platform.device.EngineDevice;
 
 /**
  * What the store {@code Nfs} is told beside what a store of files is told, parsed and checked. See {@link

@@ -2,9 +2,9 @@ package ucm.store.nfs;
 
 import java.util.List;
 import java.util.function.Consumer;
-import ucm.api.DirectorySummary;
-import ucm.api.StoreDirectories;
-import ucm.api.StoredBlock;
+import ucm.api.admin.DirectorySummary;
+import ucm.api.admin.StoreDirectories;
+import ucm.api.admin.StoredBlock;
 
 /** Directories of a store of files, with the names that people find there; see {@link NfsTree}. */
 record NfsDirectories(StoreDirectories inner) implements StoreDirectories {

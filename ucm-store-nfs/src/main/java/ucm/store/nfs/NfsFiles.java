@@ -4,12 +4,12 @@ import java.util.List;
 import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.store.common.Errno;
-import ucm.store.common.FileException;
-import ucm.store.common.FileSeam;
-import ucm.store.common.FileStat;
-import ucm.store.common.IoVector;
-import ucm.store.common.NativePath;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.FileStat;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
 
 /**
  * System calls on files of a file server, made sense of. What differs from a local disk:
@@ -30,13 +30,13 @@ import ucm.store.common.NativePath;
  * it open keeps its bytes under a name that begins with {@code .nfs}, which is no block's; and no decision
  * compares the clock of this machine with times that others wrote, but for which blocks are cold.
  */
-final class NfsFiles implements FileSeam {
+final class NfsFiles implements FileOperations {
 
   private static final Logger LOG = LoggerFactory.getLogger(NfsFiles.class);
 
-  private final FileSeam calls;
+  private final FileOperations calls;
 
-  NfsFiles(FileSeam calls) {
+  NfsFiles(FileOperations calls) {
     this.calls = calls;
   }
 

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
+import ucm.api.config.ConfigKey;
 
 /**
  * The configuration keys of the store {@code Nfs}: those of a store of files, and the original's names for

@@ -14,19 +14,19 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.StoreClosedException;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
-import ucm.api.StoreDirectories;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.store.common.FileSeam;
-import ucm.store.common.LibcFiles;
-import ucm.store.posix.FileStore;
-import ucm.store.posix.StoreKind;
+import ucm.api.admin.StoreDirectories;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.store.file.FileStore;
+import ucm.store.file.config.StoreKind;
 
 /**
  * Keeps blocks in files of a network file system or a local disk, and moves memory of a device to and from
@@ -41,7 +41,7 @@ import ucm.store.posix.StoreKind;
 public final class NfsStore extends FileStore {
 
   static final String NAME = "Nfs";
-  static final StoreKind KIND = new StoreKind(NAME);
+  static final StoreKind KIND = new StoreKind(NAME, false);
 
   private static final Logger LOG = LoggerFactory.getLogger(NfsStore.class);
   private static final int MICROSECOND_DIGITS = 6;
@@ -53,11 +53,11 @@ public final class NfsStore extends FileStore {
 
   /** A store that is not configured. */
   public NfsStore() {
-    this(new LibcFiles());
+    this(new LibcFileOperations());
   }
 
   /** A store on other system calls, for tests; they see the names that the files really have. */
-  NfsStore(FileSeam calls) {
+  NfsStore(FileOperations calls) {
     super(KIND, new NfsTree(new NfsFiles(calls)));
   }
 

@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import ucm.store.common.FileSeam;
-import ucm.store.common.NativePath;
-import ucm.store.common.PlacedFiles;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.MappedPathOperations;
+import ucm.platform.libc.NativePath;
 
 /**
  * The tree of the original's NFS store, under the names of one with a single folder.
@@ -28,7 +28,7 @@ import ucm.store.common.PlacedFiles;
  * steps of a writer, the writer makes it again. Whatever has other names passes through as it is.
  * Thread-safe.
  */
-final class NfsTree extends PlacedFiles {
+final class NfsTree extends MappedPathOperations {
 
   private static final byte[] DATA = {'/', 'd', 'a', 't', 'a'};
   private static final byte[] TEMP = {'.', 't', 'm', 'p'};
@@ -51,7 +51,7 @@ final class NfsTree extends PlacedFiles {
 
   private static final ThreadLocal<Scratch> SCRATCH = ThreadLocal.withInitial(Scratch::new);
 
-  NfsTree(FileSeam files) {
+  NfsTree(FileOperations files) {
     super(files);
   }
 

@@ -3,8 +3,8 @@ package ucm.store.nfs;
 import org.jspecify.annotations.Nullable;
 import ucm.api.ShardListener;
 import ucm.api.Transfer;
-import ucm.store.common.DeviceBatch;
-import ucm.store.common.DeviceCopies;
+import ucm.platform.device.DeviceBatch;
+import ucm.platform.device.DeviceCopies;
 
 /**
  * Some neighbouring shards of a {@link StagedWork} that have a slot each, and that files take or give in

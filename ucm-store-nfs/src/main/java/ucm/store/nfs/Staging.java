@@ -22,9 +22,9 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
-import ucm.store.common.EngineDevice;
-import ucm.store.common.ThreadEnd;
-import ucm.store.posix.Watch;
+import ucm.platform.device.EngineDevice;
+import ucm.platform.thread.ThreadEnd;
+import ucm.store.file.health.TimeoutScheduler;
 
 /**
  * Moves device memory to and from files through a bounded number of buffers.
@@ -46,7 +46,7 @@ final class Staging {
   private final FileMover files;
   private final LongSupplier clock;
   private final EngineDevice device;
-  private final Watch watch;
+  private final TimeoutScheduler watch;
   private final UnsettledDumps unsettled = new UnsettledDumps();
   private final AtomicInteger pumps = new AtomicInteger();
 
@@ -73,7 +73,7 @@ final class Staging {
     this.config = config;
     this.files = files;
     this.clock = context.nanoClock();
-    this.watch = new Watch(NfsStore.KIND, this::endDue);
+    this.watch = new TimeoutScheduler(NfsStore.KIND, this::endDue);
     try {
       this.device = EngineDevice.open(config.engineDevice(), this::allocate);
     } catch (RuntimeException | Error e) {

@@ -4,9 +4,9 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
-import ucm.store.common.FileException;
-import ucm.store.common.HugeMemory;
-import ucm.store.common.SlotMemory;
+import ucm.platform.device.SlotMemory;
+import ucm.platform.libc.FileException;
+import ucm.platform.memory.HugeMemory;
 
 /**
  * The host memory between device and files, cut into slots of one shard that start on a page, so that

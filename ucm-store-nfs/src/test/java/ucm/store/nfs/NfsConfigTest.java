@@ -7,9 +7,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
-import ucm.api.ConfigKey;
-import ucm.api.ConfigProblem;
-import ucm.api.StoreConfig;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 
 final class NfsConfigTest {
 

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
-import ucm.store.common.Errno;
+import ucm.platform.libc.Errno;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;

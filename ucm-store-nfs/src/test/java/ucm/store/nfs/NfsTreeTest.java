@@ -14,17 +14,17 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
-import ucm.api.StoreConfig;
-import ucm.api.StoreDirectories;
-import ucm.api.StoreDirectories.AdoptPlan;
-import ucm.api.StoreDirectories.AdoptResult;
-import ucm.api.StoreDirectories.CollectPlan;
-import ucm.api.StoreDirectories.Damage;
-import ucm.api.StoreDirectories.Observer;
-import ucm.api.StoreDirectories.VerifyPlan;
-import ucm.api.StoredBlock;
-import ucm.store.common.LibcFiles;
-import ucm.store.common.NativePath;
+import ucm.api.admin.StoreDirectories;
+import ucm.api.admin.StoreDirectories.AdoptPlan;
+import ucm.api.admin.StoreDirectories.AdoptResult;
+import ucm.api.admin.StoreDirectories.CollectPlan;
+import ucm.api.admin.StoreDirectories.Damage;
+import ucm.api.admin.StoreDirectories.Observer;
+import ucm.api.admin.StoreDirectories.VerifyPlan;
+import ucm.api.admin.StoredBlock;
+import ucm.api.config.StoreConfig;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.platform.libc.NativePath;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
@@ -180,7 +180,7 @@ final class NfsTreeTest {
     Files.createFile(folder.resolve("ffeeddccbbaa9988.me-1-2-0000000001.act"));
     Files.createFile(folder.resolve("notes"));
     List<String> names = new ArrayList<>();
-    new NfsTree(new LibcFiles()).forEachName(NativePath.of(parent + "/data"), names::add);
+    new NfsTree(new LibcFileOperations()).forEachName(NativePath.of(parent + "/data"), names::add);
     assertThat(names)
         .containsExactlyInAnyOrder(
             ID.hex(0), ID.hex(0) + ".me-1-2-0000000001.tmp", "7766554433221100/notes");

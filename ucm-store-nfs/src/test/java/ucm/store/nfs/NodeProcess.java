@@ -17,9 +17,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.TransferResult;
+import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 

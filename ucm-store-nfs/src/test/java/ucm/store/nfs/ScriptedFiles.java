@@ -7,25 +7,25 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import ucm.store.common.FileException;
-import ucm.store.common.FileSeam;
-import ucm.store.common.LibcFiles;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.LibcFileOperations;
 
 /** Real system calls, of which a test can make some fail, before or after they are done. */
 final class ScriptedFiles {
 
   private record Fault(int errno, boolean isDone, AtomicInteger times) {}
 
-  private final FileSeam real = new LibcFiles();
+  private final FileOperations real = new LibcFileOperations();
   private final Map<String, Fault> faults = new ConcurrentHashMap<>();
   private final List<String> calls = new CopyOnWriteArrayList<>();
 
   /** The calls, as a store takes them. */
-  FileSeam seam() {
-    return (FileSeam)
+  FileOperations seam() {
+    return (FileOperations)
         Proxy.newProxyInstance(
-            FileSeam.class.getClassLoader(),
-            new Class<?>[] {FileSeam.class},
+            FileOperations.class.getClassLoader(),
+            new Class<?>[] {FileOperations.class},
             (proxy, method, arguments) -> {
               calls.add(method.getName() + " " + List.of(arguments));
               Fault fault = faults.get(method.getName());

@@ -19,9 +19,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreClosedException;
-import ucm.store.common.LibcFiles;
+import ucm.platform.libc.LibcFileOperations;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.FaultyClock;
+import ucm.testkit.fault.FaultyClock;
 
 final class TaskLogTest {
 
@@ -63,14 +63,17 @@ final class TaskLogTest {
 
   @Test
   void aThreadThatRunsOutOfMemoryClosesTheStoreAndSaysSo() throws Exception {
-    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.common");
+    Logger logger = (Logger) LoggerFactory.getLogger("ucm.platform");
     ListAppender<ILoggingEvent> lines = new ListAppender<>();
     lines.start();
     logger.addAppender(lines);
     BlockIds ids = BlockBytes.ids(1, 1);
     try (TestNfs nfs = new TestNfs(directory)) {
       NfsStore store =
-          nfs.open(new LibcFiles(), new FaultyClock("ucm-nfs-watch-0"), Map.of("timeout_ms", 100));
+          nfs.open(
+              new LibcFileOperations(),
+              new FaultyClock("ucm-nfs-watch-0"),
+              Map.of("timeout_ms", 100));
       // Well or late, as the machine goes; the look after deadlines follows.
       boolean _ = TestNfs.dump(store, ids).ok();
       TestNfs.awaitThat("the store is closed", () -> isClosed(store, ids));

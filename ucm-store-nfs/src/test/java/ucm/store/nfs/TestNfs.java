@@ -16,10 +16,10 @@ import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.TransferResult;
-import ucm.store.common.FileSeam;
-import ucm.store.common.LibcFiles;
+import ucm.api.config.StoreConfig;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.LibcFileOperations;
 import ucm.testkit.RecordingMetrics;
 import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
@@ -52,14 +52,14 @@ final class TestNfs implements AutoCloseable {
   }
 
   NfsStore open(Map<String, Object> more) {
-    return open(new LibcFiles(), more);
+    return open(new LibcFileOperations(), more);
   }
 
-  NfsStore open(FileSeam files, Map<String, Object> more) {
+  NfsStore open(FileOperations files, Map<String, Object> more) {
     return open(files, System::nanoTime, more);
   }
 
-  NfsStore open(FileSeam files, LongSupplier clock, Map<String, Object> more) {
+  NfsStore open(FileOperations files, LongSupplier clock, Map<String, Object> more) {
     Map<String, Object> settings = settings(directory.toString());
     settings.putAll(more);
     StoreConfig config = StoreConfig.of(settings);

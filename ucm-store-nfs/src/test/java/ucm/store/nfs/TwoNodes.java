@@ -7,9 +7,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import ucm.api.StoreConfig;
-import ucm.api.StoreDirectories.Damage;
-import ucm.api.StoreDirectories.VerifyPlan;
+import ucm.api.admin.StoreDirectories.Damage;
+import ucm.api.admin.StoreDirectories.VerifyPlan;
+import ucm.api.config.StoreConfig;
 
 /**
  * Two nodes on a network file system: two processes, each with a mount of its own, dump and load each other's

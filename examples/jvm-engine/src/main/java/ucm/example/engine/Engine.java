@@ -3,15 +3,15 @@ package ucm.example.engine;
 import java.util.Arrays;
 import java.util.List;
 import ucm.pipeline.Pipeline;
-import ucm.pipeline.StoreCatalog;
-import ucm.pipeline.UcmConfig;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
-import ucm.pipeline.connector.EngineSpec;
-import ucm.pipeline.connector.PromptRequest;
-import ucm.pipeline.connector.ScheduledRequest;
 import ucm.pipeline.connector.SchedulerConnector;
-import ucm.pipeline.connector.StepPlan;
 import ucm.pipeline.connector.WorkerConnector;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.connector.engine.ScheduledRequest;
+import ucm.pipeline.connector.engine.StepPlan;
 
 /**
  * An inference engine with one rank that serves one request at a time: it finds out how much of the

@@ -7,9 +7,9 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.zip.CRC32;
 import ucm.api.StoreException;
-import ucm.pipeline.ConfigException;
-import ucm.pipeline.UcmConfig;
-import ucm.pipeline.UnknownStageException;
+import ucm.pipeline.catalog.UnknownStageException;
+import ucm.pipeline.config.ConfigException;
+import ucm.pipeline.config.UcmConfig;
 
 /**
  * Serves one made-up prompt and ends. Started twice with the same folder, the second process computes

@@ -6,9 +6,9 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import ucm.api.MemoryRegion;
-import ucm.pipeline.connector.KvCaches;
-import ucm.pipeline.connector.KvLayout;
-import ucm.pipeline.connector.KvTensor;
+import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.engine.KvTensor;
 
 /**
  * The engine's KV cache: for each layer a tensor of keys and one of values, cut into blocks of some

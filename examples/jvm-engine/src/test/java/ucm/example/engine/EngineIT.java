@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import ucm.testkit.StandInLibrary;
+import ucm.testkit.fault.StandInLibrary;
 
 /** The engine as README starts it: modules, and a process for each run. */
 class EngineIT {
@@ -35,7 +35,7 @@ class EngineIT {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--module-path",
                 System.getProperty("engine.modules"),
-                "--enable-native-access=com.sun.jna,ucm.store.common,ucm.store.ds3fs",
+                "--enable-native-access=com.sun.jna,ucm.platform,ucm.store.ds3fs",
                 "--module",
                 "ucm.example.engine/ucm.example.engine.Main",
                 place,

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import ucm.pipeline.UcmConfig;
+import ucm.pipeline.config.UcmConfig;
 
 class EngineTest {
 

@@ -36,7 +36,7 @@ final class BlockFiles {
   private final String writer = UUID.randomUUID().toString();
   private final Map<String, Unfinished> unfinished = new ConcurrentHashMap<>();
 
-  BlockFiles(HelloConfig config) {
+  public BlockFiles(HelloConfig config) {
     layout = config.layout();
     sync = config.sync();
     // A block of another layout is a miss, so each layout has a folder.

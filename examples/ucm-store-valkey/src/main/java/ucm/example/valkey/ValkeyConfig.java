@@ -8,8 +8,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.ConfigKey;
-import ucm.api.StoreConfig;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /** What the store is told. */
 record ValkeyConfig(

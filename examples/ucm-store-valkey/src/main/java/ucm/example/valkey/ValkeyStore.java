@@ -6,16 +6,16 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.ConfigKey;
 import ucm.api.FlushResult;
 import ucm.api.Store;
-import ucm.api.StoreConfig;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreLife;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
 
 /** Keeps blocks in Valkey, Redis or a cluster of them. The life of the store; what it does is in {@link OpenValkey}. */
 @StoreName("Valkey")

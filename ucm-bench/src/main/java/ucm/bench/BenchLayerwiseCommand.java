@@ -1,0 +1,237 @@
+package ucm.bench;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.api.BlockLayout;
+import ucm.api.StoreException;
+import ucm.bench.measure.BenchReport;
+import ucm.bench.store.LayerwiseBench;
+import ucm.bench.store.LayerwiseMeasure;
+import ucm.cli.output.Json;
+import ucm.cli.output.Progress;
+import ucm.cli.output.Spread;
+import ucm.cli.output.Table;
+import ucm.cli.output.UsageException;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.HostMemory;
+import ucm.cli.runtime.PluginsOption;
+
+/** {@code ucm bench layerwise}: how much of the transfers hides behind the compute of layers. */
+@Command(
+    name = "layerwise",
+    description = {
+      "Measures how long an engine waits for each layer when it moves its KV cache layer by layer"
+          + " through Cache|Posix.",
+      "",
+      "Loads are handed in at the start and waited for layer by layer; dumps are handed in as"
+          + " layers are computed. The compute is simulated by a pause. The ideal is a step in"
+          + " which each layer takes the longer of compute and transfer, at the speed the machine's"
+          + " memcpy and file reads had in the same round. Files are made in a temporary folder and"
+          + " removed at the end."
+    })
+final class BenchLayerwiseCommand implements Runnable {
+
+  private static final double MIB = 1 << 20;
+
+  @Spec private CommandSpec spec;
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  @Option(
+      names = "--layers",
+      paramLabel = "N",
+      defaultValue = "64",
+      description = "layers, each a shard (default: ${DEFAULT-VALUE})")
+  private int layers;
+
+  @Option(
+      names = "--blocks",
+      paramLabel = "N",
+      defaultValue = "64",
+      description = "blocks of a step (default: ${DEFAULT-VALUE})")
+  private int blocks;
+
+  @Option(
+      names = "--shard-size",
+      paramLabel = "BYTES",
+      defaultValue = "65536",
+      description = "bytes of a layer of a block (default: ${DEFAULT-VALUE})")
+  private long shardSize;
+
+  @Option(
+      names = "--compute-ms",
+      paramLabel = "MS",
+      split = ",",
+      defaultValue = "0,0.5,1,2",
+      description = "simulated compute of a layer (default: ${DEFAULT-VALUE})")
+  private List<Double> computeMillis = List.of();
+
+  @Option(
+      names = "--dir",
+      paramLabel = "DIR",
+      description = "where to make the temporary folder (default: the system's)")
+  private Path dir = Path.of(System.getProperty("java.io.tmpdir"));
+
+  @Option(
+      names = "--repeat",
+      paramLabel = "N",
+      defaultValue = "7",
+      description = "rounds that count (default: ${DEFAULT-VALUE})")
+  private int repeat;
+
+  @Option(
+      names = "--warmup",
+      paramLabel = "N",
+      defaultValue = "2",
+      description = "rounds before them (default: ${DEFAULT-VALUE})")
+  private int warmup;
+
+  @Option(
+      names = "--threads",
+      paramLabel = "N",
+      description = "threads of the machine's limits (default: the number of processors)")
+  private @Nullable Integer threads;
+
+  @Option(names = "--json", description = "print the results as JSON instead of a table")
+  private boolean json;
+
+  @Override
+  public void run() {
+    BlockLayout layout = layout();
+    int limitThreads = threads == null ? Runtime.getRuntime().availableProcessors() : threads;
+    double loadBefore = BenchReport.loadAverage();
+    try (Cleanup cleanup = new Cleanup();
+        Progress progress =
+            new Progress("bench layerwise", (long) (warmup + repeat) * computeMillis.size())) {
+      Path folder = cleanup.folder(dir, "ucm-bench-");
+      LayerwiseBench bench =
+          cleanup.add(
+              new LayerwiseBench(
+                  plugins.catalog(), layout, blocks, folder, computeMillis, limitThreads));
+      List<LayerwiseMeasure> measures = bench.run(warmup, repeat, progress);
+      PrintWriter out = spec.commandLine().getOut();
+      if (json) {
+        printJson(out, loadBefore, measures);
+      } else {
+        print(out, loadBefore, measures);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new StoreException("the benchmark was interrupted", e);
+    }
+  }
+
+  private BlockLayout layout() {
+    requireCount("--layers", layers, 1);
+    requireCount("--blocks", blocks, 1);
+    requireCount("--repeat", repeat, 1);
+    requireCount("--warmup", warmup, 0);
+    requireCount("--threads", threads == null ? 1 : threads, 1);
+    for (double millis : computeMillis) {
+      if (!(millis >= 0 && millis <= 1000)) {
+        throw new UsageException("--compute-ms is 0 to 1000; found " + millis);
+      }
+    }
+    if (shardSize < 1 || shardSize > (1 << 30) / layers) {
+      throw new UsageException(
+          "--shard-size times --layers is 1 to 1073741824; found " + shardSize + " x " + layers);
+    }
+    long step = (long) blocks * layers * shardSize;
+    // Pools of two stores, the engine's pages, both sides of memcpy, the buffers of the files.
+    long need = 9 * step;
+    long available = HostMemory.availableBytes();
+    if (need > available) {
+      throw new UsageException(
+          String.format(
+              Locale.ROOT,
+              "the benchmark needs %.0f MiB of memory, and %.0f MiB are available: ask for less"
+                  + " with --blocks, --layers or --shard-size",
+              need / MIB,
+              available / MIB));
+    }
+    return BlockLayout.uniform(shardSize, shardSize, layers * shardSize);
+  }
+
+  private static void requireCount(String option, int value, int least) {
+    if (value < least) {
+      throw new UsageException(option + " is " + least + " or more; found " + value);
+    }
+  }
+
+  private void print(PrintWriter out, double loadBefore, List<LayerwiseMeasure> measures) {
+    out.printf(
+        Locale.ROOT,
+        "Cache|Posix: %d layers of %.1f KiB, %d blocks, %.2f MiB a layer; medians of %d rounds%n",
+        layers,
+        shardSize / 1024.0,
+        blocks,
+        blocks * shardSize / MIB,
+        repeat);
+    Table table =
+        new Table(
+            "WHAT",
+            "SIMULATED COMPUTE MS",
+            "STEP MS",
+            "IDEAL",
+            "RATIO",
+            "MIN",
+            "MAX",
+            "WAIT A LAYER MS",
+            "P90",
+            "IDEAL WAIT",
+            "TRANSFER AT THE LIMIT MS");
+    for (LayerwiseMeasure measure : measures) {
+      Spread ratios = measure.ratios();
+      table.row(
+          measure.name(),
+          number(measure.computeMillis()),
+          number(measure.steps().median()),
+          number(measure.ideals().median()),
+          number(ratios.median()),
+          number(ratios.min()),
+          number(ratios.max()),
+          number(measure.waits().median()),
+          number(measure.slowWait()),
+          number(measure.idealWait()),
+          number(measure.transfers().median()));
+    }
+    table.print(out);
+    out.printf(
+        Locale.ROOT,
+        "%d processors, Java %s; load average %.1f before, %.1f after.%n",
+        Runtime.getRuntime().availableProcessors(),
+        Runtime.version(),
+        loadBefore,
+        BenchReport.loadAverage());
+    out.println(
+        "RATIO is the ideal step by the measured one, pair by pair. The wait of a dump is what is"
+            + " left of it when all layers are computed.");
+  }
+
+  private static String number(double value) {
+    return String.format(Locale.ROOT, "%.2f", value);
+  }
+
+  private void printJson(PrintWriter out, double loadBefore, List<LayerwiseMeasure> measures) {
+    Map<String, Object> data = new LinkedHashMap<>();
+    data.put("processors", Runtime.getRuntime().availableProcessors());
+    data.put("java", Runtime.version().toString());
+    data.put("load_average_before", loadBefore);
+    data.put("load_average_after", BenchReport.loadAverage());
+    data.put("layers", layers);
+    data.put("blocks", blocks);
+    data.put("shard_bytes", shardSize);
+    data.put("rounds", repeat);
+    data.put("results", measures.stream().map(LayerwiseMeasure::data).toList());
+    Json.print(out, data);
+  }
+}

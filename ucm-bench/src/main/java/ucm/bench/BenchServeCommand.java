@@ -1,0 +1,323 @@
+package ucm.bench;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.api.StoreException;
+import ucm.bench.serve.ServeCase;
+import ucm.bench.serve.ServeComputeOptions;
+import ucm.bench.serve.ServeExperiment;
+import ucm.bench.serve.ServeKvOptions;
+import ucm.bench.serve.ServeLoad;
+import ucm.bench.serve.ServeReport;
+import ucm.bench.serve.ServeSite;
+import ucm.bench.serve.ServeTrace;
+import ucm.bench.simulator.ComputeModel;
+import ucm.bench.simulator.EnginePlan;
+import ucm.bench.simulator.ServeResult;
+import ucm.bench.simulator.WrongKvBytesException;
+import ucm.cli.output.Progress;
+import ucm.cli.output.UsageException;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.HostMemory;
+import ucm.cli.runtime.MetricsOptions;
+import ucm.cli.runtime.PluginsOption;
+import ucm.cli.runtime.WrongBytesException;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.hash.BlockHasher;
+
+/** {@code ucm bench serve}: a simulated engine in front of a real pipeline. */
+@Command(
+    name = "serve",
+    description = {
+      "Serves requests with a simulated inference engine in front of a real pipeline, and prints"
+          + " the time to first token with and without UCM.",
+      "",
+      "The engine drives the connector as vLLM does: continuous batching, chunked prefill, paged KV"
+          + " memory, preemption, tensor-parallel ranks as threads. Its compute is simulated by"
+          + " waiting. Names of blocks, look-ups and the movement of bytes are real; every loaded"
+          + " byte is compared.",
+      "",
+      "Without --trace: prompts of each length, some at once, computed in full and with 80%% of"
+          + " each in the storage; those that half of the memory does not hold are left out. With"
+          + " --trace: the requests of a trace, when they came. Blocks go"
+          + " to new folders within the configured storage_backends, which are removed at the end."
+    })
+final class BenchServeCommand implements Runnable {
+
+  private static final int DEFAULT_OUTPUT_TOKENS = 16;
+  private static final int LEAST_TRACE_KV_TOKENS = 65_536;
+
+  @Spec private CommandSpec spec;
+  @Mixin private ServeComputeOptions computeOptions = new ServeComputeOptions();
+  @Mixin private ServeKvOptions kv = new ServeKvOptions();
+  @Mixin private MetricsOptions metrics = new MetricsOptions();
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  @Option(
+      names = "--config",
+      required = true,
+      paramLabel = "FILE",
+      description = "the YAML file that names the pipeline")
+  private Path config = Path.of("");
+
+  @Option(
+      names = "--lengths",
+      paramLabel = "TOKENS",
+      split = ",",
+      defaultValue = "2000,4000,8000,16000,32000",
+      description = "tokens of the prompts (default: ${DEFAULT-VALUE})")
+  private List<Integer> lengths = List.of();
+
+  @Option(
+      names = "--concurrency",
+      paramLabel = "N",
+      split = ",",
+      defaultValue = "1,2,4,8,16",
+      description = "requests at once (default: ${DEFAULT-VALUE})")
+  private List<Integer> concurrencies = List.of();
+
+  @Option(
+      names = "--hit-percent",
+      paramLabel = "N",
+      defaultValue = "80",
+      description = "part of each prompt that is stored (default: ${DEFAULT-VALUE})")
+  private int hitPercent;
+
+  @Option(
+      names = "--repeat",
+      paramLabel = "N",
+      defaultValue = "1",
+      description = "runs of each case, of which the median is shown (default: ${DEFAULT-VALUE})")
+  private int repeat;
+
+  @Option(
+      names = "--output-tokens",
+      paramLabel = "N",
+      description = "tokens to generate (default: 16); with --trace, at most (default: no limit)")
+  private @Nullable Integer outputTokens;
+
+  @Option(
+      names = "--step-tokens",
+      paramLabel = "N",
+      defaultValue = "8192",
+      description =
+          "most tokens of a step; longer prompts are computed in chunks (default:"
+              + " ${DEFAULT-VALUE})")
+  private int stepTokens;
+
+  @Option(
+      names = "--max-requests",
+      paramLabel = "N",
+      defaultValue = "256",
+      description = "most requests of a step (default: ${DEFAULT-VALUE})")
+  private int maxRequests;
+
+  @Option(
+      names = "--kv-tokens",
+      paramLabel = "N",
+      description =
+          "tokens that the engine's KV memory holds; with less than all requests need, some wait or"
+              + " are preempted (default: room for the largest case; with --trace, for four of the"
+              + " longest request and at least 65536, or what half of the memory holds)")
+  private @Nullable Integer kvTokens;
+
+  @Option(
+      names = "--prefix-cache",
+      description = "keep finished prompts in KV memory as long as there is room")
+  private boolean prefixCache;
+
+  @Option(
+      names = "--trace",
+      paramLabel = "FILE",
+      description = "a trace, plain or .gz, or a folder of them; Mooncake, Qwen-Bailian or UCM")
+  private List<String> traceFiles = List.of();
+
+  @Option(
+      names = "--requests",
+      paramLabel = "N",
+      defaultValue = "100",
+      description = "requests of the trace to serve (default: ${DEFAULT-VALUE})")
+  private int requests;
+
+  @Option(
+      names = "--speed",
+      paramLabel = "X",
+      defaultValue = "1",
+      description = "the trace's requests come this many times faster (default: ${DEFAULT-VALUE})")
+  private double speed;
+
+  @Option(names = "--json", description = "print the results as JSON instead of a table")
+  private boolean json;
+
+  @Override
+  public void run() {
+    requireSense();
+    UcmConfig ucm = UcmConfig.read(config);
+    if (ucm.settings().useLite()) {
+      spec.commandLine()
+          .getErr()
+          .println(
+              "ucm: use_lite: the engine is told of no hit and computes everything; the log says"
+                  + " what would have been found");
+    }
+    ComputeModel compute = computeOptions.of(kv.model());
+    try (Cleanup cleanup = new Cleanup()) {
+      if (traceFiles.isEmpty()) {
+        experiment(cleanup, ucm, compute);
+      } else {
+        trace(cleanup, ucm, compute);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new StoreException("the benchmark was interrupted", e);
+    } catch (WrongKvBytesException e) {
+      throw new WrongBytesException(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private void requireSense() {
+    lengths.forEach(tokens -> require("--lengths", tokens, 1, 1 << 20));
+    concurrencies.forEach(count -> require("--concurrency", count, 1, 1024));
+    require("--hit-percent", hitPercent, 0, 100);
+    require("--repeat", repeat, 1, 1000);
+    require("--output-tokens", outputTokens == null ? 1 : outputTokens, 1, 1 << 20);
+    require("--step-tokens", stepTokens, 1, 1 << 24);
+    require("--max-requests", maxRequests, 1, 1 << 16);
+    require("--kv-tokens", kvTokens == null ? 1 : kvTokens, 1, Integer.MAX_VALUE);
+    require("--requests", requests, 1, 1 << 24);
+    if (!(speed > 0 && speed <= 1e6)) {
+      throw new UsageException("--speed is above 0 and at most 1000000; found " + speed);
+    }
+  }
+
+  private static void require(String option, int value, int least, int most) {
+    if (value < least || value > most) {
+      throw new UsageException(option + " is " + least + " to " + most + "; found " + value);
+    }
+  }
+
+  private void experiment(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
+      throws InterruptedException {
+    int output = outputTokens == null ? DEFAULT_OUTPUT_TOKENS : outputTokens;
+    EngineSpec engine = kv.spec();
+    List<ServeLoad> all = new ArrayList<>();
+    concurrencies.forEach(count -> lengths.forEach(each -> all.add(new ServeLoad(each, count))));
+    List<ServeLoad> loads = all.stream().filter(load -> fits(load, output, engine)).toList();
+    if (loads.isEmpty()) {
+      // The site says what is missing.
+      loads = all;
+    }
+    List<ServeLoad> leftOut = new ArrayList<>(all);
+    leftOut.removeAll(loads);
+    int longest = loads.stream().mapToInt(ServeLoad::tokens).max().orElseThrow();
+    long largest =
+        loads.stream().mapToLong(load -> blocks(load, output, engine)).max().orElseThrow();
+    long stored =
+        loads.stream()
+            .mapToLong(load -> (long) load.concurrency() * load.tokens())
+            .max()
+            .orElseThrow();
+    ServeSite site = site(cleanup, ucm, engine, longest + output, largest, stored);
+    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
+    ServeExperiment experiment = new ServeExperiment(site, compute, hitPercent / 100.0, output);
+    long requestsInAll = loads.stream().mapToLong(ServeLoad::concurrency).sum() * repeat;
+    List<ServeCase> cases = new ArrayList<>();
+    try (Progress progress = new Progress("bench serve", requestsInAll)) {
+      experiment.warmUp(Collections.min(lengths), Collections.min(concurrencies), progress);
+      long done = 0;
+      for (ServeLoad load : loads) {
+        cases.add(experiment.run(load.tokens(), load.concurrency(), repeat, progress, done));
+        done += (long) load.concurrency() * repeat;
+        progress.at(done);
+      }
+    }
+    report.print(spec.commandLine().getOut(), cases, leftOut, hitPercent, json);
+  }
+
+  /** Whether the engine's KV memory may hold all of a load; where it is given, requests wait. */
+  private boolean fits(ServeLoad load, int output, EngineSpec engine) {
+    return kvTokens != null || blocks(load, output, engine) <= blocksInMemory(engine);
+  }
+
+  /** Half of what is available, as the stages and the page cache need memory, too. */
+  private static long blocksInMemory(EngineSpec engine) {
+    return HostMemory.availableBytes()
+        / 2
+        / engine.tpSize()
+        / engine.kv().blockLayout().blockSize();
+  }
+
+  private static long blocks(ServeLoad load, int output, EngineSpec engine) {
+    return (long) load.concurrency() * blocks(load.tokens() + output, engine);
+  }
+
+  private void trace(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
+      throws InterruptedException {
+    PrintWriter out = spec.commandLine().getOut();
+    int output = outputTokens == null ? Integer.MAX_VALUE : outputTokens;
+    ServeTrace trace =
+        ServeTrace.read(traceFiles, requests, speed, output, spec.commandLine().getErr());
+    EngineSpec engine = kv.spec();
+    long wanted = blocks(Math.max(LEAST_TRACE_KV_TOKENS, 4L * trace.longest()), engine);
+    long room = Math.max(blocks(trace.longest(), engine), blocksInMemory(engine));
+    ServeSite site =
+        site(cleanup, ucm, engine, trace.longest(), Math.min(wanted, room), trace.distinctTokens());
+    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
+    try (Progress progress = new Progress("bench serve", trace.size())) {
+      trace.warmUp(site);
+      ServeResult with = trace.serve(site, compute, progress);
+      ServeResult full = trace.computeEverything(site, compute);
+      report.print(out, full, with, speed, json);
+    }
+  }
+
+  private ServeSite site(
+      Cleanup cleanup,
+      UcmConfig ucm,
+      EngineSpec engine,
+      int longest,
+      long blocks,
+      long storedTokens) {
+    long given = kvTokens == null ? blocks : Math.ceilDiv((long) kvTokens, engine.blockTokens());
+    if (given < blocks(longest, engine)) {
+      throw new UsageException(
+          "--kv-tokens must hold the longest request, "
+              + longest
+              + " tokens with what it generates; found "
+              + kvTokens);
+    }
+    if (given > Integer.MAX_VALUE) {
+      throw new UsageException("the largest case needs more than 2147483647 blocks");
+    }
+    EnginePlan plan =
+        new EnginePlan((int) given, engine.blockTokens(), stepTokens, maxRequests, prefixCache);
+    StoreCatalog catalog = plugins.catalog();
+    BlockHasher hasher =
+        ucm.blockHashing(catalog).hasher(engine.model(), engine.tpSize(), engine.dtype());
+    return new ServeSite(
+        cleanup,
+        ucm,
+        catalog,
+        engine,
+        metrics.open(ucm, cleanup, spec.commandLine().getErr()),
+        hasher,
+        plan,
+        storedTokens * kv.storedBytesPerToken(engine),
+        traceFiles.isEmpty() ? "--lengths, --concurrency" : "--requests");
+  }
+
+  private static long blocks(long tokens, EngineSpec engine) {
+    return Math.ceilDiv(tokens, engine.blockTokens());
+  }
+}

@@ -1,0 +1,169 @@
+package ucm.bench.serve;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import ucm.api.CommonKeys;
+import ucm.bench.simulator.EnginePlan;
+import ucm.bench.simulator.KvPages;
+import ucm.bench.simulator.ServeEngine;
+import ucm.cli.output.UsageException;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.DiskSpace;
+import ucm.cli.runtime.EngineConfig;
+import ucm.cli.runtime.HostMemory;
+import ucm.lite.trace.FileFault;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.TraceOptions;
+import ucm.pipeline.hash.BlockHasher;
+
+/**
+ * Where simulated engines run: the KV memory of their ranks, which is taken once, and new folders within
+ * the configured directories, so that no blocks of others are met. Used by one thread; undone by the
+ * {@link Cleanup}.
+ */
+public final class ServeSite {
+
+  private static final double GB = 1e9;
+
+  private final Cleanup cleanup;
+  private final UcmConfig config;
+  private final StoreCatalog catalog;
+  private final EngineSpec spec;
+  private final MetricsPlaces metrics;
+  private final BlockHasher hasher;
+  private final EnginePlan plan;
+  private final List<Path> folders = new ArrayList<>();
+  private final List<KvPages> memory = new ArrayList<>();
+
+  /**
+   * Takes memory and makes folders.
+   *
+   * @param storedBytes most that the folders will hold at a time
+   * @param lessLoad options, beside those of the engine, that make the load smaller
+   */
+  public ServeSite(
+      Cleanup cleanup,
+      UcmConfig config,
+      StoreCatalog catalog,
+      EngineSpec spec,
+      MetricsPlaces metrics,
+      BlockHasher hasher,
+      EnginePlan plan,
+      long storedBytes,
+      String lessLoad) {
+    this.cleanup = cleanup;
+    this.config = config;
+    this.catalog = catalog;
+    this.spec = spec;
+    this.metrics = metrics;
+    this.hasher = hasher;
+    this.plan = plan;
+    List<Path> parents =
+        config.settings().useLite()
+            ? List.of()
+            : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
+                .map(Path::of)
+                .toList();
+    requireRoom(parents, storedBytes, lessLoad);
+    requireMemory(lessLoad);
+    parents.forEach(parent -> folders.add(cleanup.folder(parent, "ucm-bench-serve-")));
+    for (int rank = 0; rank < spec.tpSize(); rank++) {
+      memory.add(cleanup.add(new KvPages(spec.kv(), spec.mla() ? 0 : rank, plan.kvBlocks())));
+    }
+  }
+
+  private static void requireRoom(List<Path> parents, long storedBytes, String lessLoad) {
+    for (Path parent : parents) {
+      long free = DiskSpace.freeBytes(parent);
+      long share = storedBytes / parents.size();
+      // Footers, and what the file system adds.
+      if (share + share / 16 > free) {
+        throw new UsageException(
+            String.format(
+                Locale.ROOT,
+                "the run writes %.2f GB to %s, where %.2f GB are free: ask for less with"
+                    + " --bytes-per-token, %s",
+                share / GB,
+                parent,
+                free / GB,
+                lessLoad));
+      }
+    }
+  }
+
+  private void requireMemory(String lessLoad) {
+    long need = (long) spec.tpSize() * plan.kvBlocks() * spec.kv().blockLayout().blockSize();
+    long available = HostMemory.availableBytes();
+    if (need > available) {
+      throw new UsageException(
+          String.format(
+              Locale.ROOT,
+              "the engine's KV memory takes %.2f GB, and %.2f GB are available: ask for less with"
+                  + " --kv-tokens, --bytes-per-token, %s",
+              need / GB,
+              available / GB,
+              lessLoad));
+    }
+  }
+
+  EngineSpec spec() {
+    return spec;
+  }
+
+  EnginePlan plan() {
+    return plan;
+  }
+
+  BlockHasher hasher() {
+    return hasher;
+  }
+
+  /** How long stores may take to write what they have. */
+  Duration patience() {
+    return EngineConfig.taskTimeout(config);
+  }
+
+  /** Opens an engine whose blocks are in a folder of this name. */
+  ServeEngine open(String name) {
+    UcmConfig here =
+        folders.isEmpty()
+            ? config
+            : config.with(
+                Map.of(
+                    CommonKeys.STORAGE_BACKENDS.name(),
+                    folders.stream().map(folder -> folder.resolve(name).toString()).toList()),
+                "bench serve");
+    ConnectorSetup setup = ConnectorSetup.of(here, catalog, spec).withMetricsPlaces(metrics);
+    if (config.settings().useLite()) {
+      // The folder of the engines' own traces is left to engines that serve real requests.
+      Path tmp = Path.of(System.getProperty("java.io.tmpdir"));
+      setup = setup.withTraces(new TraceOptions(cleanup.folder(tmp, "ucm-bench-serve-"), 1, 1));
+    }
+    return cleanup.add(new ServeEngine(setup, spec, hasher, memory));
+  }
+
+  /** Removes the blocks of engines of a name, which are closed. */
+  void remove(String name) {
+    for (Path folder : folders) {
+      try {
+        if (Files.exists(folder.resolve(name))) {
+          Cleanup.delete(folder.resolve(name));
+        }
+      } catch (IOException e) {
+        throw new UncheckedIOException(
+            "cannot remove " + folder.resolve(name) + ": " + FileFault.of(e), e);
+      }
+    }
+  }
+}

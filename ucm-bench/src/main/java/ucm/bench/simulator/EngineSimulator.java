@@ -1,0 +1,109 @@
+package ucm.bench.simulator;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+import ucm.pipeline.connector.SchedulerConnector;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.hash.BlockHasher;
+
+/**
+ * The loop of an engine: requests come, a step is chosen, planned, computed, and its results handed on,
+ * until all requests are finished. Used by one thread, for one run.
+ */
+public final class EngineSimulator {
+
+  private final EngineClock clock;
+  private final ComputeModel compute;
+  private final BatchScheduler scheduler;
+  private final @Nullable SchedulerConnector connector;
+  private final StepRunner runner;
+  private final List<Served> served = new ArrayList<>();
+  private int steps;
+  private int mostRequests;
+  private long loaded;
+  private long saved;
+
+  /**
+   * An engine at rest.
+   *
+   * @param connector null for an engine without UCM
+   */
+  EngineSimulator(
+      EnginePlan plan,
+      BlockHasher hasher,
+      EngineClock clock,
+      ComputeModel compute,
+      @Nullable SchedulerConnector connector,
+      StepRunner runner) {
+    this.clock = clock;
+    this.compute = compute;
+    this.connector = connector;
+    this.runner = runner;
+    this.scheduler =
+        new BatchScheduler(plan.memory(), hasher, connector, plan.stepTokens(), plan.maxRunning());
+  }
+
+  /**
+   * Serves requests without UCM: everything is computed, no bytes are there, and no real time passes.
+   *
+   * @param hasher names blocks, for the engine's own prefix cache
+   */
+  public static ServeResult computeEverything(
+      EnginePlan plan, BlockHasher hasher, ComputeModel compute, List<ServeRequest> requests)
+      throws InterruptedException {
+    VirtualClock clock = new VirtualClock();
+    return new EngineSimulator(plan, hasher, clock, compute, null, new ComputeOnly(clock))
+        .run(requests, _ -> {});
+  }
+
+  /**
+   * Serves requests.
+   *
+   * @param finished told how many are finished, after each step
+   */
+  ServeResult run(List<ServeRequest> requests, IntConsumer finished) throws InterruptedException {
+    List<ServeRequest> coming = new ArrayList<>(requests);
+    coming.sort(Comparator.comparingLong(ServeRequest::arrivalNanos));
+    long origin = clock.nanos();
+    int arrived = 0;
+    while (served.size() < coming.size()) {
+      long now = clock.nanos() - origin;
+      while (arrived < coming.size() && coming.get(arrived).arrivalNanos() <= now) {
+        scheduler.add(coming.get(arrived++));
+      }
+      Batch batch = scheduler.next();
+      if (batch.isEmpty()) {
+        clock.waitUntil(origin + coming.get(arrived).arrivalNanos());
+        continue;
+      }
+      step(batch, origin);
+      finished.accept(served.size());
+    }
+    return new ServeResult(
+        served,
+        steps,
+        mostRequests,
+        scheduler.preemptions(),
+        loaded - scheduler.failedBlocks(),
+        scheduler.failedBlocks(),
+        saved,
+        (clock.nanos() - origin) / 1e9);
+  }
+
+  private void step(Batch batch, long origin) throws InterruptedException {
+    StepPlan plan = connector == null ? StepPlan.EMPTY : connector.plan(batch.scheduled());
+    BitSet failed = runner.run(batch, plan, compute.stepNanos(batch));
+    long now = clock.nanos();
+    for (ServeRequest request : scheduler.computed(batch, failed, now)) {
+      served.add(request.served(origin, now));
+    }
+    steps++;
+    mostRequests = Math.max(mostRequests, batch.parts().size());
+    loaded += plan.loadBlocks();
+    saved += plan.saveBlocks();
+  }
+}

@@ -1,0 +1,13 @@
+package ucm.bench.simulator;
+
+import ucm.api.BlockIds;
+
+/**
+ * Blocks of a prompt and where they lie.
+ *
+ * @param ids as rank 0 names them
+ * @param pages the engine's block for each
+ */
+// Nobody compares these.
+@SuppressWarnings("ArrayRecordComponent")
+record PageRun(BlockIds ids, int[] pages) {}

@@ -1,0 +1,160 @@
+package ucm.bench.simulator;
+
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+
+/**
+ * Which blocks of the engine's KV memory are whose. Blocks are given out one by one as requests grow.
+ * With a prefix cache, a block that is not used any more keeps its content until somebody needs the room,
+ * the one that was given back first going first, and serves requests that begin the same way. Used by one
+ * thread.
+ */
+final class PagedKvMemory {
+
+  private record Name(long high, long low) {}
+
+  private final int blockTokens;
+  private final boolean prefixCache;
+  private final int[] users;
+  private final @Nullable Name[] names;
+  private final Map<Name, Integer> cached = new HashMap<>();
+  private final ArrayDeque<Integer> empty = new ArrayDeque<>();
+  private final LinkedHashSet<Integer> idle = new LinkedHashSet<>();
+
+  /**
+   * Empty memory.
+   *
+   * @param prefixCache whether content outlives the request that computed it
+   */
+  PagedKvMemory(int blocks, int blockTokens, boolean prefixCache) {
+    this.blockTokens = blockTokens;
+    this.prefixCache = prefixCache;
+    this.users = new int[blocks];
+    this.names = new @Nullable Name[blocks];
+    for (int block = 0; block < blocks; block++) {
+      empty.add(block);
+    }
+  }
+
+  int blockTokens() {
+    return blockTokens;
+  }
+
+  /** Blocks in all. */
+  int blocks() {
+    return users.length;
+  }
+
+  /** Blocks that nobody uses, those with cached content included. */
+  int free() {
+    return empty.size() + idle.size();
+  }
+
+  /** How many of a prompt's first blocks are in memory; never all, as a token must be computed. */
+  int cachedBlocks(ServeRequest request) {
+    if (!prefixCache) {
+      return 0;
+    }
+    BlockIds ids = request.ids();
+    int most = Math.min(ids.size(), (request.known() - 1) / blockTokens);
+    int found = 0;
+    while (found < most && cached.containsKey(name(ids, found))) {
+      found++;
+    }
+    return found;
+  }
+
+  /**
+   * Gives a request its first blocks.
+   *
+   * @param cachedBlocks what {@link #cachedBlocks} has just said
+   * @param tokens what it needs room for
+   * @return false when there is not enough; nothing has changed then
+   */
+  boolean admit(ServeRequest request, int cachedBlocks, int tokens) {
+    for (int i = 0; i < cachedBlocks; i++) {
+      int block = Objects.requireNonNull(cached.get(name(request.ids(), i)));
+      if (users[block]++ == 0) {
+        idle.remove(block);
+      }
+      request.addBlock(block);
+    }
+    if (grow(request, tokens)) {
+      return true;
+    }
+    release(request);
+    return false;
+  }
+
+  /** Gives a request room for some tokens in all; all of it or nothing. */
+  boolean grow(ServeRequest request, int tokens) {
+    int needed = Math.ceilDiv(tokens, blockTokens) - request.tableSize();
+    if (needed > free()) {
+      return false;
+    }
+    for (int i = 0; i < needed; i++) {
+      int block = take();
+      users[block] = 1;
+      request.addBlock(block);
+    }
+    return true;
+  }
+
+  private int take() {
+    Integer unused = empty.poll();
+    if (unused != null) {
+      return unused;
+    }
+    int block = idle.removeFirst();
+    forget(block);
+    return block;
+  }
+
+  private void forget(int block) {
+    Name name = names[block];
+    if (name != null) {
+      cached.remove(name);
+      names[block] = null;
+    }
+  }
+
+  /** Says that the first blocks of a request hold what their names say. */
+  void remember(ServeRequest request, int blocks) {
+    if (!prefixCache) {
+      return;
+    }
+    for (int i = 0; i < Math.min(blocks, request.ids().size()); i++) {
+      int block = request.block(i);
+      if (names[block] == null) {
+        Name name = name(request.ids(), i);
+        if (cached.putIfAbsent(name, block) == null) {
+          names[block] = name;
+        }
+      }
+    }
+  }
+
+  /** Takes all blocks of a request back; the end of a prompt goes before its beginning. */
+  void release(ServeRequest request) {
+    while (request.tableSize() > 0) {
+      int block = request.removeBlock();
+      if (--users[block] > 0) {
+        continue;
+      }
+      if (names[block] == null) {
+        empty.add(block);
+      } else {
+        idle.add(block);
+      }
+    }
+  }
+
+  private static Name name(BlockIds ids, int i) {
+    return new Name(ids.high(i), ids.low(i));
+  }
+}

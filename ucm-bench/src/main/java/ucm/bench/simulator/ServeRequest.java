@@ -1,0 +1,181 @@
+package ucm.bench.simulator;
+
+import java.util.Arrays;
+import ucm.api.BlockIds;
+import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.hash.BlockHasher;
+import ucm.pipeline.hash.PromptVariant;
+
+/** A request, and how far the engine is with it. Used by the engine's thread. */
+public final class ServeRequest {
+
+  private final String id;
+  private final int promptTokens;
+  private final int outputTokens;
+  private final long arrivalNanos;
+  private int[] tokens;
+  private BlockIds ids = BlockIds.empty();
+  private int[] hashed = {};
+  private int[] table = {};
+  private int tableSize;
+  private int announced;
+  private int computed;
+  private int generated;
+  private int preemptions;
+  private int hbmTokens;
+  private int externalTokens;
+  private long firstTokenNanos = -1;
+
+  /**
+   * A request that has not begun.
+   *
+   * @param prompt its tokens; not changed by anybody
+   * @param outputTokens how many to generate, 1 or more
+   * @param arrivalNanos when it comes, from the start of the run
+   */
+  public ServeRequest(String id, int[] prompt, int outputTokens, long arrivalNanos) {
+    if (prompt.length == 0 || outputTokens < 1) {
+      throw new IllegalArgumentException(
+          "request " + id + " needs a token to compute and one to generate");
+    }
+    this.id = id;
+    this.tokens = prompt;
+    this.promptTokens = prompt.length;
+    this.outputTokens = outputTokens;
+    this.arrivalNanos = arrivalNanos;
+  }
+
+  /** Its name. */
+  public String id() {
+    return id;
+  }
+
+  /** When it comes, in nanoseconds from the start of the run. */
+  public long arrivalNanos() {
+    return arrivalNanos;
+  }
+
+  /** Most tokens that its KV cache will have. */
+  public int mostTokens() {
+    return promptTokens + outputTokens;
+  }
+
+  int promptTokens() {
+    return promptTokens;
+  }
+
+  /** Tokens that are known: the prompt and what was generated. */
+  int known() {
+    return tokens.length;
+  }
+
+  /** Tokens whose KV cache is on the device. */
+  int computed() {
+    return computed;
+  }
+
+  /** As the connector is asked about it. */
+  PromptRequest asked() {
+    return new PromptRequest(id, tokens, promptTokens, outputTokens, PromptVariant.NONE);
+  }
+
+  /** The names of its full blocks; tokens that were generated since it was admitted have none. */
+  BlockIds ids() {
+    return ids;
+  }
+
+  // The same array is the same tokens.
+  @SuppressWarnings("ReferenceEquality")
+  void hash(BlockHasher hasher, int blockTokens) {
+    if (hashed != tokens) {
+      hashed = tokens;
+      ids = hasher.hash(tokens, blockTokens);
+    }
+  }
+
+  /** Begins to compute, with the blocks that it was given. */
+  void admitted(int onDevice, int external) {
+    computed = onDevice + external;
+    announced = tableSize;
+    if (firstTokenNanos < 0 && preemptions == 0) {
+      hbmTokens = onDevice;
+      externalTokens = external;
+    }
+  }
+
+  void addBlock(int block) {
+    if (tableSize == table.length) {
+      table = Arrays.copyOf(table, Math.max(8, 2 * tableSize));
+    }
+    table[tableSize++] = block;
+  }
+
+  /** Takes the last block off its table. */
+  int removeBlock() {
+    return table[--tableSize];
+  }
+
+  int tableSize() {
+    return tableSize;
+  }
+
+  int block(int index) {
+    return table[index];
+  }
+
+  int[] table(int from, int to) {
+    return Arrays.copyOfRange(table, from, to);
+  }
+
+  /** Blocks that the connector has not been told of. */
+  int[] newBlocks() {
+    int[] blocks = table(announced, tableSize);
+    announced = tableSize;
+    return blocks;
+  }
+
+  void preempted() {
+    computed = 0;
+    preemptions++;
+  }
+
+  /** What lies behind a block that could not be loaded is computed again. */
+  void backTo(int tokens) {
+    computed = tokens;
+  }
+
+  /** Has computed some tokens; the last known one gives another. */
+  void advance(int tokens, long nanos) {
+    computed += tokens;
+    if (computed < known()) {
+      return;
+    }
+    if (firstTokenNanos < 0) {
+      firstTokenNanos = nanos;
+    }
+    generated++;
+    if (!done()) {
+      // What is generated does not matter; it must differ from request to request.
+      int[] longer = Arrays.copyOf(this.tokens, known() + 1);
+      longer[known()] = Math.floorMod(31 * id.hashCode() + generated, 1 << 17);
+      this.tokens = longer;
+    }
+  }
+
+  boolean done() {
+    return generated == outputTokens;
+  }
+
+  /** What became of it. */
+  Served served(long originNanos, long nanos) {
+    long arrived = originNanos + arrivalNanos;
+    return new Served(
+        id,
+        promptTokens,
+        hbmTokens,
+        externalTokens,
+        preemptions,
+        firstTokenNanos - arrived,
+        nanos - arrived);
+  }
+}

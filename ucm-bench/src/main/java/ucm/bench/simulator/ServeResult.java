@@ -1,0 +1,59 @@
+package ucm.bench.simulator;
+
+import java.util.List;
+
+/**
+ * What an engine did.
+ *
+ * @param served its requests, in the order in which they finished
+ * @param steps how many steps that took
+ * @param mostRequests most requests in one step
+ * @param preemptions how often a request lost its memory to others
+ * @param loadedBlocks blocks that were loaded and compared, parts of all ranks counted as one
+ * @param failedBlocks blocks that could not be loaded and were computed
+ * @param savedBlocks blocks that were handed over to be saved
+ * @param seconds by the engine's clock
+ */
+public record ServeResult(
+    List<Served> served,
+    int steps,
+    int mostRequests,
+    int preemptions,
+    long loadedBlocks,
+    long failedBlocks,
+    long savedBlocks,
+    double seconds) {
+
+  /** Copies the list. */
+  public ServeResult {
+    served = List.copyOf(served);
+  }
+
+  /** Mean time to the first token, in milliseconds. */
+  public double meanTtftMillis() {
+    return served.stream().mapToLong(Served::ttftNanos).average().orElse(0) / 1e6;
+  }
+
+  /** The time to the first token that a share of the requests does not exceed, in milliseconds. */
+  public double ttftMillis(double share) {
+    long[] sorted = served.stream().mapToLong(Served::ttftNanos).sorted().toArray();
+    return sorted.length == 0
+        ? 0
+        : sorted[Math.max(0, (int) Math.ceil(share * sorted.length) - 1)] / 1e6;
+  }
+
+  /** Tokens of all prompts. */
+  public long promptTokens() {
+    return served.stream().mapToLong(Served::promptTokens).sum();
+  }
+
+  /** Tokens of them found on the device. */
+  public long hbmTokens() {
+    return served.stream().mapToLong(Served::hbmTokens).sum();
+  }
+
+  /** Tokens of them found outside. */
+  public long externalTokens() {
+    return served.stream().mapToLong(Served::externalTokens).sum();
+  }
+}

@@ -1,0 +1,49 @@
+package ucm.bench.store;
+
+import java.util.List;
+import java.util.Locale;
+import ucm.api.BlockLayout;
+
+/**
+ * The memory of a layer, as {@code ucm bench gpu} moves it.
+ *
+ * @param shardBytes bytes of a shard, one a block
+ * @param pieceBytes bytes of each of its pieces, which lie apart on the device; a power of two less
+ */
+public record GpuShape(long shardBytes, long pieceBytes) {
+
+  private static final long KIB = 1 << 10;
+  private static final long MIB = 1 << 20;
+
+  /** Layers of 64 KiB to 4 MiB in one piece, keys and values apart, and many small pieces. */
+  public static final List<GpuShape> ALL =
+      List.of(
+          new GpuShape(64 * KIB, 64 * KIB),
+          new GpuShape(256 * KIB, 256 * KIB),
+          new GpuShape(MIB, MIB),
+          new GpuShape(2 * MIB, 2 * MIB),
+          new GpuShape(4 * MIB, 4 * MIB),
+          new GpuShape(128 * KIB, 64 * KIB),
+          new GpuShape(4 * MIB, 2 * MIB),
+          new GpuShape(2 * MIB, 64 * KIB),
+          new GpuShape(2 * MIB, 16 * KIB));
+
+  BlockLayout layout() {
+    return BlockLayout.uniform(pieceBytes, shardBytes, shardBytes);
+  }
+
+  int pieces() {
+    return Math.toIntExact(shardBytes / pieceBytes);
+  }
+
+  /** What people call it. */
+  public String text() {
+    return pieces() == 1
+        ? size(shardBytes)
+        : String.format(Locale.ROOT, "%s in %d x %s", size(shardBytes), pieces(), size(pieceBytes));
+  }
+
+  private static String size(long bytes) {
+    return bytes >= MIB ? bytes / MIB + " MiB" : bytes / KIB + " KiB";
+  }
+}

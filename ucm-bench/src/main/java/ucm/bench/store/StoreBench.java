@@ -1,0 +1,376 @@
+package ucm.bench.store;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.CommonKeys;
+import ucm.api.Store;
+import ucm.api.StoreClosedException;
+import ucm.api.StoreMetrics;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.bench.measure.BenchCalls;
+import ucm.bench.measure.BenchIds;
+import ucm.bench.measure.BenchLife;
+import ucm.bench.measure.BenchLimits;
+import ucm.bench.measure.BenchMeasure;
+import ucm.bench.measure.BenchPlan;
+import ucm.bench.measure.BenchResult;
+import ucm.bench.measure.BenchStep;
+import ucm.bench.measure.BenchThreads;
+import ucm.bench.measure.CompilerWatch;
+import ucm.bench.measure.CopyLimit;
+import ucm.bench.measure.FileLimit;
+import ucm.bench.measure.FioLimit;
+import ucm.bench.measure.FioResult;
+import ucm.bench.measure.PageCacheRoom;
+import ucm.bench.measure.SpentFiles;
+import ucm.cli.output.Progress;
+import ucm.cli.output.UsageException;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.EngineConfig;
+import ucm.cli.runtime.EngineMemory;
+import ucm.cli.runtime.TimedFlush;
+import ucm.lite.trace.FileFault;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.connector.statistics.MetricsPlaces;
+
+/**
+ * Measures one pipeline, and the machine's limits beside it.
+ *
+ * <p>Two instances of the pipeline are open on the same medium: one dumps, the other has never seen
+ * the blocks when it loads them, so that its buffers are cold while those of the first are hot. Each
+ * round has blocks of its own. Round by round the limit is measured before the store or after it, so
+ * that neither always comes first. Every loaded byte is compared, between the timed regions.
+ *
+ * <p>Run by one thread; {@link #close} may come from another and ends the run.
+ */
+public final class StoreBench implements AutoCloseable {
+
+  // Of the pipeline: one that dumps, and one that has not seen what it loads.
+  private static final int INSTANCES = 2;
+
+  private final BenchPlan plan;
+  private final StoreCatalog catalog;
+  private final MetricsPlaces metrics;
+  private final Duration timeout;
+  private final BenchLimits limits;
+  private final BenchMeasure dumpReady;
+  private final BenchMeasure dumpFlushed;
+  private final BenchMeasure loadHot;
+  private final BenchMeasure loadCold;
+  private final List<BenchMeasure> checkedLoads = new ArrayList<>();
+  private final LookupBench lookups;
+  private final BenchCalls dumps = new BenchCalls("dump", "shard");
+  private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
+  private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
+  // Rounds before those that count, as many as the compiler needed.
+  private int warmup;
+  // Null until all rounds are done.
+  private @Nullable BenchLife life;
+  // Closed in this order: first what uses the others. Guarded by this.
+  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+  private boolean closed;
+
+  public StoreBench(BenchPlan plan, StoreCatalog catalog, MetricsPlaces metrics) {
+    this.metrics = metrics;
+    this.plan = plan;
+    this.catalog = catalog;
+    timeout = EngineConfig.taskTimeout(plan.config());
+    List<String> stages = plan.config().pipeline().stages();
+    limits = new BenchLimits(stages.size() > 1 && stages.getFirst().equals("Cache"));
+    dumpReady =
+        new BenchMeasure("dump, until the engine may go on", "GB/s", limits.frontWriteName());
+    dumpFlushed = new BenchMeasure("dump, until flushed", "GB/s", limits.throughWriteName());
+    loadHot = new BenchMeasure("load, just dumped", "GB/s", limits.frontReadName());
+    loadCold = new BenchMeasure("load, by another instance", "GB/s", limits.throughReadName());
+    if (!limits.isBuffered()) {
+      checkedLoads.add(new BenchMeasure(loadHot.name(), "GB/s", limits.checkedReadName()));
+      checkedLoads.add(new BenchMeasure(loadCold.name(), "GB/s", limits.checkedReadName()));
+      checkedLoads.add(new BenchMeasure("plain load that checks", "GB/s", limits.frontReadName()));
+    }
+    lookups = new LookupBench(plan.lookups(), limits);
+  }
+
+  /** Does all rounds, and what is measured once after them. */
+  public BenchResult run(Progress progress) throws InterruptedException {
+    makeRounds(progress, true);
+    return new BenchResult(
+        plan,
+        warmup,
+        concat(
+            concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), checkedLoads),
+            lookups.measures()),
+        concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()),
+        Objects.requireNonNull(life),
+        fio());
+  }
+
+  /** Does all rounds, to warm up; their files stay. */
+  public void warmUp(Progress progress) throws InterruptedException {
+    makeRounds(progress, false);
+  }
+
+  private void makeRounds(Progress progress, boolean cutsFiles) throws InterruptedException {
+    BenchThreads threads = own(new BenchThreads(plan.threads()));
+    long start = System.nanoTime();
+    Pipeline writer = own(open("writer"));
+    double openMillis = BenchLife.millisSince(start);
+    Pipeline reader = own(open("reader"));
+    if (!writer.keepsBytes()) {
+      throw new UsageException(
+          "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
+    }
+    CopyLimit copy = own(new CopyLimit(plan, threads));
+    FileLimit files = own(files(threads));
+    PageCacheRoom room = own(room(threads));
+    EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
+    BenchIds ids = new BenchIds(System.nanoTime());
+    CompilerWatch compiler = new CompilerWatch();
+    warmup = plan.warmup();
+    for (int round = 0; round < warmup + plan.repeat(); round++) {
+      compiler.roundBegins();
+      if (round == warmup && warmup < plan.mostWarmup() && !compiler.isDone()) {
+        warmup++;
+      }
+      progress.at(round, warmup + plan.repeat());
+      boolean counts = round >= warmup;
+      boolean limitFirst = round % 2 == 0;
+      boolean checkedFirst = round / 2 % 2 == 0;
+      // Who reads a file first has it note that it was read, plain reads in half of the rounds,
+      // too.
+      boolean coldFirst = round / 4 % 2 == 1;
+      BlockIds blocks = ids.next(plan.blocks());
+      Transfer[] tasks = tasks(memory, blocks);
+      files.round(round);
+      memory.fill(blocks, 0, plan.blocks());
+      if (limitFirst) {
+        limitOfDumps(threads, copy, files, room);
+      }
+      room.touch(plan.roundRoom());
+      threads.wakeProcessors();
+      long ready = move(writer, tasks, true, counts ? dumps : null);
+      long flushed = ready + TimedFlush.nanos(writer, timeout);
+      if (!limitFirst) {
+        limitOfDumps(threads, copy, files, room);
+      }
+      if (counts) {
+        dumpReady.add(gigabytesPerSecond(ready), limits.frontWrite());
+        dumpFlushed.add(gigabytesPerSecond(flushed), limits.throughWrite());
+      }
+      if (limitFirst) {
+        limitOfLoads(threads, copy, files, checkedFirst);
+      }
+      long cold = 0;
+      if (coldFirst) {
+        cold = load(reader, tasks, blocks, memory, threads, counts ? coldLoads : null);
+      }
+      long hot = load(writer, tasks, blocks, memory, threads, counts ? hotLoads : null);
+      if (!coldFirst) {
+        cold = load(reader, tasks, blocks, memory, threads, counts ? coldLoads : null);
+      }
+      if (!limitFirst) {
+        limitOfLoads(threads, copy, files, checkedFirst);
+      }
+      if (counts) {
+        loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
+        loadCold.add(gigabytesPerSecond(cold), limits.throughRead());
+        if (!limits.isBuffered()) {
+          checkedLoads.getFirst().add(gigabytesPerSecond(hot), limits.checkedRead());
+          checkedLoads.get(1).add(gigabytesPerSecond(cold), limits.checkedRead());
+          checkedLoads.getLast().add(limits.checkedRead(), limits.frontRead());
+        }
+      }
+      limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
+      lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
+      if (cutsFiles && !plan.direct()) {
+        cutFiles();
+      }
+    }
+    life = BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
+  }
+
+  /** Only files in the page cache are worth it: others are on the disk already when the round ends. */
+  private void cutFiles() {
+    try {
+      SpentFiles.cut(plan.folder(), plan.layout().blockSize());
+      for (String folder :
+          plan.config().storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of())) {
+        SpentFiles.cut(Path.of(folder), plan.layout().blockSize());
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot cut off the files of a round: " + FileFault.of(e), e);
+    }
+  }
+
+  private @Nullable FioResult fio() throws InterruptedException {
+    Optional<Path> program = FioLimit.find(System.getenv().getOrDefault("PATH", ""));
+    return program.isEmpty()
+        ? null
+        : new FioLimit(program.get(), plan, plan.folder().resolve("fio")).run();
+  }
+
+  private double gigabytesPerSecond(long nanos) {
+    return (double) plan.roundBytes() / nanos;
+  }
+
+  private static <T> List<T> concat(List<T> first, List<T> second) {
+    return Stream.concat(first.stream(), second.stream()).toList();
+  }
+
+  private Pipeline open(String role) {
+    Map<String, ?> id =
+        Map.of(
+            CommonKeys.UNIQUE_ID.name(), "ucm-bench-" + ProcessHandle.current().pid() + "-" + role);
+    StoreMetrics place = metrics.place("bench", role);
+    return Pipeline.open(plan.config().with(id, "engine"), catalog, stage -> place);
+  }
+
+  private FileLimit files(BenchThreads threads) {
+    Path root = plan.folder().resolve("files");
+    return new FileLimit(root, plan, threads);
+  }
+
+  private PageCacheRoom room(BenchThreads threads) {
+    Path file = plan.folder().resolve("room");
+    try {
+      Files.createDirectories(plan.folder());
+      return new PageCacheRoom(file, threads);
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot make " + file + ": " + FileFault.of(e), e);
+    }
+  }
+
+  private Transfer[] tasks(EngineMemory memory, BlockIds blocks) {
+    List<BenchStep> steps = plan.steps();
+    Transfer[] tasks = new Transfer[steps.size()];
+    for (int i = 0; i < tasks.length; i++) {
+      BenchStep step = steps.get(i);
+      tasks[i] =
+          step.shard() == BenchStep.ALL_SHARDS
+              ? memory.transfer(blocks, step.from(), step.to())
+              : memory.layer(blocks, step.from(), step.to(), step.shard());
+    }
+    return tasks;
+  }
+
+  /** Loads all blocks and compares them; returns how long the loads took, in nanoseconds. */
+  private long load(
+      Store store,
+      Transfer[] tasks,
+      BlockIds blocks,
+      EngineMemory memory,
+      BenchThreads threads,
+      @Nullable BenchCalls calls)
+      throws InterruptedException {
+    memory.poison();
+    threads.wakeProcessors();
+    long nanos = move(store, tasks, false, calls);
+    memory.verify(blocks, 0, plan.blocks());
+    return nanos;
+  }
+
+  private void limitOfDumps(
+      BenchThreads threads, CopyLimit copy, FileLimit files, PageCacheRoom room)
+      throws InterruptedException {
+    room.touch(plan.roundRoom());
+    threads.wakeProcessors();
+    limits.wrote(files.write());
+    limits.copied(copy.gigabytesPerSecond());
+  }
+
+  private void limitOfLoads(
+      BenchThreads threads, CopyLimit copy, FileLimit files, boolean checkedFirst)
+      throws InterruptedException {
+    if (checkedFirst) {
+      checkedLimit(threads, files);
+    }
+    threads.wakeProcessors();
+    limits.read(files.read());
+    if (!checkedFirst) {
+      checkedLimit(threads, files);
+    }
+    limits.copied(copy.gigabytesPerSecond());
+  }
+
+  private void checkedLimit(BenchThreads threads, FileLimit files) throws InterruptedException {
+    if (!limits.isBuffered()) {
+      threads.wakeProcessors();
+      limits.readChecked(files.readChecked());
+    }
+  }
+
+  /** Moves all tasks, some at a time; returns how long that took, in nanoseconds. */
+  private long move(Store store, Transfer[] tasks, boolean isDump, @Nullable BenchCalls calls)
+      throws InterruptedException {
+    Task[] started = new Task[tasks.length];
+    long[] nanos = new long[tasks.length];
+    long shards = 0;
+    long allocated = BenchCalls.allocatedNow();
+    long first = System.nanoTime();
+    long last = first;
+    for (int i = 0; i < tasks.length + plan.inFlight() - 1; i++) {
+      if (i < tasks.length) {
+        nanos[i] = System.nanoTime();
+        started[i] = isDump ? store.dump(tasks[i]) : store.load(tasks[i]);
+        shards += tasks[i].shardCount();
+      }
+      int ended = i - plan.inFlight() + 1;
+      if (ended >= 0 && ended < tasks.length) {
+        started[ended].await(timeout).requireOk();
+        last = System.nanoTime();
+        nanos[ended] = last - nanos[ended];
+      }
+    }
+    allocated = BenchCalls.allocatedNow() - allocated;
+    if (calls != null) {
+      for (long one : nanos) {
+        calls.took(one);
+      }
+      calls.used(shards, allocated);
+    }
+    return last - first;
+  }
+
+  private synchronized <T extends AutoCloseable> T own(T thing) {
+    owned.addLast(thing);
+    if (closed || Cleanup.interrupted()) {
+      close();
+      throw new StoreClosedException("the benchmark was stopped");
+    }
+    return thing;
+  }
+
+  @Override
+  public synchronized void close() {
+    closed = true;
+    RuntimeException first = null;
+    while (!owned.isEmpty()) {
+      try {
+        owned.removeFirst().close();
+      } catch (Exception e) {
+        if (first == null) {
+          first = new IllegalStateException("could not clean up: " + e.getMessage(), e);
+        } else {
+          first.addSuppressed(e);
+        }
+      }
+    }
+    if (first != null) {
+      throw first;
+    }
+  }
+}

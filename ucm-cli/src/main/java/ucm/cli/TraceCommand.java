@@ -1,0 +1,39 @@
+package ucm.cli;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+import ucm.cli.capacity.TiersCommand;
+import ucm.cli.replay.ReplayCommand;
+import ucm.cli.trace.AnalyzeCommand;
+import ucm.cli.trace.AnonymizeCommand;
+import ucm.cli.trace.ConvertCommand;
+import ucm.cli.trace.GenerateCommand;
+import ucm.cli.trace.MergeCommand;
+import ucm.cli.trace.StatCommand;
+
+/** {@code ucm trace}: what recorded traffic says about a cache. */
+@Command(
+    name = "trace",
+    description = "Analyses, replays and edits traces of requests.",
+    subcommands = {
+      AnalyzeCommand.class,
+      TiersCommand.class,
+      StatCommand.class,
+      ReplayCommand.class,
+      MergeCommand.class,
+      AnonymizeCommand.class,
+      ConvertCommand.class,
+      GenerateCommand.class
+    })
+final class TraceCommand implements Runnable {
+
+  @Spec private CommandSpec spec;
+
+  @Override
+  public void run() {
+    throw new ParameterException(
+        spec.commandLine(), "name a command: " + String.join(", ", spec.subcommands().keySet()));
+  }
+}

@@ -1,0 +1,34 @@
+package ucm.cli.directory;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code ucm store}: what lies in the directories of a storage stage. */
+@Command(
+    name = "store",
+    description = {
+      "Looks into directories of blocks, checks them and makes room, also while engines use them.",
+      "",
+      "The layout of blocks and the folders' names are read from what is there. Nothing is changed"
+          + " but by gc, adopt and rm, and by verify with --quarantine."
+    },
+    subcommands = {
+      StoreStatCommand.class,
+      StoreLsCommand.class,
+      StoreVerifyCommand.class,
+      StoreGcCommand.class,
+      StoreAdoptCommand.class,
+      StoreRmCommand.class
+    })
+public final class StoreCommand implements Runnable {
+
+  @Spec private CommandSpec spec;
+
+  @Override
+  public void run() {
+    throw new ParameterException(
+        spec.commandLine(), "name a command: stat, ls, verify, gc, adopt or rm");
+  }
+}

@@ -1,0 +1,101 @@
+package ucm.cli.directory;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.api.admin.StoreDirectories;
+import ucm.api.admin.StoreDirectories.Damage;
+import ucm.api.admin.StoreDirectories.VerifyPlan;
+import ucm.api.admin.StoreDirectories.VerifyResult;
+import ucm.cli.output.ByteText;
+import ucm.cli.output.Json;
+import ucm.cli.runtime.Cleanup;
+
+/** {@code ucm store verify}: whether the bytes of blocks are those that were written. */
+@Command(
+    name = "verify",
+    description =
+        "Reads every block and compares its checksums; exit code 1 when one is damaged or cannot be"
+            + " read. It does not count as use. Without --quarantine nothing is changed.")
+final class StoreVerifyCommand implements Callable<Integer> {
+
+  @Spec private CommandSpec spec;
+  @Mixin private DirectoriesInput input = new DirectoriesInput();
+  @Mixin private StoreReadOptions reading = new StoreReadOptions();
+
+  @Option(
+      names = "--quarantine",
+      description = "move damaged files out of the way, as engines do when they find them")
+  private boolean quarantine;
+
+  @Option(names = "--json", description = "print JSON instead of text")
+  private boolean json;
+
+  @Override
+  public Integer call() {
+    reading.require();
+    StoreDirectories directories = input.open();
+    VerifyPlan plan = new VerifyPlan(reading.threads(), reading.maxBytesPerSecond(), quarantine);
+    List<Damage> damages = new ArrayList<>();
+    VerifyResult result;
+    try (Cleanup cleanup = new Cleanup()) {
+      StoreWork work = cleanup.add(new StoreWork("MiB", (long) ByteText.MIB));
+      result = directories.verify(plan, work, damages::add);
+    }
+    if (!Cleanup.interrupted()) {
+      print(result, damages);
+    }
+    return result.damaged() + result.unreadable() > 0 || !result.isComplete() ? 1 : 0;
+  }
+
+  private void print(VerifyResult result, List<Damage> damages) {
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      Map<String, Object> data = new LinkedHashMap<>();
+      data.put("good_blocks", result.blocks());
+      data.put("read_bytes", result.bytes());
+      data.put("unverified_blocks", result.unverified());
+      data.put("damaged_blocks", result.damaged());
+      data.put("unreadable_files", result.unreadable());
+      data.put("damages", damages.stream().map(StoreVerifyCommand::data).toList());
+      Json.print(out, data);
+      return;
+    }
+    for (Damage damage : damages) {
+      out.println(
+          (damage.isDamaged() ? "damaged: " : "unreadable: ")
+              + damage.path()
+              + ": "
+              + damage.reason()
+              + (damage.isMoved() ? " (moved aside)" : ""));
+    }
+    out.println(
+        result.blocks()
+            + " blocks are good ("
+            + ByteText.of(result.bytes())
+            + " read), "
+            + result.damaged()
+            + " damaged, "
+            + result.unreadable()
+            + " unreadable, "
+            + result.unverified()
+            + " without checksums");
+  }
+
+  private static Map<String, Object> data(Damage damage) {
+    Map<String, Object> data = new LinkedHashMap<>();
+    data.put("path", damage.path());
+    data.put("reason", damage.reason());
+    data.put("damaged", damage.isDamaged());
+    data.put("moved", damage.isMoved());
+    return data;
+  }
+}

@@ -1,0 +1,40 @@
+package ucm.cli.directory;
+
+import ucm.api.admin.StoreDirectories.Observer;
+import ucm.cli.output.Progress;
+
+/** Shows how far work on directories is, and ends it on Ctrl-C. */
+final class StoreWork implements Observer, AutoCloseable {
+
+  private final Progress progress;
+  private final long unit;
+  private volatile boolean stopped;
+
+  /**
+   * Begins.
+   *
+   * @param unit how much of what the work counts is one step on the terminal
+   */
+  StoreWork(String what, long unit) {
+    this.unit = unit;
+    this.progress = new Progress(what, 0);
+  }
+
+  @Override
+  public void at(long done, long total) {
+    if (!stopped) {
+      progress.at(done / unit, total / unit);
+    }
+  }
+
+  @Override
+  public boolean isStopped() {
+    return stopped;
+  }
+
+  @Override
+  public void close() {
+    stopped = true;
+    progress.close();
+  }
+}

@@ -1,0 +1,87 @@
+package ucm.cli.model;
+
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+import ucm.cli.output.UsageException;
+import ucm.lite.tier.KvModel;
+import ucm.lite.tier.KvModels;
+import ucm.lite.trace.TraceException;
+
+/** Which model a command computes with: one that is built in, or a config.json. */
+public final class ModelOptions {
+
+  @Option(
+      names = "--model",
+      paramLabel = "NAME",
+      description = "model whose KV cache is meant; `ucm calc` lists those built in")
+  private String name = "";
+
+  @Option(
+      names = "--model-config",
+      paramLabel = "FILE",
+      description = "the config.json of another model")
+  private @Nullable Path config;
+
+  @Option(
+      names = "--kv-dtype",
+      paramLabel = "TYPE",
+      description = "data type of the KV cache, such as bf16 or fp8 (default: the model's)")
+  private String kvType = "";
+
+  @Option(
+      names = "--tp",
+      paramLabel = "RANKS",
+      defaultValue = "1",
+      description = "tensor-parallel ranks of an engine (default: ${DEFAULT-VALUE})")
+  private int tensorParallel;
+
+  /** The model; empty when none was named. */
+  public Optional<KvModel> model() {
+    if (tensorParallel < 1 || tensorParallel > 1024) {
+      throw new UsageException("--tp is 1 to 1024; found " + tensorParallel);
+    }
+    if (config != null) {
+      if (!name.isEmpty()) {
+        throw new UsageException("--model and --model-config exclude each other");
+      }
+      try {
+        return Optional.of(KvModels.read(config, kvType));
+      } catch (TraceException e) {
+        throw new UsageException("--model-config: " + e.getMessage());
+      }
+    }
+    if (name.isEmpty()) {
+      return Optional.empty();
+    }
+    Optional<KvModel> known = KvModels.named(name, kvType);
+    if (known.isEmpty()) {
+      throw new UsageException(
+          "no model "
+              + name
+              + " is known here; known are "
+              + KvShape.names()
+              + "; for others give --model-config with the model's config.json");
+    }
+    return known;
+  }
+
+  /** The model; wrong usage when none was named. */
+  public KvModel required() {
+    return model()
+        .orElseThrow(
+            () ->
+                new UsageException(
+                    "name a model with --model (" + KvShape.names() + ") or --model-config FILE"));
+  }
+
+  /** The data type asked for; empty for the model's own. */
+  String kvType() {
+    return kvType;
+  }
+
+  public int tensorParallel() {
+    return tensorParallel;
+  }
+}

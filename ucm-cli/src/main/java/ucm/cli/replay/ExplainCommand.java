@@ -1,0 +1,181 @@
+package ucm.cli.replay;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.api.StoreMetrics;
+import ucm.cli.output.Json;
+import ucm.cli.output.Table;
+import ucm.cli.output.UsageException;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.EngineConfig;
+import ucm.cli.runtime.PluginsOption;
+import ucm.cli.setup.PipelineProbe;
+import ucm.cli.trace.TraceInputOptions;
+import ucm.lite.trace.TraceRequest;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.statistics.LookupWatch;
+
+/** {@code ucm explain}: what became of each token of one request of a replay. */
+@Command(
+    name = "explain",
+    description = {
+      "Says what became of the tokens of one request: how many were asked for, in HBM, found"
+          + " outside and in which stage, loaded and used, and why the others were missed.",
+      "",
+      "The requests of the trace before it are sent through the pipeline first, one after the"
+          + " other, so that what is stored is what they left. With --config, the pipeline of that"
+          + " file is used, in new folders within its storage_backends, which are removed at the"
+          + " end, or, where it keeps blocks elsewhere, with ids of this run alone, whose blocks"
+          + " are removed at the end; a store that cannot remove is refused. Without it, Fake,"
+          + " which remembers blocks and moves no bytes. The bytes of a block are made from its id,"
+          + " and every loaded byte is compared.",
+      "hit_ratio, persist_token_threshold and load_tokens_threshold hold as in an engine; with"
+          + " use_lite the pipeline is Fake."
+    })
+public final class ExplainCommand implements Runnable {
+
+  private static final String FOLDER_PREFIX = "ucm-explain-";
+
+  @Spec private CommandSpec spec;
+  @Mixin private TraceInputOptions inputs = new TraceInputOptions();
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  @Option(
+      names = "--request",
+      paramLabel = "N",
+      required = true,
+      description = "the request to explain: the first of the trace is 1")
+  private long request;
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description = "the YAML file that names the pipeline (default: Fake)")
+  private @Nullable Path config;
+
+  @Option(
+      names = "--hbm-blocks",
+      paramLabel = "N",
+      defaultValue = "0",
+      description =
+          "room of the simulated engine's own prefix cache, in blocks (default: ${DEFAULT-VALUE})")
+  private int hbmBlocks;
+
+  @Option(
+      names = "--block-bytes",
+      paramLabel = "BYTES",
+      defaultValue = "16384",
+      description = "size of a block in the store (default: ${DEFAULT-VALUE})")
+  private long blockBytes;
+
+  @Option(names = "--json", description = "print JSON instead of a table")
+  private boolean json;
+
+  @Override
+  public void run() {
+    if (request < 1) {
+      throw new UsageException("--request is 1 or more; found " + request);
+    }
+    if (hbmBlocks < 0) {
+      throw new UsageException("--hbm-blocks is 0 or more; found " + hbmBlocks);
+    }
+    if (blockBytes < 1 || blockBytes > 1 << 30) {
+      throw new UsageException("--block-bytes is 1 to 1073741824; found " + blockBytes);
+    }
+    BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
+    UcmConfig given = config == null ? UcmConfig.of("Fake", Map.of()) : UcmConfig.read(config);
+    EngineConfig.tellUnused(given, spec.commandLine().getErr());
+    StoreCatalog catalog = plugins.catalog();
+    try (Cleanup cleanup = new Cleanup()) {
+      boolean isLite = given.settings().useLite();
+      boolean isApart = isLite || PipelineProbe.hasDirectories(given, catalog);
+      UcmConfig ucm = isApart && !isLite ? inNewFolders(given, cleanup) : given;
+      EngineSpec engine = EngineConfig.spec("explain", 1, KvLayout.uniform(1, blockBytes));
+      LookupWatch watch = new LookupWatch(StoreMetrics.NONE, ucm.openedPipeline().stages());
+      ConnectorSetup setup = ConnectorSetup.of(ucm, catalog, engine).withMetrics(watch);
+      Pipeline pipeline = cleanup.add(setup.openPipeline(0));
+      if (!isApart && !pipeline.canRemove()) {
+        throw new UsageException(
+            "explain would leave its blocks in "
+                + pipeline.spec()
+                + ": it keeps them in no storage_backends that could be replaced, and a stage of it"
+                + " cannot remove blocks (its store has no Store.remove); name another pipeline");
+      }
+      ExplainedReplay replay =
+          cleanup.add(
+              new ExplainedReplay(
+                  pipeline,
+                  watch,
+                  layout,
+                  EngineConfig.taskTimeout(ucm),
+                  setup.settings(),
+                  hbmBlocks,
+                  request,
+                  !isApart));
+      inputs.read("requests", spec.commandLine().getErr(), replay);
+      report(pipeline, replay);
+    }
+  }
+
+  /** Keeps the operator's blocks apart from made-up ones of the same names. */
+  private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
+    List<String> folders =
+        given.storeConfig().get(CommonKeys.STORAGE_BACKENDS).stream()
+            .map(backend -> cleanup.folder(Path.of(backend), FOLDER_PREFIX).toString())
+            .toList();
+    return given.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "explain");
+  }
+
+  private void report(Pipeline pipeline, ExplainedReplay replay) {
+    TraceRequest found = replay.request();
+    if (found == null || replay.requests() < request) {
+      throw new UsageException(
+          "the trace has " + replay.requests() + " requests; --request asks for number " + request);
+    }
+    String id = found.requestId().isEmpty() ? "trace-" + request : found.requestId();
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      Map<String, Object> data = new LinkedHashMap<>();
+      data.put("request", request);
+      data.put("request_id", id);
+      data.put("pipeline", pipeline.spec().toString());
+      data.put("bytes_moved", pipeline.keepsBytes());
+      data.put("block_tokens", found.blockTokens());
+      data.put("blocks", found.blockCount());
+      data.putAll(replay.funnel().data());
+      data.put("requests_not_stored", replay.refusedDumps());
+      Json.print(out, data);
+      return;
+    }
+    out.println(
+        String.format(
+            Locale.ROOT,
+            "request %,d (%s) after %,d others through %s, blocks of %,d tokens%s",
+            request,
+            id,
+            request - 1,
+            pipeline.spec(),
+            found.blockTokens(),
+            pipeline.keepsBytes() ? "" : "; no bytes are moved"));
+    Table table = new Table("TOKENS", "COUNT", "OF ASKED");
+    replay.funnel().rows(table);
+    table.print(out);
+  }
+}

@@ -1,0 +1,115 @@
+package ucm.cli.replay;
+
+import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+import ucm.api.BlockIds;
+import ucm.api.Store;
+import ucm.api.TransferResult;
+import ucm.cli.runtime.EngineMemory;
+import ucm.pipeline.connector.HitPolicy;
+
+/**
+ * Does for a prompt what an engine does: asks how much of it is stored, loads that, computes the rest
+ * (here: makes it up), and dumps what was computed. Used by one thread.
+ */
+final class PrefixClient {
+
+  private static final Logger LOG = LoggerFactory.getLogger(PrefixClient.class);
+
+  /**
+   * What serving a prompt took.
+   *
+   * @param blocks full blocks of the prompt
+   * @param hits how many of them were found and loaded, from the first one on
+   * @param dumped how many of them were dumped
+   * @param loadNanos look-up and load, until the bytes are in the engine's memory
+   * @param dumpNanos dump, until the engine may use the memory again
+   */
+  record Served(int blocks, int hits, int dumped, long loadNanos, long dumpNanos) {}
+
+  private final Store store;
+  private final EngineMemory memory;
+  private final HitPolicy policy;
+  private final boolean verify;
+  private final Duration timeout;
+  private final Level logLevel;
+
+  /**
+   * A client of a store.
+   *
+   * @param memory pages for the longest prompt
+   * @param policy says how much of what is found is used
+   * @param verify whether to compare every loaded byte
+   * @param timeout for each task
+   * @param logLevel at which each request is logged
+   */
+  PrefixClient(
+      Store store,
+      EngineMemory memory,
+      HitPolicy policy,
+      boolean verify,
+      Duration timeout,
+      Level logLevel) {
+    this.store = store;
+    this.memory = memory;
+    this.policy = policy;
+    this.verify = verify;
+    this.timeout = timeout;
+    this.logLevel = logLevel;
+  }
+
+  /**
+   * Serves one prompt.
+   *
+   * @param tokens how long it is
+   * @param ids its blocks, root first
+   * @throws WrongBytesException when a loaded byte is wrong
+   */
+  Served serve(String requestId, int tokens, BlockIds ids) throws InterruptedException {
+    int blocks = ids.size();
+    if (policy.skips(tokens)) {
+      return new Served(blocks, 0, 0, 0, 0);
+    }
+    long start = System.nanoTime();
+    int found = store.lookupPrefix(ids) + 1;
+    int hits = load(ids, policy.loaded(0, found, tokens));
+    long loaded = System.nanoTime();
+    LOG.atLevel(logLevel)
+        .log(
+            "request_id: {}, total_blocks_num: {}, hit hbm: 0, hit external: {}",
+            requestId,
+            blocks,
+            found);
+    if (verify) {
+      memory.verify(ids, 0, hits);
+    }
+    memory.fill(ids, hits, blocks);
+    long computed = System.nanoTime();
+    if (hits < blocks) {
+      TransferResult result = store.dump(memory.transfer(ids, hits, blocks)).await(timeout);
+      if (!result.ok()) {
+        // An engine goes on without what was not stored; flush counts it, and says why.
+        LOG.debug("dump: {}", result);
+      }
+    }
+    long dumpNanos = System.nanoTime() - computed;
+    return new Served(blocks, hits, blocks - hits, loaded - start, dumpNanos);
+  }
+
+  /** Loads the first blocks; a block that is gone since the look-up ends the run before it. */
+  private int load(BlockIds ids, int found) throws InterruptedException {
+    if (found == 0) {
+      return 0;
+    }
+    TransferResult result = store.load(memory.transfer(ids, 0, found)).await(timeout);
+    if (result.ok()) {
+      return found;
+    }
+    if (result.cause() != null) {
+      LOG.warn("load: {}", result);
+    }
+    return result.failedShards().nextSetBit(0) / memory.shardsPerBlock();
+  }
+}

@@ -1,0 +1,155 @@
+package ucm.cli.runtime;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.lite.trace.FileFault;
+
+/**
+ * What a command must undo before the process ends, however it ends: normally, by an error, or by
+ * Ctrl-C. Last in, first undone, each once; folders at the end. After Ctrl-C the command goes on until it
+ * meets what was closed under it, and may make files meanwhile: folders wait for it to leave. Thread-safe.
+ */
+public final class Cleanup implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Cleanup.class);
+
+  // Closed stores and streams end a command at once; this is for one that computes.
+  private static final long LEAVE_SECONDS = 5;
+
+  private static volatile boolean interrupted;
+
+  private final CountDownLatch left = new CountDownLatch(1);
+  // Guarded by this.
+  private final Deque<AutoCloseable> actions = new ArrayDeque<>();
+  private final Deque<AutoCloseable> folders = new ArrayDeque<>();
+  private final Thread hook = new Thread(this::interrupt, "ucm-cleanup");
+
+  public Cleanup() {
+    changeHooks(() -> Runtime.getRuntime().addShutdownHook(hook));
+  }
+
+  /** After Ctrl-C the process refuses that, also before the hook has run and said so. */
+  private static void changeHooks(Runnable change) {
+    try {
+      change.run();
+    } catch (IllegalStateException e) {
+      interrupted = true;
+    }
+  }
+
+  /** Whether the process is on its way out because of a signal. */
+  public static boolean interrupted() {
+    return interrupted;
+  }
+
+  /** Closes a thing before the process ends. */
+  public synchronized <T extends AutoCloseable> T add(T thing) {
+    actions.push(thing);
+    return thing;
+  }
+
+  /** Makes a folder that only this user can read, and removes it with all it holds. */
+  public synchronized Path folder(Path parent, String prefix) {
+    try {
+      Path folder = Files.createTempDirectory(Files.createDirectories(parent), prefix);
+      folders.push(() -> delete(folder));
+      return folder;
+    } catch (IOException e) {
+      throw new UncheckedIOException(
+          "cannot make a folder in " + parent + ": " + FileFault.of(e), e);
+    }
+  }
+
+  @Override
+  public void close() {
+    left.countDown();
+    if (!interrupted) {
+      changeHooks(() -> Runtime.getRuntime().removeShutdownHook(hook));
+    }
+    finish(undo(folders, undo(actions, null)));
+  }
+
+  private void interrupt() {
+    interrupted = true;
+    RuntimeException first = undo(actions, null);
+    awaitCommand();
+    first = undo(actions, first);
+    finish(undo(folders, first));
+    LogSetup.finish();
+  }
+
+  private void awaitCommand() {
+    try {
+      if (hasFolders() && !left.await(LEAVE_SECONDS, TimeUnit.SECONDS)) {
+        LOG.debug("the command still runs; its folders are removed all the same");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private synchronized boolean hasFolders() {
+    return !folders.isEmpty();
+  }
+
+  private synchronized @Nullable RuntimeException undo(
+      Deque<AutoCloseable> some, @Nullable RuntimeException failure) {
+    RuntimeException first = failure;
+    while (!some.isEmpty()) {
+      first = undoOne(some.pop(), first);
+    }
+    return first;
+  }
+
+  private static void finish(@Nullable RuntimeException failure) {
+    if (failure != null && !interrupted) {
+      throw failure;
+    }
+  }
+
+  private static @Nullable RuntimeException undoOne(
+      AutoCloseable action, @Nullable RuntimeException first) {
+    try {
+      action.close();
+    } catch (Exception e) {
+      if (first == null) {
+        return new IllegalStateException("could not clean up: " + e.getMessage(), e);
+      }
+      first.addSuppressed(e);
+    }
+    return first;
+  }
+
+  /** Removes a folder with all it holds. */
+  public static void delete(Path folder) throws IOException {
+    // After Ctrl-C the command itself may be removing the same files.
+    Files.walkFileTree(
+        folder,
+        new FileTreeVisitor() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            Files.deleteIfExists(file);
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult postVisitDirectory(Path dir, @Nullable IOException failure)
+              throws IOException {
+            Files.deleteIfExists(dir);
+            return FileVisitResult.CONTINUE;
+          }
+        });
+  }
+}

@@ -1,0 +1,66 @@
+package ucm.cli.runtime;
+
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.pipeline.config.ConnectorKeys;
+import ucm.pipeline.config.ConnectorSettings;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvLayout;
+
+/** What an engine adds to an operator's configuration: the layout of its blocks, and who it is. */
+public final class EngineConfig {
+
+  private static final String DTYPE = "torch.bfloat16";
+
+  // A task that its store has given up ends a little after its deadline.
+  private static final Duration GRACE = Duration.ofSeconds(10);
+
+  private EngineConfig() {}
+
+  /** The values of one worker, whose device is host memory. */
+  public static Map<String, Object> of(BlockLayout layout) {
+    Map<String, Object> values = new LinkedHashMap<>();
+    values.put(CommonKeys.UNIQUE_ID.name(), "ucm-" + ProcessHandle.current().pid());
+    values.put(CommonKeys.DEVICE_ID.name(), 0L);
+    values.put(CommonKeys.LOCAL_RANK_SIZE.name(), 1L);
+    values.put(CommonKeys.TENSOR_SIZE.name(), layout.tensorSize(0));
+    values.put(CommonKeys.SHARD_SIZE.name(), layout.shardSize());
+    values.put(CommonKeys.BLOCK_SIZE.name(), layout.blockSize());
+    return values;
+  }
+
+  /**
+   * Such an engine.
+   *
+   * @param model names it in block ids and metrics
+   */
+  public static EngineSpec spec(String model, int blockTokens, KvLayout kv) {
+    String instance = "ucm-" + ProcessHandle.current().pid();
+    return new EngineSpec(instance, model, DTYPE, 1, false, blockTokens, kv);
+  }
+
+  /** How long to wait for a task before calling it hung. */
+  public static Duration taskTimeout(UcmConfig config) {
+    return Duration.ofMillis(config.storeConfig().get(CommonKeys.TIMEOUT_MS)).plus(GRACE);
+  }
+
+  /**
+   * Says which keys have no meaning for a command that moves whole blocks by itself, without an
+   * engine's connector.
+   */
+  public static void tellUnused(UcmConfig config, PrintWriter err) {
+    ConnectorSettings settings = config.settings();
+    if (settings.enableRecordTraces()) {
+      err.println("ucm: enable_record_traces is not used here: only an engine writes traces");
+    }
+    // On by default, which nobody asked for.
+    if (settings.useLayerwise() && config.isSet(ConnectorKeys.USE_LAYERWISE)) {
+      err.println("ucm: use_layerwise is not used here: blocks are moved whole");
+    }
+  }
+}

@@ -1,0 +1,96 @@
+package ucm.cli.setup;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import ucm.cli.output.Json;
+import ucm.cli.output.OutputFile;
+import ucm.cli.runtime.MetricsOptions;
+import ucm.cli.runtime.PluginsOption;
+import ucm.pipeline.config.ConfigDocs;
+import ucm.pipeline.config.ConfigException;
+import ucm.pipeline.config.ConfigReport;
+import ucm.pipeline.config.EffectiveConfig;
+import ucm.pipeline.config.UcmConfig;
+
+/** {@code ucm config}: checks, shows, documents and converts configurations. */
+@Command(
+    name = "config",
+    description = "Checks, shows and converts configuration files.",
+    subcommands = ConfigConvertCommand.class)
+public final class ConfigCommand implements Runnable {
+
+  @Spec private CommandSpec spec;
+
+  @Override
+  public void run() {
+    throw new ParameterException(
+        spec.commandLine(), "name a command: check, show, docs or convert");
+  }
+
+  @Command(
+      name = "check",
+      description =
+          "Reports everything that is wrong with a file; exit code 2 when it cannot be used.")
+  int check(
+      @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
+      @Option(names = "--json", description = "print JSON instead of text") boolean json,
+      @Mixin PluginsOption plugins) {
+    PrintWriter out = spec.commandLine().getOut();
+    ConfigReport report;
+    try {
+      report = MetricsOptions.check(UcmConfig.read(file), plugins.catalog());
+    } catch (ConfigException e) {
+      report = e.report();
+    }
+    if (json) {
+      Json.print(out, report.data());
+    } else {
+      out.println(report.text());
+    }
+    return report.hasErrors() ? 2 : 0;
+  }
+
+  @Command(
+      name = "show",
+      description = "Prints every key of the file's pipeline: its value, and where that came from.")
+  int show(
+      @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
+      @Option(names = "--json", description = "print JSON instead of a table") boolean json,
+      @Mixin PluginsOption plugins) {
+    PrintWriter out = spec.commandLine().getOut();
+    EffectiveConfig effective = UcmConfig.read(file).effective(plugins.catalog());
+    if (json) {
+      Json.print(out, effective.data());
+    } else {
+      out.println(effective.text().stripTrailing());
+    }
+    return 0;
+  }
+
+  @Command(name = "docs", description = "Prints the reference page of all keys, as Markdown.")
+  int docs(
+      @Option(
+              names = "--output",
+              paramLabel = "FILE",
+              description = "write the page to this file instead" + OutputFile.REPLACES)
+          @Nullable Path output,
+      @Mixin PluginsOption plugins) {
+    String page = ConfigDocs.markdown(plugins.catalog());
+    if (output == null) {
+      PrintWriter out = spec.commandLine().getOut();
+      out.print(page);
+      out.flush();
+      return 0;
+    }
+    OutputFile.write(output, page, spec.commandLine().getOut());
+    return 0;
+  }
+}

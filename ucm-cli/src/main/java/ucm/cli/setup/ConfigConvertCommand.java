@@ -1,0 +1,98 @@
+package ucm.cli.setup;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import ucm.cli.output.OutputFile;
+import ucm.cli.output.UsageException;
+import ucm.lite.trace.FileFault;
+import ucm.pipeline.convert.ConfigConversion;
+import ucm.pipeline.convert.ConfigConversion.Converted;
+import ucm.pipeline.convert.ConfigConversion.Origin;
+
+/** {@code ucm config convert}: the configuration of another cache in 3FS as one of UCM. */
+@Command(
+    name = "convert",
+    description = {
+      "Writes the configuration of another KV cache in 3FS as one of UCM, for Cache|Ds3fs.",
+      "",
+      "lmcache: the YAML file that LMCACHE_CONFIG_FILE names, with a plugin hf3fs or a remote_url"
+          + " hf3fs:///...",
+      "rtp-llm: a file with its environment and arguments, as in a start script (REUSE_CACHE=1"
+          + " ENABLE_3FS=1, or --reuse_cache True --enable_3fs True).",
+      "",
+      "What has no counterpart is told on the standard error and in comments. Blocks that the other"
+          + " cache stored are not converted."
+    })
+final class ConfigConvertCommand implements Runnable {
+
+  private static final String LMCACHE = "lmcache";
+  private static final String RTP_LLM = "rtp-llm";
+
+  @Spec private CommandSpec spec;
+
+  @Option(
+      names = "--from",
+      required = true,
+      paramLabel = LMCACHE + "|" + RTP_LLM,
+      description = "whose configuration it is")
+  private String from = "";
+
+  @Parameters(paramLabel = "FILE", description = "the file to convert")
+  private Path file = Path.of("");
+
+  @Option(
+      names = "--output",
+      paramLabel = "FILE",
+      description = "write to this file instead of the standard output")
+  private @Nullable Path output;
+
+  @Option(names = "--force", description = "replace the file of --output if it exists")
+  private boolean force;
+
+  @Override
+  public void run() {
+    Converted converted = ConfigConversion.convert(origin(), file);
+    PrintWriter err = spec.commandLine().getErr();
+    if (output == null) {
+      PrintWriter out = spec.commandLine().getOut();
+      out.print(converted.yaml());
+      out.flush();
+    } else {
+      write(output, converted.yaml());
+    }
+    converted.report().findings().forEach(err::println);
+  }
+
+  private Origin origin() {
+    return switch (from) {
+      case LMCACHE -> Origin.LMCACHE;
+      case RTP_LLM -> Origin.RTP_LLM;
+      default ->
+          throw new UsageException("--from is " + LMCACHE + " or " + RTP_LLM + "; found " + from);
+    };
+  }
+
+  private void write(Path target, String yaml) {
+    try {
+      if (Files.exists(target) && Files.isSameFile(target, file)) {
+        throw new UsageException(
+            "--output names the file to be converted, " + file + "; name another");
+      }
+      if (Files.isRegularFile(target) && !force) {
+        throw new UsageException(target + " exists; name another file, or add --force");
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot write " + target + ": " + FileFault.of(e), e);
+    }
+    OutputFile.write(target, yaml, spec.commandLine().getOut());
+  }
+}

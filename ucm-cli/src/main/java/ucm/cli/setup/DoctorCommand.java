@@ -1,0 +1,181 @@
+package ucm.cli.setup;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Help.Ansi;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.api.admin.HealthCheck;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.admin.HealthCheck.Status;
+import ucm.api.config.StoreConfig;
+import ucm.cli.output.Json;
+import ucm.cli.output.Progress;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.MetricsOptions;
+import ucm.cli.runtime.PluginsOption;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.ConfigReport;
+import ucm.pipeline.config.UcmConfig;
+
+/** {@code ucm doctor}: whether this machine has what UCM needs. */
+@Command(
+    name = "doctor",
+    description = {
+      "Looks whether this machine has what UCM needs, and says what to do where it has not.",
+      "",
+      "With --config, what its pipeline asks for is looked at: a part that is missing is a warning"
+          + " or nothing at all without it, and a failure when the file asks for that part. Exit"
+          + " code 1 when something failed, 2 when the file itself is wrong; warnings fail"
+          + " nothing.",
+      "",
+      "Also with --config, a block is sent through the whole pipeline, in a folder of its own in"
+          + " each of storage_backends: dumped, made durable, loaded by a second instance, compared"
+          + " and removed. Run it as the user, and in the container, that the engines run in."
+    })
+public final class DoctorCommand implements Callable<Integer> {
+
+  private static final int WRONG_CONFIG = 2;
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+
+  @Spec private CommandSpec spec;
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description = "look at what the pipeline of this file needs")
+  private @Nullable Path config;
+
+  @Option(names = "--json", description = "print JSON instead of a table")
+  private boolean json;
+
+  @Option(
+      names = "--no-probe",
+      description = "send no block through the pipeline; small files are written all the same")
+  private boolean noProbe;
+
+  @Override
+  public Integer call() throws InterruptedException {
+    UcmConfig read = config == null ? null : UcmConfig.read(config);
+    StoreCatalog catalog = plugins.catalog();
+    ConfigReport report = read == null ? null : MetricsOptions.check(read, catalog);
+    boolean isWrong = report != null && report.hasErrors();
+    HealthCheckRun run = new HealthCheckRun(LIMIT);
+    List<Finding> findings = new ArrayList<>();
+    for (HealthCheck checkup : inOrder(catalog.checkups())) {
+      findings.addAll(run.run(checkup, values(read, isWrong)));
+    }
+    if (report != null) {
+      findings.add(configuration(report));
+    }
+    if (read != null && !isWrong) {
+      findings.addAll(lite(read));
+      if (!noProbe && !run.hung() && !read.settings().useLite()) {
+        try (Cleanup cleanup = new Cleanup()) {
+          findings.addAll(new PipelineProbe(read, catalog, cleanup).run());
+        }
+      }
+    }
+    boolean failed = findings.stream().anyMatch(finding -> finding.status() == Status.FAILED);
+    print(findings, failed);
+    return isWrong ? WRONG_CONFIG : failed ? 1 : 0;
+  }
+
+  /** A fresh view for each checkup: what one records in it is not the next one's. */
+  private static StoreConfig values(@Nullable UcmConfig read, boolean isWrong) {
+    if (read == null) {
+      return StoreConfig.of(Map.of());
+    }
+    // The name UcmNfsStore says which stage there is, where no pipeline is written.
+    return isWrong
+        ? read.storeConfig()
+        : read.with(Map.of("store_pipeline", read.openedPipeline().toString()), "doctor")
+            .storeConfig();
+  }
+
+  /** What concerns everybody first. */
+  private static List<HealthCheck> inOrder(List<HealthCheck> checkups) {
+    return checkups.stream()
+        .sorted(Comparator.comparing(checkup -> !(checkup instanceof SystemHealthCheck)))
+        .toList();
+  }
+
+  private static List<Finding> lite(UcmConfig read) {
+    return read.settings().useLite()
+        ? List.of(
+            Finding.warning(
+                "mode",
+                "use_lite is true: requests are counted, no block is kept, and store_pipeline is"
+                    + " not looked at",
+                "set use_lite: false to keep blocks"))
+        : List.of();
+  }
+
+  private Finding configuration(ConfigReport report) {
+    String found = config + ": " + report.errors() + " errors, " + report.warnings() + " warnings";
+    String advice = "see: ucm config check " + config;
+    if (report.hasErrors()) {
+      return Finding.failed("configuration", found, advice);
+    }
+    return report.warnings() > 0
+        ? Finding.warning("configuration", found, advice)
+        : Finding.ok("configuration", found);
+  }
+
+  private void print(List<Finding> findings, boolean failed) {
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      Map<String, Object> data = new LinkedHashMap<>();
+      data.put("ok", !failed);
+      data.put("findings", findings.stream().map(DoctorCommand::data).toList());
+      Json.print(out, data);
+      return;
+    }
+    Ansi ansi = Progress.isTerminal() && noColor().isEmpty() ? Ansi.ON : Ansi.OFF;
+    for (Finding finding : findings) {
+      String word = "@|" + colour(finding) + " " + "%-7s".formatted(word(finding)) + "|@";
+      out.printf("%s  %s: %s%n", ansi.string(word), finding.subject(), finding.found());
+      if (!finding.advice().isEmpty()) {
+        out.printf("%-7s  -> %s%n", "", finding.advice());
+      }
+    }
+  }
+
+  private static Map<String, Object> data(Finding finding) {
+    Map<String, Object> data = new LinkedHashMap<>();
+    data.put("status", word(finding));
+    data.put("subject", finding.subject());
+    data.put("found", finding.found());
+    data.put("advice", finding.advice());
+    return data;
+  }
+
+  private static String noColor() {
+    return System.getenv().getOrDefault("NO_COLOR", "");
+  }
+
+  private static String colour(Finding finding) {
+    return switch (finding.status()) {
+      case OK -> "green";
+      case WARNING -> "yellow";
+      case FAILED -> "bold,red";
+    };
+  }
+
+  private static String word(Finding finding) {
+    return finding.status().name().toLowerCase(Locale.ROOT);
+  }
+}

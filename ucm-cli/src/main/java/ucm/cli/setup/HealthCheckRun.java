@@ -1,0 +1,58 @@
+package ucm.cli.setup;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import ucm.api.admin.HealthCheck;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.config.StoreConfig;
+
+/**
+ * Runs checkups, each on a thread of its own: one that does not come back, because a file system or a driver
+ * hangs, becomes a finding, and its thread ends with the process. Used by one thread.
+ */
+final class HealthCheckRun {
+
+  private final Duration limit;
+  private int started;
+  private boolean hung;
+
+  /**
+   * Runs nothing yet.
+   *
+   * @param limit how long each may take
+   */
+  HealthCheckRun(Duration limit) {
+    this.limit = limit;
+  }
+
+  /** Whether one of them did not come back. */
+  boolean hung() {
+    return hung;
+  }
+
+  /** Runs one. */
+  List<Finding> run(HealthCheck checkup, StoreConfig config) throws InterruptedException {
+    String name = checkup.getClass().getName();
+    FutureTask<List<Finding>> task = new FutureTask<>(() -> checkup.look(config));
+    Thread.ofPlatform().daemon().name("ucm-doctor-checkup-" + started++).start(task);
+    try {
+      return task.get(limit.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      hung = true;
+      return List.of(
+          Finding.failed(
+              name,
+              "has not come back within " + limit.toSeconds() + " s",
+              "something that it looks at hangs: a file system whose server does not answer, or a"
+                  + " driver; see dmesg, and try ls on storage_backends"));
+    } catch (ExecutionException e) {
+      return List.of(
+          Finding.failed(
+              name, "ended with " + e.getCause(), "report this to who made that module"));
+    }
+  }
+}

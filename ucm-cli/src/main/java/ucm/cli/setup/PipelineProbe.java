@@ -1,0 +1,213 @@
+package ucm.cli.setup;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.SplittableRandom;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.EngineConfig;
+import ucm.cli.runtime.EngineMemory;
+import ucm.cli.runtime.WrongBytesException;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
+
+/**
+ * Sends a block through a whole pipeline, as configured: dumps it, waits until it is durable, and loads it by a
+ * second instance that has nothing in memory. Once for each directory, in a folder of its own there that is
+ * removed afterwards, so that no engine at work sees the block; the buffer of a Cache is made small.
+ */
+public final class PipelineProbe {
+
+  private static final String SUBJECT = "block through ";
+  private static final String BACKENDS = CommonKeys.STORAGE_BACKENDS.name();
+  private static final String FOLDER = ".ucm-doctor-";
+  private static final String CACHE = "Cache";
+  private static final ConfigKey<Double> CAPACITY =
+      ConfigKey.number("cache_buffer_capacity_gb").doc("");
+  private static final ConfigKey<Double> BUFFER_SIZE = ConfigKey.number("buffer_size").doc("");
+  private static final double CACHE_GIB = 0.0625;
+  private static final int KIB = 1024;
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(256 * KIB, 512 * KIB, 1024 * KIB);
+
+  private final UcmConfig config;
+  private final StoreCatalog catalog;
+  private final Cleanup cleanup;
+  private final Duration timeout;
+  private final SplittableRandom random = new SplittableRandom();
+
+  /**
+   * Probes nothing yet.
+   *
+   * @param config without errors
+   * @param cleanup removes what Ctrl-C leaves
+   */
+  public PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup cleanup) {
+    this.config = config;
+    this.catalog = catalog;
+    this.cleanup = cleanup;
+    this.timeout = EngineConfig.taskTimeout(config);
+  }
+
+  /** Probes; what goes wrong is a finding. */
+  public List<Finding> run() throws InterruptedException {
+    String subject = SUBJECT + config.pipeline();
+    List<String> backends = config.storeConfig().get(CommonKeys.STORAGE_BACKENDS);
+    if (!hasDirectories(config, catalog)) {
+      return List.of(guarded(subject, "", config));
+    }
+    List<Finding> findings = new ArrayList<>();
+    for (String backend : backends) {
+      String where = subject + " in " + backend;
+      try {
+        Path folder = cleanup.folder(nearest(Path.of(backend)), FOLDER);
+        findings.add(
+            guarded(
+                where,
+                backend,
+                config.with(Map.of(BACKENDS, List.of(folder.toString())), "doctor")));
+        Cleanup.delete(folder);
+      } catch (IOException | RuntimeException e) {
+        findings.add(failed(where, e));
+      }
+    }
+    return findings;
+  }
+
+  /**
+   * Whether the blocks of a pipeline are in directories, so that a command can have its own in folders of
+   * its own.
+   */
+  public static boolean hasDirectories(UcmConfig config, StoreCatalog catalog) {
+    if (config.storeConfig().get(CommonKeys.STORAGE_BACKENDS).isEmpty()) {
+      return false;
+    }
+    Store last = Pipeline.of(config.pipeline(), catalog).stages().getLast();
+    return last.configKeys().stream().anyMatch(key -> key.name().equals(BACKENDS));
+  }
+
+  private static Path nearest(Path directory) {
+    Path path = directory.toAbsolutePath();
+    while (!Files.exists(path) && path.getParent() != null) {
+      path = path.getParent();
+    }
+    return path;
+  }
+
+  private Finding guarded(String subject, String backend, UcmConfig where)
+      throws InterruptedException {
+    try (EngineMemory memory = new EngineMemory(LAYOUT, 1)) {
+      return probe(subject, backend, where, memory);
+    } catch (StoreException | WrongBytesException e) {
+      return failed(subject, e);
+    }
+  }
+
+  private Finding probe(String subject, String backend, UcmConfig where, EngineMemory memory)
+      throws InterruptedException {
+    BlockIds id = BlockIds.of(random.nextLong(), random.nextLong());
+    long start = System.nanoTime();
+    long durableNanos;
+    try (Pipeline first = cleanup.add(open(where, 1))) {
+      if (!first.keepsBytes()) {
+        return Finding.warning(
+            subject, "it keeps no bytes", "it counts hits only: name a stage that keeps blocks");
+      }
+      if (backend.isEmpty() && !first.canRemove()) {
+        return Finding.warning(
+            subject,
+            "no block was sent: its store cannot remove blocks, so that it would stay for good",
+            "a store that implements Store.remove is looked at");
+      }
+      memory.fill(id, 0, 1);
+      try {
+        store(first, memory, id);
+      } catch (StoreException e) {
+        remove(first, id, backend);
+        throw e;
+      }
+      durableNanos = System.nanoTime() - start;
+    }
+    memory.poison();
+    boolean removed;
+    try (Pipeline second = cleanup.add(open(where, 2))) {
+      try {
+        if (second.lookup(id).isEmpty()) {
+          String found = "a second instance does not find it";
+          return backend.isEmpty()
+              ? Finding.warning(subject, found, "what this pipeline keeps ends with its process")
+              : Finding.failed(subject, found, "nothing that is stored will be found: see the log");
+        }
+        second.load(memory.transfer(id, 0, 1)).await(timeout).requireOk();
+        memory.verify(id, 0, 1);
+      } finally {
+        removed = remove(second, id, backend);
+      }
+    }
+    if (!removed) {
+      return Finding.failed(
+          subject, "block " + id.hex(0) + " could not be removed again", "see the log");
+    }
+    return Finding.ok(
+        subject,
+        String.format(
+            Locale.ROOT,
+            "%d KiB were dumped and durable after %.1f ms, found and loaded by a second instance,"
+                + " and are equal; removed again",
+            LAYOUT.blockSize() / KIB,
+            durableNanos / 1e6));
+  }
+
+  private void store(Pipeline first, EngineMemory memory, BlockIds id) throws InterruptedException {
+    first.dump(memory.transfer(id, 0, 1)).await(timeout).requireOk();
+    FlushResult flushed = first.flush(timeout);
+    if (!flushed.ok()) {
+      throw new StoreException(
+          "the block was taken, and did not become durable: "
+              + (flushed.cause() == null ? "no reason was given" : flushed.cause().getMessage()));
+    }
+  }
+
+  /** Removes the block where no folder goes with it. */
+  private static boolean remove(Pipeline pipeline, BlockIds id, String backend) {
+    return !backend.isEmpty() || pipeline.remove(id).get(0);
+  }
+
+  private Pipeline open(UcmConfig where, int instance) {
+    Map<String, Object> values = new LinkedHashMap<>(EngineConfig.of(LAYOUT));
+    values.put(
+        CommonKeys.UNIQUE_ID.name(),
+        "ucm-doctor-" + ProcessHandle.current().pid() + "-" + instance);
+    if (config.pipeline().stages().contains(CACHE)) {
+      values.put(cacheSize(where.storeConfig()).name(), CACHE_GIB);
+    }
+    return Pipeline.open(where.with(values, "doctor"), catalog);
+  }
+
+  /** The key that the file itself uses, as both together are worth a warning. */
+  private static ConfigKey<Double> cacheSize(StoreConfig config) {
+    return config.isSet(BUFFER_SIZE) && !config.isSet(CAPACITY) ? BUFFER_SIZE : CAPACITY;
+  }
+
+  private static Finding failed(String subject, Exception e) {
+    return Finding.failed(
+        subject,
+        String.valueOf(e.getMessage()),
+        "until a block gets through, nothing is kept: see the findings above");
+  }
+}

@@ -1,0 +1,179 @@
+package ucm.cli.trace;
+
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.cli.model.ModelOptions;
+import ucm.cli.output.FormatOptions;
+import ucm.cli.output.OutputFile;
+import ucm.cli.output.UsageException;
+import ucm.lite.curve.AnalysisOptions;
+import ucm.lite.curve.TraceAnalysis;
+import ucm.lite.curve.TraceAnalyzer;
+import ucm.lite.insight.TraceInsights;
+import ucm.lite.policy.CachePolicy;
+import ucm.lite.policy.PolicyHits;
+import ucm.lite.policy.PolicySimulation;
+import ucm.lite.record.RecordedTrace;
+import ucm.lite.record.TouchOrder;
+import ucm.lite.tier.KvModel;
+import ucm.lite.trace.TraceException;
+import ucm.lite.trace.TraceReadReport;
+import ucm.lite.trace.TraceVisitor;
+
+/** {@code ucm trace analyze}: the hit rate of caches of every size on a trace. */
+@Command(
+    name = "analyze",
+    description = {
+      "Prints what a trace holds and the hit rate of an LRU cache at several capacities, in one"
+          + " pass and exact unless a sample is asked for.",
+      "A hit is a block of the unbroken run from the prompt's first block that is in the cache when"
+          + " the request arrives; all blocks of the request are touched afterwards.",
+      "",
+      "Memory is bounded: a trace with more distinct blocks than half of the heap has room for is"
+          + " analysed from a sample, and the output says so."
+    })
+public final class AnalyzeCommand implements Runnable {
+
+  public static final String HTML_HELP =
+      "also write a report with charts: one file that needs no network" + OutputFile.REPLACES;
+
+  @Spec private CommandSpec spec;
+  @Mixin private TraceInputOptions inputs = new TraceInputOptions();
+  @Mixin private ModelOptions models = new ModelOptions();
+
+  @Option(
+      names = {"--capacities", "--capacity"},
+      split = ",",
+      paramLabel = "SIZE",
+      description =
+          "capacities: "
+              + CapacityList.HELP
+              + " (default: 1 to 150,000 blocks; 3 and 50 million tokens; 1%% to 100%%)")
+  private List<String> capacities = List.of();
+
+  @Option(
+      names = "--policies",
+      split = ",",
+      paramLabel = "NAME",
+      description =
+          "simulate these policies at the capacities: fifo, lru, lfu, s3-fifo, arc, prefix-lru"
+              + " (leaves first), opt (Belady's bound), or all")
+  private List<String> policies = List.of();
+
+  @Option(
+      names = "--touch",
+      paramLabel = "ORDER",
+      defaultValue = "leaf_last",
+      description =
+          "order in which simulated policies touch a prompt's blocks: leaf_last or root_last"
+              + " (default: ${DEFAULT-VALUE})")
+  private TouchOrder touchOrder = TouchOrder.LEAF_LAST;
+
+  @Mixin private SampleOptions sample = new SampleOptions();
+
+  @Option(
+      names = "--compare",
+      description = "with --sample or --sample-size: compute the exact curve too, and the error")
+  private boolean compare;
+
+  @Option(names = "--html", paramLabel = "FILE", description = HTML_HELP)
+  private @Nullable Path html;
+
+  @Mixin private FormatOptions format = new FormatOptions();
+
+  @Override
+  public void run() {
+    CapacityList chosen = new CapacityList(capacities);
+    List<CachePolicy> simulated = chosenPolicies();
+    Optional<KvModel> model = models.model();
+    if (chosen.needsModel() && model.isEmpty()) {
+      throw new UsageException("capacities in bytes need --model or --model-config");
+    }
+    format.check();
+    AnalysisOptions options = options(!simulated.isEmpty());
+    TraceAnalyzer analyzer = new TraceAnalyzer(options);
+    Optional<MiniatureSimulation> miniature =
+        options.exact() || simulated.isEmpty()
+            ? Optional.empty()
+            : Optional.of(new MiniatureSimulation(sample.bounded(Integer.MAX_VALUE)));
+    PrintWriter err = spec.commandLine().getErr();
+    TraceVisitor visitor = miniature.isPresent() ? miniature.get().beside(analyzer) : analyzer;
+    TraceReadReport read = inputs.read("requests", err, visitor);
+    TraceAnalysis analysis = analyzer.finish();
+    if (!analysis.exact()) {
+      sample.warn(err, analysis.lru(touchOrder).sampleRate());
+    }
+    long blockBytes =
+        model.map(kv -> kv.storedBytesPerToken(models.tensorParallel())).orElse(0L)
+            * analysis.summary().blockTokens();
+    long[] blocks = chosen.blocks(analysis.summary(), blockBytes);
+    List<PolicyHits> hits = List.of();
+    Optional<TraceInsights> insights = Optional.empty();
+    int cores = Runtime.getRuntime().availableProcessors();
+    try {
+      if (miniature.isPresent()) {
+        hits = miniature.get().run(simulated, touchOrder, cores, blocks);
+      } else if (options.recording() && (analysis.exact() || !simulated.isEmpty())) {
+        // What a trace that is too large lacks on the page is no reason to fail; simulations that
+        // were asked for are.
+        try (RecordedTrace trace = analyzer.recorded()) {
+          hits = new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
+          insights = html == null ? Optional.empty() : Optional.of(TraceInsights.of(trace));
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new TraceException("the simulation was interrupted", e);
+    }
+    AnalyzeReport report =
+        new AnalyzeReport(read, analysis, model, blockBytes, blocks, hits, touchOrder);
+    PrintWriter out = spec.commandLine().getOut();
+    if (html != null) {
+      String name = model.map(KvModel::name).orElse("");
+      ReportPage page = new ReportPage(read, analysis, name, blockBytes, Instant.now());
+      page.policies(hits);
+      insights.ifPresent(page::insights);
+      HtmlReport.write(html, page.data(), out);
+    }
+    format.print(out, report);
+  }
+
+  private AnalysisOptions options(boolean simulating) {
+    if (compare && !sample.asked()) {
+      throw new UsageException("--compare needs --sample or --sample-size");
+    }
+    AnalysisOptions options =
+        compare ? sample.exactAnalysis().withSampling(sample.asSaid()) : sample.analysis();
+    boolean recording = simulating || html != null;
+    return recording && options.exact() ? options.withRecording() : options;
+  }
+
+  private List<CachePolicy> chosenPolicies() {
+    List<CachePolicy> chosen = new ArrayList<>();
+    for (String name : policies) {
+      if (name.equalsIgnoreCase("all")) {
+        return List.of(CachePolicy.values());
+      }
+      chosen.add(
+          CachePolicy.of(name)
+              .orElseThrow(
+                  () ->
+                      new UsageException(
+                          "no policy "
+                              + name
+                              + " is known; known are fifo, lru, lfu, s3-fifo, arc, prefix-lru,"
+                              + " opt and all")));
+    }
+    return chosen.stream().distinct().toList();
+  }
+}

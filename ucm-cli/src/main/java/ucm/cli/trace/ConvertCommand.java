@@ -1,0 +1,46 @@
+package ucm.cli.trace;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.cli.output.UsageException;
+import ucm.lite.edit.TraceEdits;
+import ucm.lite.trace.TraceFormat;
+import ucm.lite.trace.TraceVisitor;
+
+/** {@code ucm trace convert}: the same requests in another format. */
+@Command(
+    name = "convert",
+    description = {
+      "Writes the requests of traces in another format, in the order read.",
+      "Ids of JSON formats are written as 0, 1, 2, ... in the order first seen, because UCM's do"
+          + " not fit; UCM lines have full blocks only."
+    })
+public final class ConvertCommand implements Runnable {
+
+  @Spec private CommandSpec spec;
+  @Mixin private TraceInputOptions inputs = new TraceInputOptions();
+  @Mixin private TraceOutputOptions output = new TraceOutputOptions();
+
+  @Option(
+      names = "--to-block-tokens",
+      paramLabel = "N",
+      description = "join blocks to larger ones of so many tokens, a multiple of the trace's")
+  private int blockTokens;
+
+  @Override
+  public void run() {
+    if (blockTokens < 0) {
+      throw new UsageException("--to-block-tokens is above 0; found " + blockTokens);
+    }
+    boolean renumber = output.format() != TraceFormat.UCM;
+    output.write(spec.commandLine().getOut(), spec.commandLine().getErr(), renumber, this::convert);
+  }
+
+  private void convert(TraceVisitor writer) {
+    TraceVisitor first = blockTokens == 0 ? writer : TraceEdits.joined(blockTokens, writer);
+    inputs.read("requests", spec.commandLine().getErr(), first);
+  }
+}

@@ -1,0 +1,103 @@
+package ucm.cli.trace;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import ucm.cli.output.UsageException;
+import ucm.lite.edit.GeneratorOptions;
+import ucm.lite.edit.TraceGenerator;
+
+/** {@code ucm trace generate}: a made-up trace. */
+@Command(
+    name = "generate",
+    description = {
+      "Makes up a trace of chats, agents and questions about documents that share system prompts.",
+      "The same options and seed give the same trace. It is for trying things out, not a model of"
+          + " real traffic."
+    })
+public final class GenerateCommand implements Runnable {
+
+  private static final List<String> KINDS = List.of("chat", "agent", "document");
+
+  @Spec private CommandSpec spec;
+  @Mixin private TraceOutputOptions output = new TraceOutputOptions();
+
+  @Option(
+      names = "--requests",
+      paramLabel = "N",
+      defaultValue = "10000",
+      description = "requests (default: ${DEFAULT-VALUE})")
+  private int requests;
+
+  @Option(
+      names = "--seed",
+      paramLabel = "N",
+      defaultValue = "1",
+      description = "seed (default: ${DEFAULT-VALUE})")
+  private long seed;
+
+  @Option(
+      names = "--rate",
+      paramLabel = "N",
+      defaultValue = "3",
+      description = "mean requests a second (default: ${DEFAULT-VALUE})")
+  private double rate;
+
+  @Option(
+      names = "--mix",
+      split = ",",
+      paramLabel = "KIND=SHARE",
+      description = "share of the sessions of each kind (default: chat=0.7,agent=0.1,document=0.2)")
+  private Map<String, Double> mix =
+      new HashMap<>(Map.of("chat", 0.7, "agent", 0.1, "document", 0.2));
+
+  @Option(
+      names = "--system-prompts",
+      paramLabel = "N",
+      defaultValue = "8",
+      description = "system prompts that the sessions share (default: ${DEFAULT-VALUE})")
+  private int systemPrompts;
+
+  @Option(
+      names = "--block-tokens",
+      paramLabel = "N",
+      description = "tokens a block (default: what is usual for the format)")
+  private int blockTokens;
+
+  @Override
+  public void run() {
+    for (String kind : mix.keySet()) {
+      if (!KINDS.contains(kind.toLowerCase(Locale.ROOT))) {
+        throw new UsageException("--mix knows chat, agent and document; found " + kind);
+      }
+    }
+    TraceGenerator generator = new TraceGenerator(options());
+    output.write(
+        spec.commandLine().getOut(),
+        spec.commandLine().getErr(),
+        /* renumber= */ false,
+        generator::generate);
+  }
+
+  private GeneratorOptions options() {
+    try {
+      return new GeneratorOptions(
+          requests,
+          seed,
+          rate,
+          blockTokens == 0 ? output.format().defaultBlockTokens() : blockTokens,
+          mix.getOrDefault("chat", 0.0),
+          mix.getOrDefault("agent", 0.0),
+          mix.getOrDefault("document", 0.0),
+          systemPrompts);
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(String.valueOf(e.getMessage()));
+    }
+  }
+}

@@ -1,0 +1,103 @@
+package ucm.cli.trace;
+
+import java.io.PrintWriter;
+import java.util.List;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import ucm.cli.output.Progress;
+import ucm.cli.output.UsageException;
+import ucm.lite.trace.TraceProblem;
+import ucm.lite.trace.TraceReadReport;
+import ucm.lite.trace.TraceReader;
+import ucm.lite.trace.TraceReaderOptions;
+import ucm.lite.trace.TraceRequest;
+import ucm.lite.trace.TraceVisitor;
+
+/** Which traces a command reads, and how patient it is with them. */
+public final class TraceInputOptions {
+
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "FILE",
+      description =
+          "traces: plain or .gz files, folders, or - for standard input; Mooncake, Qwen-Bailian and"
+              + " UCM traces are told apart by their content")
+  private List<String> inputs = List.of();
+
+  @Option(
+      names = "--max-bad-lines",
+      paramLabel = "N",
+      defaultValue = "100",
+      description = "bad lines to skip before giving up (default: ${DEFAULT-VALUE})")
+  private int maxBadLines;
+
+  @Option(
+      names = "--block-tokens",
+      paramLabel = "N",
+      defaultValue = "0",
+      description = "tokens a block (default: what the trace says)")
+  private int blockTokens;
+
+  /** Reads everything, showing progress, and reports the bad lines. */
+  public TraceReadReport read(String what, PrintWriter err, TraceVisitor visitor) {
+    return read(what, err, visitor, inputs);
+  }
+
+  /** Reads the inputs one by one; they need not have one format. */
+  void readEach(String what, PrintWriter err, Runnable beforeEach, TraceVisitor visitor) {
+    for (String input : inputs) {
+      beforeEach.run();
+      read(what, err, visitor, List.of(input));
+    }
+  }
+
+  private TraceReadReport read(
+      String what, PrintWriter err, TraceVisitor visitor, List<String> chosen) {
+    TraceReadReport report;
+    try (Progress progress = new Progress(what, 0)) {
+      report = reader().read(chosen, new Watched(visitor, progress, new ShareRead(chosen)));
+    }
+    for (TraceProblem problem : report.problems()) {
+      err.println("ucm: " + problem);
+    }
+    if (report.badLines() > 0) {
+      err.println("ucm: skipped " + report.badLines() + " bad line(s)");
+    }
+    return report;
+  }
+
+  private TraceReader reader() {
+    try {
+      return new TraceReader(
+          TraceReaderOptions.DEFAULT.withMaxBadLines(maxBadLines).withBlockTokens(blockTokens));
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static final class Watched implements TraceVisitor {
+
+    private final TraceVisitor visitor;
+    private final Progress progress;
+    private final ShareRead read;
+    private double share = -1;
+    private long requests;
+
+    Watched(TraceVisitor visitor, Progress progress, ShareRead read) {
+      this.visitor = visitor;
+      this.progress = progress;
+      this.read = read;
+    }
+
+    @Override
+    public void progress(String input, long bytesRead, long bytesTotal) {
+      share = read.at(input, bytesRead);
+    }
+
+    @Override
+    public void request(TraceRequest request) {
+      visitor.request(request);
+      progress.at(++requests, share);
+    }
+  }
+}

@@ -1,0 +1,159 @@
+package ucm.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code ucm trace stat} and {@code tiers} on traces with more blocks than they may keep. */
+class TraceSampleCommandsTest {
+
+  private static final Object[] TIERS = {
+    "tiers", "--model=qwq-32b", "--hbm=20GB", "--dram=100GB", "--storage=1TB"
+  };
+
+  @TempDir private Path folder;
+
+  private Path trace = Path.of("");
+  private String err = "";
+
+  @BeforeEach
+  void generate() {
+    trace = folder.resolve("made.jsonl");
+    run("generate", "--requests", 3000, "--mix", "chat=0.9,document=0.1", "-o", trace);
+  }
+
+  @Test
+  void simulatesTiersOnASampleByItselfAndSaysSo() {
+    JsonNode exact = json(TIERS);
+    assertThat(err).isEmpty();
+    JsonNode sampled = json(with(TIERS, "--max-blocks", 4000));
+    assertThat(err).contains("more blocks than fit into memory (at most 4,000)", "from a sample");
+    assertThat(exact.get("exact").asBoolean()).isTrue();
+    assertThat(exact.get("sample_rate").asDouble()).isEqualTo(1);
+    assertThat(sampled.get("exact").asBoolean()).isFalse();
+    assertThat(sampled.get("sample_rate").asDouble()).isBetween(0.001, 0.6);
+    for (String same :
+        new String[] {"requests", "inputTokens", "outputTokens", "blockReferences"}) {
+      assertThat(sampled.get("summary").get(same)).isEqualTo(exact.get("summary").get(same));
+    }
+    long references = exact.get("summary").get("blockReferences").asLong();
+    long found = 0;
+    for (String tier :
+        new String[] {"hbmBlocks", "dramBlocks", "storageBlocks", "computedBlocks"}) {
+      double estimate = sampled.get("tiers").get(tier).asLong();
+      assertThat(estimate)
+          .as(tier)
+          .isCloseTo(exact.get("tiers").get(tier).asDouble(), within(0.05 * references));
+      found += sampled.get("tiers").get(tier).asLong();
+    }
+    assertThat(found).isEqualTo(references);
+    assertThat(sampled.get("storage_written_bytes").asDouble())
+        .isCloseTo(
+            exact.get("storage_written_bytes").asDouble(),
+            within(0.1 * exact.get("storage_written_bytes").asDouble()));
+  }
+
+  @Test
+  void saysInEveryFormThatTiersAreEstimated() throws IOException {
+    Path page = folder.resolve("report.html");
+    Object[] plan = with(TIERS, "--sample", 0.25, "--gpu=h20", "--html", page);
+    String table = run(plan);
+    assertThat(err).as("was asked for").isEmpty();
+    assertThat(table)
+        .contains(
+            "tiers and bytes from 25.00%", "Exact: requests, time span, tokens, number of blocks")
+        .contains("Times need whole requests", "pays from")
+        .contains("The smallest tier is 37 blocks of the sample")
+        .doesNotContain("TTFT", "GPU hours");
+    assertThat(Files.readString(page))
+        .contains("tiers and bytes from 25.00%", "\"sampled\":0.25")
+        .doesNotContain("\"time_bins\":", "\"ttft\":");
+    assertThat(run(with(TIERS, "--sample-size", 1000, "--csv")).lines())
+        .first()
+        .asString()
+        .endsWith(",sample_rate");
+    assertThat(run(TIERS)).doesNotContain("Estimated");
+  }
+
+  @Test
+  void estimatesSessionsAndTimesFromASampleByItselfAndSaysSo() {
+    JsonNode exact = json("stat");
+    assertThat(err).isEmpty();
+    JsonNode sampled = json("stat", "--max-blocks", 4000);
+    assertThat(err).contains("from a sample");
+    assertThat(exact.get("exact").asBoolean()).isTrue();
+    assertThat(sampled.get("exact").asBoolean()).isFalse();
+    assertThat(sampled.get("sample_rate").asDouble()).isBetween(0.001, 0.6);
+    assertThat(sampled.get("summary").get("inputTokens"))
+        .isEqualTo(exact.get("summary").get("inputTokens"));
+    JsonNode all = exact.get("insights");
+    JsonNode some = sampled.get("insights");
+    assertThat(some.get("sessions").asDouble())
+        .isCloseTo(all.get("sessions").asDouble(), within(0.2 * all.get("sessions").asDouble()));
+    double gaps = all.get("blockGaps").get("count").asDouble();
+    assertThat(some.get("blockGaps").get("count").asDouble()).isCloseTo(gaps, within(0.1 * gaps));
+    assertThat(some.has("largestSession")).isFalse();
+  }
+
+  @Test
+  void saysInEveryFormThatFiguresOfATraceAreEstimated() {
+    assertThat(run("stat", "--sample", 0.25))
+        .contains("SESSIONS", "about ", "between uses of a block", "HOT PREFIX")
+        .contains("sessions, times and hot prefixes from 25.00%")
+        .contains("does not tell the lengths of sessions")
+        .doesNotContain("requests of the longest");
+    assertThat(err).isEmpty();
+    assertThat(run("stat", "--sample", 0.25, "--csv").lines())
+        .contains("seconds,count,mean,p50,p90,p99,max,sample_rate")
+        .anyMatch(line -> line.startsWith("block_gap,") && line.endsWith(",0.25"))
+        .noneMatch(line -> line.startsWith("lifetime,"));
+    assertThat(run("stat")).contains("from request to its last reuse").doesNotContain("Estimated");
+    assertThat(run("stat", "--sample", 1)).doesNotContain("Estimated", "about");
+  }
+
+  @Test
+  void simulatesPoliciesOnASampleOfFixedSize() {
+    Object[] csv = {"analyze", "--policies=lru", "--capacities=5000", "--csv"};
+    assertThat(run(with(csv, "--sample-size", 2000)).lines())
+        .filteredOn(line -> line.startsWith("lru,"))
+        .hasSize(3);
+    assertThat(run("analyze", "--policies=lru", "--sample-size", 2000)).contains("sampled blocks");
+  }
+
+  private JsonNode json(Object... arguments) {
+    return JsonMapper.builder().build().readTree(run(with(arguments, "--json")));
+  }
+
+  private String run(Object... arguments) {
+    StringWriter out = new StringWriter();
+    StringWriter errors = new StringWriter();
+    Stream<Object> all = Stream.concat(Stream.of("trace"), Arrays.stream(arguments));
+    if (!arguments[0].equals("generate")) {
+      all = Stream.concat(all, Stream.of(trace));
+    }
+    int exit =
+        Main.run(
+            new PrintWriter(out, true),
+            new PrintWriter(errors, true),
+            all.map(Object::toString).toArray(String[]::new));
+    err = arguments[0].equals("generate") ? "" : errors.toString();
+    assertThat(exit).as(errors.toString()).isZero();
+    return out.toString();
+  }
+
+  private static Object[] with(Object[] arguments, Object... more) {
+    return Stream.concat(Arrays.stream(arguments), Arrays.stream(more)).toArray();
+  }
+}

@@ -1,0 +1,58 @@
+package ucm.cli.setup;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import ucm.api.admin.HealthCheck;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.admin.HealthCheck.Status;
+import ucm.api.config.StoreConfig;
+
+class CheckupRunTest {
+
+  private static final StoreConfig NOTHING = StoreConfig.of(Map.of());
+
+  @Test
+  void handsOnWhatWasFound() throws InterruptedException {
+    HealthCheckRun run = new HealthCheckRun(Duration.ofMinutes(1));
+    List<Finding> found = List.of(Finding.ok("a", "b"));
+    assertThat(run.run(config -> found, NOTHING)).isEqualTo(found);
+    assertThat(run.hung()).isFalse();
+  }
+
+  @Test
+  void checkupThatHangsIsAFinding() throws InterruptedException {
+    CountDownLatch end = new CountDownLatch(1);
+    HealthCheck hanging =
+        config -> {
+          try {
+            end.await();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+          return List.of();
+        };
+    HealthCheckRun run = new HealthCheckRun(Duration.ofMillis(1));
+    Finding found = run.run(hanging, NOTHING).getFirst();
+    end.countDown();
+    assertThat(found.status()).isEqualTo(Status.FAILED);
+    assertThat(found.found()).contains("has not come back");
+    assertThat(run.hung()).isTrue();
+  }
+
+  @Test
+  void checkupThatFailsIsAFindingAndNoStackTrace() throws InterruptedException {
+    HealthCheck broken =
+        config -> {
+          throw new NoClassDefFoundError("acme/Lib");
+        };
+    HealthCheckRun run = new HealthCheckRun(Duration.ofMinutes(1));
+    Finding found = run.run(broken, NOTHING).getFirst();
+    assertThat(found.status()).isEqualTo(Status.FAILED);
+    assertThat(found.found()).contains("acme/Lib");
+  }
+}

@@ -1,0 +1,148 @@
+package ucm.image;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** A user's mistakes: each gets a message that helps, none a stack trace. */
+class BadInputIT {
+
+  private static final String GOOD =
+      """
+      ucm_connectors:
+        - ucm_connector_name: "UcmPipelineStore"
+          ucm_connector_config:
+            store_pipeline: "Cache|Posix"
+            storage_backends: "/mnt/test"
+            io_direct: false
+      use_layerwise: true
+      """;
+
+  @TempDir private Path folder;
+
+  @ParameterizedTest(name = "[{index}] {0} -> {1}")
+  @CsvSource(
+      delimiter = ';',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          io_direct: false            ; io_driect: false                       ; io_direct
+          io_direct: false            ; io_direct: perhaps                     ; io_direct
+          io_direct: false            ; posix_data_trans_concurrency: -3       ; posix_data_trans_concurrency
+          io_direct: false            ; data_dir_shard_bytes: 9                ; 0 to 5
+          io_direct: false            ; timeout_ms: soon                       ; timeout_ms
+          "Cache|Posix"               ; "Cache|Posits"                         ; Posix
+          "Cache|Posix"               ; "Cache||Posix"                         ; store_pipeline
+          "UcmPipelineStore"          ; "UcmPipelinStore"                      ; UcmPipelineStore
+          storage_backends: "/mnt/test" ; cache_stream_number: 4               ; storage_backends
+          use_layerwise: true         ; use_layerwise: true<newline>use_layerwise: no ; use_layerwise
+          use_layerwise: true         ; hit_ratio: 1.5                         ; hit_ratio
+          use_layerwise: true         ; "use_layerwise: [                      ; ucm.yaml:8:1
+          """)
+  void everyBadConfigSaysWhatToDo(String good, String bad, String expected) throws IOException {
+    Path file = folder.resolve("ucm.yaml");
+    assertThat(GOOD).contains(good);
+    Files.writeString(file, GOOD.replace(good, bad.replace("<newline>", "\n")));
+    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    assertThat(check.exitCode()).as(check.all()).isEqualTo(2);
+    assertThat(check.all()).contains(expected, "ucm.yaml").doesNotContain("Exception", "\tat ");
+  }
+
+  @Test
+  void acceptsTheGoodOne() throws IOException {
+    Path file = Files.writeString(folder.resolve("ucm.yaml"), GOOD);
+    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    assertThat(check.exitCode()).as(check.all()).isZero();
+    UcmProcess.Ended show = UcmProcess.run("config", "show", file);
+    assertThat(show.out()).contains("storage_backends", "/mnt/test", "ucm.yaml:5");
+  }
+
+  @Test
+  void knowsEveryKeyOfTheOriginal() throws IOException {
+    Path file = folder.resolve("ucm.yaml");
+    Path metrics = Files.writeString(folder.resolve("metrics.yaml"), "metric_prefix: \"ucm:\"\n");
+    try (InputStream keys = BadInputIT.class.getResourceAsStream("all-keys.yaml")) {
+      String text = new String(keys.readAllBytes(), StandardCharsets.UTF_8);
+      Files.writeString(file, text.replace("/etc/ucm/metrics.yaml", metrics.toString()));
+    }
+    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    assertThat(check.exitCode()).as(check.all()).isZero();
+    assertThat(check.out())
+        .doesNotContain("no known key")
+        .contains("ior_entries: is ignored: it belongs to stage Ds3fs")
+        .contains("transferStreamNumber: is ignored: it belongs to stage Nfs");
+  }
+
+  @Test
+  void reportsAllProblemsOfAFileAtOnce() throws IOException {
+    Path file =
+        Files.writeString(
+            folder.resolve("ucm.yaml"),
+            GOOD.replace("io_direct: false", "io_driect: false")
+                .replace("use_layerwise: true", "use_layerwize: maybe"));
+    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    assertThat(check.out()).contains("ucm.yaml:6:", "io_direct", "ucm.yaml:7:", "use_layerwise");
+  }
+
+  @Test
+  void saysThatAConfigIsMissingOrNoText() throws IOException {
+    UcmProcess.Ended missing = UcmProcess.run("config", "check", folder.resolve("none.yaml"));
+    assertThat(missing.exitCode()).isEqualTo(2);
+    assertThat(missing.all()).contains("none.yaml").doesNotContain("Exception");
+    Path binary = Files.write(folder.resolve("binary.yaml"), new byte[] {0, 1, 2, (byte) 0xFF});
+    UcmProcess.Ended junk = UcmProcess.run("config", "check", binary);
+    assertThat(junk.exitCode()).isEqualTo(2);
+    assertThat(junk.all()).contains("binary.yaml").doesNotContain("Exception");
+  }
+
+  @Test
+  void everyBadTraceSaysWhatIsWrong() throws IOException {
+    String good =
+        "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [1, 2]}\n";
+    assertRefused(2, folder.resolve("missing.jsonl"), "missing.jsonl");
+    assertRefused("empty.jsonl", new byte[0], "empty");
+    assertRefused("junk.jsonl", new byte[] {0, 1, 2, 3, 4, (byte) 0xFE, 10, 0}, "junk.jsonl");
+    assertRefused("prose.jsonl", text("Once upon a time\nthere was no trace\n"), "prose.jsonl");
+    assertRefused("cut.jsonl.gz", new byte[] {0x1F, (byte) 0x8B, 8, 0, 0, 0, 0}, "cut.jsonl.gz");
+    assertRefused(
+        "negative.jsonl", text(good.replace("600", "-600").repeat(101)), "negative.jsonl");
+    Path folderWithoutFiles = Files.createDirectories(folder.resolve("nothing"));
+    assertRefused(1, folderWithoutFiles, "nothing");
+  }
+
+  @Test
+  void skipsABadLineAndNamesIt() throws IOException {
+    String good =
+        "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [1, 2]}\n";
+    Path trace = folder.resolve("trace.jsonl");
+    Files.writeString(trace, good + "{\"timestamp\": 1, \"input_length\":\n" + good);
+    UcmProcess.Ended analysis = UcmProcess.run("trace", "analyze", trace, "--json");
+    assertThat(analysis.exitCode()).as(analysis.all()).isZero();
+    assertThat(analysis.json().get("summary").get("requests").asLong()).isEqualTo(2);
+    assertThat(analysis.err()).contains("trace.jsonl:2", "skipped 1 bad line");
+  }
+
+  private void assertRefused(String name, byte[] content, String expected) throws IOException {
+    Path trace = folder.resolve(name);
+    Files.write(trace, content);
+    assertRefused(1, trace, expected);
+  }
+
+  private static void assertRefused(int exitCode, Path trace, String expected) {
+    UcmProcess.Ended analysis = UcmProcess.run("trace", "analyze", trace);
+    assertThat(analysis.exitCode()).as(analysis.all()).isEqualTo(exitCode);
+    assertThat(analysis.err()).contains(expected).doesNotContain("Exception", "\tat ");
+  }
+
+  private static byte[] text(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+}

@@ -1,0 +1,237 @@
+package ucm.image;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+
+/** What the benchmark prints and leaves behind; no figure of it is judged here. */
+class BenchIT {
+
+  private static final Object[] TINY = {
+    "--blocks", 4, "--task-blocks", 2, "--lookups", 16, "--repeat", 2, "--warmup", 1, "--threads", 2
+  };
+
+  @TempDir private Path folder;
+
+  @Test
+  void measuresPosixAndCacheBesideTheLimitsAndCleansUp() throws IOException {
+    UcmProcess.Ended bench = bench("--dir", folder, "--buffer-gb", 0.05, "--json");
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    JsonNode results = bench.json().get("results");
+    assertThat(results.findValuesAsString("pipeline"))
+        .containsExactly("Posix", "Posix", "Cache|Posix", "Cache|Posix");
+    assertThat(results.findValuesAsString("block_bytes"))
+        .containsExactly("1048576", "2097152", "1048576", "2097152");
+    for (JsonNode result : results) {
+      assertThat(result.get("measures").findValuesAsString("unit"))
+          .filteredOn(unit -> !unit.equals("GB/s"))
+          .containsExactly("ids/s", "ids/s", "ids/s", "calls/s");
+      for (JsonNode measure : result.get("measures")) {
+        for (JsonNode spread : List.of(measure, measure.get("limit"), measure.get("ratio"))) {
+          double median = spread.get("median").asDouble();
+          assertThat(median).isPositive();
+          assertThat(spread.get("min").asDouble()).isPositive().isLessThanOrEqualTo(median);
+          assertThat(spread.get("max").asDouble()).isGreaterThanOrEqualTo(median);
+        }
+      }
+      assertThat(result.get("calls").findValuesAsString("calls"))
+          .containsExactly("4", "4", "4", "8", "8", "8", "32");
+    }
+    assertThat(limits(results.get(0)))
+        .startsWith(
+            "create+pwrite+close",
+            "create+pwrite+close",
+            "open+pread+close",
+            "open+pread+close",
+            "open+pread+CRC32C+close",
+            "open+pread+CRC32C+close",
+            "open+pread+close",
+            "access, one thread");
+    assertThat(limits(results.get(2)))
+        .startsWith(
+            "memcpy",
+            "memcpy, then create+pwrite+close",
+            "memcpy",
+            "open+pread+close, then memcpy",
+            "access, one thread");
+    JsonNode machine = bench.json().get("machine");
+    assertThat(machine.get("processors").asInt()).isPositive();
+    assertThat(entries(folder)).isZero();
+  }
+
+  @Test
+  void printsTablesForPeople() {
+    UcmProcess.Ended bench =
+        bench(
+            "--dir",
+            folder,
+            "--buffer-gb",
+            0.05,
+            "--block-size",
+            16_384,
+            "--shard-size",
+            4096,
+            "--tensor-size",
+            2048);
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    assertThat(bench.out())
+        .contains("Posix: blocks of 0.02 MiB, 4 shard(s) of 2 tensor(s) of 2.0 KiB")
+        .contains(
+            "dump, until flushed",
+            "prefix look-up, 0% hits",
+            "RATIO",
+            "P99 MS",
+            "An instance opened in",
+            "load average")
+        .doesNotContain("With nothing to do");
+  }
+
+  @Test
+  void usesNewFoldersWithinThoseOfAConfigurationAndLeavesTheRest() throws IOException {
+    Path first = Files.createDirectories(folder.resolve("a"));
+    Path second = Files.createDirectories(folder.resolve("b"));
+    Path kept = Files.writeString(first.resolve("kept"), "somebody's");
+    UcmProcess.Ended bench =
+        bench("--config", config("Posix", first + ":" + second), "--block-size", 8192, "--json");
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    assertThat(bench.json().get("results").findValuesAsString("pipeline")).containsExactly("Posix");
+    assertThat(kept).hasContent("somebody's");
+    assertThat(entries(first)).isEqualTo(1);
+    assertThat(entries(second)).isZero();
+  }
+
+  @Test
+  void measuresLayerByLayerWithSeveralTasksAtATime() throws IOException {
+    UcmProcess.Ended bench =
+        bench(
+            "--config",
+            config("Posix", folder.toString()),
+            "--block-size",
+            65_536,
+            "--shard-size",
+            16_384,
+            "--layerwise",
+            "--in-flight",
+            3,
+            "--idle",
+            1,
+            "--json");
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    JsonNode result = bench.json().get("results").get(0);
+    assertThat(result.get("layerwise").asBoolean()).isTrue();
+    assertThat(result.get("in_flight").asInt()).isEqualTo(3);
+    assertThat(result.get("calls").findValuesAsString("calls"))
+        .as("four layers in each of two rounds")
+        .startsWith("8", "8", "8");
+    JsonNode life = result.get("life");
+    assertThat(life.get("open_ms").asDouble()).isPositive();
+    assertThat(life.get("close_ms").asDouble()).isPositive();
+    assertThat(life.get("idle_s").asInt()).isEqualTo(1);
+    assertThat(life.get("idle_instances").asInt()).isEqualTo(2);
+    assertThat(life.get("idle_processor_share").asDouble()).isNotNegative();
+  }
+
+  @Test
+  void refusesWhatCannotBeMeasured() throws IOException {
+    assertRefused("keeps metadata only", "--config", config("Fake", null), "--dir", folder);
+    assertRefused("are free", "--blocks", 10_000_000, "--dir", folder);
+    assertRefused("are available", "--buffer-gb", 1_000_000, "--dir", folder);
+    assertRefused("--repeat", "--repeat", 0, "--dir", folder);
+    assertRefused("--in-flight", "--in-flight", 0, "--dir", folder);
+    assertRefused("--idle", "--idle", -1, "--dir", folder);
+    assertRefused("--block-size", "--shard-size", 4096, "--dir", folder);
+    assertRefused("whole number of shards", "--block-size", 100, "--shard-size", 64);
+    assertRefused("Posits", "--config", config("Cache|Posits", folder.toString()));
+    assertRefused("name a command: store, layerwise, policies, gpu or serve", List.of("bench"));
+    try (Stream<Path> left = Files.list(folder)) {
+      assertThat(left.map(path -> path.getFileName().toString())).containsOnly("ucm.yaml");
+    }
+  }
+
+  @Test
+  void leavesNothingBehindAfterCtrlC() throws Exception {
+    Path backend = Files.createDirectories(folder.resolve("backend"));
+    Process bench =
+        UcmProcess.start(
+            UcmProcess.IMAGE,
+            Map.of(),
+            "bench",
+            "store",
+            "--config",
+            config("Cache|Posix", backend.toString()),
+            "--buffer-gb",
+            0.1,
+            "--blocks",
+            8,
+            "--repeat",
+            500);
+    try (BufferedReader err =
+        new BufferedReader(new InputStreamReader(bench.getErrorStream(), StandardCharsets.UTF_8))) {
+      // Said when the second of the two instances opens; then the rounds begin.
+      String line = err.readLine();
+      while (line != null && !line.contains("-reader")) {
+        line = err.readLine();
+      }
+      assertThat(line).isNotNull();
+      assertThat(entries(backend)).isPositive();
+      new ProcessBuilder("kill", "-INT", Long.toString(bench.pid())).start().waitFor();
+      assertThat(err.lines().filter(rest -> rest.contains("Exception") || rest.contains("\tat ")))
+          .isEmpty();
+    }
+    assertThat(bench.waitFor(60, TimeUnit.SECONDS)).isTrue();
+    assertThat(bench.exitValue()).isEqualTo(130);
+    assertThat(entries(backend)).isZero();
+  }
+
+  private static UcmProcess.Ended bench(Object... args) {
+    return UcmProcess.run(
+        Stream.of(new Object[] {"bench", "store"}, TINY, args).flatMap(Stream::of).toArray());
+  }
+
+  private static void assertRefused(String expected, Object... args) {
+    assertRefused(expected, Stream.concat(Stream.of("bench", "store"), Stream.of(args)).toList());
+  }
+
+  private static void assertRefused(String expected, List<?> command) {
+    UcmProcess.Ended bench = UcmProcess.run(command.toArray());
+    assertThat(bench.exitCode()).as(bench.all()).isEqualTo(2);
+    assertThat(bench.err()).contains(expected).doesNotContain("Exception", "\tat ");
+  }
+
+  private Path config(String pipeline, String backends) throws IOException {
+    String text =
+        """
+        ucm_connectors:
+          - ucm_connector_name: "UcmPipelineStore"
+            ucm_connector_config:
+              store_pipeline: "%s"
+        """
+            .formatted(pipeline);
+    String more = backends == null ? "" : "      storage_backends: \"" + backends + "\"\n";
+    return Files.writeString(folder.resolve("ucm.yaml"), text + more);
+  }
+
+  private static List<String> limits(JsonNode result) {
+    return result.get("measures").findValues("limit").stream()
+        .map(limit -> limit.get("name").asString())
+        .toList();
+  }
+
+  private static long entries(Path folder) throws IOException {
+    try (Stream<Path> entries = Files.list(folder)) {
+      return entries.count();
+    }
+  }
+}

@@ -1,0 +1,176 @@
+package ucm.image;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The runtime image as it is shipped. */
+class ImageSmokeIT {
+
+  @TempDir private Path folder;
+
+  @Test
+  void runsWithoutAnyJavaOnThePath() {
+    UcmProcess.Ended version = UcmProcess.run("--version");
+    assertThat(version.exitCode()).as(version.all()).isZero();
+    assertThat(version.out()).matches("ucm \\d+\\.\\d+\\.\\d+.*\\s*");
+  }
+
+  @Test
+  void startsFromItsArchiveWhereverItLies() throws Exception {
+    Path image = folder.resolve("elsewhere");
+    FileTree.copy(UcmProcess.IMAGE, image);
+    Process java =
+        new ProcessBuilder(
+                image.resolve("bin/java").toString(),
+                // Fails where the archive does not fit.
+                "-Xshare:on",
+                "-Xlog:cds,class+load",
+                "-m",
+                "ucm.cli/ucm.cli.Main",
+                "--version")
+            .start();
+    UcmProcess.Ended version = UcmProcess.finish(java);
+    assertThat(version.exitCode()).as(version.all()).isZero();
+    assertThat(version.out())
+        .contains("use_full_module_graph = true", "ucm.cli.Main source: shared objects file")
+        .doesNotContain("source: jrt:", "source: __");
+  }
+
+  @Test
+  void anotherBuildWouldMakeTheSameArchive() throws Exception {
+    Path image = folder.resolve("again");
+    FileTree.copy(UcmProcess.IMAGE, image);
+    Path archive = Path.of("lib/server/classes_coh.jsa");
+    Files.delete(image.resolve(archive));
+    Process build =
+        new ProcessBuilder("/bin/sh", "src/main/startup/archive", image.toString()).start();
+    UcmProcess.Ended built = UcmProcess.finish(build);
+    assertThat(built.exitCode()).as(built.all()).isZero();
+    assertThat(Files.mismatch(image.resolve(archive), UcmProcess.IMAGE.resolve(archive)))
+        .as("first byte that differs")
+        .isEqualTo(-1);
+  }
+
+  @Test
+  void goesOnWithoutItsArchiveAndSaysNothing() {
+    Map<String, String> other = Map.of("UCM_JAVA_OPTS", "-XX:-UseCompressedOops");
+    UcmProcess.Ended version =
+        UcmProcess.finish(UcmProcess.start(UcmProcess.IMAGE, other, "--version"));
+    assertThat(version.exitCode()).as(version.all()).isZero();
+    assertThat(version.all()).matches("ucm \\S+\\s*");
+  }
+
+  @Test
+  void saysWhatItIsMadeOf() throws IOException {
+    Path legal = UcmProcess.IMAGE.resolve("legal/ucm");
+    JsonNode sbom = JsonMapper.builder().build().readTree(legal.resolve("sbom.json").toFile());
+    assertThat(sbom.get("bomFormat").asString()).isEqualTo("CycloneDX");
+    assertThat(sbom.get("components").findValuesAsString("name"))
+        .contains("jna-jpms", "logback-classic", "jackson-dataformat-yaml", "jcuda");
+    assertThat(Files.readString(legal.resolve("THIRD-PARTY.txt")))
+        .contains("jna-jpms", "logback-classic")
+        .doesNotContain("Unknown license");
+  }
+
+  @Test
+  void listsTheStoresItShips() {
+    UcmProcess.Ended stores = UcmProcess.run("stores");
+    assertThat(stores.exitCode()).as(stores.all()).isZero();
+    assertThat(stores.out())
+        .contains("ucm.store.cache", "ucm.store.posix", "ucm.store.nfs", "ucm.store.fake");
+    JsonNode json = UcmProcess.run("stores", "--json").json();
+    assertThat(json.get("stores").findValuesAsString("name"))
+        .containsExactlyInAnyOrder("Cache", "Posix", "Nfs", "Ds3fs", "Fake", "Empty");
+    assertThat(json.get("problems")).isEmpty();
+  }
+
+  @Test
+  void holdsNoAutomaticModuleAndNamesItsOwn() throws Exception {
+    Process java =
+        new ProcessBuilder(UcmProcess.IMAGE.resolve("bin/java").toString(), "--list-modules")
+            .start();
+    UcmProcess.Ended modules = UcmProcess.finish(java);
+    assertThat(modules.out())
+        .doesNotContain("automatic")
+        .contains("ucm.api", "ucm.pipeline", "ucm.store.cache", "ucm.store.posix", "com.sun.jna")
+        .contains("ucm.metrics", "io.prometheus.metrics")
+        .contains("ucm.device.cuda", "jcuda");
+  }
+
+  @Test
+  void explainsEveryCommand() {
+    for (List<String> command :
+        List.of(
+            List.<String>of(),
+            List.of("demo"),
+            List.of("stores"),
+            List.of("config"),
+            List.of("config", "check"),
+            List.of("config", "show"),
+            List.of("config", "docs"),
+            List.of("config", "convert"),
+            List.of("lite"),
+            List.of("explain"),
+            List.of("calc"),
+            List.of("store"),
+            List.of("bench", "serve"),
+            List.of("trace"),
+            List.of("trace", "analyze"),
+            List.of("trace", "replay"),
+            List.of("explain"),
+            List.of("bench"),
+            List.of("bench", "store"),
+            List.of("bench", "gpu"),
+            List.of("doctor"))) {
+      UcmProcess.Ended help =
+          UcmProcess.run(Stream.concat(command.stream(), Stream.of("--help")).toArray());
+      assertThat(help.exitCode()).as(help.all()).isZero();
+      assertThat(help.out()).startsWith("Usage: ucm").contains("--help");
+    }
+  }
+
+  @Test
+  void answersWrongUsageWithTwoAndAHint() {
+    UcmProcess.Ended wrong = UcmProcess.run("demo", "--promts", "3");
+    assertThat(wrong.exitCode()).isEqualTo(2);
+    assertThat(wrong.err()).contains("--promts", "--prompts", "ucm demo --help");
+    assertThat(UcmProcess.run().exitCode()).isEqualTo(2);
+  }
+
+  @Test
+  void usesAStoreDroppedIntoItsPluginsFolder() throws IOException {
+    Path image = folder.resolve("image");
+    FileTree.copy(UcmProcess.IMAGE, image);
+    Path jar = image.resolve("plugins/ucm-store-copycat.jar");
+    PluginJar.build(folder.resolve("plugin"), jar);
+    UcmProcess.Ended stores = UcmProcess.finish(UcmProcess.start(image, Map.of(), "stores"));
+    assertThat(stores.out()).contains("Copycat", "test.copycat", jar.toString());
+    Path config = PluginJar.config(folder);
+    UcmProcess.Ended demo =
+        UcmProcess.finish(
+            UcmProcess.start(
+                image, Map.of(), "demo", "--config", config, "--prompts", 2, "--input-len", 1280));
+    assertThat(demo.exitCode()).as(demo.all()).isZero();
+    assertThat(demo.out()).contains("pipeline Cache|Copycat", "Round 2 found 10 of 10 blocks");
+  }
+
+  @Test
+  void reportsABrokenPluginAndGoesOn() throws IOException {
+    Path plugins = Files.createDirectories(folder.resolve("plugins"));
+    Files.writeString(plugins.resolve("broken.jar"), "this is no jar");
+    UcmProcess.Ended stores = UcmProcess.run("stores", "--plugins", plugins);
+    assertThat(stores.exitCode()).as(stores.all()).isZero();
+    assertThat(stores.out()).contains("Posix", "broken.jar");
+    assertThat(stores.all()).doesNotContain("Exception");
+  }
+}

@@ -1,0 +1,106 @@
+package ucm.image;
+
+import static java.util.stream.Collectors.toCollection;
+import static java.util.stream.Collectors.toMap;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.File;
+import java.lang.module.Configuration;
+import java.lang.module.ModuleDescriptor;
+import java.lang.module.ModuleFinder;
+import java.lang.module.ModuleReference;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** The jars as they are shipped, as a module path of its own. */
+class ModuleLayerIT {
+
+  private static final ModuleFinder JARS =
+      ModuleFinder.of(
+          Stream.of(System.getProperty("ucm.modules").split(File.pathSeparator))
+              .map(Path::of)
+              .toArray(Path[]::new));
+
+  /** What each of our modules shows to everybody. */
+  private static final Map<String, Set<String>> EXPORTS =
+      Map.ofEntries(
+          Map.entry("ucm.api", Set.of("ucm.api")),
+          Map.entry("ucm.device", Set.of("ucm.device")),
+          Map.entry("ucm.device.cuda", Set.of()),
+          Map.entry("ucm.dist", Set.of()),
+          Map.entry("ucm.lite", Set.of("ucm.lite")),
+          Map.entry("ucm.metrics", Set.of("ucm.metrics")),
+          Map.entry("ucm.pipeline", Set.of("ucm.pipeline", "ucm.pipeline.connector")),
+          Map.entry("ucm.store.cache", Set.of()),
+          Map.entry("ucm.platform", Set.of()),
+          Map.entry("ucm.store.ds3fs", Set.of()),
+          Map.entry("ucm.store.fake", Set.of()),
+          Map.entry("ucm.store.nfs", Set.of()),
+          Map.entry("ucm.store.posix", Set.of()));
+
+  private static List<ModuleDescriptor> modules() {
+    return JARS.findAll().stream().map(ModuleReference::descriptor).toList();
+  }
+
+  private static Stream<ModuleDescriptor> ours() {
+    return modules().stream().filter(module -> module.name().startsWith("ucm."));
+  }
+
+  private static ModuleLayer layer() {
+    Set<String> names =
+        modules().stream().map(ModuleDescriptor::name).collect(toCollection(TreeSet::new));
+    ModuleLayer boot = ModuleLayer.boot();
+    Configuration configuration = boot.configuration().resolve(JARS, ModuleFinder.of(), names);
+    return boot.defineModulesWithOneLoader(configuration, ClassLoader.getPlatformClassLoader());
+  }
+
+  @Test
+  void nameThemselvesAndAreNeverAutomatic() {
+    assertThat(modules()).noneMatch(ModuleDescriptor::isAutomatic);
+    assertThat(modules()).extracting(ModuleDescriptor::name).doesNotHaveDuplicates();
+    assertThat(ours()).allMatch(module -> module.rawVersion().isPresent());
+  }
+
+  @Test
+  void exportWhatIsApiAndNothingElse() {
+    Map<String, Set<String>> found =
+        ours()
+            .collect(
+                toMap(
+                    ModuleDescriptor::name,
+                    module ->
+                        module.exports().stream()
+                            .filter(exported -> !exported.isQualified())
+                            .map(ModuleDescriptor.Exports::source)
+                            .collect(toCollection(TreeSet::new))));
+    assertThat(found).isEqualTo(EXPORTS);
+    assertThat(ours())
+        .allMatch(module -> module.opens().isEmpty() || module.name().equals("ucm.dist"));
+  }
+
+  @Test
+  void provideStoresThatCanBeMade() throws Exception {
+    ModuleLayer layer = layer();
+    Class<?> store = layer.findLoader("ucm.api").loadClass("ucm.api.Store");
+    ModuleLayerIT.class.getModule().addUses(store);
+    List<String> providers =
+        ServiceLoader.load(layer, store).stream()
+            .map(provider -> provider.get().getClass().getModule().getName())
+            .distinct()
+            .sorted()
+            .toList();
+    assertThat(providers)
+        .contains(
+            "ucm.store.cache",
+            "ucm.store.ds3fs",
+            "ucm.store.fake",
+            "ucm.store.nfs",
+            "ucm.store.posix");
+  }
+}

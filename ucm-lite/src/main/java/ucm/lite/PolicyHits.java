@@ -1,9 +1,0 @@
-package ucm.lite;
-
-/**
- * What a policy hits at one capacity.
- *
- * @param policy the policy
- * @param hits its hits; of {@link CachePolicy#OPTIMAL} a bound for all others
- */
-public record PolicyHits(CachePolicy policy, CacheHits hits) {}

@@ -1,9 +1,0 @@
-package ucm.lite;
-
-/** When a block gets into the tiers below HBM. */
-public enum WritePolicy {
-  /** As soon as it is computed, into DRAM and storage. */
-  WRITE_THROUGH,
-  /** When the tier above evicts it. */
-  ON_EVICTION
-}

@@ -1,0 +1,91 @@
+package ucm.lite.curve;
+
+import java.util.Optional;
+import ucm.lite.record.BlockNumbers;
+
+/**
+ * What a {@link TraceAnalyzer} computes, and how much memory it may take for it.
+ *
+ * @param exact whether the exact curves are computed
+ * @param sampling how the sampled curves are made; empty for none
+ * @param maxUniqueBlocks the most distinct blocks for which anything exact is kept, 1 or more;
+ *     about {@value #BYTES_A_BLOCK} bytes each. A trace with more is analysed from a sample, with
+ *     {@link #FALLBACK} unless {@code sampling} says otherwise. Six requests of a recorded trace count
+ *     as a block.
+ * @param recording whether the trace is kept for simulations ({@link TraceAnalyzer#recorded()})
+ */
+public record AnalysisOptions(
+    boolean exact, Optional<Sampling> sampling, int maxUniqueBlocks, boolean recording) {
+
+  /** The most memory a distinct block takes in the exact analysis, in bytes. */
+  public static final int BYTES_A_BLOCK = 130;
+
+  /** What stands in for the exact curves of a trace that is too large: about 10 MB at most. */
+  public static final Sampling FALLBACK = new Sampling(0.01, 1 << 16);
+
+  /** Exact, with no sample, and with distinct blocks in half of the heap at most. */
+  public static final AnalysisOptions DEFAULT =
+      new AnalysisOptions(true, Optional.empty(), blocksInHalfTheHeap(), false);
+
+  /**
+   * Checks the values.
+   *
+   * @throws IllegalArgumentException when one is out of its range, or nothing is asked for
+   */
+  public AnalysisOptions {
+    if (maxUniqueBlocks < 1) {
+      throw new IllegalArgumentException(
+          "maxUniqueBlocks is " + maxUniqueBlocks + ", must be 1 or more");
+    }
+    if (!exact && sampling.isEmpty()) {
+      throw new IllegalArgumentException("neither exact nor sampled curves are asked for");
+    }
+    if (!exact && recording) {
+      throw new IllegalArgumentException("a recorded trace needs the exact analysis");
+    }
+  }
+
+  /**
+   * Returns these options with sampled curves instead of exact ones.
+   *
+   * @param chosen the sample
+   * @return new options
+   */
+  public AnalysisOptions sampledOnly(Sampling chosen) {
+    return new AnalysisOptions(false, Optional.of(chosen), maxUniqueBlocks, false);
+  }
+
+  /**
+   * Returns these options with sampled curves beside exact ones.
+   *
+   * @param chosen the sample
+   * @return new options
+   */
+  public AnalysisOptions withSampling(Sampling chosen) {
+    return new AnalysisOptions(exact, Optional.of(chosen), maxUniqueBlocks, recording);
+  }
+
+  /**
+   * Returns these options with the trace recorded.
+   *
+   * @return new options
+   */
+  public AnalysisOptions withRecording() {
+    return new AnalysisOptions(exact, sampling, maxUniqueBlocks, true);
+  }
+
+  /**
+   * Returns these options with another bound.
+   *
+   * @param blocks distinct blocks, 1 or more
+   * @return new options
+   */
+  public AnalysisOptions withMaxUniqueBlocks(int blocks) {
+    return new AnalysisOptions(exact, sampling, blocks, recording);
+  }
+
+  private static int blocksInHalfTheHeap() {
+    long blocks = Runtime.getRuntime().maxMemory() / 2 / BYTES_A_BLOCK;
+    return (int) Math.max(1 << 16, Math.min(blocks, BlockNumbers.MAX_BLOCKS));
+  }
+}

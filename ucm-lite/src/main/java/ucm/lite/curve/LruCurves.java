@@ -1,0 +1,24 @@
+package ucm.lite.curve;
+
+import ucm.lite.record.TouchOrder;
+
+/**
+ * The LRU curves of a trace in both touch orders.
+ *
+ * @param leafLast blocks of a request touched first to last
+ * @param rootLast blocks of a request touched last to first
+ */
+public record LruCurves(LruCurve leafLast, LruCurve rootLast) {
+  /**
+   * Returns the curve of a touch order.
+   *
+   * @param order the order
+   * @return the curve
+   */
+  public LruCurve of(TouchOrder order) {
+    return switch (order) {
+      case LEAF_LAST -> leafLast;
+      case ROOT_LAST -> rootLast;
+    };
+  }
+}

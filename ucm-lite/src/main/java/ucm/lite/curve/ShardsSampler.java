@@ -1,0 +1,144 @@
+package ucm.lite.curve;
+
+import ucm.lite.record.BlockNumbers;
+import ucm.lite.record.TouchOrder;
+import ucm.lite.trace.TraceRequest;
+
+/**
+ * The LRU curve from a sample of the blocks (SHARDS; see {@link Sampling}), in both touch orders.
+ *
+ * <p>A distance among the sampled blocks, divided by the sampling rate, estimates the distance among
+ * all; every sampled reference counts for 1 / rate references. As in the paper's SHARDS-adj, the
+ * difference between the references there were and those the sample stands for is put at the
+ * smallest distance: it comes from few very hot blocks (a system prompt) being in the sample or not.
+ *
+ * <p>The running maximum along the prefix is taken over its sampled blocks. With leaves touched last
+ * the true maximum belongs to a block a few places nearer the root of the same earlier prompt, so
+ * the estimate is too small by at most the length of a prompt; with roots touched last it is the
+ * block itself.
+ */
+final class ShardsSampler {
+  private final SampledBlocks sample;
+  private final RecencyOrder leafLast = new RecencyOrder();
+  private final RecencyOrder rootLast = new RecencyOrder();
+  private final DistanceHistogram leafHits = new DistanceHistogram();
+  private final DistanceHistogram rootHits = new DistanceHistogram();
+  private long[] hashes = new long[64];
+  private int[] numbers = new int[64];
+  private int[] positions = new int[64];
+  private long references;
+  private long tokens;
+  private double weighedReferences;
+  private double weighedTokens;
+
+  ShardsSampler(Sampling sampling) {
+    sample = new SampledBlocks(sampling);
+  }
+
+  void accept(TraceRequest request) {
+    int count = request.blockCount();
+    references += count;
+    tokens += request.prefixTokens(count);
+    int sampled = select(request, count);
+    if (sampled == 0) {
+      return;
+    }
+    int known = 0;
+    for (int k = 0; k < sampled; k++) {
+      int number = sample.number(hashes[k]);
+      numbers[k] = number;
+      known += known == k && number != SampledBlocks.NONE ? 1 : 0;
+    }
+    double weight = 1 / sample.rate();
+    for (int k = 0; k < sampled; k++) {
+      weighedReferences += weight;
+      weighedTokens += weight * blockTokens(request, positions[k]);
+    }
+    lookUp(request, known, weight, leafLast, leafHits);
+    lookUp(request, known, weight, rootLast, rootHits);
+    touch(sampled);
+    while (sample.over()) {
+      int left = sample.removeLargest();
+      leafLast.remove(left);
+      rootLast.remove(left);
+    }
+  }
+
+  /** Collects the sampled blocks of a request and returns how many there are. */
+  private int select(TraceRequest request, int count) {
+    if (count > hashes.length) {
+      hashes = new long[2 * count];
+      numbers = new int[2 * count];
+      positions = new int[2 * count];
+    }
+    int sampled = 0;
+    for (int i = 0; i < count; i++) {
+      long hash = BlockNumbers.mix(request.blockIdHigh(i), request.blockIdLow(i));
+      if (sample.samples(hash)) {
+        hashes[sampled] = hash;
+        positions[sampled++] = i;
+      }
+    }
+    return sampled;
+  }
+
+  private void lookUp(
+      TraceRequest request,
+      int known,
+      double weight,
+      RecencyOrder recency,
+      DistanceHistogram hits) {
+    int oldest = Integer.MAX_VALUE;
+    long distance = 0;
+    for (int k = 0; k < known; k++) {
+      int time = recency.lastTime(numbers[k]);
+      if (time < oldest) {
+        oldest = time;
+        distance = Math.max(1, Math.round(recency.touchedSince(time) * weight));
+      }
+      hits.add(distance, weight, weight * blockTokens(request, positions[k]));
+    }
+  }
+
+  private void touch(int sampled) {
+    for (int k = 0; k < sampled; k++) {
+      if (numbers[k] == SampledBlocks.NONE) {
+        // Again, as the block may occur twice in the request.
+        int number = sample.number(hashes[k]);
+        numbers[k] = number == SampledBlocks.NONE ? sample.add(hashes[k]) : number;
+      }
+    }
+    leafLast.ensureBlocks(sample.numbersEnd());
+    rootLast.ensureBlocks(sample.numbersEnd());
+    for (int k = 0; k < sampled; k++) {
+      leafLast.touch(numbers[k]);
+    }
+    for (int k = sampled - 1; k >= 0; k--) {
+      rootLast.touch(numbers[k]);
+    }
+  }
+
+  private static int blockTokens(TraceRequest request, int position) {
+    return request.prefixTokens(position + 1) - request.prefixTokens(position);
+  }
+
+  /** The share of blocks sampled at the end. */
+  double rate() {
+    return sample.rate();
+  }
+
+  /** Estimates the distinct blocks of the trace. */
+  long uniqueBlocks() {
+    return Math.round(sample.size() / sample.rate());
+  }
+
+  /** The sampled curve so far. */
+  LruCurve curve(TouchOrder order) {
+    return LruCurve.sampled(
+        order,
+        rate(),
+        order == TouchOrder.LEAF_LAST ? leafHits : rootHits,
+        references - weighedReferences,
+        tokens - weighedTokens);
+  }
+}

@@ -1,0 +1,35 @@
+package ucm.lite.curve;
+
+import java.util.Optional;
+import ucm.lite.record.TouchOrder;
+
+/**
+ * The result of a {@link TraceAnalyzer}.
+ *
+ * @param summary totals; unique blocks and ideal hits are estimates unless {@link #exact()}
+ * @param exactCurves the exact LRU curves; empty when not asked for, or when the trace has more
+ *     distinct blocks than the options allow
+ * @param sampledCurves the sampled LRU curves; empty when neither asked for nor needed
+ */
+public record TraceAnalysis(
+    TraceSummary summary, Optional<LruCurves> exactCurves, Optional<LruCurves> sampledCurves) {
+
+  /**
+   * Says whether all numbers are exact.
+   *
+   * @return false when they are estimated from a sample
+   */
+  public boolean exact() {
+    return exactCurves.isPresent();
+  }
+
+  /**
+   * Returns the best LRU curve there is for a touch order: the exact one if it was computed.
+   *
+   * @param order the order
+   * @return the curve
+   */
+  public LruCurve lru(TouchOrder order) {
+    return exactCurves.or(this::sampledCurves).orElseThrow().of(order);
+  }
+}

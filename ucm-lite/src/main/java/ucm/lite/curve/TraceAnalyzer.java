@@ -1,0 +1,156 @@
+package ucm.lite.curve;
+
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import ucm.lite.record.RecordedTrace;
+import ucm.lite.record.TouchOrder;
+import ucm.lite.trace.TraceException;
+import ucm.lite.trace.TraceRequest;
+import ucm.lite.trace.TraceVisitor;
+
+/**
+ * Computes cache statistics of a trace in one pass: totals, and the LRU hit curve for every capacity
+ * in both touch orders, exact (stack distances; Mattson et al. 1970), sampled (SHARDS; Waldspurger
+ * et al. 2015) or both. Hand it to {@code TraceReader.read} as the visitor, then call {@link
+ * #finish()}.
+ *
+ * <p>Rules, the same for all caches: when a request arrives, the leading run of its blocks that are
+ * present is the hit; then all its blocks are touched or inserted, in the {@link TouchOrder}.
+ *
+ * <p>Memory is bounded for traces of any size. Exact: at most {@value
+ * AnalysisOptions#BYTES_A_BLOCK} bytes a distinct block, and O(log) time a reference. A trace with
+ * more distinct blocks than the options allow is analysed from a sample that was taken all along,
+ * and {@link TraceAnalysis#exact()} says so. Not for use by several threads.
+ */
+public final class TraceAnalyzer implements TraceVisitor {
+  private static final int REQUESTS_A_BLOCK = 6;
+
+  private final AnalysisOptions options;
+  private final ShardsSampler sampler;
+  private @Nullable ExactCurves exact;
+  private long requests;
+  private long inputTokens;
+  private long outputTokens;
+  private int blockTokens;
+  private long blockReferences;
+  private double firstTimestampMillis = Double.POSITIVE_INFINITY;
+  private double lastTimestampMillis;
+
+  /** Creates an analyzer with {@link AnalysisOptions#DEFAULT}. */
+  public TraceAnalyzer() {
+    this(AnalysisOptions.DEFAULT);
+  }
+
+  /**
+   * Creates an analyzer.
+   *
+   * @param options what to compute
+   */
+  public TraceAnalyzer(AnalysisOptions options) {
+    this.options = options;
+    exact = options.exact() ? new ExactCurves(options.recording()) : null;
+    sampler = new ShardsSampler(options.sampling().orElse(AnalysisOptions.FALLBACK));
+  }
+
+  /**
+   * Takes one request into all statistics.
+   *
+   * @param request the next request of the trace
+   * @throws IllegalArgumentException when its blocks have another size than those before
+   */
+  @Override
+  public void request(TraceRequest request) {
+    int count = request.blockCount();
+    if (count > 0) {
+      checkBlockTokens(request.blockTokens());
+    }
+    requests++;
+    inputTokens += request.inputTokens();
+    outputTokens += request.outputTokens();
+    blockReferences += count;
+    firstTimestampMillis = Math.min(firstTimestampMillis, request.timestampMillis());
+    lastTimestampMillis = Math.max(lastTimestampMillis, request.timestampMillis());
+    ExactCurves all = exact;
+    if (all != null) {
+      all.accept(request);
+      if (all.uniqueBlocks() + heldRequests() > options.maxUniqueBlocks()) {
+        all.drop();
+        exact = null;
+      }
+    }
+    sampler.accept(request);
+  }
+
+  /** Requests of a recording in blocks: what follows takes some 20 bytes for each. */
+  private long heldRequests() {
+    return options.recording() ? requests / REQUESTS_A_BLOCK : 0;
+  }
+
+  private void checkBlockTokens(int tokens) {
+    if (blockTokens == 0) {
+      blockTokens = tokens;
+    } else if (blockTokens != tokens) {
+      throw new IllegalArgumentException(
+          "a request with " + tokens + " tokens a block after ones with " + blockTokens);
+    }
+  }
+
+  /**
+   * Returns the statistics of the requests so far. May be called again after more requests.
+   *
+   * @return a snapshot that does not change any more
+   */
+  public TraceAnalysis finish() {
+    ExactCurves all = exact;
+    LruCurves sampled =
+        new LruCurves(sampler.curve(TouchOrder.LEAF_LAST), sampler.curve(TouchOrder.ROOT_LAST));
+    if (all != null) {
+      return new TraceAnalysis(
+          summary(all.uniqueBlocks(), all.idealHitBlocks(), all.idealHitTokens()),
+          Optional.of(all.curves()),
+          options.sampling().map(_ -> sampled));
+    }
+    // Roots touched last, as their distances are estimated without bias.
+    CacheHits ideal = sampled.rootLast().at(LruCurve.UNBOUNDED);
+    return new TraceAnalysis(
+        summary(sampler.uniqueBlocks(), ideal.hitBlocks(), ideal.hitTokens()),
+        Optional.empty(),
+        Optional.of(sampled));
+  }
+
+  private TraceSummary summary(long uniqueBlocks, long idealHitBlocks, long idealHitTokens) {
+    return new TraceSummary(
+        requests,
+        inputTokens,
+        outputTokens,
+        blockTokens,
+        blockReferences,
+        uniqueBlocks,
+        idealHitBlocks,
+        idealHitTokens,
+        requests == 0 ? 0 : firstTimestampMillis,
+        lastTimestampMillis);
+  }
+
+  /**
+   * Returns the trace for simulations. The caller closes it when no more requests come.
+   *
+   * @return the requests so far
+   * @throws IllegalStateException when the options did not ask for it
+   * @throws TraceException when the trace has more distinct blocks than the options allow
+   */
+  public RecordedTrace recorded() {
+    if (!options.recording()) {
+      throw new IllegalStateException("the analyzer was not asked to record the trace");
+    }
+    RecordedTrace recorded = exact == null ? null : exact.recorded();
+    if (recorded == null) {
+      throw new TraceException(
+          "simulations keep each distinct block in memory, and the trace has more than "
+              + options.maxUniqueBlocks()
+              + " of them: take a sample (--sample 0.1), a part of the trace, or a larger heap"
+              + " (UCM_JAVA_OPTS=-Xmx16g, for example)");
+    }
+    return recorded;
+  }
+}

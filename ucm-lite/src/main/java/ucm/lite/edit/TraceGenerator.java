@@ -1,0 +1,186 @@
+package ucm.lite.edit;
+
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.PriorityQueue;
+import java.util.SplittableRandom;
+import ucm.lite.trace.TraceRequest;
+import ucm.lite.trace.TraceVisitor;
+
+/**
+ * Makes up a trace: sessions begin at random times (a Poisson process), each sends prompts that grow
+ * from turn to turn, and all begin with one of a few system prompts. Lengths and gaps are
+ * log-normal. It is for trying things out; it is no model of anybody's traffic.
+ *
+ * <p>Memory: the sessions under way.
+ */
+public final class TraceGenerator {
+  private static final int DOCUMENTS = 300;
+  private static final double MEAN_TURNS_CHAT = 5;
+  private static final double MEAN_TURNS_AGENT = 20;
+  private static final double MEAN_TURNS_DOCUMENT = 3;
+
+  private final GeneratorOptions options;
+  private final SplittableRandom random;
+  private final long[][] systemPrompts;
+  private final long[][] documents = new long[DOCUMENTS][];
+  private final PriorityQueue<Session> active =
+      new PriorityQueue<>(Comparator.comparingDouble(session -> session.nextMillis));
+  private long nextId;
+
+  /**
+   * Creates a generator.
+   *
+   * @param options what to make
+   */
+  public TraceGenerator(GeneratorOptions options) {
+    this.options = options;
+    this.random = new SplittableRandom(options.seed());
+    Arrays.fill(documents, new long[0]);
+    this.systemPrompts = new long[options.systemPrompts()][];
+    for (int i = 0; i < systemPrompts.length; i++) {
+      systemPrompts[i] = freshBlocks(logNormal(1500, 0.7));
+    }
+  }
+
+  /** The kinds of sessions: how many turns, how far apart, and how much comes with each. */
+  private enum Kind {
+    CHAT(MEAN_TURNS_CHAT, 60, 250, 350),
+    AGENT(MEAN_TURNS_AGENT, 6, 1200, 150),
+    DOCUMENT(MEAN_TURNS_DOCUMENT, 45, 60, 300);
+
+    private final double meanTurns;
+    private final double gapSeconds;
+    private final double inputTokens;
+    private final double outputTokens;
+
+    Kind(double meanTurns, double gapSeconds, double inputTokens, double outputTokens) {
+      this.meanTurns = meanTurns;
+      this.gapSeconds = gapSeconds;
+      this.inputTokens = inputTokens;
+      this.outputTokens = outputTokens;
+    }
+  }
+
+  /** A conversation under way: its full blocks so far and the tokens beyond them. */
+  private static final class Session {
+    private final Kind kind;
+    private double nextMillis;
+    private int turnsLeft;
+    private long[] blocks;
+    private int tokens;
+
+    Session(Kind kind, double startMillis, int turns, long[] blocks, int tokens) {
+      this.kind = kind;
+      this.nextMillis = startMillis;
+      this.turnsLeft = turns;
+      this.blocks = blocks;
+      this.tokens = tokens;
+    }
+  }
+
+  /**
+   * Makes the trace, in the order of time.
+   *
+   * @param visitor receives the requests
+   */
+  public void generate(TraceVisitor visitor) {
+    double arrival = nextArrival(0);
+    for (int made = 0; made < options.requests(); made++) {
+      while (active.isEmpty() || active.element().nextMillis > arrival) {
+        active.add(session(arrival));
+        arrival = nextArrival(arrival);
+      }
+      turn(active.remove(), made, visitor);
+    }
+  }
+
+  private double nextArrival(double afterMillis) {
+    double all = options.chatShare() + options.agentShare() + options.documentShare();
+    double meanTurns =
+        (options.chatShare() * MEAN_TURNS_CHAT
+                + options.agentShare() * MEAN_TURNS_AGENT
+                + options.documentShare() * MEAN_TURNS_DOCUMENT)
+            / all;
+    double gap = -Math.log(1 - random.nextDouble()) * meanTurns / options.requestsPerSecond();
+    return afterMillis + 1000 * gap;
+  }
+
+  private Session session(double startMillis) {
+    double all = options.chatShare() + options.agentShare() + options.documentShare();
+    double drawn = random.nextDouble() * all;
+    Kind kind =
+        drawn < options.chatShare()
+            ? Kind.CHAT
+            : drawn < options.chatShare() + options.agentShare() ? Kind.AGENT : Kind.DOCUMENT;
+    // Geometric: the chance of another turn is always the same.
+    int turns = 1 + (int) (Math.log(1 - random.nextDouble()) / Math.log(1 - 1 / kind.meanTurns));
+    long[] shared =
+        kind == Kind.DOCUMENT ? document() : systemPrompts[random.nextInt(systemPrompts.length)];
+    return new Session(kind, startMillis, turns, shared, shared.length * options.blockTokens());
+  }
+
+  /** A document behind its system prompt; few are asked about often (Zipf). */
+  private long[] document() {
+    int rank = (int) Math.pow(DOCUMENTS, random.nextDouble()) - 1;
+    if (documents[rank].length == 0) {
+      long[] prompt = systemPrompts[rank % systemPrompts.length];
+      documents[rank] = joined(prompt, freshBlocks(logNormal(12_000, 0.8)));
+    }
+    return documents[rank];
+  }
+
+  private void turn(Session session, int number, TraceVisitor visitor) {
+    Kind kind = session.kind;
+    grow(session, logNormal(kind.inputTokens, 0.8));
+    int output = logNormal(kind.outputTokens, 0.7);
+    int full = session.blocks.length;
+    boolean partial = session.tokens % options.blockTokens() != 0;
+    long[] ids = new long[2 * (full + (partial ? 1 : 0))];
+    for (int i = 0; i < full; i++) {
+      ids[2 * i + 1] = session.blocks[i];
+    }
+    if (partial) {
+      ids[2 * full + 1] = nextId++;
+    }
+    visitor.request(
+        new TraceRequest(
+            Math.floor(session.nextMillis),
+            Integer.toString(number),
+            session.tokens,
+            output,
+            options.blockTokens(),
+            ids));
+    if (--session.turnsLeft > 0) {
+      grow(session, output);
+      session.nextMillis += 1000.0 * logNormal(kind.gapSeconds, 1);
+      active.add(session);
+    }
+  }
+
+  private void grow(Session session, int byTokens) {
+    session.tokens += byTokens;
+    int missing = session.tokens / options.blockTokens() - session.blocks.length;
+    session.blocks = joined(session.blocks, freshBlocks(missing * options.blockTokens()));
+  }
+
+  private long[] freshBlocks(int tokens) {
+    long[] blocks = new long[tokens / options.blockTokens()];
+    for (int i = 0; i < blocks.length; i++) {
+      blocks[i] = nextId++;
+    }
+    return blocks;
+  }
+
+  private static long[] joined(long[] first, long[] second) {
+    long[] all = new long[first.length + second.length];
+    System.arraycopy(first, 0, all, 0, first.length);
+    System.arraycopy(second, 0, all, first.length, second.length);
+    return all;
+  }
+
+  /** Draws a number of 1 or more, with some median. */
+  private int logNormal(double median, double sigma) {
+    return (int) Math.max(1, Math.min(1e6, median * Math.exp(sigma * random.nextGaussian())));
+  }
+}

@@ -1,0 +1,113 @@
+package ucm.lite.edit;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+import ucm.lite.record.BlockNumbers;
+import ucm.lite.record.NumberedRequest;
+import ucm.lite.record.RecordedTrace;
+import ucm.lite.trace.TraceException;
+import ucm.lite.trace.TraceRequest;
+import ucm.lite.trace.TraceVisitor;
+
+/**
+ * Brings the requests of several traces into the order of time. They are kept until all are there:
+ * its request id, 24 to 48 bytes a distinct block, and 36 bytes a request and 4 a reference, beyond a
+ * bound in temporary files. Requests of the same time keep the order they came in.
+ */
+public final class TraceMerge implements TraceVisitor, AutoCloseable {
+  private final boolean separate;
+  private final boolean aligned;
+  private final BlockNumbers index = new BlockNumbers();
+  private final RecordedTrace all = new RecordedTrace(index);
+  private final List<String> requestIds = new ArrayList<>();
+  private final NumberedRequest cursor = new NumberedRequest();
+  private int source;
+  private double start;
+  private boolean started;
+
+  /**
+   * Creates an empty merge.
+   *
+   * @param separate whether equal ids of different sources are different blocks
+   * @param aligned whether the time of each source begins at 0
+   */
+  public TraceMerge(boolean separate, boolean aligned) {
+    this.separate = separate;
+    this.aligned = aligned;
+  }
+
+  /** Says that what comes is from the next source. */
+  public void nextSource() {
+    source++;
+    started = false;
+  }
+
+  @Override
+  public void request(TraceRequest request) {
+    if (!started) {
+      start = aligned ? request.timestampMillis() : 0;
+      started = true;
+    }
+    if (all.blockTokens() > 0
+        && request.blockCount() > 0
+        && request.blockTokens() != all.blockTokens()) {
+      throw new TraceException(
+          "traces with blocks of "
+              + all.blockTokens()
+              + " and of "
+              + request.blockTokens()
+              + " tokens cannot be merged; join the smaller blocks first (ucm trace convert"
+              + " --to-block-tokens)");
+    }
+    long salt = separate ? BlockNumbers.mix(source, source) : 0;
+    cursor.ensureBlocks(request.blockCount());
+    for (int i = 0; i < request.blockCount(); i++) {
+      cursor.blocks[i] = index.number(request.blockIdHigh(i) ^ salt, request.blockIdLow(i));
+    }
+    cursor.count = request.blockCount();
+    cursor.timestampMillis = Math.max(0, request.timestampMillis() - start);
+    cursor.inputTokens = request.inputTokens();
+    cursor.outputTokens = request.outputTokens();
+    cursor.blockTokens = request.blockTokens();
+    all.add(cursor);
+    requestIds.add(request.requestId());
+  }
+
+  /**
+   * Hands out all requests in the order of time.
+   *
+   * @param next receives them; ids of separate sources are 0, 1, 2, ... in the order first read
+   */
+  public void writeTo(TraceVisitor next) {
+    List<Integer> order =
+        IntStream.range(0, all.requests())
+            .boxed()
+            .sorted(Comparator.comparingDouble(all::timestampMillis))
+            .toList();
+    for (int request : order) {
+      all.read(request, cursor);
+      long[] ids = new long[2 * cursor.count];
+      for (int i = 0; i < cursor.count; i++) {
+        int block = cursor.blocks[i];
+        ids[2 * i] = separate ? 0 : index.high(block);
+        ids[2 * i + 1] = separate ? block : index.low(block);
+      }
+      next.request(
+          new TraceRequest(
+              cursor.timestampMillis,
+              requestIds.get(request),
+              cursor.inputTokens,
+              cursor.outputTokens,
+              Math.max(1, cursor.blockTokens),
+              ids));
+    }
+  }
+
+  /** Frees the memory and the temporary files. */
+  @Override
+  public void close() {
+    all.close();
+  }
+}

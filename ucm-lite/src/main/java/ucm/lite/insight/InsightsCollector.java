@@ -1,0 +1,199 @@
+package ucm.lite.insight;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import ucm.lite.curve.QuantileHistogram;
+import ucm.lite.record.NumberedRequest;
+import ucm.lite.record.PrefixModel;
+import ucm.lite.record.RecordedTrace;
+import ucm.lite.record.SessionTracker;
+
+/** Collects {@link TraceInsights} in one walk over the trace. */
+final class InsightsCollector implements PrefixModel {
+  private static final int NONE = -1;
+  private static final double MILLISECOND = 1e-3;
+  private static final int HOT_PREFIXES = 10;
+
+  /** A continuation this frequent belongs to the same hot prefix. */
+  private static final double AS_FREQUENT = 0.9;
+
+  /** Ends of the time bins, in seconds; the last bin takes what is longer, too. */
+  private static final double[] BIN_EDGES = {
+    1, 3, 10, 30, 60, 180, 600, 1800, 3600, 10_800, 36_000, 86_400, 259_200, 864_000, 2_592_000
+  };
+
+  private final RecordedTrace trace;
+  private final SessionTracker tracker;
+  private final int[] lastUse;
+  private final int[] broughtBy;
+  private final int[] uses;
+  private final int[] before;
+  private final int[] depth;
+
+  /** By request: the last request that used a block it brought. */
+  private final int[] lastReuse;
+
+  private final boolean[] brought;
+  private final int[] sessionSize;
+  private final double[] sessionTime;
+  private final QuantileHistogram sessionGaps = new QuantileHistogram(MILLISECOND);
+  private final QuantileHistogram blockGaps = new QuantileHistogram(MILLISECOND);
+
+  InsightsCollector(RecordedTrace trace) {
+    this.trace = trace;
+    int blocks = trace.uniqueBlocks();
+    int requests = trace.requests();
+    tracker = new SessionTracker(blocks);
+    lastUse = filled(blocks);
+    broughtBy = filled(blocks);
+    uses = new int[blocks];
+    before = filled(blocks);
+    depth = new int[blocks];
+    lastReuse = filled(requests);
+    brought = new boolean[requests];
+    sessionSize = new int[requests];
+    sessionTime = new double[requests];
+  }
+
+  private static int[] filled(int length) {
+    int[] array = new int[length];
+    Arrays.fill(array, NONE);
+    return array;
+  }
+
+  @Override
+  public void accept(NumberedRequest request) {
+    double now = request.timestampMillis;
+    int session = tracker.sessionOf(request);
+    if (sessionSize[session]++ > 0) {
+      sessionGaps.add(seconds(sessionTime[session], now));
+    }
+    sessionTime[session] = now;
+    int previous = NONE;
+    for (int i = 0; i < request.count; i++) {
+      int block = request.blocks[i];
+      if (lastUse[block] == NONE) {
+        broughtBy[block] = request.number;
+        brought[request.number] = true;
+        before[block] = previous;
+        depth[block] = i + 1;
+      } else if (lastUse[block] != request.number) {
+        blockGaps.add(seconds(trace.timestampMillis(lastUse[block]), now));
+        lastReuse[broughtBy[block]] = request.number;
+      }
+      uses[block] += lastUse[block] == request.number ? 0 : 1;
+      lastUse[block] = request.number;
+      previous = block;
+    }
+  }
+
+  /** Traces of several sources may not be sorted; a time that runs back counts as none. */
+  private static double seconds(double fromMillis, double toMillis) {
+    return Math.max(0, toMillis - fromMillis) / 1e3;
+  }
+
+  TraceInsights result() {
+    QuantileHistogram lifetimes = new QuantileHistogram(MILLISECOND);
+    long never = 0;
+    for (int r = 0; r < trace.requests(); r++) {
+      if (lastReuse[r] != NONE) {
+        lifetimes.add(seconds(trace.timestampMillis(r), trace.timestampMillis(lastReuse[r])));
+      } else if (brought[r]) {
+        never++;
+      }
+    }
+    QuantileHistogram blockLifetimes = new QuantileHistogram(MILLISECOND);
+    for (int block = 0; block < uses.length; block++) {
+      if (uses[block] > 1) {
+        blockLifetimes.add(
+            seconds(
+                trace.timestampMillis(broughtBy[block]), trace.timestampMillis(lastUse[block])));
+      }
+    }
+    return new TraceInsights(
+        tracker.sessions(),
+        Arrays.stream(sessionSize).max().orElse(0),
+        Arrays.stream(sessionSize).filter(size -> size > 1).count(),
+        sessionGaps.quantiles(),
+        blockGaps.quantiles(),
+        lifetimes.quantiles(),
+        never,
+        blockLifetimes.quantiles(),
+        uses.length - blockLifetimes.count(),
+        timeBins(lifetimes),
+        hotPrefixes());
+  }
+
+  private List<TimeBin> timeBins(QuantileHistogram lifetimes) {
+    List<TimeBin> bins = new ArrayList<>();
+    long all = sessionGaps.count() + blockGaps.count() + lifetimes.count();
+    long sessionsBefore = 0;
+    long blocksBefore = 0;
+    long lifetimesBefore = 0;
+    for (int edge = 0; sessionsBefore + blocksBefore + lifetimesBefore < all; edge++) {
+      boolean last = edge == BIN_EDGES.length - 1;
+      double end = last ? Double.MAX_VALUE : BIN_EDGES[edge];
+      long sessions = sessionGaps.countUpTo(end);
+      long blocks = blockGaps.countUpTo(end);
+      long lives = lifetimes.countUpTo(end);
+      bins.add(
+          new TimeBin(
+              BIN_EDGES[edge],
+              sessions - sessionsBefore,
+              blocks - blocksBefore,
+              lives - lifetimesBefore));
+      sessionsBefore = sessions;
+      blocksBefore = blocks;
+      lifetimesBefore = lives;
+    }
+    return bins;
+  }
+
+  private List<HotPrefix> hotPrefixes() {
+    int blocks = uses.length;
+    boolean[] goesOn = new boolean[blocks];
+    for (int block = 0; block < blocks; block++) {
+      int parent = before[block];
+      if (parent != NONE && uses[block] >= AS_FREQUENT * uses[parent]) {
+        goesOn[parent] = true;
+      }
+    }
+    int[] best = new int[HOT_PREFIXES];
+    int found = 0;
+    for (int block = 0; block < blocks; block++) {
+      if (uses[block] > 1 && !goesOn[block]) {
+        found = insert(best, found, block);
+      }
+    }
+    return Arrays.stream(best, 0, found)
+        .mapToObj(block -> new HotPrefix(id(block), depth[block], uses[block]))
+        .toList();
+  }
+
+  /** Puts a block among the best, most saved first, if it belongs there; returns how many are. */
+  private int insert(int[] best, int found, int block) {
+    int at = found;
+    while (at > 0 && saved(best[at - 1]) < saved(block)) {
+      at--;
+    }
+    if (at == best.length) {
+      return found;
+    }
+    int now = Math.min(found + 1, best.length);
+    System.arraycopy(best, at, best, at + 1, now - 1 - at);
+    best[at] = block;
+    return now;
+  }
+
+  /** Block references that the prefix up to a block saves. */
+  private long saved(int block) {
+    return (uses[block] - 1L) * depth[block];
+  }
+
+  private String id(int block) {
+    HexFormat hex = HexFormat.of();
+    return hex.toHexDigits(trace.idHigh(block)) + hex.toHexDigits(trace.idLow(block));
+  }
+}

@@ -1,0 +1,49 @@
+package ucm.lite.policy;
+
+import ucm.lite.record.NumberedRequest;
+import ucm.lite.record.TouchOrder;
+
+/**
+ * A cache of blocks under one policy and of one capacity; blocks are small numbers and the state
+ * lies in arrays, so that no reference allocates anything.
+ */
+public abstract class BlockCache {
+  /** What {@link #touch} returns when nothing was evicted. */
+  public static final int NOTHING = -1;
+
+  public final int capacity;
+
+  /**
+   * Creates an empty cache.
+   *
+   * @param capacity blocks it holds, 0 or more
+   */
+  BlockCache(int capacity) {
+    this.capacity = capacity;
+  }
+
+  abstract boolean contains(int block);
+
+  /**
+   * Notes a reference to a block, and inserts it when it is absent. Only called when the capacity
+   * is above 0.
+   *
+   * @return the block evicted for it, or {@link #NOTHING}
+   */
+  abstract int touch(int block);
+
+  /** Touches all blocks of a request, whose hits were counted before. */
+  void touchAll(NumberedRequest request, TouchOrder order) {
+    int[] blocks = request.blocks;
+    int count = request.count;
+    if (order == TouchOrder.LEAF_LAST) {
+      for (int i = 0; i < count; i++) {
+        touch(blocks[i]);
+      }
+    } else {
+      for (int i = count - 1; i >= 0; i--) {
+        touch(blocks[i]);
+      }
+    }
+  }
+}

@@ -1,0 +1,68 @@
+package ucm.lite.policy;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+
+/** The eviction policies that can be simulated. */
+public enum CachePolicy {
+  /** First in, first out: the circular hand of the original UCM's buffer. */
+  FIFO("fifo"),
+  /** Least recently used first. */
+  LRU("lru"),
+  /** Least frequently used first, among equals the least recently used; evicted counts are lost. */
+  LFU("lfu"),
+  /** S3-FIFO (Yang et al., SOSP'23). */
+  S3_FIFO("s3-fifo"),
+  /** ARC (Megiddo and Modha, FAST'03). */
+  ARC("arc"),
+  /** Least recently used first among the blocks that no block inside continues. */
+  PREFIX_LRU("prefix-lru"),
+  /**
+   * Belady's optimum as the bound: the most blocks that any policy, knowing the future, could have
+   * inside when they are asked for. With ids that are prefix hashes the optimum always keeps whole
+   * prefixes, so the bound is reached; otherwise it may be more than any policy can get.
+   */
+  OPTIMAL("opt");
+
+  private final String key;
+
+  CachePolicy(String key) {
+    this.key = key;
+  }
+
+  /**
+   * Returns the name in tables, files and options.
+   *
+   * @return for example {@code s3-fifo}
+   */
+  public String key() {
+    return key;
+  }
+
+  /**
+   * Finds a policy by its key, in any case.
+   *
+   * @param key for example {@code lru}
+   * @return the policy; empty when there is none of that name
+   */
+  public static Optional<CachePolicy> of(String key) {
+    return Arrays.stream(values())
+        .filter(policy -> policy.key.equals(key.toLowerCase(Locale.ROOT)))
+        .findFirst();
+  }
+
+  /** Makes an empty cache for block numbers below {@code blocks}; not for {@link #OPTIMAL}. */
+  BlockCache cache(long capacity, int blocks) {
+    int most = (int) Math.min(capacity, blocks);
+    return switch (this) {
+      case FIFO -> new FifoCache(most, blocks);
+      case LRU -> new LruCache(most, blocks);
+      case LFU -> new LfuCache(most, blocks);
+      case S3_FIFO -> new S3FifoCache(most, blocks);
+      case ARC -> new ArcCache(most, blocks);
+      case PREFIX_LRU -> new PrefixLruCache(most, blocks);
+      case OPTIMAL -> throw new IllegalArgumentException("the optimum is no cache but a bound");
+    };
+  }
+}

@@ -1,0 +1,11 @@
+package ucm.lite.policy;
+
+import ucm.lite.curve.CacheHits;
+
+/**
+ * What a policy hits at one capacity.
+ *
+ * @param policy the policy
+ * @param hits its hits; of {@link CachePolicy#OPTIMAL} a bound for all others
+ */
+public record PolicyHits(CachePolicy policy, CacheHits hits) {}

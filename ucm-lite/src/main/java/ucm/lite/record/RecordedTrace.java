@@ -1,0 +1,158 @@
+package ucm.lite.record;
+
+import ucm.lite.trace.TraceException;
+
+/**
+ * A trace kept to be read again and again: the numbered blocks of all requests in order, and what
+ * the requests say. Models that need the future, or facts about the whole trace first, run on it.
+ *
+ * <p>Memory: 24 to 48 bytes a distinct block on the heap; 4 bytes a reference and 36 a request on the
+ * heap up to a bound, then in memory-mapped temporary files. Made by a {@code TraceAnalyzer} or a
+ * {@code TraceSample}; whoever asked for it closes it. Many threads may read it.
+ */
+public final class RecordedTrace implements AutoCloseable {
+  /** References kept on the heap: 256 MiB, and no more than a 32nd of it. */
+  public static final long HEAP_REFERENCES =
+      Math.min(1L << 26, Runtime.getRuntime().maxMemory() / 32 / Integer.BYTES);
+
+  private static final int REQUESTS_BETWEEN_CHECKS = 1024;
+
+  /** What the tape of requests has of each: see {@link #add}. */
+  static final int FACTS = 9;
+
+  /** Requests are fewer than references, and take more room. */
+  private static final int REFERENCES_A_FACT = 4;
+
+  private static final int TIMESTAMP = 3;
+
+  private final IntTape references;
+  private final IntTape facts;
+  private final BlockNumbers index;
+  private final int[] added = new int[FACTS];
+  private int requests;
+  private int blockTokens;
+
+  public RecordedTrace(BlockNumbers index) {
+    this(index, HEAP_REFERENCES);
+  }
+
+  public RecordedTrace(BlockNumbers index, long heapReferences) {
+    this.index = index;
+    this.references = new IntTape(heapReferences);
+    this.facts = new IntTape(heapReferences / REFERENCES_A_FACT);
+  }
+
+  public void add(NumberedRequest request) {
+    if (requests == Integer.MAX_VALUE) {
+      throw new TraceException("more than " + requests + " requests, expected fewer");
+    }
+    if (request.count > 0) {
+      blockTokens = request.blockTokens;
+    }
+    long start = references.size();
+    long timestamp = Double.doubleToRawLongBits(request.timestampMillis);
+    added[0] = (int) start;
+    added[1] = (int) (start >>> Integer.SIZE);
+    added[2] = request.count;
+    added[TIMESTAMP] = (int) timestamp;
+    added[TIMESTAMP + 1] = (int) (timestamp >>> Integer.SIZE);
+    added[5] = request.inputTokens;
+    added[6] = request.outputTokens;
+    added[7] = request.known;
+    added[8] = request.place;
+    facts.append(added, FACTS);
+    references.append(request.blocks, request.count);
+    requests++;
+  }
+
+  /**
+   * Returns the number of requests.
+   *
+   * @return requests
+   */
+  public int requests() {
+    return requests;
+  }
+
+  /**
+   * Returns the number of distinct blocks.
+   *
+   * @return blocks
+   */
+  public int uniqueBlocks() {
+    return index.size();
+  }
+
+  /**
+   * Returns the blocks of all prompts, each counted as often as it occurs.
+   *
+   * @return references
+   */
+  public long references() {
+    return references.size();
+  }
+
+  /**
+   * Returns the size of a full block.
+   *
+   * @return tokens; 0 when no request has a block
+   */
+  public int blockTokens() {
+    return blockTokens;
+  }
+
+  /** Fills the cursor with a request. */
+  public void read(int request, NumberedRequest cursor) {
+    int[] of = cursor.facts;
+    facts.read((long) request * FACTS, of, FACTS);
+    cursor.start = pair(of, 0);
+    cursor.count = of[2];
+    cursor.ensureBlocks(cursor.count);
+    references.read(cursor.start, cursor.blocks, cursor.count);
+    cursor.known = of[7];
+    cursor.distinct = index.size();
+    cursor.number = request;
+    cursor.place = of[8];
+    cursor.timestampMillis = Double.longBitsToDouble(pair(of, TIMESTAMP));
+    cursor.inputTokens = of[5];
+    cursor.outputTokens = of[6];
+    cursor.blockTokens = blockTokens;
+  }
+
+  private static long pair(int[] of, int at) {
+    return Integer.toUnsignedLong(of[at]) | (long) of[at + 1] << Integer.SIZE;
+  }
+
+  /** Shows every request to a model, in order. */
+  public void feed(PrefixModel model) throws InterruptedException {
+    NumberedRequest cursor = new NumberedRequest();
+    for (int request = 0; request < requests; request++) {
+      if (request % REQUESTS_BETWEEN_CHECKS == 0 && Thread.interrupted()) {
+        throw new InterruptedException();
+      }
+      read(request, cursor);
+      model.accept(cursor);
+    }
+  }
+
+  public double timestampMillis(int request) {
+    int[] of = new int[2];
+    facts.read((long) request * FACTS + TIMESTAMP, of, of.length);
+    return Double.longBitsToDouble(pair(of, 0));
+  }
+
+  public long idHigh(int block) {
+    return index.high(block);
+  }
+
+  public long idLow(int block) {
+    return index.low(block);
+  }
+
+  /** Frees the memory and the temporary files. No other thread may be reading. */
+  @Override
+  public void close() {
+    references.close();
+    facts.close();
+  }
+}

@@ -1,0 +1,229 @@
+package ucm.lite.tier;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ObjectNode;
+import ucm.lite.trace.FileFault;
+import ucm.lite.trace.TraceException;
+
+/**
+ * Reads models from their published {@code config.json}, or from the excerpts of a few that are
+ * built in.
+ */
+public final class KvModels {
+  private static final JsonMapper MAPPER = JsonMapper.builder().build();
+  private static final Map<String, Integer> VALUE_BYTES =
+      Map.of(
+          "float32",
+          4,
+          "half",
+          2,
+          "bfloat16",
+          2,
+          "float16",
+          2,
+          "bf16",
+          2,
+          "fp16",
+          2,
+          "fp8",
+          1,
+          "int8",
+          1,
+          "float8_e4m3fn",
+          1,
+          "float8_e5m2",
+          1);
+
+  private static final List<String> LANGUAGE_PARTS =
+      List.of("text_config", "llm_config", "language_config", "thinker_config");
+  private static final List<String> DATA_TYPES = List.of("torch_dtype", "dtype");
+  private static final String QUANTIZATION = "quantization_config";
+  private static final int MOST_BYTES = 16 << 20;
+
+  private KvModels() {}
+
+  /**
+   * Returns the short names of the models built in.
+   *
+   * @return in alphabetical order
+   */
+  public static List<String> names() {
+    return builtIn().propertyNames().stream().sorted().toList();
+  }
+
+  /**
+   * Finds a model built in.
+   *
+   * @param name its short name or the one it is published under, in any case; of a path such as
+   *     {@code /home/models/QwQ-32B} the last part counts
+   * @param kvType data type of the cache ({@code bf16}, {@code fp8}, ...) or {@code ""} for the
+   *     model's own
+   * @return the model; empty when it is not built in
+   * @throws TraceException when the data type is not known
+   */
+  public static Optional<KvModel> named(String name, String kvType) {
+    String asked = lastPart(name);
+    for (Map.Entry<String, JsonNode> model : builtIn().properties()) {
+      JsonNode config = model.getValue();
+      if (model.getKey().equals(asked)
+          || lastPart(config.path("_name_or_path").asString("")).equals(asked)) {
+        return Optional.of(of(config, "the built-in " + name, kvType));
+      }
+    }
+    return Optional.empty();
+  }
+
+  /**
+   * Reads a model from a file.
+   *
+   * @param file the model's {@code config.json}
+   * @param kvType data type of the cache ({@code bf16}, {@code fp8}, ...) or {@code ""} for the
+   *     model's own
+   * @return the model
+   * @throws TraceException when the file cannot be read, or lacks what is needed
+   */
+  public static KvModel read(Path file, String kvType) {
+    try (InputStream in = Files.newInputStream(file)) {
+      byte[] bytes = in.readNBytes(MOST_BYTES + 1);
+      if (bytes.length > MOST_BYTES) {
+        throw new TraceException(
+            file + " is larger than 16 MiB, which no model's config.json is: name that file");
+      }
+      JsonNode config = MAPPER.readTree(bytes);
+      if (config == null || !config.isObject()) {
+        throw new TraceException(file + " is no JSON object, expected a model's config.json");
+      }
+      return of(languagePart(config), file.toString(), kvType);
+    } catch (IOException e) {
+      throw new TraceException(
+          "the model configuration "
+              + file
+              + " cannot be read: "
+              + FileFault.of(e)
+              + "; name a model's config.json",
+          e);
+    } catch (JacksonException e) {
+      throw new TraceException(
+          file + " is not valid JSON, expected a model's config.json: " + e.getOriginalMessage(),
+          e);
+    }
+  }
+
+  private static String lastPart(String name) {
+    return name.substring(name.lastIndexOf('/') + 1).toLowerCase(Locale.ROOT);
+  }
+
+  /**
+   * The language part, which models that also see or hear keep further down; it has the data types of
+   * the whole where it names none. One that only says what differs from its type has no layers, and
+   * is passed over.
+   */
+  private static JsonNode languagePart(JsonNode config) {
+    for (String part : LANGUAGE_PARTS) {
+      if (config.path(part).isObject()
+          && languagePart(config.path(part)) instanceof ObjectNode inner
+          && ModelNumbers.LAYERS.stream().anyMatch(inner::hasNonNull)) {
+        for (String key : DATA_TYPES) {
+          if (config.hasNonNull(key) && DATA_TYPES.stream().noneMatch(inner::hasNonNull)) {
+            inner.set(key, config.get(key));
+          }
+        }
+        if (config.hasNonNull(QUANTIZATION) && !inner.hasNonNull(QUANTIZATION)) {
+          inner.set(QUANTIZATION, config.get(QUANTIZATION));
+        }
+        return inner;
+      }
+    }
+    return config;
+  }
+
+  private static JsonNode builtIn() {
+    try (InputStream in = KvModels.class.getResourceAsStream("models.json")) {
+      return MAPPER.readTree(in);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static KvModel of(JsonNode json, String where, String kvType) {
+    ModelNumbers config = new ModelNumbers(json, where);
+    int heads = config.required(ModelNumbers.HEADS);
+    int layers = config.required(ModelNumbers.LAYERS);
+    int hidden = config.required(ModelNumbers.HIDDEN);
+    List<String> notes = new ArrayList<>();
+    int kvLayers = new ModelLayers(config, layers).withCache(notes);
+    String published = json.path("_name_or_path").asString("");
+    String name = published.isBlank() ? where : published;
+    int bytes = valueBytes(json, where, kvType, notes);
+    double parameters = config.activeParameters(hidden, layers, heads);
+    int latent = config.optional("kv_lora_rank", 0);
+    if (latent > 0) {
+      int rotary = config.required("qk_rope_head_dim");
+      long width =
+          (long) heads
+              * (config.required("qk_nope_head_dim") + rotary + config.required("v_head_dim"));
+      if (config.optional("index_head_dim", 0) > 0) {
+        notes.add(
+            "the keys of the indexer (index_head_dim), which engines keep apart, are left out");
+      }
+      return new KvModel(
+          name, kvLayers, true, 1, latent + rotary, bytes, parameters, width / 2, notes);
+    }
+    int size = config.headSize(hidden, heads);
+    if (config.optional("v_head_dim", size) != size) {
+      throw new TraceException(
+          where + " has values of another size than keys (v_head_dim): not supported");
+    }
+    return new KvModel(
+        name,
+        kvLayers,
+        false,
+        config.kvHeads(heads),
+        size,
+        bytes,
+        parameters,
+        (long) heads * size,
+        notes);
+  }
+
+  /** Weights of 8 bits or fewer are computed with as 16 bits, and so are keys and values. */
+  private static int valueBytes(JsonNode json, String where, String kvType, List<String> notes) {
+    if (kvType.isEmpty()) {
+      JsonNode quantization = json.path(QUANTIZATION);
+      if (quantization.path("kv_cache_scheme").path("num_bits").asInt(16) == 8
+          || quantization.path("kv_cache_quant_algo").asString("").equalsIgnoreCase("fp8")) {
+        notes.add("its keys and values have 8 bits, as quantization_config says");
+        return 1;
+      }
+      String own = json.path("torch_dtype").asString(json.path("dtype").asString("bfloat16"));
+      return Math.max(2, valueBytes(own, where));
+    }
+    return valueBytes(kvType, "the KV cache");
+  }
+
+  private static int valueBytes(String type, String of) {
+    Integer bytes = VALUE_BYTES.get(type.toLowerCase(Locale.ROOT).replaceFirst("^torch\\.", ""));
+    if (bytes == null) {
+      throw new TraceException(
+          "data type "
+              + type
+              + " of "
+              + of
+              + " is not known; known are "
+              + VALUE_BYTES.keySet().stream().sorted().toList());
+    }
+    return bytes;
+  }
+}

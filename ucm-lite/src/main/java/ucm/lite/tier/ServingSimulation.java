@@ -1,0 +1,69 @@
+package ucm.lite.tier;
+
+import ucm.lite.curve.QuantileHistogram;
+import ucm.lite.record.NumberedRequest;
+import ucm.lite.record.RecordedTrace;
+import ucm.lite.record.TouchOrder;
+
+/** Runs the tiers of a cluster and adds up what they are worth in time. */
+public final class ServingSimulation {
+  private static final double MICROSECOND = 1e-6;
+
+  private final ServingPlan plan;
+  private final QuantileHistogram without = new QuantileHistogram(MICROSECOND);
+  private final QuantileHistogram with = new QuantileHistogram(MICROSECOND);
+  private double computeWithout;
+  private double computeWith;
+  private double loading;
+
+  private ServingSimulation(ServingPlan plan) {
+    this.plan = plan;
+  }
+
+  /**
+   * The two results of a run.
+   *
+   * @param tiers what the tiers did
+   * @param serving what that is worth
+   */
+  public record Result(TierResult tiers, ServingResult serving) {}
+
+  /**
+   * Runs a plan over a trace. Blocks until done.
+   *
+   * @param trace the requests; not closed
+   * @param tiers the cluster
+   * @param order in which the blocks of a request are touched in each tier
+   * @param plan how fast its engines are
+   * @return what the tiers did and what that is worth
+   * @throws InterruptedException when the calling thread is interrupted
+   */
+  public static Result run(RecordedTrace trace, TierPlan tiers, TouchOrder order, ServingPlan plan)
+      throws InterruptedException {
+    ServingSimulation simulation = new ServingSimulation(plan);
+    TierResult result = TierSimulation.run(trace, tiers, order, simulation::served);
+    return new Result(result, simulation.result());
+  }
+
+  private void served(NumberedRequest request, int hbmTokens, int dramTokens, int storageTokens) {
+    int prompt = request.inputTokens;
+    if (prompt == 0) {
+      return;
+    }
+    // The last token is always computed: its output is the first token.
+    int there = Math.min(prompt - 1, hbmTokens + dramTokens + storageTokens);
+    double whole = plan.computeSeconds(0, prompt);
+    double rest = plan.computeSeconds(there, prompt);
+    double load = plan.loadSeconds(dramTokens, storageTokens);
+    without.add(whole);
+    with.add(rest + load);
+    computeWithout += whole;
+    computeWith += rest;
+    loading += load;
+  }
+
+  private ServingResult result() {
+    return new ServingResult(
+        without.quantiles(), with.quantiles(), computeWithout, computeWith, loading);
+  }
+}

@@ -1,0 +1,86 @@
+package ucm.lite.tier;
+
+import java.util.stream.LongStream;
+
+/**
+ * A cluster with KV caches in HBM, DRAM and storage, each least recently used first. A capacity of 0
+ * leaves a tier out.
+ *
+ * @param nodes machines, 1 or more
+ * @param ranksPerNode data-parallel engines on each, 1 or more
+ * @param hbmBlocks blocks in the HBM of one engine
+ * @param dramBlocks blocks in the DRAM of one node
+ * @param sharedDram whether the DRAM of all nodes is one pool
+ * @param storageBlocks blocks in storage: of all nodes together when shared, otherwise of one
+ * @param sharedStorage whether all nodes see the same storage, such as a file system
+ * @param writePolicy when blocks get into DRAM and storage
+ * @param routing how requests are dealt to engines
+ */
+public record TierPlan(
+    int nodes,
+    int ranksPerNode,
+    long hbmBlocks,
+    long dramBlocks,
+    boolean sharedDram,
+    long storageBlocks,
+    boolean sharedStorage,
+    WritePolicy writePolicy,
+    Routing routing) {
+
+  private static final int MAX_RANKS = 4096;
+
+  /**
+   * Checks the values.
+   *
+   * @throws IllegalArgumentException when one is out of its range
+   */
+  public TierPlan {
+    if (nodes < 1 || ranksPerNode < 1 || (long) nodes * ranksPerNode > MAX_RANKS) {
+      throw new IllegalArgumentException(
+          "nodes and ranks are 1 or more, and at most "
+              + MAX_RANKS
+              + " ranks together; found "
+              + nodes
+              + " nodes with "
+              + ranksPerNode
+              + " ranks each");
+    }
+    if (hbmBlocks < 0 || dramBlocks < 0 || storageBlocks < 0) {
+      throw new IllegalArgumentException("capacities must not be negative");
+    }
+  }
+
+  /**
+   * Returns the engines of all nodes.
+   *
+   * @return ranks
+   */
+  public int ranks() {
+    return nodes * ranksPerNode;
+  }
+
+  /**
+   * Returns the capacity of the smallest cache of a tier.
+   *
+   * @return blocks; {@link Long#MAX_VALUE} without any tier
+   */
+  public long smallestTier() {
+    return LongStream.of(hbmBlocks, dramBlocks, storageBlocks)
+        .filter(blocks -> blocks > 0)
+        .min()
+        .orElse(Long.MAX_VALUE);
+  }
+
+  /**
+   * Returns this cluster with other capacities.
+   *
+   * @param hbm blocks in the HBM of one engine
+   * @param dram blocks in the DRAM of one node
+   * @param storage blocks in storage
+   * @return a new plan
+   */
+  public TierPlan withCapacities(long hbm, long dram, long storage) {
+    return new TierPlan(
+        nodes, ranksPerNode, hbm, dram, sharedDram, storage, sharedStorage, writePolicy, routing);
+  }
+}

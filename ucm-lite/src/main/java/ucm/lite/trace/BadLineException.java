@@ -1,0 +1,26 @@
+package ucm.lite.trace;
+
+/** A line is no usable record. Says why without any text of the line. */
+final class BadLineException extends Exception {
+  private static final long serialVersionUID = 1L;
+
+  private final int column;
+  private final String found;
+  private final String expected;
+
+  /**
+   * Creates the exception, without a stack trace: it is a result, and may come once a line.
+   *
+   * @param column the byte of the line, 1 for the first; 0 when not known
+   */
+  BadLineException(int column, String found, String expected) {
+    super(found, null, false, false);
+    this.column = column;
+    this.found = found;
+    this.expected = expected;
+  }
+
+  TraceProblem at(String input, long line) {
+    return new TraceProblem(TraceProblem.Severity.BAD_LINE, input, line, column, found, expected);
+  }
+}

@@ -1,0 +1,123 @@
+package ucm.lite.trace;
+
+/**
+ * Sees to it that one reading has one format and one block size: ids of two formats, or of blocks
+ * of two sizes, cannot be compared, and a statistic over both would be wrong without a sign of it.
+ *
+ * <p>A UCM log that never named its block size gets 128, the original's default, or, where the
+ * first request contradicts that, the power of two that fits it.
+ */
+final class BlockSize {
+  private final int chosen;
+  private final ProblemLog problems;
+  private TraceFormat format = TraceFormat.MOONCAKE;
+  private String formatSeenAt = "";
+  private int tokens;
+  private String tokensFrom = "";
+
+  BlockSize(int chosen, ProblemLog problems) {
+    this.chosen = chosen;
+    this.problems = problems;
+  }
+
+  /** Takes note of what a UCMTraceMeta line says. */
+  void announce(int announced, String input, long line) {
+    sameFormat(TraceFormat.UCM, input, line);
+    if (chosen > 0) {
+      return;
+    }
+    if (tokens > 0 && tokens != announced) {
+      throw new TraceException(
+          at(input, line)
+              + " says "
+              + announced
+              + " tokens a block, but it was "
+              + tokens
+              + " before ("
+              + tokensFrom
+              + "): read traces of two block sizes one by one, or state the block size if one of"
+              + " them is a guess");
+    }
+    tokens = announced;
+    tokensFrom = "UCMTraceMeta at " + at(input, line);
+  }
+
+  /**
+   * Admits a record and returns its tokens a block; warns when its blocks do not fit its length.
+   */
+  int admit(RecordDraft draft, String input, long line) {
+    sameFormat(draft.format, input, line);
+    int blocks = draft.blockCount();
+    if (blocks == 0 && draft.format == TraceFormat.UCM && tokens == 0 && chosen == 0) {
+      return draft.format.defaultBlockTokens();
+    }
+    if (tokens == 0) {
+      decide(draft, input, line);
+    }
+    int full = draft.inputTokens / tokens;
+    int all = full + (draft.inputTokens % tokens == 0 ? 0 : 1);
+    if (blocks < full || blocks > all) {
+      problems.warning(
+          input,
+          line,
+          Plural.of(blocks, "block id") + " for input_length " + draft.inputTokens,
+          (full == all ? "" + full : full + " or " + all)
+              + " blocks of "
+              + Plural.of(tokens, "token"));
+    }
+    return tokens;
+  }
+
+  private void decide(RecordDraft draft, String input, long line) {
+    if (chosen > 0) {
+      tokens = chosen;
+      tokensFrom = "as asked for";
+      return;
+    }
+    tokens = draft.format.defaultBlockTokens();
+    tokensFrom = "the default of the format";
+    if (draft.format == TraceFormat.UCM) {
+      int fitting = Integer.highestOneBit(draft.inputTokens / draft.blockCount());
+      if (draft.inputTokens / tokens != draft.blockCount()
+          && fitting > 0
+          && draft.inputTokens / fitting == draft.blockCount()) {
+        tokens = fitting;
+      }
+      tokensFrom = "a guess from the request at " + at(input, line);
+      problems.warning(
+          input,
+          line,
+          "a record before any UCMTraceMeta line, taken as " + tokens + " tokens a block",
+          "the block size to be named by the trace, or stated");
+    }
+  }
+
+  private void sameFormat(TraceFormat seen, String input, long line) {
+    if (formatSeenAt.isEmpty()) {
+      format = seen;
+      formatSeenAt = at(input, line);
+    } else if (format != seen) {
+      throw new TraceException(
+          at(input, line)
+              + " is a line of a "
+              + seen.title()
+              + " trace ("
+              + seen.defaultBlockTokens()
+              + " tokens a block unless it says otherwise), but "
+              + formatSeenAt
+              + " is one of a "
+              + format.title()
+              + " trace ("
+              + format.defaultBlockTokens()
+              + "): their block ids cannot be compared; read the traces one by one");
+    }
+  }
+
+  TraceFormat format() {
+    return format;
+  }
+
+  private static String at(String input, long line) {
+    return input + ":" + line;
+  }
+}

@@ -1,0 +1,30 @@
+package ucm.lite.trace;
+
+import java.util.List;
+
+/**
+ * What a {@link TraceReader} did.
+ *
+ * @param format the format of the records
+ * @param inputs the files read, in that order, directories resolved; {@code standard input} for it
+ * @param lines all lines, blank ones and lines of a log that are no trace record included
+ * @param requests records handed to the visitor
+ * @param badLines lines skipped because they could not be understood
+ * @param warnings lines used although something about them is odd
+ * @param problems bad lines and warnings in the order read: all bad lines, and at most 100 warnings
+ */
+public record TraceReadReport(
+    TraceFormat format,
+    List<String> inputs,
+    long lines,
+    long requests,
+    long badLines,
+    long warnings,
+    List<TraceProblem> problems) {
+
+  /** Copies the lists. */
+  public TraceReadReport {
+    inputs = List.copyOf(inputs);
+    problems = List.copyOf(problems);
+  }
+}

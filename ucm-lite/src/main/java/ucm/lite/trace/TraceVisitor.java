@@ -1,0 +1,64 @@
+package ucm.lite.trace;
+
+/**
+ * Receives what a {@link TraceReader} reads, in the order of the inputs, on the thread that reads.
+ *
+ * <p>A visitor may throw: the reading ends, the input is closed, and the exception reaches the
+ * caller unchanged. A visitor may keep what it is given.
+ */
+@FunctionalInterface
+public interface TraceVisitor {
+  /**
+   * Receives one request.
+   *
+   * @param request the request; immutable
+   */
+  void request(TraceRequest request);
+
+  /**
+   * Receives one problem, also those beyond the number that the report keeps. Does nothing by
+   * default.
+   *
+   * @param problem the problem
+   */
+  default void problem(TraceProblem problem) {}
+
+  /**
+   * Is told from time to time (about once a mebibyte, and at the end of each input) how far the
+   * reading is. Does nothing by default.
+   *
+   * @param input the input being read, as it was named, or {@code standard input}
+   * @param bytesRead bytes taken from it so far, before decompression
+   * @param bytesTotal its size in bytes, or -1 when not known
+   */
+  default void progress(String input, long bytesRead, long bytesTotal) {}
+
+  /**
+   * Shows all to this visitor first, and then to another one.
+   *
+   * @param next the other one
+   * @return a visitor that is both
+   */
+  default TraceVisitor andThen(TraceVisitor next) {
+    TraceVisitor first = this;
+    return new TraceVisitor() {
+      @Override
+      public void request(TraceRequest request) {
+        first.request(request);
+        next.request(request);
+      }
+
+      @Override
+      public void problem(TraceProblem problem) {
+        first.problem(problem);
+        next.problem(problem);
+      }
+
+      @Override
+      public void progress(String input, long bytesRead, long bytesTotal) {
+        first.progress(input, bytesRead, bytesTotal);
+        next.progress(input, bytesRead, bytesTotal);
+      }
+    };
+  }
+}

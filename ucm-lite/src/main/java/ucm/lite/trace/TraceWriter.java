@@ -1,0 +1,137 @@
+package ucm.lite.trace;
+
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.util.HexFormat;
+
+/**
+ * Writes requests as lines of a trace that {@link TraceReader} reads.
+ *
+ * <p>What a format cannot say is left out: Mooncake lines have no request id, UCM lines only full
+ * blocks; the parent of a chat and its turn, which nothing here asks for, are not kept. JSON formats have ids of 64 bits; requests with longer ones need {@link
+ * TraceEdits#renumbered} first. Not for use by several threads.
+ */
+public final class TraceWriter implements TraceVisitor {
+  private static final double MILLIS_PER_SECOND = 1000;
+
+  private final TraceFormat format;
+  private final Appendable out;
+  private final StringBuilder line = new StringBuilder();
+  private final HexFormat hex = HexFormat.of();
+  private long written;
+
+  /**
+   * Creates a writer.
+   *
+   * @param format of the lines
+   * @param out takes the lines, each with its newline; not closed
+   */
+  public TraceWriter(TraceFormat format, Appendable out) {
+    this.format = format;
+    this.out = out;
+  }
+
+  /**
+   * Writes one request.
+   *
+   * @param request the request
+   * @throws TraceException when it cannot be written
+   */
+  @Override
+  public void request(TraceRequest request) {
+    line.setLength(0);
+    switch (format) {
+      case MOONCAKE -> mooncake(request);
+      case QWEN_BAILIAN -> bailian(request);
+      case UCM -> ucm(request);
+    }
+    written++;
+    try {
+      out.append(line);
+    } catch (IOException e) {
+      throw new TraceException("the trace cannot be written: " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * Returns the requests written so far.
+   *
+   * @return requests
+   */
+  public long written() {
+    return written;
+  }
+
+  private void mooncake(TraceRequest request) {
+    line.append("{\"timestamp\": ").append(number(request.timestampMillis()));
+    lengths(request);
+    line.append(", \"hash_ids\": ");
+    jsonIds(request);
+    line.append("}\n");
+  }
+
+  private void bailian(TraceRequest request) {
+    line.append("{\"chat_id\": ").append(chatId(request));
+    line.append(", \"parent_chat_id\": -1, \"timestamp\": ")
+        .append(number(request.timestampMillis() / MILLIS_PER_SECOND));
+    lengths(request);
+    line.append(", \"type\": \"text\", \"turn\": 1, \"hash_ids\": ");
+    jsonIds(request);
+    line.append("}\n");
+  }
+
+  /** A chat id is a number; a request without one gets its place in the trace. */
+  private String chatId(TraceRequest request) {
+    String id = request.requestId();
+    boolean number =
+        !id.isEmpty() && id.length() < 19 && id.chars().allMatch(c -> c >= '0' && c <= '9');
+    return Long.toString(number ? Long.parseLong(id) : written);
+  }
+
+  private void ucm(TraceRequest request) {
+    if (written == 0) {
+      line.append("UCMTraceMeta: type=standard, vllm_hash_block_size=")
+          .append(request.blockTokens())
+          .append('\n');
+    }
+    line.append("UCMTrace: timestamp: ")
+        .append(number(request.timestampMillis() / MILLIS_PER_SECOND));
+    if (!request.requestId().isEmpty()) {
+      line.append(", request_id: ").append(request.requestId());
+    }
+    line.append(", input_length: ").append(request.inputTokens());
+    line.append(", output_length: ").append(request.outputTokens());
+    line.append(", block_hashes: [");
+    int full = Math.min(request.blockCount(), request.inputTokens() / request.blockTokens());
+    for (int i = 0; i < full; i++) {
+      line.append(i == 0 ? "'" : ", '");
+      line.append(hex.toHexDigits(request.blockIdHigh(i)));
+      line.append(hex.toHexDigits(request.blockIdLow(i)));
+      line.append('\'');
+    }
+    line.append("]\n");
+  }
+
+  private void lengths(TraceRequest request) {
+    line.append(", \"input_length\": ").append(request.inputTokens());
+    line.append(", \"output_length\": ").append(request.outputTokens());
+  }
+
+  private void jsonIds(TraceRequest request) {
+    line.append('[');
+    for (int i = 0; i < request.blockCount(); i++) {
+      if (request.blockIdHigh(i) != 0) {
+        throw new IllegalArgumentException("a block id of more than 64 bits: renumber the trace");
+      }
+      line.append(i == 0 ? "" : ", ").append(Long.toUnsignedString(request.blockIdLow(i)));
+    }
+    line.append(']');
+  }
+
+  /** A number without a fraction where it has none, and never with an exponent. */
+  private static String number(double value) {
+    return value == Math.rint(value) && value < 1e15
+        ? Long.toString((long) value)
+        : new BigDecimal(Double.toString(value)).toPlainString();
+  }
+}

@@ -1,0 +1,159 @@
+package ucm.lite.trace;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Plain files, which are mapped into memory, also while somebody writes or cuts them. */
+class MappedTraceTest {
+  private static final int LINES = 20_000;
+  private static final long BYTES = LINES * 89L;
+
+  @TempDir private Path directory;
+  private final CollectingVisitor visitor = new CollectingVisitor();
+
+  @Test
+  void handsOutTheBytesOfTheFile() throws IOException {
+    byte[] expected = new byte[300_001];
+    new Random(1).nextBytes(expected);
+    Path file = Files.write(directory.resolve("a"), expected);
+
+    try (InputStream in = MappedInputStream.of(FileChannel.open(file))) {
+      assertThat(in.read()).isEqualTo(Byte.toUnsignedInt(expected[0]));
+      assertThat(in.read(new byte[4], 2, 0)).isZero();
+      byte[] rest = new byte[expected.length];
+      int read = 1;
+      for (int now = 0; now >= 0; now = in.read(rest, read, Math.min(7777, rest.length - read))) {
+        read += now;
+        if (read == rest.length) {
+          break;
+        }
+      }
+      rest[0] = expected[0];
+      assertThat(rest).isEqualTo(expected);
+      assertThat(in.read()).isEqualTo(-1);
+      assertThat(in.read(rest, 0, 10)).isEqualTo(-1);
+    }
+  }
+
+  // Often, so that compiled code is cut off, too: the JVM throws the fault of it in another way.
+  @RepeatedTest(60)
+  void refusesAFileThatIsCutOffWhileItIsRead() {
+    String file = bigFile();
+
+    assertThatExceptionOfType(TraceException.class)
+        .isThrownBy(() -> new TraceReader().read(List.of(file), _ -> cut(file, 10_000)))
+        .withMessageStartingWith(file + " cannot be read: ")
+        .withMessageContaining("it was cut off while it was read")
+        .withMessageContaining("read it again when nothing writes it");
+  }
+
+  @ParameterizedTest
+  // Behind the last of these, all that is missing is on the last page: there is no fault.
+  @ValueSource(longs = {0, 4096, 300_000, (1 << 18) + 17, 1_000_000, BYTES - 10})
+  void neverTakesTheZerosBehindACutForBytesOfTheTrace(long left) {
+    String file = bigFile();
+
+    assertThatExceptionOfType(TraceException.class)
+        .isThrownBy(
+            () ->
+                new TraceReader()
+                    .read(
+                        List.of(file),
+                        request -> {
+                          cut(file, left);
+                          visitor.request(request);
+                        }))
+        .withMessageStartingWith(file + " cannot be read: ")
+        .withMessageContaining("cut off")
+        .satisfies(e -> assertThat(e.problems()).isEmpty());
+    assertThat(visitor.requests)
+        .allSatisfy(request -> assertThat(request.inputTokens()).isEqualTo(1100));
+  }
+
+  @Test
+  void endsWhereAFileEndedWhenItWasOpened() {
+    String file = bigFile();
+
+    TraceReadReport report =
+        new TraceReader().read(List.of(file), _ -> append(file, TraceFiles.MOONCAKE + "\n"));
+
+    assertThat(report.requests()).isEqualTo(LINES);
+    assertThat(report.badLines()).isZero();
+  }
+
+  @Test
+  void closesTheFileAndItsMappingHoweverTheReadingEnds() throws IOException {
+    String file = bigFile();
+    new TraceReader().read(List.of(file), _ -> {});
+    assertThatThrownBy(
+            () ->
+                new TraceReader()
+                    .read(
+                        List.of(file),
+                        _ -> {
+                          throw new IllegalStateException("enough");
+                        }))
+        .hasMessage("enough");
+    assertThat(Files.readString(Path.of("/proc/self/maps"))).doesNotContain(file);
+    try (var links = Files.list(Path.of("/proc/self/fd"))) {
+      assertThat(links.filter(link -> leadsTo(link, file))).isEmpty();
+    }
+  }
+
+  @Test
+  void streamsFilesThatSayTheyAreEmpty() {
+    // In /proc; it is no trace, but what it holds was looked at.
+    assertThatExceptionOfType(TraceException.class)
+        .isThrownBy(() -> new TraceReader().read(List.of("/proc/version"), visitor))
+        .withMessageContaining("no trace record in 1 line");
+  }
+
+  private String bigFile() {
+    return TraceFiles.write(
+        directory,
+        "big.jsonl",
+        (TraceFiles.MOONCAKE + "\n").repeat(LINES).getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static boolean leadsTo(Path link, String file) {
+    try {
+      return Files.readSymbolicLink(link).toString().equals(file);
+    } catch (IOException e) {
+      // The descriptor of the listing itself is gone.
+      return false;
+    }
+  }
+
+  private static void cut(String file, long left) {
+    try (FileChannel channel = FileChannel.open(Path.of(file), StandardOpenOption.WRITE)) {
+      channel.truncate(left);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void append(String file, String text) {
+    try {
+      Files.writeString(Path.of(file), text, StandardOpenOption.APPEND);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}

@@ -1,0 +1,292 @@
+package ucm.pipeline.config;
+
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import ucm.api.CommonKeys;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
+import ucm.pipeline.catalog.BoundedCall;
+import ucm.pipeline.catalog.BoundedCall.HangsException;
+import ucm.pipeline.catalog.PipelineSpec;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.catalog.UnknownStageException;
+import ucm.pipeline.hash.BlockHashing;
+
+/** One check of a configuration: shape, keys, top level, and what each stage says of its values. */
+public final class ConfigCheck {
+
+  private final UcmConfig config;
+  private final StoreCatalog catalog;
+  private final Map<String, List<ConfigKey<?>>> declared;
+  private final List<ConfigFinding> findings;
+
+  /** What stages say, each once, with the stages that say it. */
+  private final Map<ConfigFinding, List<String>> fromStages = new LinkedHashMap<>();
+
+  public ConfigCheck(UcmConfig config, StoreCatalog catalog) {
+    this.config = config;
+    this.catalog = catalog;
+    this.declared = catalog.ownConfigKeys();
+    this.findings = new ArrayList<>(config.shapeFindings());
+  }
+
+  /**
+   * Checks a configuration by itself; builds stages only to ask them, values of an engine may lack.
+   *
+   * @param metricsFile reads the file that {@code metrics_config_path} names
+   */
+  ConfigReport report(Consumer<Path> metricsFile) {
+    Optional<PipelineSpec> spec = config.findPipeline(findings);
+    List<String> asked = spec.map(PipelineSpec::stages).orElse(List.of());
+    List<String> meant = asked.stream().map(this::meant).toList();
+    Map<String, Store> made = new HashMap<>();
+    for (String stage : meant.stream().distinct().toList()) {
+      Store store = stage.isEmpty() ? null : make(stage);
+      if (store != null) {
+        made.put(stage, store);
+        configure(stage, store, true);
+      }
+    }
+    if (meant.isEmpty() || !made.keySet().containsAll(meant)) {
+      checkUnaskedValues(made.keySet());
+    }
+    List<@Nullable Store> stages = new ArrayList<>();
+    meant.forEach(stage -> stages.add(made.get(stage)));
+    checkOrder(meant, stages);
+    if (hasDirectories(made.keySet())) {
+      checkDirectories();
+    }
+    return finish(spec, metricsFile);
+  }
+
+  /** The stage of a name; where there is none, the one that was probably meant, or an empty text. */
+  private String meant(String stage) {
+    if (catalog.entry(stage).isPresent()) {
+      return stage;
+    }
+    UnknownStageException fault = new UnknownStageException(stage, catalog);
+    findings.add(unknown(fault));
+    return fault.nearest();
+  }
+
+  private @Nullable Store make(String stage) {
+    try {
+      return catalog.create(stage);
+    } catch (StoreException e) {
+      findings.add(
+          ConfigFinding.error(config.connectorAt(), "", String.valueOf(e.getMessage()))
+              .in(List.of(stage)));
+      return null;
+    }
+  }
+
+  /** Configures the stages of a pipeline that is about to open; everything must be there. */
+  public ConfigReport configure(PipelineSpec spec, List<Store> stages) {
+    for (int i = 0; i < stages.size(); i++) {
+      configure(spec.stages().get(i), stages.get(i), false);
+    }
+    checkOrder(spec.stages(), stages);
+    return finish(Optional.of(spec), path -> {});
+  }
+
+  private void configure(String name, Store stage, boolean engineMayLack) {
+    StoreConfig view = config.storeConfig();
+    try {
+      declared.put(name, catalog.configKeys(name, stage));
+      catalog.run(name, "configure()", () -> stage.configure(view));
+    } catch (HangsException e) {
+      findings.add(stageFault(name, String.valueOf(e.getMessage())));
+      return; // It may be recording problems still.
+    } catch (RuntimeException | LinkageError e) {
+      findings.add(stageFault(name, "could not be checked: " + e));
+    }
+    for (ConfigProblem problem : view.problems()) {
+      boolean engines = KnownKeys.isFromEngine(problem.key());
+      if (!(engineMayLack && engines && !config.connector().containsKey(problem.key()))) {
+        ConfigFinding finding = place(problem, config.connector());
+        fromStages.computeIfAbsent(finding, f -> new ArrayList<>()).add(name);
+      }
+    }
+  }
+
+  private ConfigFinding stageFault(String name, String message) {
+    return ConfigFinding.error(config.connectorAt(), "", message).in(List.of(name));
+  }
+
+  /**
+   * Asks each stage whether the one behind it can stand there.
+   *
+   * @param stages null for one that could not be made
+   */
+  private void checkOrder(List<String> names, List<? extends @Nullable Store> stages) {
+    for (int i = 0; i < stages.size(); i++) {
+      Store stage = stages.get(i);
+      boolean last = i == stages.size() - 1;
+      Store next = last ? null : stages.get(i + 1);
+      if (stage == null || (next == null && !last)) {
+        continue;
+      }
+      String name = names.get(i);
+      try {
+        catalog.run(
+            name,
+            "refuseNext()",
+            () -> stage.refuseNext(next).ifPresent(why -> findings.add(pipelineFault(why))));
+      } catch (RuntimeException | LinkageError e) {
+        findings.add(stageFault(name, "could not be checked: " + e));
+      }
+    }
+  }
+
+  /** Looks at the values of stages that are not known, by what all stages declare. */
+  private void checkUnaskedValues(Set<String> asked) {
+    for (Setting setting : config.connector().values()) {
+      Object raw = setting.raw();
+      List<ConfigKey<?>> keys = new ArrayList<>();
+      boolean isAsked = false;
+      for (Map.Entry<String, List<ConfigKey<?>>> stage : declared.entrySet()) {
+        for (ConfigKey<?> key : stage.getValue()) {
+          if (key.name().equals(setting.key()) || key.aliases().contains(setting.key())) {
+            keys.add(key);
+            isAsked |= asked.contains(stage.getKey());
+          }
+        }
+      }
+      if (raw != null && !isAsked && !keys.isEmpty()) {
+        refuses(keys, raw)
+            .ifPresent(
+                why ->
+                    findings.add(
+                        ConfigFinding.error(setting.valueAt(), setting.key(), why)
+                            .about(setting.shown(), keys.getFirst().allowed())));
+      }
+    }
+  }
+
+  /** Why no declaration takes a value; empty when one does. */
+  private static Optional<String> refuses(List<ConfigKey<?>> keys, Object raw) {
+    String why = "";
+    for (ConfigKey<?> key : keys) {
+      try {
+        Object _ = key.parse(raw);
+        return Optional.empty();
+      } catch (IllegalArgumentException e) {
+        why = String.valueOf(e.getMessage());
+      }
+    }
+    return Optional.of(why);
+  }
+
+  private boolean hasDirectories(Set<String> stages) {
+    return stages.stream()
+        .flatMap(stage -> declared.getOrDefault(stage, List.of()).stream())
+        .anyMatch(key -> key.name().equals(CommonKeys.STORAGE_BACKENDS.name()));
+  }
+
+  /** A directory may be missing, as a stage makes it; something else of its name is in the way. */
+  private void checkDirectories() {
+    Setting setting = config.connector().get(CommonKeys.STORAGE_BACKENDS.name());
+    for (String text : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of())) {
+      String why;
+      try {
+        why = BoundedCall.run(text, () -> inTheWay(Path.of(text)));
+      } catch (HangsException e) {
+        why = e.getMessage() + ": a file system whose server does not answer?";
+      } catch (InvalidPathException e) {
+        why = "found \"" + text + "\", which is no path: " + e.getReason();
+      }
+      if (setting != null && why != null) {
+        findings.add(
+            ConfigFinding.error(setting.valueAt(), setting.key(), why)
+                .about(setting.shown(), CommonKeys.STORAGE_BACKENDS.allowed()));
+      }
+    }
+  }
+
+  private static @Nullable String inTheWay(Path directory) {
+    for (Path path = directory.toAbsolutePath(); path != null; path = path.getParent()) {
+      if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+        return Files.isDirectory(path)
+            ? null
+            : "found "
+                + directory
+                + ", and "
+                + path
+                + " is no directory: remove what is there, or name another";
+      }
+    }
+    return null;
+  }
+
+  private ConfigReport finish(Optional<PipelineSpec> spec, Consumer<Path> metricsFile) {
+    fromStages.forEach(
+        (finding, stages) -> findings.add(finding.in(stages.stream().distinct().toList())));
+    KeyCheck keys = new KeyCheck(declared, catalog::configKeys, spec, config.isNfs());
+    config.topLevel().values().forEach(s -> keys.topLevel(s).ifPresent(findings::add));
+    config.connector().values().forEach(s -> keys.connector(s).ifPresent(findings::add));
+    StoreConfig top = config.topLevelConfig();
+    ConnectorSettings settings = ConnectorSettings.from(top, config.connectorName());
+    Optional<BlockHashing> _ = settings.blockHashing(top, catalog);
+    try {
+      settings.metricsConfigPath().ifPresent(metricsFile);
+    } catch (StoreException e) {
+      top.reject(ConnectorKeys.METRICS_CONFIG_PATH, String.valueOf(e.getMessage()));
+    }
+    for (ConfigProblem problem : top.problems()) {
+      findings.add(place(problem, config.topLevel()));
+    }
+    return new ConfigReport(findings);
+  }
+
+  /** Adds what the problem itself does not carry: the value, what is allowed, a place. */
+  private ConfigFinding place(ConfigProblem problem, Map<String, Setting> settings) {
+    ConfigFinding finding = ConfigFinding.of(problem, List.of());
+    Optional<ConfigKey<?>> key = declaration(problem.key());
+    Setting setting = settings.get(problem.key());
+    for (String alias : key.map(ConfigKey::aliases).orElse(List.of())) {
+      setting = setting == null ? settings.get(alias) : setting;
+    }
+    String allowed = key.map(ConfigKey::allowed).orElse("");
+    if (setting == null || setting.raw() == null) {
+      ConfigOrigin at = setting == null ? config.connectorAt() : setting.keyAt();
+      return finding.at(at).about("", allowed);
+    }
+    return finding.about(setting.shown(), allowed);
+  }
+
+  private Optional<ConfigKey<?>> declaration(String name) {
+    Stream<ConfigKey<?>> stages = declared.values().stream().flatMap(List::stream);
+    return Stream.concat(ConnectorKeys.topLevel().stream(), stages)
+        .filter(key -> key.name().equals(name))
+        .findFirst();
+  }
+
+  private ConfigFinding pipelineFault(String message) {
+    Setting setting = config.connector().get(ConnectorKeys.STORE_PIPELINE.name());
+    ConfigOrigin at = config.isNfs() || setting == null ? config.connectorAt() : setting.valueAt();
+    String key = config.isNfs() ? ConfigShape.NAME : ConnectorKeys.STORE_PIPELINE.name();
+    return ConfigFinding.error(at, key, message);
+  }
+
+  private ConfigFinding unknown(UnknownStageException fault) {
+    return pipelineFault(fault.summary())
+        .about(fault.stage(), "a chain of " + String.join(", ", catalog.names()))
+        .near(fault.nearest());
+  }
+}

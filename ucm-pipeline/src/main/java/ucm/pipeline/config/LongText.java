@@ -1,0 +1,24 @@
+package ucm.pipeline.config;
+
+import org.jspecify.annotations.Nullable;
+
+/** Messages for people: what was found may be a whole file, and is shown in part. */
+public final class LongText {
+
+  private static final int MOST = 1200;
+  private static final int KEPT = 500;
+
+  private LongText() {}
+
+  /** The text, or its begin and its end when it is long. */
+  public static String cut(@Nullable String found) {
+    String text = String.valueOf(found);
+    return text.length() <= MOST
+        ? text
+        : text.substring(0, KEPT)
+            + " ... ("
+            + (text.length() - 2 * KEPT)
+            + " characters left out) ... "
+            + text.substring(text.length() - KEPT);
+  }
+}

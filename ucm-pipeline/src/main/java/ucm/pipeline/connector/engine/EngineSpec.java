@@ -1,0 +1,49 @@
+package ucm.pipeline.connector.engine;
+
+import ucm.pipeline.hash.BlockHasher;
+
+/**
+ * What the connector must know of an engine: the model, how it is split, and how its KV cache is cut.
+ *
+ * <p>A block of UCM is a block of the engine, as in the original: {@code blockTokens} is the engine's
+ * block size (128 is recommended; small blocks are small files).
+ *
+ * @param instance names this engine on its node; data-parallel instances have different names, the
+ *     ranks of one instance the same
+ * @param model as the engine was given it, for example {@code Qwen/QwQ-32B}; part of every block's id
+ * @param dtype as PyTorch prints it, for example {@code torch.bfloat16}; part of every block's id
+ * @param tpSize tensor-parallel ranks; part of every block's id
+ * @param mla whether every rank holds the same latent (multi-head latent attention), so that one rank
+ *     dumps for all
+ * @param blockTokens tokens of a block
+ * @param kv bytes of a block on one rank
+ */
+public record EngineSpec(
+    String instance,
+    String model,
+    String dtype,
+    int tpSize,
+    boolean mla,
+    int blockTokens,
+    KvLayout kv) {
+
+  /** Checks what the hasher does not check. */
+  public EngineSpec {
+    if (instance.isBlank()) {
+      throw new IllegalArgumentException(
+          "an engine needs a name of its own on its node; the instance is empty");
+    }
+    if (blockTokens < 1 || blockTokens > BlockHasher.MAX_BLOCK_TOKENS) {
+      throw new IllegalArgumentException(
+          "a block of the engine is a block of UCM and has 1 to "
+              + BlockHasher.MAX_BLOCK_TOKENS
+              + " tokens; found "
+              + blockTokens);
+    }
+  }
+
+  /** How many parts of a block are stored, each under an id of its own: one a rank, with MLA one. */
+  public int parts() {
+    return mla ? 1 : tpSize;
+  }
+}

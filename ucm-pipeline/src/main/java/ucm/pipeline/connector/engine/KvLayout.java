@@ -1,0 +1,114 @@
+package ucm.pipeline.connector.engine;
+
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+
+/**
+ * How many bytes one block of tokens takes on one rank, tensor by tensor: keys and values of each
+ * layer with grouped-query attention (GQA), one latent with multi-head latent attention (MLA), more
+ * where an engine keeps more. Immutable.
+ */
+public final class KvLayout {
+
+  private final long[][] bytes;
+
+  private KvLayout(long[][] bytes) {
+    if (bytes.length == 0 || Arrays.stream(bytes).anyMatch(layer -> layer.length == 0)) {
+      throw new IllegalArgumentException(
+          "a KV cache has at least one layer, and each layer a tensor; found "
+              + Arrays.deepToString(bytes));
+    }
+    this.bytes = bytes;
+  }
+
+  /**
+   * A model whose layers are alike, as nearly all are.
+   *
+   * @param tensorBytes bytes of a block in each tensor of a layer
+   */
+  public static KvLayout uniform(int layers, long... tensorBytes) {
+    return new KvLayout(
+        IntStream.range(0, layers).mapToObj(i -> tensorBytes.clone()).toArray(long[][]::new));
+  }
+
+  /**
+   * A model whose layers differ. It cannot be moved layer by layer.
+   *
+   * @param tensorBytes for each layer, bytes of a block in each tensor
+   */
+  public static KvLayout of(long[][] tensorBytes) {
+    return new KvLayout(Arrays.stream(tensorBytes).map(long[]::clone).toArray(long[][]::new));
+  }
+
+  /** How many layers. */
+  public int layers() {
+    return bytes.length;
+  }
+
+  /** How many tensors a layer has. */
+  public int tensors(int layer) {
+    return bytes[layer].length;
+  }
+
+  /** Bytes of a block in a tensor. */
+  public long tensorBytes(int layer, int tensor) {
+    return bytes[layer][tensor];
+  }
+
+  /** Whether all layers have the same tensors, so that a shard can be a layer. */
+  public boolean isUniform() {
+    return Arrays.stream(bytes).allMatch(layer -> Arrays.equals(layer, bytes[0]));
+  }
+
+  /**
+   * How stores cut a block: a shard is a layer when all are alike, whether the engine works layer by
+   * layer or not, so that what is stored in one mode is found in the other; else it is the block.
+   */
+  public BlockLayout blockLayout() {
+    long total = Arrays.stream(bytes).flatMapToLong(Arrays::stream).sum();
+    return isUniform()
+        ? BlockLayout.of(bytes[0], total)
+        : BlockLayout.of(Arrays.stream(bytes).flatMapToLong(Arrays::stream).toArray(), total);
+  }
+
+  /** The layout as it stands in the configuration of a pipeline. */
+  public Map<String, Object> keys() {
+    BlockLayout cut = blockLayout();
+    Map<String, Object> keys = new LinkedHashMap<>();
+    List<Long> sizes =
+        LongStream.range(0, cut.tensorCount()).map(i -> cut.tensorSize((int) i)).boxed().toList();
+    if (sizes.stream().distinct().count() == 1) {
+      keys.put(CommonKeys.TENSOR_SIZE.name(), sizes.getFirst());
+    } else {
+      keys.put(CommonKeys.TENSOR_SIZE_LIST.name(), sizes);
+    }
+    keys.put(CommonKeys.SHARD_SIZE.name(), cut.shardSize());
+    keys.put(CommonKeys.BLOCK_SIZE.name(), cut.blockSize());
+    return keys;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof KvLayout that && Arrays.deepEquals(bytes, that.bytes);
+  }
+
+  @Override
+  public int hashCode() {
+    return Arrays.deepHashCode(bytes);
+  }
+
+  @Override
+  public String toString() {
+    return "KvLayout["
+        + layers()
+        + " layers, bytes of a block "
+        + (isUniform() ? Arrays.toString(bytes[0]) + " each" : Arrays.deepToString(bytes))
+        + "]";
+  }
+}

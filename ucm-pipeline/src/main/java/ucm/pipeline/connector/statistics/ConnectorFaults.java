@@ -1,0 +1,54 @@
+package ucm.pipeline.connector.statistics;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.StoreMetrics;
+
+/**
+ * What went wrong without the engine being disturbed: everything is counted, and each kind is logged
+ * once. Thread-safe.
+ */
+public final class ConnectorFaults {
+
+  private static final Logger LOG = LoggerFactory.getLogger(ConnectorFaults.class);
+
+  private final String owner;
+  private final StoreMetrics.Counter counter;
+  private final Set<String> logged = ConcurrentHashMap.newKeySet();
+
+  /**
+   * No faults yet.
+   *
+   * @param owner which side of which engine, for the log
+   */
+  public ConnectorFaults(String owner, StoreMetrics metrics) {
+    this.owner = owner;
+    this.counter =
+        metrics.counter(
+            "connector_faults", "Calls of stores that failed; the engine computed instead.");
+  }
+
+  /**
+   * Counts a fault.
+   *
+   * @param what was tried, and what is done instead
+   */
+  public void record(String what, Throwable fault) {
+    record(what + ": " + fault.getMessage(), what + fault.getClass().getName());
+  }
+
+  /**
+   * Counts a fault.
+   *
+   * @param message what is logged the first time
+   * @param kind faults of one kind are logged once
+   */
+  public void record(String message, String kind) {
+    counter.increment();
+    if (logged.add(kind)) {
+      LOG.warn("{}: {} (counted from now on, not logged again)", owner, message);
+    }
+  }
+}

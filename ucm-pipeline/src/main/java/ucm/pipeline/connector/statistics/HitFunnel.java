@@ -1,0 +1,156 @@
+package ucm.pipeline.connector.statistics;
+
+import ucm.api.BlockIds;
+import ucm.api.StoreMetrics;
+import ucm.api.StoreMetrics.Counter;
+import ucm.pipeline.connector.engine.EngineSpec;
+
+/**
+ * Counts, in tokens, what becomes of the prompts that are asked for, each once, by its first look-up:
+ *
+ * <pre>
+ * asked = on the device + found outside + missed
+ * missed = too short + never stored + evicted + store down
+ * </pre>
+ *
+ * <p>The worker side goes on with what was found: {@link WorkerMetrics}. Used by one thread.
+ *
+ * <p>A block behind the first one that is missing cannot be used, even when it is there. Whoever
+ * stored it stored the missing one too, so it counts as lost to the eviction of that one.
+ */
+public final class HitFunnel {
+
+  private final int blockTokens;
+  private final int parts;
+  private final LookupWatch watch;
+  private final StoredBefore stored = new StoredBefore();
+  private final Counter asked;
+  private final Counter askedBlocks;
+  private final Counter hbm;
+  private final Counter hbmBlocks;
+  private final Counter found;
+  private final Counter[] foundIn;
+  private final Counter declined;
+  private final Counter tooShort;
+  private final Counter neverStored;
+  private final Counter evicted;
+  private final Counter storeDown;
+  private final StoreMetrics.Histogram hitRates;
+  private final long[] hitsBefore;
+  private long unansweredBefore;
+
+  /**
+   * Counts in a place.
+   *
+   * @param watch of the pipeline that is looked up
+   */
+  public HitFunnel(StoreMetrics metrics, EngineSpec spec, LookupWatch watch) {
+    this.blockTokens = spec.blockTokens();
+    this.parts = spec.parts();
+    this.watch = watch;
+    this.asked = metrics.counter("total_prefix_query_tokens", "Tokens of prompts asked for.");
+    this.askedBlocks =
+        metrics.counter("total_prefix_query_blocks", "Full blocks of prompts asked for.");
+    this.hbm = metrics.counter("gpu_hbm_hit_tokens", "Tokens of those on the device already.");
+    this.hbmBlocks =
+        metrics.counter("gpu_hbm_hit_blocks", "Blocks of those on the device already.");
+    this.found = metrics.counter("ucm_hit_tokens", "Tokens of the others found outside.");
+    int stages = watch.stages().size();
+    this.foundIn = new Counter[stages];
+    this.hitsBefore = new long[stages];
+    for (int i = 0; i < stages; i++) {
+      String stage = watch.stages().get(i);
+      foundIn[i] =
+          metrics.counter(
+              "funnel_found_" + stage + "_tokens", "Tokens found outside, in stage " + stage + ".");
+    }
+    this.declined =
+        metrics.counter(
+            "funnel_declined_tokens",
+            "Tokens found outside that hit_ratio or load_tokens_threshold left alone.");
+    this.tooShort =
+        metrics.counter(
+            "funnel_miss_too_short_tokens",
+            "Tokens missed because they fill no block, or by persist_token_threshold.");
+    this.neverStored =
+        metrics.counter(
+            "funnel_miss_never_stored_tokens", "Tokens missed that this engine never stored.");
+    this.evicted =
+        metrics.counter(
+            "funnel_miss_evicted_tokens", "Tokens missed that were stored or found before.");
+    this.storeDown =
+        metrics.counter(
+            "funnel_miss_store_down_tokens", "Tokens missed because a store could not answer.");
+    this.hitRates =
+        metrics.histogram(
+            "interval_lookup_hit_rates", "Share of a prompt's blocks that was found outside.");
+  }
+
+  /** A prompt that is shorter than the threshold and is not looked up. */
+  public void skipped(int tokens) {
+    asked.add(tokens);
+    tooShort.add(tokens);
+  }
+
+  /** Notes where the sums stand before a look-up. */
+  public void beforeLookup() {
+    for (int i = 0; i < hitsBefore.length; i++) {
+      hitsBefore[i] = watch.hits(i);
+    }
+    unansweredBefore = watch.unanswered();
+  }
+
+  /**
+   * Counts the first look-up of a prompt.
+   *
+   * @param tokens of the prompt
+   * @param onDevice blocks that were on the device
+   * @param outside blocks found outside
+   * @param failed whether the look-up ended with an exception
+   */
+  public void looked(int tokens, BlockIds ids, int onDevice, int outside, boolean failed) {
+    asked.add(tokens);
+    askedBlocks.add(ids.size());
+    hbm.add((long) onDevice * blockTokens);
+    hbmBlocks.add(onDevice);
+    found.add((long) outside * blockTokens);
+    tooShort.add(tokens - (long) ids.size() * blockTokens);
+    if (!ids.isEmpty()) {
+      hitRates.record((double) outside / ids.size());
+    }
+    countStages(outside);
+    int gap = onDevice + outside;
+    stored.add(ids, 0, gap);
+    if (failed || watch.unanswered() > unansweredBefore) {
+      storeDown.add((long) (ids.size() - gap) * blockTokens);
+      return;
+    }
+    int lost = 0;
+    for (int i = gap; i < ids.size(); i++) {
+      lost += stored.contains(ids, i) ? 1 : 0;
+    }
+    evicted.add((long) lost * blockTokens);
+    neverStored.add((long) (ids.size() - gap - lost) * blockTokens);
+  }
+
+  /** The last stage has what those in front of it do not say they had. */
+  private void countStages(int outside) {
+    int left = outside;
+    for (int i = 0; i < foundIn.length; i++) {
+      long hits = (watch.hits(i) - hitsBefore[i]) / parts;
+      int here = i == foundIn.length - 1 ? left : (int) Math.min(left, hits);
+      foundIn[i].add((long) here * blockTokens);
+      left -= here;
+    }
+  }
+
+  /** Blocks that were found and will not be loaded. */
+  public void declined(int blocks) {
+    declined.add((long) blocks * blockTokens);
+  }
+
+  /** Blocks that a step stores. */
+  public void stores(BlockIds ids) {
+    stored.add(ids, 0, ids.size());
+  }
+}

@@ -1,0 +1,89 @@
+package ucm.pipeline.connector.statistics;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.DoubleSupplier;
+import ucm.api.StoreMetrics;
+
+/**
+ * Listens to what the stages of a pipeline count during look-ups: which stage had the blocks, and
+ * whether one could not answer. Everything is passed on. Thread-safe.
+ *
+ * <p>A stage takes part by counting {@code <stage>_lookup_hit_blocks} (or {@code <stage>_hit_blocks});
+ * that it could not answer, by {@code _health_lookup_misses}, {@code _lookup_errors} or {@code
+ * _lookup_expiries}. The sums are of all look-ups of the pipeline, so who reads them around a look-up
+ * of its own sees those of others that run at the same time as well.
+ */
+public final class LookupWatch implements StoreMetrics {
+
+  private static final List<String> HITS = List.of("_lookup_hit_blocks", "_hit_blocks");
+  private static final List<String> DOWN =
+      List.of("_health_lookup_misses", "_lookup_errors", "_lookup_expiries");
+
+  private final StoreMetrics place;
+  private final List<String> stages;
+  private final LongAdder[] hits;
+  private final LongAdder unanswered = new LongAdder();
+
+  /**
+   * Listens.
+   *
+   * @param stages the names of the pipeline's stages, the one nearest the engine first
+   */
+  public LookupWatch(StoreMetrics place, List<String> stages) {
+    this.place = place;
+    this.stages = stages.stream().map(stage -> stage.toLowerCase(Locale.ROOT)).toList();
+    this.hits = new LongAdder[stages.size()];
+    for (int i = 0; i < hits.length; i++) {
+      hits[i] = new LongAdder();
+    }
+  }
+
+  /** The names of the stages, in lower case, the one nearest the engine first. */
+  public List<String> stages() {
+    return stages;
+  }
+
+  /** Blocks that look-ups found in a stage so far. */
+  public long hits(int stage) {
+    return hits[stage].sum();
+  }
+
+  /** How often a stage could not answer so far. */
+  public long unanswered() {
+    return unanswered.sum();
+  }
+
+  @Override
+  public Counter counter(String name, String help) {
+    Counter counter = place.counter(name, help);
+    for (int i = 0; i < hits.length; i++) {
+      String stage = stages.get(i);
+      if (HITS.stream().anyMatch(end -> name.equals(stage + end))) {
+        return both(counter, hits[i]);
+      }
+      if (DOWN.stream().anyMatch(end -> name.equals(stage + end))) {
+        return both(counter, unanswered);
+      }
+    }
+    return counter;
+  }
+
+  private static Counter both(Counter counter, LongAdder sum) {
+    return amount -> {
+      counter.add(amount);
+      sum.add(amount);
+    };
+  }
+
+  @Override
+  public Histogram histogram(String name, String help) {
+    return place.histogram(name, help);
+  }
+
+  @Override
+  public void gauge(String name, String help, DoubleSupplier value) {
+    place.gauge(name, help, value);
+  }
+}

@@ -1,0 +1,163 @@
+package ucm.pipeline.connector.statistics;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.zip.GZIPOutputStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Files of lines, begun anew when one is full: {@code name.000001.log}, {@code name.000002.log} and so
+ * on, so that their names are in the order of time; the oldest are removed.
+ *
+ * <p>A file that is full is compressed, as {@code name.000001.log.gz}: the compressed file appears as a
+ * whole, and then the plain one is removed. A crash in between leaves both, and readers of the folder
+ * prefer the compressed one.
+ *
+ * <p>A line is one write, handed to the kernel at once. What a crash or a full disk leaves is at most
+ * one torn line at the end; whoever opens it next ends that line first, so that no other is
+ * lost with it. Used by one thread.
+ */
+final class RotatedFile implements AutoCloseable {
+
+  private static final int GZIP_BUFFER = 1 << 16;
+
+  private final TraceOptions options;
+  private final String name;
+  private final byte[] head;
+  private final Pattern pattern;
+  private @Nullable FileChannel channel;
+  private long size;
+  private int number;
+
+  /**
+   * A file that is made when the first line comes.
+   *
+   * @param head lines that every file begins with
+   */
+  RotatedFile(TraceOptions options, String name, byte[] head) {
+    this.options = options;
+    this.name = name;
+    this.head = head;
+    this.pattern = Pattern.compile(Pattern.quote(name) + "\\.(\\d{6})\\.log(\\.gz)?");
+  }
+
+  /**
+   * Appends a line.
+   *
+   * @param line ends with a newline
+   * @throws IOException when it could not be written; the next line tries anew
+   */
+  void append(byte[] line) throws IOException {
+    try {
+      FileChannel to = channel == null ? open() : channel;
+      if (size > head.length && size + line.length > options.maxFileBytes()) {
+        close();
+        compress(path(number));
+        number++;
+        to = open();
+        removeOldest();
+      }
+      write(to, line);
+    } catch (IOException e) {
+      close();
+      throw e;
+    }
+  }
+
+  private FileChannel open() throws IOException {
+    PrivateFiles.createFolder(options.folder());
+    if (number == 0) {
+      // A process of this number may have been here before, as in containers.
+      number = Math.max(1, IntStream.of(numbers()).max().orElse(1));
+      number += Files.exists(compressed(path(number))) ? 1 : 0;
+    }
+    FileChannel opened = PrivateFiles.open(path(number), StandardOpenOption.READ);
+    channel = opened;
+    size = opened.size();
+    opened.position(size);
+    if (size == 0) {
+      write(opened, head);
+    } else if (!endsWithNewline(opened)) {
+      write(opened, new byte[] {'\n'});
+    }
+    return opened;
+  }
+
+  private boolean endsWithNewline(FileChannel file) throws IOException {
+    ByteBuffer last = ByteBuffer.allocate(1);
+    return file.read(last, size - 1) == 1 && last.get(0) == '\n';
+  }
+
+  private void write(FileChannel to, byte[] bytes) throws IOException {
+    ByteBuffer buffer = ByteBuffer.wrap(bytes);
+    while (buffer.hasRemaining()) {
+      size += to.write(buffer);
+    }
+  }
+
+  /** What cannot be compressed, because the disk is full, stays as it is: lines are worth more. */
+  private static void compress(Path file) throws IOException {
+    Path whole = compressed(file);
+    // Hidden, so that whoever reads the folder meanwhile passes it over.
+    Path part = file.resolveSibling("." + whole.getFileName() + ".part");
+    try (OutputStream to = new GZIPOutputStream(PrivateFiles.replace(part), GZIP_BUFFER)) {
+      Files.copy(file, to);
+    } catch (IOException e) {
+      Files.deleteIfExists(part);
+      return;
+    }
+    Files.move(part, whole, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    Files.delete(file);
+  }
+
+  private static Path compressed(Path file) {
+    return file.resolveSibling(file.getFileName() + ".gz");
+  }
+
+  private void removeOldest() throws IOException {
+    for (int old : numbers()) {
+      if (old <= number - options.maxFiles()) {
+        Files.deleteIfExists(path(old));
+        Files.deleteIfExists(compressed(path(old)));
+      }
+    }
+  }
+
+  private int[] numbers() throws IOException {
+    try (Stream<Path> files = Files.list(options.folder())) {
+      return files
+          .map(file -> pattern.matcher(file.getFileName().toString()))
+          .filter(Matcher::matches)
+          .mapToInt(match -> Integer.parseInt(match.group(1)))
+          .toArray();
+    }
+  }
+
+  private Path path(int of) {
+    return options.folder().resolve("%s.%06d.log".formatted(name, of));
+  }
+
+  @Override
+  public void close() throws IOException {
+    FileChannel open = channel;
+    channel = null;
+    if (open != null) {
+      open.close();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return options.folder().resolve(name).toString();
+  }
+}

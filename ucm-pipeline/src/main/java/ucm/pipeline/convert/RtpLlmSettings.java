@@ -1,0 +1,252 @@
+package ucm.pipeline.convert;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigOrigin;
+import ucm.api.config.StoreConfig;
+import ucm.pipeline.config.ConfigFinding;
+import ucm.pipeline.yaml.ShellWords.Word;
+
+/**
+ * Arguments ({@code --enable_3fs True}) and environment ({@code ENABLE_3FS=1}) of RTP-LLM; an argument of a name
+ * comes before the variable. Directory, sizes and what the container needs are those of RTP-LLM's documentation of 3FS.
+ */
+final class RtpLlmSettings {
+
+  private static final String MOUNT = "/3fs/stage";
+  private static final String DIRECTORY = MOUNT + "/3fs/rtp_llm";
+  private static final long GIB = 1L << 30;
+  private static final double DEFAULT_CACHE_GIB = 8;
+
+  private static final ConfigKey<Boolean> REUSE = flag("reuse_cache");
+  private static final ConfigKey<Boolean> ENABLE = flag("enable_3fs");
+  private static final ConfigKey<Integer> TP =
+      ConfigKey.integer("tp_size").range(1, 1024).defaultTo(1);
+  private static final ConfigKey<Long> READ_IOV = iov("threefs_read_iov_size");
+  private static final ConfigKey<Long> WRITE_IOV = iov("threefs_write_iov_size");
+  private static final ConfigKey<Integer> READ_TIMEOUT = timeout("threefs_read_timeout_ms", 1000);
+  private static final ConfigKey<Integer> WRITE_TIMEOUT = timeout("threefs_write_timeout_ms", 2000);
+  private static final ConfigKey<Long> MEMORY_MB =
+      ConfigKey.longInteger("memory_block_cache_size_mb").range(0, 1L << 30).defaultTo(0L);
+  private static final List<ConfigKey<?>> KEYS =
+      List.of(REUSE, ENABLE, TP, READ_IOV, WRITE_IOV, READ_TIMEOUT, WRITE_TIMEOUT, MEMORY_MB);
+
+  private static final String VOLUMES = "json_volumes";
+  private static final String VOLUME_MOUNTS = "json_volume_mounts";
+  private static final Pattern VARIABLE =
+      Pattern.compile("([A-Za-z_][A-Za-z0-9_]*)=(.*)", Pattern.DOTALL);
+  private static final Pattern SIZE_LIMIT =
+      Pattern.compile("\"sizeLimit\"\\s*:\\s*\"(\\d{1,9})Gi\"");
+
+  /** A setting as it was written. */
+  private record Given(String shown, String value, ConfigOrigin at, boolean isArgument) {}
+
+  private final List<ConfigFinding> findings;
+  private final Map<String, Given> given = new LinkedHashMap<>();
+  private final ConfigOrigin root;
+
+  RtpLlmSettings(String source, List<Word> words, List<ConfigFinding> findings) {
+    this.findings = findings;
+    this.root = ConfigOrigin.of(source);
+    for (int i = 0; i < words.size(); i++) {
+      Word word = words.get(i);
+      if (word.text().startsWith("--")) {
+        int equals = word.text().indexOf('=');
+        boolean hasNext = i + 1 < words.size() && isValue(words.get(i + 1).text());
+        if (equals > 0) {
+          add(word.text().substring(0, equals), word.text().substring(equals + 1), word.at());
+        } else {
+          add(word.text(), hasNext ? words.get(++i).text() : "", word.at());
+        }
+      } else {
+        Matcher variable = VARIABLE.matcher(word.text());
+        if (variable.matches()) {
+          add(variable.group(1), variable.group(2), word.at());
+        }
+      }
+    }
+  }
+
+  private static boolean isValue(String word) {
+    return !word.startsWith("--") && !VARIABLE.matcher(word).matches();
+  }
+
+  private void add(String shown, String value, ConfigOrigin at) {
+    boolean isArgument = shown.startsWith("--");
+    String name = shown.replaceFirst("^--", "").toLowerCase(Locale.ROOT).replace('-', '_');
+    Given fresh = new Given(shown, value, at, isArgument);
+    Given earlier = given.get(name);
+    boolean isStronger = earlier == null || isArgument || !earlier.isArgument();
+    Given weaker = isStronger ? earlier : fresh;
+    if (isStronger) {
+      given.put(name, fresh);
+    }
+    if (weaker != null && earlier != null && !meaning(name, earlier).equals(meaning(name, fresh))) {
+      Given kept = isStronger ? fresh : earlier;
+      findings.add(
+          ConfigConversion.leftOut(
+              weaker.at(), weaker.shown(), kept.shown() + " says " + meaning(name, kept)));
+    }
+  }
+
+  /** Writes what there is; problems go to the findings. */
+  void into(Ds3fsDraft draft) {
+    StoreConfig config = new StoreConfig(values());
+    checkSwitches(config);
+    long read = config.get(READ_IOV);
+    long write = config.get(WRITE_IOV);
+    int ranks = config.get(TP);
+    boolean hasMemory = config.get(MEMORY_MB) > 0;
+    double cacheGib = hasMemory ? config.get(MEMORY_MB) / 1024.0 : DEFAULT_CACHE_GIB;
+    container(draft, ranks, read + write);
+    draft.set(
+        "storage_backends",
+        List.of(DIRECTORY),
+        "RTP-LLM's directory, on the mount of 3FS. Blocks that RTP-LLM stored are not read.");
+    draft.set("local_rank_size", ranks, "Ranks of this machine: RTP-LLM's TP_SIZE.");
+    draft.set(
+        "cache_buffer_capacity_gb",
+        cacheGib,
+        hasMemory
+            ? "Host memory of each rank: RTP-LLM's memory_block_cache_size_mb."
+            : "Host memory of each rank, which RTP-LLM does without: blocks pass through it.");
+    draft.set("iov_read_size", read, "Shared memory of each rank for reading from 3FS, in bytes.");
+    draft.set("iov_write_size", write, "The same for writing.");
+    if (config.isSet(READ_TIMEOUT) || config.isSet(WRITE_TIMEOUT)) {
+      draft.set(
+          "timeout_ms",
+          Math.max(config.get(READ_TIMEOUT), config.get(WRITE_TIMEOUT)),
+          "The longer of RTP-LLM's threefs_read_timeout_ms and threefs_write_timeout_ms.");
+    }
+    ConfigConversion.addProblems(config, findings);
+    checkVolumes(ranks * (read + write));
+    reportTheRest();
+  }
+
+  private Map<String, StoreConfig.Value> values() {
+    Map<String, StoreConfig.Value> values = new LinkedHashMap<>();
+    for (ConfigKey<?> key : KEYS) {
+      Given found = given.get(key.name());
+      if (found != null) {
+        values.put(key.name(), new StoreConfig.Value(meaning(key.name(), found), found.at()));
+      }
+    }
+    return values;
+  }
+
+  /** Switches are written in several ways, and numbers as words of a shell. */
+  private static Object meaning(String name, Given found) {
+    String value = found.value().strip();
+    if (name.equals(REUSE.name()) || name.equals(ENABLE.name())) {
+      return switch (value.toLowerCase(Locale.ROOT)) {
+        // An argument without a value turns on what it names.
+        case "" -> found.isArgument() ? true : value;
+        case "1", "true", "yes", "on" -> true;
+        case "0", "false", "no", "off" -> false;
+        default -> value;
+      };
+    }
+    try {
+      return Long.valueOf(value);
+    } catch (NumberFormatException e) {
+      return value;
+    }
+  }
+
+  private void checkSwitches(StoreConfig config) {
+    boolean isRead = !given.containsKey(ENABLE.name()) || config.find(ENABLE).isPresent();
+    if (isRead && !config.get(ENABLE)) {
+      findings.add(
+          ConfigFinding.error(
+              Optional.ofNullable(given.get(ENABLE.name())).map(Given::at).orElse(root),
+              "ENABLE_3FS",
+              "is not on, so RTP-LLM keeps nothing in 3FS: set ENABLE_3FS=1 or --enable_3fs True"));
+    } else if (!config.get(REUSE)) {
+      findings.add(
+          ConfigFinding.warning(
+              Optional.ofNullable(given.get(REUSE.name())).map(Given::at).orElse(root),
+              "REUSE_CACHE",
+              "is not on, and RTP-LLM uses 3FS only with it; UCM always does"));
+    }
+  }
+
+  private static void container(Ds3fsDraft draft, int ranks, long bytesOfRank) {
+    long needed = Math.ceilDiv(ranks * bytesOfRank, GIB);
+    // RTP-LLM's example gives a quarter more to other users of shared memory: 40 for 32.
+    long recommended = Math.ceilDiv(needed * 5, 4);
+    draft.comment("Made for RTP-LLM with 3FS, " + ranks + (ranks == 1 ? " rank." : " ranks."));
+    draft.comment("");
+    draft.comment("What the container needs (ucm doctor --config FILE looks at it from within):");
+    draft.comment(
+        " - /dev/shm of "
+            + recommended
+            + " GiB: "
+            + needed
+            + " for reading from and writing to 3FS on all ranks, the rest for others. Add"
+            + " cache_buffer_capacity_gb for each rank to have the Cache in it, without a copy.");
+    draft.comment(
+        "   JSON_VOLUMES:"
+            + " {\"name\":\"shm-vol\",\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\""
+            + recommended
+            + "Gi\"}}");
+    draft.comment("   JSON_VOLUME_MOUNTS: {\"mountPath\":\"/dev/shm\",\"name\":\"shm-vol\"}");
+    draft.comment(" - memory: no less than /dev/shm, which counts towards it.");
+    draft.comment(" - the mount of 3FS, with mounts of the host shown in the container:");
+    draft.comment("   JSON_VOLUMES: {\"name\":\"shared-mountpoint\",\"emptyDir\":{}}");
+    draft.comment(
+        "   JSON_VOLUME_MOUNTS: {\"mountPath\":\""
+            + MOUNT
+            + "/\",\"name\":\"shared-mountpoint\",\"mountPropagation\":\"HostToContainer\"}");
+    draft.comment(" - no limit of locked memory: ULIMITS=(memlock:-1:-1)");
+    draft.comment(" - the labels of your site for the FUSE service and against RDMA loopback.");
+  }
+
+  /** Looks whether the shared memory that the container is given is enough. */
+  private void checkVolumes(long neededBytes) {
+    Given volumes = given.get(VOLUMES);
+    Matcher limit = SIZE_LIMIT.matcher(volumes == null ? "" : volumes.value());
+    if (volumes != null && limit.find() && Long.parseLong(limit.group(1)) * GIB < neededBytes) {
+      findings.add(
+          ConfigFinding.warning(
+              volumes.at(),
+              volumes.shown(),
+              "gives "
+                  + limit.group(1)
+                  + " GiB of shared memory; the ranks need "
+                  + Math.ceilDiv(neededBytes, GIB)
+                  + ": raise sizeLimit"));
+    }
+  }
+
+  private void reportTheRest() {
+    given.forEach(
+        (name, found) -> {
+          boolean isKnown = KEYS.stream().anyMatch(key -> key.name().equals(name));
+          boolean isContainer =
+              name.equals(VOLUMES) || name.equals(VOLUME_MOUNTS) || name.equals("ulimits");
+          if (!isKnown && !isContainer) {
+            findings.add(
+                ConfigConversion.leftOut(
+                    found.at(), found.shown(), "UCM has no counterpart for it"));
+          }
+        });
+  }
+
+  private static ConfigKey<Boolean> flag(String name) {
+    return ConfigKey.flag(name).defaultTo(false);
+  }
+
+  private static ConfigKey<Long> iov(String name) {
+    return ConfigKey.longInteger(name).range(1 << 20, 1L << 40).defaultTo(4 * GIB);
+  }
+
+  private static ConfigKey<Integer> timeout(String name, int millis) {
+    return ConfigKey.integer(name).range(1, 86_400_000).defaultTo(millis);
+  }
+}

@@ -1,0 +1,76 @@
+package ucm.pipeline.catalog;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import ucm.api.admin.HealthCheck;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.config.StoreConfig;
+
+/** Checkups out of jars in the plugins folder. */
+class PluginCheckupTest extends PluginTest {
+
+  private static Map<String, String> sources(String module, String constructorBody) {
+    Map<String, String> sources = new HashMap<>(PluginJars.store(module, "Odd", "Odd"));
+    sources.put(
+        "module-info.java",
+        """
+        module %s {
+          requires ucm.api;
+          provides ucm.api.Store with %s.Odd;
+          provides ucm.api.admin.HealthCheck with %s.Look;
+        }
+        """
+            .formatted(module, module, module));
+    sources.put(
+        "Look.java",
+        """
+        package %s;
+        import ucm.api.admin.*;
+        import ucm.api.config.*;
+        public final class Look implements HealthCheck {
+          public Look() { %s }
+          public java.util.List<Finding> look(StoreConfig config) {
+            return java.util.List.of(
+                Finding.ok("odd", HealthCheck.isInPipeline(config, "Odd") ? "asked" : "not asked"));
+          }
+        }
+        """
+            .formatted(module, constructorBody));
+    return sources;
+  }
+
+  @Test
+  void checkupOfAPluginLooksBesideThoseOfUcm() throws IOException {
+    plugin("odd.jar", sources("acme.odd", ""));
+    StoreCatalog catalog = find();
+    assertThat(catalog.problems()).isEmpty();
+    List<HealthCheck> own =
+        catalog.checkups().stream()
+            .filter(checkup -> checkup.getClass().getName().equals("acme.odd.Look"))
+            .toList();
+    assertThat(own).hasSize(1);
+    assertThat(own.getFirst().look(StoreConfig.of(Map.of("store_pipeline", "Cache | Odd"))))
+        .containsExactly(Finding.ok("odd", "asked"));
+    assertThat(own.getFirst().look(StoreConfig.of(Map.of("store_pipeline", "Cache|Odder"))))
+        .containsExactly(Finding.ok("odd", "not asked"));
+  }
+
+  @Test
+  void checkupThatCannotBeMadeIsAFindingAndItsStoreCanBeUsed() throws IOException {
+    plugin(
+        "odd.jar", sources("acme.odd", "if (true) throw new IllegalStateException(\"no luck\");"));
+    StoreCatalog catalog = find();
+    assertThat(catalog.names()).contains("Odd");
+    assertThat(catalog.problems()).isEmpty();
+    StoreConfig none = StoreConfig.of(Map.of());
+    assertThat(catalog.checkups().getLast().look(none))
+        .singleElement()
+        .asString()
+        .contains("odd.jar", "the checkup acme.odd.Look cannot be made", "no luck");
+  }
+}

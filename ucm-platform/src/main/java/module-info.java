@@ -1,0 +1,44 @@
+/**
+ * What stores need of the machine they run on: system calls on files, queues of reads and writes, memory,
+ * threads, and copies to and from memory of a device. It knows no block and no store.
+ */
+@org.jspecify.annotations.NullMarked
+@SuppressWarnings("module") // The stores named below are built after this module.
+module ucm.platform {
+  requires com.sun.jna;
+  requires static org.jspecify;
+  requires org.slf4j;
+  requires transitive ucm.api;
+  requires ucm.device;
+
+  exports ucm.platform.device to
+      ucm.store.cache,
+      ucm.store.ds3fs,
+      ucm.store.file,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.platform.io to
+      ucm.store.cache,
+      ucm.store.ds3fs,
+      ucm.store.file,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.platform.libc to
+      ucm.store.cache,
+      ucm.store.ds3fs,
+      ucm.store.file,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.platform.memory to
+      ucm.store.cache,
+      ucm.store.ds3fs,
+      ucm.store.file,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.platform.thread to
+      ucm.store.cache,
+      ucm.store.ds3fs,
+      ucm.store.file,
+      ucm.store.nfs,
+      ucm.store.posix;
+}

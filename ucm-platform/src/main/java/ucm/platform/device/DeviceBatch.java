@@ -1,0 +1,87 @@
+package ucm.platform.device;
+
+/**
+ * Shards that {@link DeviceQueue} copies between slots and memory of a device, a run of neighbours at a
+ * time. The methods are called by one thread for each run, first {@link #begin}, then {@link #queue},
+ * then, when the copies are done, {@link #fail} if need be, and {@link #end}.
+ */
+public abstract class DeviceBatch {
+
+  // Guarded by the lock of the queue: shards to be had, shards given out, whether it is in the
+  // queue.
+  private int ready;
+  private int claimed;
+  private boolean queued;
+
+  /**
+   * A batch of shards.
+   *
+   * @param ready how many of them can be copied at once
+   */
+  protected DeviceBatch(int ready) {
+    this.ready = ready;
+  }
+
+  /** How many shards can be copied by now; for {@link #put}. */
+  protected final int ready() {
+    return ready;
+  }
+
+  /** The most shards of a run. */
+  protected abstract int run();
+
+  /** The event of the device to wait for before the first copy, or 0. */
+  protected abstract long event();
+
+  /** Begins the shards of a run, the last one exclusive; gives up those that have expired. */
+  protected abstract void begin(int from, int to);
+
+  /** Queues the copies of what was begun. May throw what the device says. */
+  protected abstract void queue(DeviceCopies copies, int from, int to);
+
+  /**
+   * Gives up what was begun.
+   *
+   * @param done whether nobody touches the slots any more; else nobody shall get them again
+   */
+  protected abstract void fail(int from, int to, Throwable cause, boolean done);
+
+  /** Ends what was begun and not given up. */
+  protected abstract void end(int from, int to);
+
+  /**
+   * Keeps a shard that has arrived as the one of index {@link #ready}. Only for batches that are handed
+   * in one shard after the other; called under a lock, so does nothing else.
+   */
+  protected void put(int shard, int slot) {
+    throw new IllegalStateException(this + " is handed in whole; found shard " + shard + " alone");
+  }
+
+  /** Takes a shard that has arrived. */
+  final void arrive(int shard, int slot) {
+    put(shard, slot);
+    ready++;
+  }
+
+  /** Whether it is in the queue. */
+  final boolean isQueued() {
+    return queued;
+  }
+
+  /** Says that it is in the queue. */
+  final void setQueued() {
+    queued = true;
+  }
+
+  /** The first shard that is not given out. */
+  final int claimed() {
+    return claimed;
+  }
+
+  /** Gives out a run; returns its end, exclusive. The batch is out of the queue with its last shard. */
+  final int claim() {
+    claimed = Math.min(ready, claimed + run());
+    queued = claimed < ready;
+    return claimed;
+  }
+}

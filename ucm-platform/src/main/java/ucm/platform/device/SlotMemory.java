@@ -1,0 +1,16 @@
+package ucm.platform.device;
+
+import ucm.api.MemoryRegion;
+
+/** Host memory that is cut into slots of one shard, for copies to and from a device. Thread-safe. */
+public interface SlotMemory {
+
+  /** The region a slot lies in. */
+  MemoryRegion region(int slot);
+
+  /** Where a slot starts in its region, in bytes. */
+  long offset(int slot);
+
+  /** All memory of the slots, each stretch once; what is to be pinned. */
+  Iterable<MemoryRegion> regions();
+}

@@ -1,0 +1,96 @@
+package ucm.platform.memory;
+
+import com.sun.jna.Native;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.Libc;
+
+/**
+ * Large memory on pages of 2 MiB where the kernel has them, so that a copy of it takes few entries of the
+ * processor's TLB and few page faults.
+ *
+ * <p>Pages that the administrator reserved ({@code vm.nr_hugepages}, hugetlbfs of the kernel's
+ * documentation) are taken when there are enough for all of it. Otherwise the kernel is asked for
+ * transparent ones ({@code madvise}, transhuge of the same), which it gives as it can when the memory is
+ * touched, unless {@code /sys/kernel/mm/transparent_hugepage/enabled} says {@code never}.
+ */
+public final class HugeMemory {
+
+  /** Bytes of a huge page. */
+  public static final long PAGE_BYTES = 2L << 20;
+
+  private static final Path MAPPINGS = Path.of("/proc/self/smaps");
+  private static final long KIB = 1024;
+
+  private HugeMemory() {}
+
+  /**
+   * Maps memory that starts on a multiple of {@value #PAGE_BYTES}. It reads as zeros, and takes room when
+   * it is touched.
+   *
+   * @param arena unmaps it when it is closed
+   * @throws FileException when the kernel refuses it
+   */
+  @SuppressWarnings("restricted") // The address and the size are those of the mapping.
+  public static MemorySegment map(long byteSize, Arena arena) {
+    long reserved = Math.ceilDiv(byteSize, PAGE_BYTES) * PAGE_BYTES;
+    // Less than a huge page would take one for itself.
+    long address = byteSize < PAGE_BYTES ? -1 : Libc.mapHugePages(reserved);
+    if (address != -1) {
+      return MemorySegment.ofAddress(address)
+          .reinterpret(byteSize, arena, mapped -> Libc.munmap(mapped.address(), reserved));
+    }
+    // One page more, so that there is a multiple in it.
+    long mapped = reserved + PAGE_BYTES;
+    long start = Libc.mapMemory(mapped);
+    if (start == -1) {
+      throw new FileException("mmap", byteSize + " bytes", Native.getLastError());
+    }
+    address = Math.ceilDiv(start, PAGE_BYTES) * PAGE_BYTES;
+    long whole = byteSize / PAGE_BYTES * PAGE_BYTES;
+    if (whole > 0) {
+      // Refused by kernels built without them; then the pages are small ones.
+      int _ = Libc.adviseHugePages(address, whole);
+    }
+    return MemorySegment.ofAddress(address)
+        .reinterpret(byteSize, arena, _ -> Libc.munmap(start, mapped));
+  }
+
+  /**
+   * How many bytes of memory that was touched lie on huge pages, as the kernel counts them in {@code
+   * /proc/self/smaps}; 0 where that cannot be read.
+   */
+  public static long hugeBytes(MemorySegment segment) {
+    if (segment.byteSize() < PAGE_BYTES) {
+      return 0;
+    }
+    long from = segment.address();
+    long to = from + segment.byteSize();
+    long huge = 0;
+    boolean within = false;
+    try (BufferedReader lines = Files.newBufferedReader(MAPPINGS)) {
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        int dash = line.indexOf('-');
+        int space = line.indexOf(' ');
+        if (dash > 0 && dash < space && line.indexOf(':') > space) {
+          long start = Long.parseUnsignedLong(line, 0, dash, 16);
+          long end = Long.parseUnsignedLong(line, dash + 1, space, 16);
+          within = start < to && end > from;
+        } else if (within
+            && (line.startsWith("AnonHugePages:") || line.startsWith("Private_Hugetlb:"))) {
+          String number = line.substring(line.indexOf(':') + 1, line.lastIndexOf(' ')).strip();
+          huge += Long.parseLong(number) * KIB;
+        }
+      }
+    } catch (IOException e) {
+      return 0;
+    }
+    // A mapping beside it with the same properties may be counted with it.
+    return Math.min(huge, segment.byteSize());
+  }
+}

@@ -1,0 +1,290 @@
+package ucm.platform.thread;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntConsumer;
+import org.junit.jupiter.api.Test;
+import ucm.api.QueueFullException;
+import ucm.api.StoreClosedException;
+
+class ShardWorkersTest {
+
+  private static final Duration SOON = Duration.ofSeconds(60);
+
+  private record Shards(int size, IntConsumer action) implements ShardWorkers.Batch {
+    @Override
+    public void run(int index) {
+      action.accept(index);
+    }
+  }
+
+  private static ShardWorkers workers(int threads, int batches, int shards) {
+    return new ShardWorkers(
+        "test",
+        threads,
+        new ShardWorkers.Limits(batches, "waiting_key", shards, "running_key"),
+        CpuAffinity.ANY);
+  }
+
+  @Test
+  void runsEachShardOfEachBatchExactlyOnce() {
+    int batches = 500;
+    int size = 37;
+    AtomicIntegerArray runs = new AtomicIntegerArray(batches * size);
+    try (ShardWorkers workers = workers(8, batches, batches * size)) {
+      for (int b = 0; b < batches; b++) {
+        int first = b * size;
+        workers.submit(new Shards(size, i -> runs.incrementAndGet(first + i)));
+      }
+    }
+    for (int i = 0; i < runs.length(); i++) {
+      assertThat(runs.get(i)).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void worksOnOneBatchWithSeveralThreadsAtOnce() throws InterruptedException {
+    CountDownLatch together = new CountDownLatch(4);
+    AtomicInteger met = new AtomicInteger();
+    try (ShardWorkers workers = workers(4, 8, 64)) {
+      workers.submit(
+          new Shards(
+              4,
+              i -> {
+                together.countDown();
+                if (awaits(together)) {
+                  met.incrementAndGet();
+                }
+              }));
+    }
+    assertThat(met).hasValue(4);
+  }
+
+  @Test
+  void takesEachBatchThatComesWhileItsThreadsFallAsleep() throws InterruptedException {
+    Random random = new Random(5);
+    try (ShardWorkers workers = workers(3, 8, 64)) {
+      for (int batch = 0; batch < 3_000; batch++) {
+        CountDownLatch done = new CountDownLatch(1 + random.nextInt(3));
+        workers.submit(new Shards((int) done.getCount(), i -> done.countDown()));
+        assertThat(awaits(done)).isTrue();
+        // From at once to well after they sleep.
+        LockSupport.parkNanos(random.nextInt(4) * 40_000L);
+      }
+    }
+  }
+
+  @Test
+  void usesAllItsThreadsWhileShardsAreHeld() {
+    int threads = 4 * Runtime.getRuntime().availableProcessors() + 3;
+    CountDownLatch together = new CountDownLatch(threads);
+    AtomicInteger met = new AtomicInteger();
+    try (ShardWorkers workers = workers(threads, 8, 64)) {
+      workers.submit(
+          new Shards(
+              threads,
+              i -> {
+                together.countDown();
+                if (awaits(together)) {
+                  met.incrementAndGet();
+                }
+              }));
+    }
+    assertThat(met).hasValue(threads);
+  }
+
+  @Test
+  void keepsToOneThreadPerProcessorWhileShardsOnlyCompute() {
+    int processors = Runtime.getRuntime().availableProcessors();
+    AtomicInteger inside = new AtomicInteger();
+    AtomicInteger most = new AtomicInteger();
+    try (ShardWorkers workers = workersThatSeemTo(false, 128)) {
+      for (int batch = 0; batch < 50; batch++) {
+        workers.submit(
+            new Shards(
+                100,
+                i -> {
+                  most.accumulateAndGet(inside.incrementAndGet(), Math::max);
+                  compute();
+                  inside.decrementAndGet();
+                }));
+      }
+    }
+    assertThat(most.get()).isBetween(1, processors);
+  }
+
+  @Test
+  void usesAllItsThreadsOnceShardsHaveBeenSeenToWait() {
+    int threads = 4 * Runtime.getRuntime().availableProcessors() + 3;
+    CountDownLatch together = new CountDownLatch(threads);
+    AtomicInteger met = new AtomicInteger();
+    try (ShardWorkers workers = workersThatSeemTo(true, threads)) {
+      workers.submit(new Shards(500, i -> compute()));
+      workers.submit(
+          new Shards(
+              threads,
+              i -> {
+                together.countDown();
+                if (awaits(together)) {
+                  met.incrementAndGet();
+                }
+              }));
+    }
+    assertThat(met).hasValue(threads);
+  }
+
+  /** Threads of which none ever stands in, and of which it is said what they do with their time. */
+  private static ShardWorkers workersThatSeemTo(boolean wait, int threads) {
+    return new ShardWorkers(
+        "test",
+        threads,
+        new ShardWorkers.Limits(100, "waiting_key", 10_000, "running_key"),
+        CpuAffinity.ANY,
+        TimeUnit.HOURS.toNanos(1),
+        () -> new SeemingUsage(wait));
+  }
+
+  /** Waits all the time and uses no processor, or the other way round. */
+  private static final class SeemingUsage extends ThreadUsage {
+
+    private final boolean seemsToWait;
+    private long waits;
+
+    SeemingUsage(boolean seemsToWait) {
+      this.seemsToWait = seemsToWait;
+    }
+
+    @Override
+    void read() {
+      waits += seemsToWait ? 1 : 0;
+    }
+
+    @Override
+    long processorNanos() {
+      return 0;
+    }
+
+    @Override
+    long waits() {
+      return waits;
+    }
+  }
+
+  private static void compute() {
+    // So long that a few shards are a time at work that tells something, however well this is
+    // compiled.
+    long end = System.nanoTime() + 300_000;
+    while (System.nanoTime() < end) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void letsStandInsWorkWhileItsThreadsAreHeld() throws InterruptedException {
+    CountDownLatch held = new CountDownLatch(2);
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch done = new CountDownLatch(5);
+    try (ShardWorkers workers = workers(2, 8, 64)) {
+      workers.submit(
+          new Shards(
+              2,
+              i -> {
+                held.countDown();
+                awaits(release);
+              }));
+      assertThat(held.await(60, TimeUnit.SECONDS)).isTrue();
+      workers.submit(new Shards(5, i -> done.countDown()));
+      assertThat(workers.maxThreads()).isEqualTo(2);
+      workers.standIn(1);
+      assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
+      release.countDown();
+    } finally {
+      release.countDown();
+    }
+  }
+
+  @Test
+  void refusesAtOnceWhenFullAndNamesTheKey() throws InterruptedException {
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch started = new CountDownLatch(1);
+    ShardWorkers workers = workers(1, 2, 10);
+    try {
+      workers.submit(
+          new Shards(
+              1,
+              i -> {
+                started.countDown();
+                awaits(release);
+              }));
+      assertThat(started.await(60, TimeUnit.SECONDS)).isTrue();
+      workers.submit(new Shards(4, i -> {}));
+      assertThatThrownBy(() -> workers.submit(new Shards(6, i -> {})))
+          .isInstanceOf(QueueFullException.class)
+          .hasMessageContaining("running_key");
+      assertThatThrownBy(
+              () -> {
+                workers.submit(new Shards(1, i -> {}));
+                workers.submit(new Shards(1, i -> {}));
+              })
+          .isInstanceOf(QueueFullException.class)
+          .hasMessageContaining("waiting_key");
+    } finally {
+      release.countDown();
+      assertThat(workers.close(SOON)).isTrue();
+    }
+    assertThat(workers.openShards()).isZero();
+  }
+
+  @Test
+  void takesOneBatchLargerThanItsBoundWhenNothingElseRuns() {
+    AtomicInteger runs = new AtomicInteger();
+    try (ShardWorkers workers = workers(2, 4, 10)) {
+      workers.submit(new Shards(1000, i -> runs.incrementAndGet()));
+    }
+    assertThat(runs).hasValue(1000);
+  }
+
+  @Test
+  void goesOnAfterABatchThatThrows() {
+    AtomicInteger runs = new AtomicInteger();
+    try (ShardWorkers workers = workers(1, 4, 10)) {
+      workers.submit(
+          new Shards(
+              2,
+              i -> {
+                throw new IllegalStateException("a broken batch");
+              }));
+      workers.submit(new Shards(3, i -> runs.incrementAndGet()));
+    }
+    assertThat(runs).hasValue(3);
+  }
+
+  @Test
+  void saysWhenAThreadDoesNotEndInTimeAndRefusesNewWork() {
+    CountDownLatch release = new CountDownLatch(1);
+    ShardWorkers workers = workers(1, 4, 10);
+    workers.submit(new Shards(1, i -> awaits(release)));
+    assertThat(workers.close(Duration.ofMillis(1))).isFalse();
+    assertThatThrownBy(() -> workers.submit(new Shards(1, i -> {})))
+        .isInstanceOf(StoreClosedException.class);
+    release.countDown();
+    assertThat(workers.close(SOON)).isTrue();
+  }
+
+  private static boolean awaits(CountDownLatch latch) {
+    try {
+      return latch.await(60, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}

@@ -1,0 +1,312 @@
+package ucm.store.cache.config;
+
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.platform.device.EngineDevice;
+import ucm.store.cache.eviction.CachePolicy;
+
+/**
+ * The checked configuration of a Cache store.
+ *
+ * @param capacityGb size of the pool in GiB
+ * @param waitingTasks tasks that may be under way
+ * @param runningShards shards of them that may be under way
+ * @param streams copy threads at the most
+ * @param policy which blocks leave a full pool first
+ * @param device whose memory the engine may name: {@code auto}, {@code host} or {@code cuda}
+ * @param loadBackendOnly whether loads and look-ups pass by what is in the pool
+ * @param timeoutMs deadline of every task
+ * @param deviceId the device served; -1 is the scheduler
+ * @param uniqueId names the instance
+ * @param localRanks workers of the instance on this node
+ * @param shared whether the workers of the instance on this node share one pool
+ * @param blockLayout how blocks are cut; null for a scheduler, which moves none
+ */
+public record CacheConfig(
+    double capacityGb,
+    int waitingTasks,
+    int runningShards,
+    int streams,
+    CachePolicy policy,
+    String device,
+    boolean loadBackendOnly,
+    int timeoutMs,
+    int deviceId,
+    String uniqueId,
+    int localRanks,
+    List<Long> cores,
+    boolean shared,
+    @Nullable BlockLayout blockLayout) {
+
+  /** Processes that may share one segment. */
+  public static final int MAX_LOCAL_RANKS = 32;
+
+  static final ConfigKey<Double> CAPACITY_GB =
+      ConfigKey.number("cache_buffer_capacity_gb")
+          .range(0, 1 << 20)
+          .unit("GiB")
+          .defaultDescribed("256; when not shared 32, or 64 in front of Ds3fs")
+          .doc(
+              "Host memory for the buffer pool, fractions allowed; refused at start when that much"
+                  + " is not available. Each worker has a pool of its own unless it is shared.");
+
+  static final ConfigKey<Double> BUFFER_SIZE =
+      ConfigKey.number("buffer_size")
+          .atLeast(0)
+          .unit("GiB; from 1048576 on, bytes")
+          .doc(
+              "Another name of the original for cache_buffer_capacity_gb, which comes first; in"
+                  + " Cache|Ds3fs.");
+
+  static final ConfigKey<Boolean> SHARE =
+      ConfigKey.flag("share_buffer_enable")
+          .defaultTo(false)
+          .doc(
+              "Keep one buffer in /dev/shm, shared by the workers of a node that have the same"
+                  + " unique_id, instead of one in each. For models whose ranks load the same"
+                  + " blocks (MLA); an engine that knows its model sets it.");
+
+  public static final ConfigKey<Integer> WAITING_QUEUE_DEPTH = CommonKeys.WAITING_QUEUE_DEPTH;
+
+  public static final ConfigKey<Integer> RUNNING_QUEUE_DEPTH = CommonKeys.RUNNING_QUEUE_DEPTH;
+
+  static final ConfigKey<Integer> STREAMS =
+      ConfigKey.integer("cache_stream_number")
+          .range(1, 32)
+          .defaultTo(4)
+          .unit("threads")
+          .doc(
+              "Most copies between device and buffer at once; where the device is host memory,"
+                  + " never more than there are processors. On a GPU: streams of each direction,"
+                  + " with a thread each.");
+
+  static final ConfigKey<String> DEVICE =
+      ConfigKey.choice("cache_device", "auto", "host", "cuda")
+          .defaultTo("auto")
+          .doc(
+              "Whose memory the engine hands in. auto: the memory of GPU device_id as well where"
+                  + " one can be used, and host memory always; cuda: refuse to start without that"
+                  + " GPU; host: leave the GPU alone.");
+
+  static final ConfigKey<String> POLICY =
+      ConfigKey.choice("cache_policy", CachePolicy.words())
+          .defaultTo(CachePolicy.AGED_LRU.word())
+          .doc(
+              "Which blocks leave a full buffer first: lru, the least recently used; aged_lru, the"
+                  + " same, but blocks used more than once age half as fast; s3fifo, S3-FIFO of"
+                  + " SOSP 2023. A shared buffer takes the least recently used of some chosen at"
+                  + " random.");
+
+  static final ConfigKey<Boolean> USE_GDR =
+      ConfigKey.flag("use_gdr")
+          .defaultTo(false)
+          .doc(
+              "GPUDirect between device and storage, past host memory. No stage can do it: only"
+                  + " false is accepted.");
+
+  static final ConfigKey<Boolean> LOAD_BACKEND_ONLY =
+      ConfigKey.flag("cache_load_backend_only")
+          .defaultTo(false)
+          .doc(
+              "For diagnosis: every load and look-up asks the stage behind, whatever is in the"
+                  + " buffer.");
+
+  /** All keys, in the order of the reference page. */
+  public static final List<ConfigKey<?>> KEYS =
+      List.of(
+          CAPACITY_GB,
+          BUFFER_SIZE,
+          SHARE,
+          WAITING_QUEUE_DEPTH,
+          RUNNING_QUEUE_DEPTH,
+          STREAMS,
+          POLICY,
+          DEVICE,
+          USE_GDR,
+          LOAD_BACKEND_ONLY,
+          CommonKeys.TIMEOUT_MS,
+          CommonKeys.DEVICE_ID,
+          CommonKeys.UNIQUE_ID,
+          CommonKeys.LOCAL_RANK_SIZE,
+          CommonKeys.CPU_AFFINITY_CORES,
+          CommonKeys.TENSOR_SIZE,
+          CommonKeys.TENSOR_SIZE_LIST,
+          CommonKeys.SHARD_SIZE,
+          CommonKeys.BLOCK_SIZE);
+
+  // Tells which stages there are, where a file was read.
+  private static final ConfigKey<String> PIPELINE = ConfigKey.text("store_pipeline");
+  private static final double PRIVATE_GB = 32;
+  private static final double DS3FS_GB = 64;
+  private static final double FIRST_BYTES = 1 << 20;
+  private static final double SHARED_GB = 256;
+  private static final double GIB = 1L << 30;
+
+  /**
+   * Reads and checks the keys; faults are recorded in {@code config}.
+   *
+   * @return the values, which must not be used when an error was recorded
+   */
+  public static CacheConfig from(StoreConfig config) {
+    int deviceId = config.get(CommonKeys.DEVICE_ID);
+    boolean shared = config.get(SHARE);
+    boolean scheduler = deviceId == -1;
+    // A scheduler is often configured before the sizes are known, and needs none.
+    Optional<BlockLayout> layout =
+        scheduler && !config.isSet(CommonKeys.BLOCK_SIZE)
+            ? Optional.empty()
+            : CommonKeys.layout(config);
+    CacheConfig read =
+        new CacheConfig(
+            capacityGb(config, shared),
+            config.get(WAITING_QUEUE_DEPTH),
+            config.get(RUNNING_QUEUE_DEPTH),
+            config.get(STREAMS),
+            CachePolicy.of(config.get(POLICY)),
+            config.get(DEVICE),
+            config.get(LOAD_BACKEND_ONLY),
+            config.get(CommonKeys.TIMEOUT_MS),
+            deviceId,
+            config.get(CommonKeys.UNIQUE_ID),
+            config.get(CommonKeys.LOCAL_RANK_SIZE),
+            config.get(CommonKeys.CPU_AFFINITY_CORES),
+            shared,
+            layout.orElse(null));
+    if (shared && read.localRanks() > MAX_LOCAL_RANKS) {
+      config.reject(
+          SHARE,
+          "is true, and local_rank_size is "
+              + read.localRanks()
+              + "; at most "
+              + MAX_LOCAL_RANKS
+              + " workers can share a buffer: set it to false");
+    }
+    if (shared && config.isSet(POLICY)) {
+      config.warn(
+          POLICY,
+          "has no effect with "
+              + SHARE.name()
+              + ": a shared buffer evicts the least recently used of some blocks chosen at random;"
+              + " remove it");
+    }
+    if (config.get(USE_GDR)) {
+      config.reject(
+          USE_GDR,
+          "is true, and missing is a store that moves between GPU and storage without host memory:"
+              + " no stage of this UCM does; what this machine lacks besides (nvidia_peermem,"
+              + " nvidia_fs, RDMA adapters) is told by: ucm doctor --config FILE; set it to false");
+    }
+    if (read.capacityGb() == 0) {
+      config.reject(
+          config.isSet(CAPACITY_GB) ? CAPACITY_GB : BUFFER_SIZE,
+          "is 0; the buffer must hold a shard at least: name how much host memory it takes");
+    } else if (!scheduler && layout.isPresent()) {
+      read.checkCapacity(config);
+    }
+    return read;
+  }
+
+  private static double capacityGb(StoreConfig config, boolean shared) {
+    Optional<Double> capacity = config.find(CAPACITY_GB);
+    Optional<Double> size = config.find(BUFFER_SIZE);
+    if (capacity.isPresent() && size.isPresent()) {
+      config.warn(BUFFER_SIZE, "has no effect beside " + CAPACITY_GB.name() + ": remove one");
+    }
+    boolean beforeDs3fs = config.find(PIPELINE).orElse("").endsWith("|Ds3fs");
+    double privateGb = beforeDs3fs ? DS3FS_GB : PRIVATE_GB;
+    return capacity
+        .or(() -> size.map(value -> value < FIRST_BYTES ? value : value / GIB))
+        .orElse(shared ? SHARED_GB : privateGb);
+  }
+
+  /** Whether this store only answers look-ups. */
+  public boolean isScheduler() {
+    return deviceId == -1;
+  }
+
+  /**
+   * How blocks are cut.
+   *
+   * @throws IllegalStateException for a scheduler without sizes
+   */
+  public BlockLayout layout() {
+    if (blockLayout == null) {
+      throw new IllegalStateException("Cache has no block layout: block_size is not set");
+    }
+    return blockLayout;
+  }
+
+  /** Bytes from one slot of the pool to the next. */
+  long stride() {
+    return PoolMemory.stride(layout().shardSize());
+  }
+
+  /** The device that the engine may name memory of. */
+  public EngineDevice.Choice engineDevice() {
+    return new EngineDevice.Choice("Cache", DEVICE.name(), device, deviceId, streams, cores);
+  }
+
+  /** How many slots fit into the capacity. */
+  public long slots() {
+    long slots = (long) (capacityGb * GIB) / stride();
+    // A shared buffer has places for whole blocks.
+    return shared ? slots - slots % layout().shardCount() : slots;
+  }
+
+  private void checkCapacity(StoreConfig config) {
+    long slots = slots();
+    if (shared && slots < 1) {
+      config.reject(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB; a shared buffer holds whole blocks, and one takes "
+              + gib(layout().shardCount() * stride())
+              + " GiB: raise it");
+    } else if (slots < 1) {
+      config.reject(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB and holds no shard of "
+              + layout().shardSize()
+              + " bytes, which takes a slot of "
+              + stride()
+              + "; a block takes "
+              + gib(layout().shardCount() * stride())
+              + " GiB: raise it");
+    } else if (slots > Integer.MAX_VALUE) {
+      config.reject(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB, which is "
+              + slots
+              + " slots of "
+              + stride()
+              + " bytes; at most "
+              + Integer.MAX_VALUE
+              + " are possible: lower it, or use larger shards");
+    } else if (slots < layout().shardCount()) {
+      config.warn(
+          CAPACITY_GB,
+          "is "
+              + capacityGb
+              + " GiB and holds "
+              + slots
+              + " shards, less than the "
+              + layout().shardCount()
+              + " of one block: no block will ever be found in the buffer");
+    }
+  }
+
+  /** Bytes in GiB, as messages show them. */
+  public static String gib(long bytes) {
+    return Double.toString(Math.ceil(bytes / GIB * 1000) / 1000);
+  }
+}

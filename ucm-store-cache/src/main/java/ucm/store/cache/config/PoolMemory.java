@@ -1,0 +1,191 @@
+package ucm.store.cache.config;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import ucm.api.MemoryRegion;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.platform.device.SlotMemory;
+import ucm.platform.libc.FileException;
+import ucm.platform.memory.HugeMemory;
+import ucm.platform.thread.ThreadEnd;
+
+/**
+ * The bytes of the pool, cut into slots of one shard, each starting on a page (4096 bytes) so that
+ * direct I/O works on it.
+ *
+ * <p>A private pool is one allocation, on huge pages as far as the system has them, and touched at the start
+ * by several threads: one alone touches fresh memory at a fraction of the speed of the machine, and a
+ * copy that does it is slower than that. Memory offered by the backend is taken as it is. Owned by the
+ * store; freed once.
+ */
+public final class PoolMemory implements SlotMemory {
+
+  static final long PAGE_BYTES = 4096;
+
+  private static final int MAX_TOUCHING_THREADS = 16;
+  private static final long MIN_BYTES_PER_THREAD = 32L << 20;
+
+  private final @Nullable Arena arena;
+  private final MemoryRegion region;
+  private final int slots;
+  private final long stride;
+  private final long hugeBytes;
+
+  private PoolMemory(
+      @Nullable Arena arena, MemoryRegion region, int slots, long stride, long hugeBytes) {
+    this.arena = arena;
+    this.region = region;
+    this.slots = slots;
+    this.stride = stride;
+    this.hugeBytes = hugeBytes;
+  }
+
+  /** Bytes from one slot to the next: the shard, rounded up to whole pages. */
+  public static long stride(long shardSize) {
+    return Math.ceilDiv(shardSize, PAGE_BYTES) * PAGE_BYTES;
+  }
+
+  /**
+   * The pool of one process: what the stage behind offers, or an allocation.
+   *
+   * @throws StoreException when there is not enough memory
+   */
+  public static PoolMemory of(CacheConfig config, @Nullable Store backend) {
+    int slots = (int) config.slots();
+    long stride = config.stride();
+    MemoryRegion offered = backend == null ? null : backend.offerMemory(slots * stride);
+    if (offered != null) {
+      return offered(offered, slots, stride);
+    }
+    long available = new HostMemory(Path.of("/")).available();
+    if (slots * stride > available) {
+      throw new StoreException(
+          "Cache needs "
+              + CacheConfig.gib(slots * stride)
+              + " GiB of memory for its buffer (cache_buffer_capacity_gb "
+              + config.capacityGb()
+              + "), and "
+              + CacheConfig.gib(available)
+              + " GiB are available: lower cache_buffer_capacity_gb; each of the "
+              + config.localRanks()
+              + " workers on this node has a buffer of its own");
+    }
+    return allocate(slots, stride);
+  }
+
+  /** Slots in memory of the backend, which owns it and keeps it until it is closed. */
+  public static PoolMemory offered(MemoryRegion region, int slots, long stride) {
+    if (!region.isHost()
+        || region.byteSize() < slots * stride
+        || region.address() % PAGE_BYTES != 0) {
+      throw new StoreException(
+          "the stage behind Cache offered "
+              + region
+              + "; the pool needs page-aligned host memory of at least "
+              + slots * stride
+              + " bytes");
+    }
+    return new PoolMemory(null, region, slots, stride, HugeMemory.hugeBytes(region.segment()));
+  }
+
+  /**
+   * Allocates slots and touches all of their pages.
+   *
+   * @throws StoreException when the system does not give the memory
+   */
+  static PoolMemory allocate(int slots, long stride) {
+    Arena arena = Arena.ofShared();
+    MemorySegment memory;
+    try {
+      memory = HugeMemory.map(slots * stride, arena);
+    } catch (FileException e) {
+      arena.close();
+      throw new StoreException(
+          "the system did not give the "
+              + slots * stride
+              + " bytes of the pool: lower cache_buffer_capacity_gb",
+          e);
+    }
+    touch(memory);
+    return new PoolMemory(
+        arena, MemoryRegion.host(memory), slots, stride, HugeMemory.hugeBytes(memory));
+  }
+
+  private static void touch(MemorySegment memory) {
+    long size = memory.byteSize();
+    int processors = Runtime.getRuntime().availableProcessors();
+    int most = Math.min(processors, MAX_TOUCHING_THREADS);
+    int count = Math.clamp(size / MIN_BYTES_PER_THREAD, 1, most);
+    // Whole huge pages, so that no two threads touch the same one first.
+    long share = Math.ceilDiv(size, count * HugeMemory.PAGE_BYTES) * HugeMemory.PAGE_BYTES;
+    List<Thread> threads =
+        IntStream.range(0, count)
+            .mapToObj(
+                i ->
+                    Thread.ofPlatform()
+                        .name("ucm-cache-touch-" + i)
+                        .start(() -> touch(memory, i * share, Math.min(size, (i + 1) * share))))
+            .toList();
+    ThreadEnd.await(threads);
+  }
+
+  private static void touch(MemorySegment memory, long from, long to) {
+    for (long at = from; at < to; at += PAGE_BYTES) {
+      memory.set(ValueLayout.JAVA_BYTE, at, (byte) 0);
+    }
+  }
+
+  /** How many slots there are. */
+  public int slots() {
+    return slots;
+  }
+
+  /** Bytes of all slots. */
+  public long byteSize() {
+    return slots * stride;
+  }
+
+  /** Bytes of them that lie on pages of 2 MiB. */
+  public long hugeBytes() {
+    return hugeBytes;
+  }
+
+  @Override
+  public List<MemoryRegion> regions() {
+    return List.of(region);
+  }
+
+  @Override
+  public MemoryRegion region(int slot) {
+    return region;
+  }
+
+  /** The memory a slot lies in. */
+  public MemorySegment segment(int slot) {
+    return region.segment();
+  }
+
+  @Override
+  public long offset(int slot) {
+    return slot * stride;
+  }
+
+  /** Gives private memory back; nobody may touch a slot any more. */
+  public void free() {
+    if (arena != null) {
+      arena.close();
+    }
+  }
+
+  @Override
+  public String toString() {
+    long percent = 100 * hugeBytes / byteSize();
+    return slots + " slots of " + stride + " bytes, " + percent + "% of them on huge pages";
+  }
+}

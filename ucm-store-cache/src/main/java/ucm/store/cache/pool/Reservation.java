@@ -1,0 +1,38 @@
+package ucm.store.cache.pool;
+
+/** What asking the pool for the slot of a shard gave: a kind and a number, packed into a long. */
+public final class Reservation {
+
+  /** The shard is complete in this slot, which is now referenced. */
+  public static final int HIT = 0;
+
+  /** The slot is the caller's to fill, and referenced. */
+  public static final int CLAIMED = 1;
+
+  /** Somebody fills it already; for a load, the waiter is told. */
+  public static final int FILLING = 2;
+
+  /** Not there, and no slot was to be had; the number is that of the stripe. */
+  public static final int NO_ROOM = 3;
+
+  /**
+   * For a dump: another process has the shard, or is about to, and brings it to the stage behind; nobody
+   * here knows whether it got there.
+   */
+  public static final int ELSEWHERE = 4;
+
+  private Reservation() {}
+
+  public static long of(int kind, int number) {
+    return ((long) kind << 32) | number;
+  }
+
+  public static int kind(long claim) {
+    return (int) (claim >>> 32);
+  }
+
+  /** The slot, or the stripe. */
+  public static int number(long claim) {
+    return (int) claim;
+  }
+}

@@ -1,0 +1,34 @@
+package ucm.store.cache.pool;
+
+import org.jspecify.annotations.Nullable;
+import ucm.api.ShardOutcome;
+
+/**
+ * Waits for a slot that somebody else fills. Exactly one of these is called, on the thread of
+ * whoever filled it, without any lock held.
+ */
+public interface SlotWaiter {
+
+  /**
+   * The slot holds the shard.
+   *
+   * @param index the number given when the wait began
+   * @param slot referenced; the waiter releases it
+   */
+  void filled(int index, int slot);
+
+  /**
+   * The slot will not be filled. It is not referenced any more.
+   *
+   * @param cause why, or null when the shard is merely missing
+   */
+  void notFilled(int index, ShardOutcome outcome, @Nullable Throwable cause);
+
+  /**
+   * Whoever was filling the slot is gone: it belonged to another process, which failed or died. The slot
+   * is not referenced any more. One that can ask for the shard again should do so, and not here.
+   */
+  default void abandoned(int index) {
+    notFilled(index, ShardOutcome.MISSING, null);
+  }
+}

@@ -1,0 +1,146 @@
+package ucm.store.cache.transfer;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The thread that does what the engine's thread must not wait for and the copy threads are too good
+ * for: it asks the backend what it has, tries again for tasks that found no slot, in order of arrival,
+ * and hands background writes to the backend. It sleeps when there is nothing of this to do.
+ *
+ * <p>The errands are bounded by the tasks that are let in.
+ */
+final class Dispatcher extends StageThread {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
+
+  // Soon, and not at once: what throws each time does not take a processor.
+  private static final long AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+  private final CacheRuntime cache;
+  // Guarded by lock; woken is also read without it, to save a wake-up that is on its way already.
+  private final ArrayDeque<Runnable> errands = new ArrayDeque<>();
+  private volatile boolean woken;
+  // Touched by the thread only.
+  private final List<CacheTask> wanting = new ArrayList<>();
+
+  Dispatcher(CacheRuntime cache, Thread.UncaughtExceptionHandler faults) {
+    super("ucm-cache-dispatch-0", faults);
+    this.cache = cache;
+  }
+
+  /** Has something done. */
+  void submit(Runnable errand) {
+    lock.lock();
+    try {
+      errands.add(errand);
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Tries again for a task whenever slots come free, until it has all it needs or has expired. */
+  void retry(CacheTask task) {
+    submit(() -> want(task));
+  }
+
+  /** Has a shard of a load planned anew: another process was to bring it, and is gone. */
+  void retry(LoadTask load, int shard) {
+    submit(
+        () -> {
+          load.again(shard);
+          want(load);
+        });
+  }
+
+  /** Has the thread look again at what it could not do before. */
+  void wake() {
+    if (woken) {
+      return;
+    }
+    lock.lock();
+    try {
+      woken = true;
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  void work() {
+    long waitNanos = WriteBehind.FOREVER;
+    while (await(waitNanos)) {
+      try {
+        for (Runnable errand = poll(); errand != null; errand = poll()) {
+          errand.run();
+        }
+        retryAll();
+        waitNanos = cache.writes.send();
+      } catch (RuntimeException e) {
+        // A backend that breaks its contract; the thread must live on for the others, who may have
+        // called it before this.
+        LOG.error("Cache: an errand failed", e);
+        waitNanos = AGAIN_NANOS;
+      }
+    }
+  }
+
+  private void want(CacheTask task) {
+    if (!wanting.contains(task)) {
+      wanting.add(task);
+    }
+  }
+
+  private void retryAll() {
+    if (wanting.isEmpty()) {
+      return;
+    }
+    // First said, then tried: a slot that comes free in between wakes this thread again.
+    cache.pool.setWanting(wanting.size());
+    long full = 0;
+    for (CacheTask task : wanting) {
+      full = task.plan(full);
+    }
+    wanting.removeIf(task -> !task.wantsRoom());
+    cache.pool.setWanting(wanting.size());
+  }
+
+  /** Sleeps until there is something to do; false when the thread should end. */
+  private boolean await(long nanos) {
+    long remaining = nanos;
+    lock.lock();
+    try {
+      while (errands.isEmpty() && !woken && !closed && remaining > 0) {
+        if (nanos == WriteBehind.FOREVER) {
+          changed.awaitUninterruptibly();
+        } else {
+          remaining = changed.awaitNanos(remaining);
+        }
+      }
+      woken = false;
+      return !closed || !errands.isEmpty();
+    } catch (InterruptedException e) {
+      // Nobody but the store ends this thread, and it does so with close.
+      LOG.debug("interrupted while waiting; going on");
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private @Nullable Runnable poll() {
+    lock.lock();
+    try {
+      return errands.poll();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

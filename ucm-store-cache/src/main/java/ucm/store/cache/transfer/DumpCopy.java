@@ -1,0 +1,186 @@
+package ucm.store.cache.transfer;
+
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.platform.device.DeviceCopies;
+
+/**
+ * Shards of a dump that have a slot each, on their way out of the engine's memory.
+ *
+ * <p>They are cut into groups, at the boundary of blocks where that is possible; when the last shard of
+ * a group is in its slot, the group is written to the backend in one transfer. The first group of a dump
+ * is of some megabytes, so that writing begins soon, and each may have twice as many shards as the one
+ * before, so that there are few; none is a large part of the pool, as its slots come free together.
+ */
+final class DumpCopy extends CopyBatch {
+
+  /** Stands for a shard that was not copied, and for its slot. */
+  static final int NOT_COPIED = -1;
+
+  /** So many bytes are in the first group, or one shard if that is larger. */
+  static final long GROUP_BYTES = 4L << 20;
+
+  // So many times as many shards may be added to a group until a block ends.
+  private static final int OVERFLOW = 3;
+  // So many times as many shards as the first group are in the largest.
+  private static final int LARGEST = 16;
+  // So many times the largest group fits into the pool.
+  private static final int PARTS = 8;
+  private static final int FIRST_GROUPS = 8;
+
+  private final CacheRuntime cache;
+  private final DumpTask dump;
+  // The first shard of each group, and the end of the last one.
+  private final int[] groupStarts;
+  private final AtomicIntegerArray openInGroup;
+
+  /** Takes over shards, each with the slot that it claimed. */
+  DumpCopy(DumpTask dump, ShardSlots held) {
+    super(held, held.size(), dump.transfer.layout().shardSize(), dump.cache.copyThreads);
+    this.cache = dump.cache;
+    this.dump = dump;
+    this.groupStarts = groupStarts();
+    int groups = groupStarts.length - 1;
+    this.openInGroup = new AtomicIntegerArray(groups);
+    for (int i = 0; i < groups; i++) {
+      openInGroup.set(i, groupStarts[i + 1] - groupStarts[i]);
+    }
+    held.share(held.size() + (cache.backend == null ? 0 : groups));
+  }
+
+  private int[] groupStarts() {
+    int[] shards = held.shards;
+    int size = held.size();
+    long first = Math.max(1, GROUP_BYTES / dump.transfer.layout().shardSize());
+    long most = Math.max(first, Math.min(LARGEST * first, cache.memory.slots() / PARTS));
+    long perGroup = Math.max(first, dump.groupShards);
+    BlockIds ids = dump.transfer.ids();
+    int[] starts = new int[FIRST_GROUPS];
+    int group = 0;
+    for (int i = 1; i < size; i++) {
+      int length = i - starts[group];
+      boolean sameBlock =
+          ids.high(shards[i]) == ids.high(shards[i - 1])
+              && ids.low(shards[i]) == ids.low(shards[i - 1]);
+      if (length >= perGroup && (!sameBlock || length >= perGroup + OVERFLOW * first)) {
+        if (group + 2 == starts.length) {
+          starts = Arrays.copyOf(starts, 2 * starts.length);
+        }
+        starts[++group] = i;
+        perGroup = Math.min(most, 2 * perGroup);
+      }
+    }
+    starts[group + 1] = size;
+    dump.groupShards = Math.min(most, 2 * perGroup);
+    return Arrays.copyOf(starts, group + 2);
+  }
+
+  @Override
+  CacheTask work() {
+    return dump;
+  }
+
+  @Override
+  protected void begin(int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (!dump.begin(held.shards[i])) {
+        giveUp(i, dump.expiry(), true);
+      }
+    }
+  }
+
+  @Override
+  void copy(int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (held.slots[i] != NOT_COPIED) {
+        gather(i);
+      }
+    }
+  }
+
+  @Override
+  protected void queue(DeviceCopies copies, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (held.slots[i] != NOT_COPIED) {
+        copies.toSlot(dump.transfer, held.shards[i], held.slots[i]);
+      }
+    }
+  }
+
+  @Override
+  protected void fail(int from, int to, Throwable cause, boolean done) {
+    for (int i = from; i < to; i++) {
+      if (held.slots[i] != NOT_COPIED) {
+        fail(i, cause, done);
+      }
+    }
+  }
+
+  @Override
+  void endRun(int from, int to) {
+    int[] slots = held.slots;
+    boolean alone = cache.backend == null;
+    int copied = 0;
+    for (int i = from; i < to; i++) {
+      copied += slots[i] == NOT_COPIED ? 0 : 1;
+    }
+    cache.metrics.dumpBytes.add(copied * dump.transfer.layout().shardSize());
+    cache.pool.filled(slots, from, to, alone);
+    if (alone) {
+      dump.settle(copied);
+    }
+    dump.finishWell(held.shards, from, to);
+    int group = groupOf(from);
+    for (int first = from; first < to; group++) {
+      int end = Math.min(to, groupStarts[group + 1]);
+      ended(group, end - first);
+      first = end;
+    }
+    cache.writes.copied(to - from);
+  }
+
+  private int groupOf(int index) {
+    int found = Arrays.binarySearch(groupStarts, index);
+    return found >= 0 ? found : -found - 2;
+  }
+
+  private void ended(int group, int shardCount) {
+    // The decrement publishes the slots to whoever makes the group complete.
+    if (openInGroup.addAndGet(group, -shardCount) == 0 && cache.backend != null) {
+      cache.writes.offer(
+          new NextWrite(cache, dump, held, groupStarts[group], groupStarts[group + 1]));
+    }
+  }
+
+  private void gather(int index) {
+    try {
+      cache.device.toSlot(dump.transfer, held.shards[index], held.slots[index]);
+    } catch (RuntimeException | Error e) {
+      // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
+      fail(index, e, true);
+    }
+  }
+
+  private void fail(int index, Throwable cause, boolean done) {
+    int shard = held.shards[index];
+    giveUp(index, cause, done);
+    dump.finish(shard, ShardOutcome.FAILED, cause);
+  }
+
+  private void giveUp(int index, @Nullable Throwable cause, boolean done) {
+    int slot = held.slots[index];
+    cache.pool.notFilled(slot, ShardOutcome.MISSING, null);
+    if (done) {
+      cache.pool.release(slot);
+    }
+    dump.failed(held.shards[index], cause);
+    held.slots[index] = NOT_COPIED;
+    held.shards[index] = NOT_COPIED;
+    if (cache.backend == null) {
+      dump.settle(1);
+    }
+  }
+}

@@ -1,0 +1,283 @@
+package ucm.store.cache.transfer;
+
+import java.util.BitSet;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.api.Store;
+import ucm.api.Transfer;
+import ucm.store.cache.pool.Reservation;
+import ucm.store.cache.pool.SlotDirectory;
+
+/**
+ * A dump. Blocks that are in the backend, and shards that a dump has brought here on their way there, need
+ * no move; the other shards take a slot each, are copied into it by the copy threads, and end for the
+ * engine. From then on the slots are a hit, and are written to the backend in the background.
+ *
+ * <p>That shards are here does not say that the backend has them: they may have been loaded, or written,
+ * before it lost the block. So it decides, block by block.
+ *
+ * <p>For the engine the dump ends when the bytes have left its memory. For {@code flush} it is
+ * <em>settled</em> when the backend is done with each shard, or the shard failed or needed no move.
+ */
+final class DumpTask extends CacheTask {
+
+  private static final Logger LOG = LoggerFactory.getLogger(DumpTask.class);
+
+  // A look-up wakes a thread or two, which takes as long as some more system calls do.
+  private static final int LEAST_ASKED = 16;
+
+  private final DistinctBlocks blocks;
+  private final AtomicInteger unsettled;
+
+  /** How many shards the next group that is written together may have; for the planning thread. */
+  long groupShards;
+
+  // How many blocks the backend was asked for, or need not be; for the planning thread.
+  private int asked;
+  private boolean isAnswering = true;
+
+  DumpTask(CacheRuntime cache, long id, Transfer transfer) {
+    super(cache, id, transfer);
+    this.blocks = new DistinctBlocks(transfer.ids(), cache.numbers);
+    this.unsettled = new AtomicInteger(shardCount);
+  }
+
+  @Override
+  String operation() {
+    return "DUMP";
+  }
+
+  @Override
+  TaskMetrics counted() {
+    return cache.metrics.dumps;
+  }
+
+  /**
+   * Whether the backend must be asked which of the blocks it has, as it does not say what it knows of
+   * them by itself; then nothing is planned before. To be called once, and does not block.
+   */
+  boolean mustAsk() {
+    Store backend = cache.backend;
+    if (backend != null) {
+      BitSet unknown = unknown(0, blocks.count());
+      if (!unknown.isEmpty()) {
+        todo.clear();
+        BlockIds ids = idsOf(unknown, 0);
+        BitSet known = known(backend, ids);
+        if (known == null) {
+          return true;
+        }
+        sift(present(unknown, ids, known), 0, blocks.count());
+      }
+    }
+    blocks.forget();
+    return false;
+  }
+
+  /**
+   * Has the backend say which blocks it knows. Those of which it knows nothing are moved, although
+   * somebody else may have stored them meanwhile: the backend finds out when it writes them, and
+   * nobody waits for that.
+   *
+   * @param ids of the blocks of which it is not known whether the backend has them
+   * @return null when it must be asked after all: it knows nothing by itself, or not of a block that
+   *     is here with all its shards, which is not moved for nothing
+   */
+  private @Nullable BitSet known(Store backend, BlockIds ids) {
+    BitSet known;
+    try {
+      known = backend.lookupKnown(ids);
+    } catch (RuntimeException e) {
+      LOG.warn("{} did not say which blocks it knows, and is asked: {}", backend, e.toString());
+      return null;
+    }
+    for (int i = 0; known != null && i < ids.size(); i++) {
+      if (!known.get(i) && cache.pool.isComplete(ids, i)) {
+        return null;
+      }
+    }
+    return known;
+  }
+
+  /** Whether there are blocks that the backend has not been asked for. */
+  boolean hasMoreToAsk() {
+    return asked < blocks.count();
+  }
+
+  /**
+   * Asks the backend for some blocks more: first for a few, so that copying begins soon, then for as
+   * many each time as before altogether, while those are copied. Ends the shards of those that
+   * it has, and has the pool forget what it holds of the others, as these must go there with all their
+   * shards: they are to be planned next. May block.
+   */
+  void askMore(Store backend) {
+    int from = asked;
+    long blockBytes = transfer.byteSize() / blocks.count();
+    long first = Math.max(LEAST_ASKED, Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes));
+    int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
+    sift(ask(backend, from, to), from, to);
+    asked = to;
+    if (!hasMoreToAsk()) {
+      blocks.forget();
+    }
+  }
+
+  /** Ends the shards of those of some blocks that are present; the others are to be planned. */
+  private void sift(BitSet present, int from, int to) {
+    for (int shard = 0; shard < shardCount; shard++) {
+      int block = blocks.blockOf(shard);
+      if (block < from || block >= to) {
+        continue;
+      }
+      if (present.get(block - from) && isOpen(shard)) {
+        needsNoMove(shard);
+      } else {
+        todo.set(shard);
+      }
+    }
+  }
+
+  /**
+   * Asks for those of some blocks of which it is not known.
+   *
+   * @return which the backend has, counted from the first of them
+   */
+  private BitSet ask(Store backend, int from, int to) {
+    BitSet unknown = isAnswering ? unknown(from, to) : new BitSet();
+    if (unknown.isEmpty() || expiry() != null) {
+      return new BitSet();
+    }
+    BlockIds ids = idsOf(unknown, from);
+    BitSet answer = new BitSet();
+    try {
+      answer = backend.lookup(ids);
+    } catch (RuntimeException e) {
+      // Not known is not there: the blocks are written, and the backend takes them or not.
+      LOG.warn("{} did not say which blocks it has; all are dumped: {}", backend, e.toString());
+      isAnswering = false;
+    }
+    return present(unknown, ids, answer);
+  }
+
+  /** Those of some blocks of which it is not known whether the backend has them, counted from the first. */
+  private BitSet unknown(int from, int to) {
+    BitSet unknown = new BitSet(to - from);
+    for (int block = from; block < to; block++) {
+      unknown.set(block - from, isUnknown(block));
+    }
+    return unknown;
+  }
+
+  /**
+   * Leaves those blocks of some that are present, and has the pool forget the others.
+   *
+   * @param unknown the blocks
+   * @param ids of each of them in turn
+   * @param answer for each of them in turn, whether it is present
+   */
+  private BitSet present(BitSet unknown, BlockIds ids, BitSet answer) {
+    boolean whole = shardCount == (long) blocks.count() * transfer.layout().shardCount();
+    int i = 0;
+    for (int at = unknown.nextSetBit(0); at >= 0; at = unknown.nextSetBit(at + 1)) {
+      if (!answer.get(i)) {
+        cache.pool.forgetLost(ids.high(i), ids.low(i), whole);
+        unknown.clear(at);
+      }
+      i++;
+    }
+    return unknown;
+  }
+
+  /** The ids of some blocks, counted from one on. */
+  private BlockIds idsOf(BitSet some, int from) {
+    int first = blocks.firstShard(from);
+    BitSet shards = new BitSet(blocks.firstShard(from + some.length() - 1) - first + 1);
+    for (int at = some.nextSetBit(0); at >= 0; at = some.nextSetBit(at + 1)) {
+      shards.set(blocks.firstShard(from + at) - first);
+    }
+    return transfer.ids().select(first, shards);
+  }
+
+  @Override
+  long plan(long fullStripes) {
+    BlockIds ids = transfer.ids();
+    SlotDirectory pool = cache.pool;
+    int settled = 0;
+    int most = Math.min(todo.cardinality(), cache.memory.slots());
+    ShardSlots claims = new ShardSlots(cache.numbers, most);
+    long full = fullStripes;
+    boolean again = wantsRoom();
+    for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
+      long high = ids.high(shard);
+      long low = ids.low(shard);
+      if (!isOpen(shard)) {
+        todo.clear(shard);
+        cache.ledger.failed(high, low, expiry());
+        settled++;
+        continue;
+      }
+      long claim = pool.claimForDump(high, low, transfer.shardIndex(shard), full);
+      if (Reservation.kind(claim) == Reservation.NO_ROOM) {
+        full |= 1L << Reservation.number(claim);
+        if (again && pool.isFull(full)) {
+          // Or a task much larger than the pool would be walked through for each free slot.
+          break;
+        }
+        continue;
+      }
+      todo.clear(shard);
+      switch (Reservation.kind(claim)) {
+        case Reservation.CLAIMED -> claims.add(shard, Reservation.number(claim));
+        case Reservation.ELSEWHERE -> {
+          cache.borrowed.add(high, low);
+          needsNoMove(shard);
+        }
+        default -> needsNoMove(shard);
+      }
+    }
+    keepTodo();
+    if (claims.size() > 0) {
+      cache.writes.copy(new DumpCopy(this, claims));
+    }
+    settle(settled);
+    return full;
+  }
+
+  /** Settles before it ends: who has seen the dump end and flushes does not find it pending. */
+  private void needsNoMove(int shard) {
+    settle(1);
+    end(shard, ShardOutcome.OK, null);
+  }
+
+  /** Says that so many shards are settled; the last one takes the dump out of the ledger. */
+  void settle(int shards) {
+    if (shards > 0 && unsettled.addAndGet(-shards) == 0) {
+      cache.ledger.remove(this);
+    }
+  }
+
+  /** How many blocks the shards that are not settled make, rounded up. */
+  long pendingBlocks() {
+    return Math.ceilDiv(unsettled.get(), Math.ceilDiv(shardCount, blocks.count()));
+  }
+
+  /** The shard's block failed. */
+  void failed(int shard, @Nullable Throwable cause) {
+    cache.ledger.failed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
+  }
+
+  /**
+   * Whether it must be asked for: it may have been there, and be lost since. Of a block that was dumped
+   * in part it is known that the backend lacks it, until the last layer is here.
+   */
+  private boolean isUnknown(int block) {
+    int shard = blocks.firstShard(block);
+    BlockIds ids = transfer.ids();
+    return cache.pool.isComplete(ids, shard)
+        || !cache.pool.wasDumped(ids.high(shard), ids.low(shard));
+  }
+}

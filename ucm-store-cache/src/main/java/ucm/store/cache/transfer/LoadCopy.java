@@ -1,0 +1,113 @@
+package ucm.store.cache.transfer;
+
+import ucm.api.ShardOutcome;
+import ucm.platform.device.DeviceCopies;
+import ucm.store.cache.eviction.BlockTable;
+
+/** Shards of a load that lie in slots, each slot referenced, on their way into the engine's memory. */
+final class LoadCopy extends CopyBatch {
+
+  private static final int ENDED = -1;
+
+  private final LoadTask load;
+
+  /** Takes over shards that are there. */
+  LoadCopy(LoadTask load, ShardSlots held) {
+    this(load, held, held.size());
+  }
+
+  private LoadCopy(LoadTask load, ShardSlots held, int count) {
+    super(held, count, load.transfer.layout().shardSize(), load.cache.copyThreads);
+    this.load = load;
+    held.share(count);
+  }
+
+  /**
+   * One that shards are put into as they arrive. Of each shard of the load it is said once that it
+   * arrives, or that it does {@linkplain #notComing not}; where neither is said of one, there is a use
+   * that never ends.
+   */
+  static LoadCopy ofArrivals(LoadTask load) {
+    return new LoadCopy(load, new ShardSlots(load.cache.numbers, load.shardCount), load.shardCount);
+  }
+
+  /** So many shards will not arrive. */
+  void notComing(int shards) {
+    held.endUse(shards);
+  }
+
+  @Override
+  protected void put(int shard, int slot) {
+    held.add(shard, slot);
+  }
+
+  @Override
+  CacheTask work() {
+    return load;
+  }
+
+  @Override
+  protected void begin(int from, int to) {
+    int[] shards = held.shards;
+    for (int i = from; i < to; i++) {
+      if (!load.begin(shards[i])) {
+        shards[i] = ENDED;
+      }
+    }
+  }
+
+  @Override
+  void copy(int from, int to) {
+    int[] shards = held.shards;
+    for (int i = from; i < to; i++) {
+      if (shards[i] == ENDED) {
+        continue;
+      }
+      Throwable fault = load.copyOut(shards[i], held.slots[i]);
+      if (fault != null) {
+        fail(i, fault, true);
+      }
+    }
+  }
+
+  @Override
+  protected void queue(DeviceCopies copies, int from, int to) {
+    int[] shards = held.shards;
+    for (int i = from; i < to; i++) {
+      if (shards[i] != ENDED) {
+        copies.fromSlot(held.slots[i], load.transfer, shards[i]);
+      }
+    }
+  }
+
+  @Override
+  protected void fail(int from, int to, Throwable cause, boolean done) {
+    for (int i = from; i < to; i++) {
+      if (held.shards[i] != ENDED) {
+        fail(i, cause, done);
+      }
+    }
+  }
+
+  @Override
+  void endRun(int from, int to) {
+    int[] shards = held.shards;
+    int copied = 0;
+    for (int i = from; i < to; i++) {
+      copied += shards[i] == ENDED ? 0 : 1;
+    }
+    load.countLoaded(copied);
+    load.cache.pool.release(held.slots, from, to);
+    load.finishWell(shards, from, to);
+  }
+
+  private void fail(int index, Throwable cause, boolean done) {
+    int shard = held.shards[index];
+    if (done) {
+      load.cache.pool.release(held.slots[index]);
+    }
+    held.slots[index] = BlockTable.NONE;
+    held.shards[index] = ENDED;
+    load.finish(shard, ShardOutcome.FAILED, cause);
+  }
+}

@@ -1,0 +1,181 @@
+package ucm.store.cache.transfer;
+
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreClosedException;
+import ucm.api.Transfer;
+import ucm.store.cache.pool.Reservation;
+import ucm.store.cache.pool.SlotDirectory;
+import ucm.store.cache.pool.SlotWaiter;
+
+/**
+ * A load. Shards in the pool are copied by the copy threads; those that somebody reads already are
+ * waited for; the others take a slot each and are read from the backend by one {@link NextRead}.
+ */
+final class LoadTask extends CacheTask implements SlotWaiter {
+
+  // Null where the engine's memory is the host's.
+  private final @Nullable LoadCopy arrivals;
+
+  LoadTask(CacheRuntime cache, long id, Transfer transfer) {
+    super(cache, id, transfer);
+    this.arrivals = transfer.isHost() ? null : LoadCopy.ofArrivals(this);
+  }
+
+  @Override
+  String operation() {
+    return "LOAD";
+  }
+
+  @Override
+  TaskMetrics counted() {
+    return cache.metrics.loads;
+  }
+
+  @Override
+  synchronized long plan(long fullStripes) {
+    BlockIds ids = transfer.ids();
+    SlotDirectory pool = cache.pool;
+    boolean around = cache.config.loadBackendOnly();
+    boolean hasBackend = cache.backend != null;
+    int count = todo.cardinality();
+    ShardSlots hits = new ShardSlots(cache.numbers, count);
+    ShardSlots misses = new ShardSlots(cache.numbers, Math.min(count, cache.memory.slots()));
+    long full = hasBackend ? fullStripes : SlotDirectory.ALL_STRIPES;
+    boolean again = wantsRoom();
+    for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
+      if (!isOpen(shard)) {
+        todo.clear(shard);
+        notComing(1);
+        continue;
+      }
+      long high = ids.high(shard);
+      long low = ids.low(shard);
+      long claim =
+          around
+              ? pool.claimUnnamed(high, low, full)
+              : pool.claimForLoad(high, low, transfer.shardIndex(shard), this, shard, full);
+      if (hasBackend && Reservation.kind(claim) == Reservation.NO_ROOM) {
+        full |= 1L << Reservation.number(claim);
+        if (again && pool.isFull(full)) {
+          // Or a task much larger than the pool would be walked through for each free slot.
+          break;
+        }
+        continue;
+      }
+      todo.clear(shard);
+      switch (Reservation.kind(claim)) {
+        case Reservation.HIT -> hits.add(shard, Reservation.number(claim));
+        case Reservation.CLAIMED -> misses.add(shard, Reservation.number(claim));
+        case Reservation.FILLING -> cache.metrics.joinedShards.increment();
+        default -> {
+          cache.metrics.missShards.increment();
+          lost(shard, ShardOutcome.MISSING, null);
+        }
+      }
+    }
+    keepTodo();
+    if (hits.size() > 0) {
+      cache.metrics.hitShards.add(hits.size());
+      notComing(hits.size());
+      cache.copyToEngine(new LoadCopy(this, hits));
+    }
+    if (misses.size() > 0) {
+      cache.metrics.missShards.add(misses.size());
+      NextRead.start(cache, this, misses);
+    }
+    return full;
+  }
+
+  @Override
+  public void filled(int shard, int slot) {
+    if (arrivals != null) {
+      arrived(arrivals, shard, slot);
+      return;
+    }
+    if (!begin(shard)) {
+      cache.pool.release(slot);
+      return;
+    }
+    Throwable fault = copyOut(shard, slot);
+    cache.pool.release(slot);
+    copied(shard, fault);
+  }
+
+  @Override
+  public void notFilled(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
+    lost(shard, outcome, cause);
+  }
+
+  @Override
+  public void abandoned(int shard) {
+    cache.dispatcher.retry(this, shard);
+  }
+
+  /** Puts a shard back that was planned; waits while the task is being planned. */
+  synchronized void again(int shard) {
+    todo.set(shard);
+    keepTodo();
+  }
+
+  /** Takes over a slot that the backend has filled, and the filler's reference to it. */
+  void arrived(int shard, int slot) {
+    if (arrivals != null) {
+      cache.pool.filled(slot, false);
+      arrived(arrivals, shard, slot);
+      return;
+    }
+    if (!begin(shard)) {
+      cache.pool.filled(slot, true);
+      return;
+    }
+    Throwable fault = copyOut(shard, slot);
+    cache.pool.filled(slot, true);
+    copied(shard, fault);
+  }
+
+  /** A shard will not arrive: ends it, unless it has ended. To be called once for each of them. */
+  void lost(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
+    end(shard, outcome, cause);
+    notComing(1);
+  }
+
+  private void notComing(int shards) {
+    if (arrivals != null) {
+      arrivals.notComing(shards);
+    }
+  }
+
+  /** The thread of a backend, or of another task, has no business with the device. */
+  private void arrived(LoadCopy copy, int shard, int slot) {
+    if (!cache.engineDevice.loads().add(copy, shard, slot)) {
+      cache.pool.release(slot);
+      lost(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
+    }
+  }
+
+  /** Copies a shard that was begun into the engine's memory; returns what went wrong, or null. */
+  @Nullable Throwable copyOut(int shard, int slot) {
+    try {
+      cache.device.fromSlot(slot, transfer, shard);
+      return null;
+    } catch (RuntimeException | Error e) {
+      // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
+      return e;
+    }
+  }
+
+  /** Ends a shard after {@link #copyOut}. */
+  private void copied(int shard, @Nullable Throwable fault) {
+    if (fault == null) {
+      countLoaded(1);
+    }
+    finish(shard, fault == null ? ShardOutcome.OK : ShardOutcome.FAILED, fault);
+  }
+
+  /** Counts shards that came well into the engine's memory. */
+  void countLoaded(int shards) {
+    cache.metrics.loadBytes.add(shards * transfer.layout().shardSize());
+  }
+}

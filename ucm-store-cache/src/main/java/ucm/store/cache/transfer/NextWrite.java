@@ -1,0 +1,129 @@
+package ucm.store.cache.transfer;
+
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.Places;
+import ucm.api.QueueFullException;
+import ucm.api.ShardListener;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreClosedException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+
+/**
+ * Shards of a dump on their way from their slots to the backend, all in one transfer.
+ *
+ * <p>The slots stay referenced until the backend's task is terminal. A block of which a shard could not
+ * be written is dropped whole: it is no hit any more, so that the engine dumps it anew, and {@code
+ * flush} names it.
+ */
+final class NextWrite implements Runnable {
+
+  private final CacheRuntime cache;
+  private final DumpTask dump;
+  private final ShardSlots held;
+  private final int from;
+  private final int to;
+  private final long offeredNanos = System.nanoTime();
+  // For the dispatcher.
+  private @Nullable Transfer transfer;
+  private final Places places;
+  private @Nullable Task task;
+
+  /** The shards of a copy from an index on, to another exclusive: one use of them. */
+  NextWrite(CacheRuntime cache, DumpTask dump, ShardSlots held, int from, int to) {
+    this.cache = cache;
+    this.dump = dump;
+    this.held = held;
+    this.from = from;
+    this.to = to;
+    this.places = cache.places.take(to - from);
+  }
+
+  /** Since when it waits. */
+  long offeredNanos() {
+    return offeredNanos;
+  }
+
+  /** Bytes of the shards. */
+  long byteSize() {
+    return (to - from) * dump.transfer.layout().shardSize();
+  }
+
+  /**
+   * Hands the shards to the backend.
+   *
+   * @return false when the backend has no room for them now
+   */
+  boolean submit() {
+    Transfer written = transfer;
+    if (written == null) {
+      written = held.onward(cache.memory, dump.transfer, from, to, places, ShardListener.NONE);
+      transfer = written;
+    }
+    if (written.shardCount() == 0) {
+      end(null, null);
+      return true;
+    }
+    if (!cache.traffic.begin()) {
+      end(null, new StoreClosedException("Cache"));
+      return true;
+    }
+    Task started;
+    try {
+      started = cache.requireBackend().dump(written);
+    } catch (QueueFullException e) {
+      cache.traffic.end();
+      return false;
+    } catch (RuntimeException e) {
+      end(null, e);
+      cache.traffic.end();
+      return true;
+    }
+    task = started;
+    started.whenTerminal(this);
+    return true;
+  }
+
+  /** The backend's task is terminal. */
+  @Override
+  public void run() {
+    TransferResult result = Objects.requireNonNull(task).result();
+    cache.places.giveBack(places, to - from);
+    end(result, result.cause());
+    cache.traffic.end();
+  }
+
+  private void end(@Nullable TransferResult result, @Nullable Throwable cause) {
+    if (result == null || !result.ok()) {
+      dropFailed(result, cause);
+    }
+    for (int i = from; i < to; i++) {
+      if (held.slots[i] != DumpCopy.NOT_COPIED) {
+        cache.pool.release(held.slots[i]);
+      }
+    }
+    held.endUse(1);
+    dump.settle(to - from);
+    cache.writes.ended(byteSize());
+  }
+
+  private void dropFailed(@Nullable TransferResult result, @Nullable Throwable cause) {
+    BlockIds ids = dump.transfer.ids();
+    int position = 0;
+    for (int i = from; i < to; i++) {
+      if (held.slots[i] == DumpCopy.NOT_COPIED) {
+        continue;
+      }
+      int shard = held.shards[i];
+      if (result == null || result.outcome(position) != ShardOutcome.OK) {
+        cache.metrics.backendFailures.increment();
+        cache.pool.drop(ids.high(shard), ids.low(shard));
+        dump.failed(shard, cause);
+      }
+      position++;
+    }
+  }
+}

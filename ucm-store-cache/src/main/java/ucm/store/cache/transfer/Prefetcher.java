@@ -1,0 +1,85 @@
+package ucm.store.cache.transfer;
+
+import java.util.BitSet;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.Store;
+import ucm.api.Transfer;
+import ucm.store.cache.pool.Reservation;
+
+/**
+ * Reads blocks from the backend into the pool before somebody loads them. Best effort: never uses more
+ * than half of the slots, and forgets what comes while enough is waiting.
+ */
+final class Prefetcher {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Prefetcher.class);
+  private static final int MAX_WAITING = 64;
+
+  private final CacheRuntime cache;
+  private final AtomicInteger waiting = new AtomicInteger();
+
+  Prefetcher(CacheRuntime cache) {
+    this.cache = cache;
+  }
+
+  /** Has blocks read soon, or does nothing. */
+  void prefetch(Store backend, BlockIds ids) {
+    if (waiting.incrementAndGet() > MAX_WAITING) {
+      waiting.decrementAndGet();
+      return;
+    }
+    cache.dispatcher.submit(
+        () -> {
+          waiting.decrementAndGet();
+          read(backend, ids);
+        });
+  }
+
+  private void read(Store backend, BlockIds ids) {
+    BlockIds absent = absent(ids);
+    if (absent.isEmpty()) {
+      return;
+    }
+    BitSet present;
+    try {
+      present = backend.lookup(absent);
+    } catch (RuntimeException e) {
+      LOG.warn(
+          "{} did not say which blocks it has; none are prefetched: {}", backend, e.toString());
+      return;
+    }
+    int budget = cache.memory.slots() / 2 - cache.pool.referenced();
+    int shards = cache.config.layout().shardCount();
+    Transfer.Builder builder = Transfer.packed(cache.config.layout());
+    int most = Math.max(0, Math.min(budget, present.cardinality() * shards));
+    ShardSlots claims = new ShardSlots(cache.numbers, most);
+    for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
+      for (int shard = 0; shard < shards && claims.size() < most; shard++) {
+        long claim = cache.pool.claimForLoad(absent.high(i), absent.low(i), shard, null, 0, 0);
+        int slot = Reservation.number(claim);
+        if (Reservation.kind(claim) == Reservation.HIT) {
+          cache.pool.release(slot);
+        } else if (Reservation.kind(claim) == Reservation.CLAIMED) {
+          builder
+              .shard(absent, i, shard)
+              .piece(cache.memory.region(slot), cache.memory.offset(slot));
+          claims.add(claims.size(), slot);
+        }
+      }
+    }
+    if (claims.size() > 0) {
+      NextRead.prefetch(cache, builder, claims);
+    }
+  }
+
+  private BlockIds absent(BlockIds ids) {
+    BitSet absent = new BitSet(ids.size());
+    for (int i = 0; i < ids.size(); i++) {
+      absent.set(i, !cache.pool.isComplete(ids, i));
+    }
+    return ids.select(0, absent);
+  }
+}

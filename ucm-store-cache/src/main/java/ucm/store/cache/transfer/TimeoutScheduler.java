@@ -1,0 +1,147 @@
+package ucm.store.cache.transfer;
+
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Ends what is left of tasks at their deadline.
+ *
+ * <p>All tasks have the same time, so the order of arrival is the order of their deadlines: a list that
+ * is linked through the tasks, and one thread that sleeps until the first is due. A task that arrives
+ * while it sleeps is due later and wakes nobody; so an idle store wakes at most once per timeout.
+ */
+final class TimeoutScheduler extends StageThread {
+
+  private static final Logger LOG = LoggerFactory.getLogger(TimeoutScheduler.class);
+
+  private final LongSupplier clock;
+  private final long timeoutNanos;
+  // Guarded by lock.
+  private @Nullable CacheTask first;
+  private @Nullable CacheTask last;
+  private boolean asleep;
+
+  /** Watches nothing yet. */
+  TimeoutScheduler(LongSupplier clock, long timeoutNanos, Thread.UncaughtExceptionHandler faults) {
+    super("ucm-cache-deadline-0", faults);
+    this.clock = clock;
+    this.timeoutNanos = timeoutNanos;
+  }
+
+  /** Watches a task from now on. */
+  void add(CacheTask task) {
+    lock.lock();
+    try {
+      task.deadlineNanos = clock.getAsLong() + timeoutNanos;
+      task.watched = true;
+      task.dueBefore = last;
+      if (last == null) {
+        first = task;
+      } else {
+        last.dueAfter = task;
+      }
+      last = task;
+      if (asleep) {
+        changed.signal();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Forgets a task, which is terminal. */
+  void remove(CacheTask task) {
+    lock.lock();
+    try {
+      unlink(task);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends all tasks now, as if their time had passed. */
+  void expireAll() {
+    while (true) {
+      CacheTask task;
+      lock.lock();
+      try {
+        task = first;
+        if (task == null) {
+          return;
+        }
+        unlink(task);
+      } finally {
+        lock.unlock();
+      }
+      task.expire();
+    }
+  }
+
+  @Override
+  void work() {
+    for (CacheTask due = awaitDue(); due != null; due = awaitDue()) {
+      due.expire();
+    }
+  }
+
+  /** The first task whose time has passed; null when the thread should end. */
+  private @Nullable CacheTask awaitDue() {
+    lock.lock();
+    try {
+      while (true) {
+        try {
+          return awaitDueOrClose();
+        } catch (InterruptedException e) {
+          LOG.debug("interrupted; only close ends this thread");
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private @Nullable CacheTask awaitDueOrClose() throws InterruptedException {
+    while (!closed) {
+      if (first == null) {
+        asleep = true;
+        try {
+          changed.await();
+        } finally {
+          asleep = false;
+        }
+        continue;
+      }
+      long remaining = first.deadlineNanos - clock.getAsLong();
+      if (remaining <= 0) {
+        CacheTask due = first;
+        unlink(due);
+        return due;
+      }
+      long _ = changed.awaitNanos(remaining);
+    }
+    return null;
+  }
+
+  private void unlink(CacheTask task) {
+    if (!task.watched) {
+      return;
+    }
+    task.watched = false;
+    CacheTask before = task.dueBefore;
+    CacheTask after = task.dueAfter;
+    if (before == null) {
+      first = after;
+    } else {
+      before.dueAfter = after;
+    }
+    if (after == null) {
+      last = before;
+    } else {
+      after.dueBefore = before;
+    }
+    task.dueBefore = null;
+    task.dueAfter = null;
+  }
+}

@@ -1,0 +1,159 @@
+package ucm.store.cache.transfer;
+
+import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Writes dumped shards to the backend in the background, some transfers at a time.
+ *
+ * <p>While shards are being copied out of the engine's memory, the writes are held back for a moment:
+ * both want the same processors and memory bandwidth, and somebody waits for the copies. They go at
+ * once when a task wants slots, or somebody waits for them.
+ *
+ * <p>What waits here is bounded by the slots of the pool: each shard keeps its slot.
+ */
+final class WriteBehind {
+
+  /** Nothing to wait for: somebody will wake the dispatcher. */
+  static final long FOREVER = Long.MAX_VALUE;
+
+  // Transfers, and bytes, that the backend is given before it is done with others.
+  private static final int MAX_UNDER_WAY = 32;
+  private static final long MAX_BYTES = 128L << 20;
+  private static final long MAX_HOLD_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+  // A burst of dumps is one dump to the engine.
+  private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+  private final CacheRuntime cache;
+  private final AtomicInteger copying = new AtomicInteger();
+  private volatile long quietSinceNanos;
+  private final ReentrantLock lock = new ReentrantLock();
+  // Guarded by lock.
+  private final ArrayDeque<NextWrite> waiting = new ArrayDeque<>();
+  private int underWay;
+  private long bytesUnderWay;
+  private int hurried;
+  private long refusedNanos;
+  private boolean refused;
+
+  WriteBehind(CacheRuntime cache) {
+    this.cache = cache;
+  }
+
+  /** Has shards copied into their slots, which are then offered here. */
+  void copy(DumpCopy batch) {
+    copying.addAndGet(batch.count());
+    cache.copyFromEngine(batch);
+  }
+
+  /** Shards of a copy have ended, and were offered where they were the last of their group. */
+  void copied(int shards) {
+    if (copying.addAndGet(-shards) == 0) {
+      quietSinceNanos = System.nanoTime();
+    }
+  }
+
+  /** Takes shards to be written. */
+  void offer(NextWrite write) {
+    boolean first;
+    lock.lock();
+    try {
+      first = waiting.isEmpty();
+      waiting.add(write);
+    } finally {
+      lock.unlock();
+    }
+    if (first) {
+      // So that somebody looks at the clock while it is held back.
+      cache.dispatcher.wake();
+    }
+  }
+
+  /** The backend is done with a write of so many bytes. */
+  void ended(long bytes) {
+    boolean more;
+    lock.lock();
+    try {
+      underWay--;
+      bytesUnderWay -= bytes;
+      more = !waiting.isEmpty();
+    } finally {
+      lock.unlock();
+    }
+    if (more) {
+      cache.dispatcher.wake();
+    }
+  }
+
+  /** Somebody begins (1) or ceases (-1) to wait for the writes, so that none is held back. */
+  void hurry(int change) {
+    lock.lock();
+    try {
+      hurried += change;
+    } finally {
+      lock.unlock();
+    }
+    cache.dispatcher.wake();
+  }
+
+  /**
+   * Hands to the backend what can go now; called by the dispatcher.
+   *
+   * @return in how many nanoseconds to call again at the latest
+   */
+  long send() {
+    while (true) {
+      NextWrite next;
+      lock.lock();
+      try {
+        long hold = holdNanos();
+        if (hold > 0) {
+          // Nobody says when copying ends: whoever waits for the copies is to go on first.
+          return hold == FOREVER ? FOREVER : Math.min(hold, QUIET_NANOS);
+        }
+        next = waiting.remove();
+        underWay++;
+        bytesUnderWay += next.byteSize();
+      } finally {
+        lock.unlock();
+      }
+      if (!next.submit()) {
+        lock.lock();
+        try {
+          waiting.addFirst(next);
+          underWay--;
+          bytesUnderWay -= next.byteSize();
+          refused = true;
+          refusedNanos = System.nanoTime();
+        } finally {
+          lock.unlock();
+        }
+      }
+    }
+  }
+
+  private long holdNanos() {
+    if (waiting.isEmpty() || underWay >= MAX_UNDER_WAY || bytesUnderWay >= MAX_BYTES) {
+      return FOREVER;
+    }
+    long now = System.nanoTime();
+    if (refused) {
+      long left = RETRY_NANOS - (now - refusedNanos);
+      if (left > 0) {
+        return left;
+      }
+      refused = false;
+    }
+    if (hurried > 0 || cache.pool.wanting() > 0) {
+      return 0;
+    }
+    long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos());
+    if (copying.get() == 0) {
+      hold = Math.min(hold, QUIET_NANOS - (now - quietSinceNanos));
+    }
+    return Math.max(0, hold);
+  }
+}

@@ -1,0 +1,201 @@
+package ucm.store.cache.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import ucm.api.BlockLayout;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
+import ucm.store.cache.eviction.CachePolicy;
+
+final class CacheConfigTest {
+
+  private static final Map<String, Object> ENGINE = Map.of("block_size", 1 << 20, "device_id", 0);
+
+  @Test
+  void defaultsAreAsDocumented() {
+    StoreConfig config = StoreConfig.of(ENGINE);
+    assertThat(CacheConfig.from(config))
+        .isEqualTo(
+            new CacheConfig(
+                32,
+                8192,
+                524_288,
+                4,
+                CachePolicy.AGED_LRU,
+                "auto",
+                false,
+                30_000,
+                0,
+                "ucm",
+                1,
+                List.of(),
+                false,
+                BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20)));
+    assertThat(config.problems()).isEmpty();
+    assertThat(CacheConfig.CAPACITY_GB.defaultText())
+        .isEqualTo("256; when not shared 32, or 64 in front of Ds3fs");
+    assertThat(CacheConfig.SHARE.defaultValue()).isFalse();
+    assertThat(CacheConfig.USE_GDR.defaultValue()).isFalse();
+    assertThat(CacheConfig.from(StoreConfig.of(Map.of())).isScheduler()).isTrue();
+  }
+
+  @Test
+  void everyKeyIsRead() {
+    Map<String, Object> settings = new HashMap<>();
+    settings.put("cache_buffer_capacity_gb", 0.5);
+    settings.put("share_buffer_enable", true);
+    settings.put("waiting_queue_depth", 16);
+    settings.put("running_queue_depth", 64);
+    settings.put("cache_stream_number", 32);
+    settings.put("cache_policy", "s3fifo");
+    settings.put("cache_device", "cuda");
+    settings.put("use_gdr", false);
+    settings.put("cache_load_backend_only", true);
+    settings.put("timeout_ms", 1000);
+    settings.put("device_id", 7);
+    settings.put("unique_id", "engine-1");
+    settings.put("local_rank_size", 8);
+    settings.put("cpu_affinity_cores", List.of(1));
+    settings.put("tensor_size_list", List.of(1024, 3072));
+    settings.put("shard_size", 4096);
+    settings.put("block_size", 8192);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(CacheConfig.from(config))
+        .isEqualTo(
+            new CacheConfig(
+                0.5,
+                16,
+                64,
+                32,
+                CachePolicy.S3FIFO,
+                "cuda",
+                true,
+                1000,
+                7,
+                "engine-1",
+                8,
+                List.of(1L),
+                true,
+                BlockLayout.of(new long[] {1024, 3072}, 8192)));
+    assertThat(config.problems()).hasSize(1).noneMatch(ConfigProblem::isError);
+    assertThat(config.problems().getFirst().message())
+        .contains("no effect with share_buffer_enable");
+    Set<String> declared =
+        CacheConfig.KEYS.stream().map(ConfigKey::name).collect(Collectors.toSet());
+    settings.put("tensor_size", 4096);
+    settings.put("buffer_size", 1);
+    assertThat(declared).isEqualTo(settings.keySet());
+  }
+
+  @Test
+  void takesTheSizeByTheNameThatDs3fsHasForIt() {
+    Map<String, Object> settings = new HashMap<>(Map.of("store_pipeline", "Cache|Ds3fs"));
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(64);
+    settings.put("buffer_size", 3);
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(3);
+    settings.put("buffer_size", 3L << 29);
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(1.5);
+    settings.put("cache_buffer_capacity_gb", 2);
+    StoreConfig both = StoreConfig.of(settings);
+    assertThat(CacheConfig.from(both).capacityGb()).isEqualTo(2);
+    assertThat(both.problems().getFirst().message()).contains("no effect");
+    assertThat(
+            CacheConfig.from(StoreConfig.of(Map.of("store_pipeline", "Cache|Posix"))).capacityGb())
+        .isEqualTo(32);
+  }
+
+  @Test
+  void everyProblemIsReportedAtOnce() {
+    List<ConfigProblem> problems =
+        problems(
+            Map.of(
+                "cache_buffer_capacity_gb",
+                "plenty",
+                "share_buffer_enable",
+                true,
+                "local_rank_size",
+                33,
+                "use_gdr",
+                true,
+                "cache_stream_number",
+                33,
+                "timeout_ms",
+                0));
+    assertThat(problems)
+        .extracting(ConfigProblem::key)
+        .containsExactlyInAnyOrder(
+            "cache_buffer_capacity_gb",
+            "share_buffer_enable",
+            "use_gdr",
+            "cache_stream_number",
+            "timeout_ms");
+    assertThat(problems).allMatch(ConfigProblem::isError);
+  }
+
+  @Test
+  void whatIsNotAvailableYetSaysWhatToSet() {
+    assertThat(problems(Map.of("use_gdr", true)).getFirst().message())
+        .contains("nvidia_peermem")
+        .contains("ucm doctor --config")
+        .contains("set it to false");
+  }
+
+  @Test
+  void sharedBufferHoldsWholeBlocksForAtMost32Workers() {
+    Map<String, Object> settings = new HashMap<>(ENGINE);
+    settings.putAll(Map.of("share_buffer_enable", true, "shard_size", 4096));
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(256);
+    settings.put("cache_buffer_capacity_gb", 2.5 / 1024);
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).slots()).isEqualTo(2 * 256);
+    ConfigProblem few =
+        problems(
+                Map.of(
+                    "share_buffer_enable",
+                    true,
+                    "cache_buffer_capacity_gb",
+                    0.0001,
+                    "shard_size",
+                    4096))
+            .getFirst();
+    assertThat(few.isError()).isTrue();
+    assertThat(few.message()).contains("holds whole blocks").contains("raise it");
+    ConfigProblem many =
+        problems(Map.of("share_buffer_enable", true, "local_rank_size", 33)).getFirst();
+    assertThat(many.key()).isEqualTo("share_buffer_enable");
+    assertThat(many.message()).contains("at most 32 workers");
+  }
+
+  @Test
+  void capacityThatHoldsNoShardIsAnErrorAndLessThanABlockAWarning() {
+    ConfigProblem none = problems(Map.of("cache_buffer_capacity_gb", 0.0001)).getFirst();
+    assertThat(none.isError()).isTrue();
+    assertThat(none.message()).contains("holds no shard of 1048576 bytes");
+    ConfigProblem few =
+        problems(Map.of("cache_buffer_capacity_gb", 0.0001, "shard_size", 4096)).getFirst();
+    assertThat(few.isError()).isFalse();
+    assertThat(few.message()).contains("holds 26 shards").contains("256 of one block");
+  }
+
+  @Test
+  void capacityOfMoreSlotsThanCanBeNumberedIsAnError() {
+    ConfigProblem many =
+        problems(Map.of("cache_buffer_capacity_gb", 1 << 20, "shard_size", 4096)).getFirst();
+    assertThat(many.isError()).isTrue();
+    assertThat(many.message()).contains("at most 2147483647");
+  }
+
+  private static List<ConfigProblem> problems(Map<String, Object> settings) {
+    Map<String, Object> all = new HashMap<>(ENGINE);
+    all.putAll(settings);
+    StoreConfig config = StoreConfig.of(all);
+    CacheConfig.from(config);
+    return config.problems();
+  }
+}

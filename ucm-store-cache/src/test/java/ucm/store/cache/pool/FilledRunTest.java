@@ -1,0 +1,77 @@
+package ucm.store.cache.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import ucm.api.ShardOutcome;
+import ucm.store.cache.eviction.CachePolicy;
+import ucm.store.cache.fixture.Segments;
+import ucm.store.cache.fixture.TestCache;
+import ucm.store.cache.shared.SharedPeerTest;
+
+/** A run of slots that are filled and let go at once, while somebody waits for one of them. */
+final class FilledRunTest {
+
+  private final List<String> told = new ArrayList<>();
+
+  @Test
+  void slotOfTheRunDoesNotGoToAnotherBlockBeforeAllAreTold() {
+    SlotPool pool = new SlotPool(2, 1, CachePolicy.LRU, _ -> {}, () -> {});
+    requireNoneIsToldTooEarly(pool);
+  }
+
+  @Test
+  void nowInASharedBuffer() {
+    Map<String, Object> settings =
+        new TreeMap<>(SharedPeerTest.settings(Segments.id("run"), 2, 60_000));
+    try (TestCache cache = new TestCache(SharedPeerTest.LAYOUT, null, 0, settings)) {
+      requireNoneIsToldTooEarly(cache.pool());
+    }
+    Segments.requireNone();
+  }
+
+  /** Two blocks fill the pool; who waits for the first has a third one take the place of the second. */
+  private void requireNoneIsToldTooEarly(SlotDirectory pool) {
+    int first = Reservation.number(pool.claimForDump(1, 1, 0, 0));
+    int second = Reservation.number(pool.claimForDump(2, 2, 0, 0));
+    SlotWaiter evicting =
+        new Waiter(pool) {
+          @Override
+          public void filled(int index, int slot) {
+            long _ = pool.claimForDump(3, 3, 0, 0);
+            long _ = pool.claimForLoad(3, 3, 0, new Waiter(pool), 3, 0);
+            super.filled(index, slot);
+          }
+        };
+    assertThat(Reservation.kind(pool.claimForLoad(1, 1, 0, evicting, 1, 0)))
+        .isEqualTo(Reservation.FILLING);
+    pool.filled(new int[] {first, second}, 0, 2, true);
+    assertThat(told).containsExactly("filled 1");
+    assertThat(pool.referenced()).isZero();
+  }
+
+  private class Waiter implements SlotWaiter {
+
+    private final SlotDirectory pool;
+
+    Waiter(SlotDirectory pool) {
+      this.pool = pool;
+    }
+
+    @Override
+    public void filled(int index, int slot) {
+      told.add("filled " + index);
+      pool.release(slot);
+    }
+
+    @Override
+    public void notFilled(int index, ShardOutcome outcome, @Nullable Throwable cause) {
+      told.add(outcome + " " + index);
+    }
+  }
+}

@@ -1,0 +1,118 @@
+package ucm.store.cache.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.TestCache;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** Dumps over a stage that knows by itself what it has: it is asked only where that saves moving bytes. */
+@Timeout(120)
+final class KnownInNextTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  private final BlockIds ids = BlockBytes.ids(1, 3);
+  private final HeldNext backend = new HeldNext();
+  private final List<TestCache> open = new ArrayList<>();
+
+  @AfterEach
+  void closes() {
+    backend.letGo();
+    open.forEach(TestCache::close);
+  }
+
+  private TestCache cache() {
+    TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of());
+    open.add(cache);
+    return cache;
+  }
+
+  private static void dump(TestCache cache, BlockIds ids) throws InterruptedException {
+    TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids).fill();
+    assertThat(cache.store.dump(memory.transfer()).await(PATIENCE).ok()).isTrue();
+  }
+
+  private void requireWritten(BlockIds expected) throws InterruptedException {
+    HeldNext.Held write = backend.nextDump();
+    assertThat(write.transfer.shardCount()).isEqualTo(2 * expected.size());
+    for (int i = 0; i < write.transfer.shardCount(); i++) {
+      assertThat(write.transfer.ids().slice(i, i + 1)).isEqualTo(expected.slice(i / 2, i / 2 + 1));
+    }
+    write.takeAll();
+  }
+
+  @Test
+  void movesWhatItDoesNotKnowWithoutAskingAndNothingThatItKnows() throws InterruptedException {
+    TestCache cache = cache();
+    backend.knows = true;
+    backend.has(ids.slice(1, 3));
+    dump(cache, ids);
+    requireWritten(ids.slice(0, 1));
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(backend.lookups).isEmpty();
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(2 * 4096);
+    assertThat(cache.pool().inUse()).isEqualTo(2);
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
+  @Test
+  void askedForABlockThatIsHereAndThatItDoesNotKnow() throws InterruptedException {
+    TestCache cache = cache();
+    backend.knows = true;
+    dump(cache, ids.slice(0, 1));
+    requireWritten(ids.slice(0, 1));
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+
+    // It has the block, which it finds out when it is asked.
+    backend.onLookup = number -> backend.has(ids.slice(0, 1));
+    dump(cache, ids.slice(0, 1));
+    assertThat(backend.lookups).containsExactly(ids.slice(0, 1));
+    assertThat(backend.dumps).isEmpty();
+    assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(2 * 4096);
+  }
+
+  @Test
+  void blockThatItLostComesBackWithAllItsShards() throws InterruptedException {
+    TestCache cache = cache();
+    BlockIds lost = ids.slice(0, 1);
+    TransferMemory shard = TransferMemory.ofShards(LAYOUT, Placement.PACKED, lost, 0, 1);
+    Task load = cache.store.load(shard.transfer());
+    backend.nextLoad().serveAll();
+    assertThat(load.await(PATIENCE).ok()).isTrue();
+    backend.knows = true;
+    dump(cache, ids);
+    requireWritten(ids);
+    assertThat(backend.lookups).isEmpty();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().inUse()).isEqualTo(6);
+  }
+
+  @Test
+  void oneThatThrowsIsAsked() throws InterruptedException {
+    TestCache cache = cache();
+    backend.has(ids.slice(1, 3));
+    backend.onKnown =
+        () -> {
+          throw new StoreException("gone");
+        };
+    dump(cache, ids);
+    requireWritten(ids.slice(0, 1));
+    assertThat(backend.lookups).containsExactly(ids);
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+  }
+}

@@ -1,0 +1,157 @@
+package ucm.store.cache.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.TestCache;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+import ucm.testkit.fault.MemoryStore;
+
+final class LookupTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 2 * 4096);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  private final HeldNext backend = new HeldNext();
+
+  @Test
+  void asksTheBackendOnceForWhatThePoolLacks() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, 6);
+      bring(cache, ids.slice(1, 3));
+      backend.has(ids.slice(4, 5));
+      assertThat(cache.store.lookup(ids).stream()).containsExactly(1, 2, 4);
+      assertThat(backend.lookups).hasSize(1);
+      BlockIds asked = backend.lookups.getFirst();
+      assertThat(asked.size()).isEqualTo(4);
+      assertThat(asked.hex(0)).isEqualTo(ids.hex(0));
+      assertThat(asked.hex(3)).isEqualTo(ids.hex(5));
+    }
+  }
+
+  @Test
+  void asksNobodyWhenThePoolHasEverything() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, 6);
+      bring(cache, ids);
+      assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(6);
+      assertThat(cache.store.lookupPrefix(ids)).isEqualTo(5);
+      assertThat(backend.lookups).isEmpty();
+    }
+  }
+
+  @Test
+  void prefixRunsThroughPoolAndBackendInTurn() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, 9);
+      bring(cache, ids.slice(0, 2));
+      backend.has(ids.slice(2, 4));
+      bring(cache, ids.slice(4, 5));
+      backend.has(ids.slice(5, 7));
+      // Block 7 is nowhere.
+      bring(cache, ids.slice(8, 9));
+      assertThat(cache.store.lookupPrefix(ids)).isEqualTo(6);
+      assertThat(cache.store.lookupPrefix(ids.slice(2, 9))).isEqualTo(4);
+      assertThat(cache.store.lookupPrefix(ids.slice(7, 9))).isEqualTo(-1);
+      assertThat(cache.store.lookupPrefix(ids.slice(8, 9))).isZero();
+      assertThat(cache.store.lookupPrefix(BlockIds.empty())).isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void failedLoadDoesNotPoisonLookups() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, 6);
+      Task task = cache.store.load(memory(ids).transfer());
+      HeldNext.Held read = backend.nextLoad();
+      assertThat(cache.store.lookup(ids).isEmpty()).as("while it is loaded").isTrue();
+      read.endAll(ShardOutcome.MISSING, null);
+      assertThat(task.await(PATIENCE).okCount()).isZero();
+      assertThat(cache.store.lookup(ids).isEmpty()).as("afterwards").isTrue();
+      assertThat(cache.store.lookupPrefix(ids)).isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void prefetchedBlocksAreServedWithoutTheBackend() throws InterruptedException {
+    MemoryStore.Medium medium = new MemoryStore.Medium();
+    BlockIds ids = BlockBytes.ids(1, 4);
+    try (TestCache first = new TestCache(LAYOUT, new MemoryStore(medium), 32, Map.of())) {
+      first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    }
+    assertThat(medium.size()).isEqualTo(4);
+    try (TestCache second = new TestCache(LAYOUT, new MemoryStore(medium), 32, Map.of())) {
+      second.store.prefetch(BlockIds.empty());
+      second.store.prefetch(BlockBytes.ids(2, 100));
+      second.store.prefetch(ids);
+      // The dispatcher does its errands in order, and this backend loads on the thread that asks.
+      CountDownLatch done = new CountDownLatch(1);
+      second.opened().dispatcher.submit(done::countDown);
+      assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
+      for (int i = 0; i < 4; i++) {
+        medium.remove(ids, i);
+      }
+      assertThat(second.store.lookupPrefix(ids)).isEqualTo(3);
+      TransferMemory loaded = memory(ids);
+      second.store.load(loaded.transfer()).await(PATIENCE).requireOk();
+      loaded.check();
+      assertThat(second.metrics.count("cache_miss_shards")).isZero();
+      assertThat(second.pool().referenced()).isZero();
+    }
+  }
+
+  @Test
+  void prefetchTakesAtMostHalfOfThePool() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of())) {
+      BlockIds ids = BlockBytes.ids(1, 100);
+      backend.has(ids);
+      cache.store.prefetch(ids);
+      cache.store.prefetch(ids.slice(50, 100));
+      HeldNext.Held read = backend.nextLoad();
+      assertThat(read.transfer.shardCount()).isEqualTo(4);
+      read.serveAll();
+      backend.letGo();
+    }
+  }
+
+  @Test
+  void schedulerAsksTheBackendAndMovesNothing() {
+    BlockIds ids = BlockBytes.ids(1, 3);
+    backend.has(ids.slice(0, 2));
+    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("device_id", -1))) {
+      assertThat(cache.store.opened()).isNull();
+      assertThat(cache.store.lookup(ids).stream()).containsExactly(0, 1);
+      assertThat(cache.store.lookupPrefix(ids)).isEqualTo(1);
+      cache.store.prefetch(ids);
+      assertThatThrownBy(() -> cache.store.load(memory(ids).transfer()))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining("device_id");
+      assertThatThrownBy(() -> cache.store.dump(memory(ids).transfer()))
+          .isInstanceOf(StoreException.class);
+      assertThat(backend.loads).isEmpty();
+    }
+  }
+
+  private void bring(TestCache cache, BlockIds ids) throws InterruptedException {
+    Task task = cache.store.load(memory(ids).transfer());
+    backend.nextLoad().serveAll();
+    task.await(PATIENCE).requireOk();
+  }
+
+  private static TransferMemory memory(BlockIds ids) {
+    return TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids);
+  }
+}

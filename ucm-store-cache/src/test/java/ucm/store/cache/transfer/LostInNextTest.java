@@ -1,0 +1,202 @@
+package ucm.store.cache.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.ShardOutcome;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.Segments;
+import ucm.store.cache.fixture.TestCache;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+import ucm.testkit.fault.MemoryStore;
+
+/**
+ * Blocks that the stage behind has lost, by damage, a collector or an operator, while shards of them are
+ * in the pool: a dump that is flushed without failure brings them back with all their shards.
+ */
+@Timeout(120)
+final class LostInNextTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 3 * 4096);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+  private static final BlockIds IDS = BlockBytes.ids(1, 2);
+  private static final BlockIds LOST = IDS.slice(0, 1);
+  private static final int BLOCKS = 8;
+
+  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final HeldNext held = new HeldNext();
+  private final List<TestCache> open = new ArrayList<>();
+
+  @AfterEach
+  void closesAllAndLeavesNoSegment() {
+    held.letGo();
+    open.forEach(TestCache::close);
+    Segments.requireNone();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aLoadThatFindsAShardCorruptDoesNotKeepTheOthersFromBeingDumped(boolean shared)
+      throws InterruptedException {
+    TestCache cache = cache(held, shared, Map.of());
+    Task load = cache.store.load(memory(LOST).transfer());
+    HeldNext.Held read = held.nextLoad();
+    read.serve(0);
+    read.end(1, ShardOutcome.CORRUPT, new StoreException("wrong checksum"));
+    read.serve(2);
+    assertThat(load.await(PATIENCE).failedCount()).isEqualTo(1);
+    cache.store.dump(memory(LOST).fill().transfer()).await(PATIENCE).requireOk();
+    HeldNext.Held write = held.nextDump();
+    assertThat(write.transfer.shardCount()).isEqualTo(3);
+    write.takeAll();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+    assertThat(cache.pool().isComplete(LOST, 0)).isTrue();
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void blockOfWhichAShardWasLoaded(boolean shared) throws InterruptedException {
+    fillMedium();
+    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    TransferMemory one = TransferMemory.ofShards(LAYOUT, Placement.SCATTERED, LOST, 0, 1);
+    cache.store.load(one.transfer()).await(PATIENCE).requireOk();
+    requireDumpBringsItBack(cache);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void blockThatWasLoadedWhole(boolean shared) throws InterruptedException {
+    fillMedium();
+    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    requireLoads(cache.store, IDS);
+    requireDumpBringsItBack(cache);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void blockThatWasPrefetched(boolean shared) throws InterruptedException {
+    fillMedium();
+    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    cache.store.prefetch(IDS);
+    long deadline = System.nanoTime() + PATIENCE.toNanos();
+    while (!cache.pool().isComplete(IDS, 0) || !cache.pool().isComplete(IDS, 1)) {
+      assertThat(System.nanoTime()).as("prefetched").isLessThan(deadline);
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
+    }
+    requireDumpBringsItBack(cache);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void blockThatWasDumpedAndWritten(boolean shared) throws InterruptedException {
+    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    dump(cache, IDS);
+    requireDumpBringsItBack(cache);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void blockOfACacheThatLooksBehindOnly(boolean shared) throws InterruptedException {
+    Map<String, Object> around = Map.of("cache_load_backend_only", true);
+    TestCache cache = cache(new MemoryStore(medium), shared, around);
+    dump(cache, IDS);
+    medium.remove(LOST, 0);
+    assertThat(cache.store.lookup(IDS).stream()).containsExactly(1);
+    requireDumpBringsItBack(cache);
+    requireLoads(cache.store, IDS);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void blockThatIsDumpedLayerByLayer(boolean shared) throws InterruptedException {
+    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    for (int round = 0; round < 2; round++) {
+      for (int shard = 0; shard < LAYOUT.shardCount(); shard++) {
+        TransferMemory layer =
+            TransferMemory.ofShards(LAYOUT, Placement.PACKED, LOST, 0, shard).fill();
+        cache.store.dump(layer.transfer()).await(PATIENCE).requireOk();
+        assertThat(cache.store.lookup(LOST).get(0)).isEqualTo(shard == 2);
+      }
+      assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+      requireBehind(LOST);
+      medium.remove(LOST, 0);
+    }
+  }
+
+  @Test
+  void blockThatAnotherWorkerHadDumped() throws InterruptedException {
+    TestCache first = cache(new MemoryStore(medium), true, Map.of());
+    TestCache second = cache(new MemoryStore(medium), true, Map.of());
+    dump(first, IDS);
+    requireLoads(second.store, IDS);
+    requireDumpBringsItBack(second);
+    requireDumpBringsItBack(first);
+  }
+
+  private void fillMedium() throws InterruptedException {
+    TestCache cache = cache(new MemoryStore(medium), false, Map.of());
+    dump(cache, IDS);
+    open.remove(cache);
+    cache.close();
+  }
+
+  private void requireDumpBringsItBack(TestCache cache) throws InterruptedException {
+    medium.remove(LOST, 0);
+    dump(cache, IDS);
+    requireBehind(IDS);
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
+  private static void dump(TestCache cache, BlockIds ids) throws InterruptedException {
+    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
+  }
+
+  private void requireBehind(BlockIds ids) throws InterruptedException {
+    TestCache fresh = cache(new MemoryStore(medium), false, Map.of());
+    assertThat(fresh.store.durable(ids).cardinality()).isEqualTo(ids.size());
+    requireLoads(fresh.store, ids);
+  }
+
+  private static void requireLoads(Store store, BlockIds ids) throws InterruptedException {
+    TransferMemory memory = memory(ids);
+    store.load(memory.transfer()).await(PATIENCE).requireOk();
+    memory.check();
+  }
+
+  private TestCache cache(Store behind, boolean shared, Map<String, Object> more) {
+    long slots = (long) BLOCKS * LAYOUT.shardCount();
+    Map<String, Object> settings = new TreeMap<>(more);
+    if (shared) {
+      settings.put("share_buffer_enable", true);
+      settings.put("unique_id", Segments.id("lost"));
+    }
+    settings.put("cache_buffer_capacity_gb", TestCache.gib(LAYOUT, slots));
+    TestCache cache = new TestCache(LAYOUT, behind, 0, settings);
+    open.add(cache);
+    return cache;
+  }
+
+  private static TransferMemory memory(BlockIds ids) {
+    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * What the stores share that keep blocks in files: the files themselves, the index of known blocks, look-ups,
+ * space and eviction, the health of directories, and what people do with directories. It knows no store.
+ */
+@org.jspecify.annotations.NullMarked
+@SuppressWarnings("module") // The stores named below are built after this module.
+module ucm.store.file {
+  requires static org.jspecify;
+  requires org.slf4j;
+  requires transitive ucm.api;
+  requires ucm.platform;
+
+  exports ucm.store.file to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.admin to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.block to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.config to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.eviction to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.format to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.health to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.index to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.lease to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.lookup to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.space to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+  exports ucm.store.file.transfer to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
+}

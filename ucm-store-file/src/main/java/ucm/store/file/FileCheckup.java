@@ -1,0 +1,331 @@
+package ucm.store.file;
+
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileStore;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
+import ucm.api.CommonKeys;
+import ucm.api.StoreException;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.config.StoreConfig;
+import ucm.platform.io.AioQueue;
+import ucm.platform.io.KernelQueue;
+import ucm.platform.io.UringQueue;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.platform.libc.OwnLibrary;
+import ucm.platform.memory.StreamingCopy;
+import ucm.store.file.config.FileStoreKeys;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.health.AsyncProbe;
+import ucm.store.file.health.DirectProbe;
+import ucm.store.file.space.SpaceLimit;
+
+/**
+ * Looks at the directories of a store of files, each by itself: whether one can write there, how much room
+ * there is, whether O_DIRECT and the kernel's asynchronous I/O work on that very file system, and whether its
+ * clock agrees with ours; and how memory is copied. A directory that is not there yet is looked at where it would be made.
+ */
+public final class FileCheckup {
+
+  private static final double GIB = SpaceLimit.GB;
+  private static final Duration TOLERATED_SKEW = Duration.ofSeconds(2);
+  private static final int PAGE = 4096;
+  // As long as folder and name of a block that is being written.
+  private static final int LONGEST_NAME = 80;
+
+  private final StoreKind kind;
+  private final FileStoreKeys keys;
+  private final StoreConfig config;
+  private final FileOperations files;
+  private final List<Finding> findings = new ArrayList<>();
+  // By what the kernel calls them, so that one with several directories counts once.
+  private final Map<String, Long> totalBytes = new LinkedHashMap<>();
+
+  FileCheckup(StoreKind kind, StoreConfig config, FileOperations files) {
+    this.kind = kind;
+    this.keys = kind.keys();
+    this.config = config;
+    this.files = files;
+  }
+
+  /**
+   * Looks, and leaves nothing behind.
+   *
+   * @param config the values, under the names that such a store reads
+   */
+  public static List<Finding> look(StoreKind kind, StoreConfig config) {
+    return new FileCheckup(kind, config, new LibcFileOperations()).look();
+  }
+
+  List<Finding> look() {
+    for (String backend : config.get(CommonKeys.STORAGE_BACKENDS)) {
+      lookAt(backend);
+    }
+    capacity();
+    findings.add(Finding.ok("file calls", OwnLibrary.state()));
+    findings.add(Finding.ok("memory copies", StreamingCopy.state()));
+    return findings;
+  }
+
+  private void lookAt(String backend) {
+    String subject = "directory " + backend;
+    try {
+      Path folder = nearest(Path.of(backend));
+      if (!Files.isDirectory(folder)) {
+        findings.add(
+            Finding.failed(subject, folder + " is no directory", "correct storage_backends"));
+        return;
+      }
+      space(backend, folder);
+      Duration skew = writeWithin(folder, Path.of(backend));
+      findings.add(
+          Finding.ok(
+              subject,
+              Files.exists(Path.of(backend))
+                  ? "can be written"
+                  : "is not there yet, and can be made in " + folder));
+      findings.add(clock(backend, skew));
+      direct(backend, folder);
+      engine(backend, folder, "aio", AioQueue::new);
+      engine(backend, folder, "io_uring", UringQueue::new);
+    } catch (IOException e) {
+      findings.add(
+          Finding.failed(
+              subject,
+              "cannot be written: " + reason(e),
+              "give the user that the engines run as the right to write there, mount it writable,"
+                  + " or name another in storage_backends"));
+    } catch (InvalidPathException e) {
+      findings.add(
+          Finding.failed(subject, "is no path: " + e.getReason(), "correct storage_backends"));
+    }
+  }
+
+  /** The directory, or the one above it that is there. */
+  private static Path nearest(Path directory) {
+    Path path = directory.toAbsolutePath();
+    while (!Files.exists(path) && path.getParent() != null) {
+      path = path.getParent();
+    }
+    return path;
+  }
+
+  /**
+   * Writes where the directory is, or in folders with names as long as those that are missing, which are
+   * removed again: a name may be too long for the file system, and so may the whole path.
+   */
+  private static Duration writeWithin(Path there, Path directory) throws IOException {
+    Path wanted = directory.toAbsolutePath();
+    List<Path> made = new ArrayList<>();
+    try {
+      Path place = there;
+      for (int i = there.getNameCount(); i < wanted.getNameCount(); i++) {
+        String name = wanted.getName(i).toString();
+        place = place.resolve(place.equals(there) ? probeName(bytes(name)) : name);
+        if (!Files.exists(place)) {
+          made.add(Files.createDirectory(place));
+        }
+      }
+      return write(place);
+    } finally {
+      for (Path folder : made.reversed()) {
+        Files.deleteIfExists(folder);
+      }
+    }
+  }
+
+  private static int bytes(String name) {
+    return name.getBytes(StandardCharsets.UTF_8).length;
+  }
+
+  /** A name that nothing else has, of that many bytes when it can be. */
+  private static String probeName(int length) {
+    String name = ".ucm-doctor-" + Long.toHexString(ThreadLocalRandom.current().nextLong());
+    return name + "x".repeat(Math.max(0, length - name.length()));
+  }
+
+  private static String reason(IOException e) {
+    return e instanceof FileSystemException named && named.getReason() != null
+        ? named.getReason()
+        : e.toString();
+  }
+
+  /** Writes a page and reads it back; says how far the file's time is from ours. */
+  private static Duration write(Path folder) throws IOException {
+    byte[] page = new byte[PAGE];
+    ThreadLocalRandom.current().nextBytes(page);
+    Path file = folder.resolve(probeName(LONGEST_NAME));
+    Instant before = Instant.now();
+    try {
+      try (FileChannel channel =
+          FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+        ByteBuffer left = ByteBuffer.wrap(page);
+        while (left.hasRemaining()) {
+          channel.write(left);
+        }
+        channel.force(true);
+      }
+      Instant after = Instant.now();
+      if (!Arrays.equals(page, Files.readAllBytes(file))) {
+        throw new IOException(file + " holds other bytes than were written to it");
+      }
+      Instant stamped = Files.getLastModifiedTime(file).toInstant();
+      return stamped.isBefore(before)
+          ? Duration.between(before, stamped)
+          : stamped.isAfter(after) ? Duration.between(after, stamped) : Duration.ZERO;
+    } finally {
+      Files.deleteIfExists(file);
+    }
+  }
+
+  /** What a difference between the clock of a file system and ours means. */
+  static Finding clock(String backend, Duration skew) {
+    String subject = "clock of " + backend;
+    String found =
+        String.format(Locale.ROOT, "differs from this machine's by %.1f s", skew.toMillis() / 1e3);
+    return skew.abs().compareTo(TOLERATED_SKEW) <= 0
+        ? Finding.ok(subject, "agrees with this machine's")
+        : Finding.warning(
+            subject,
+            found,
+            "let NTP (chrony) set both clocks: which blocks are coldest is told by times of files");
+  }
+
+  private void space(String backend, Path folder) throws IOException {
+    String subject = "space in " + backend;
+    FileStore store = Files.getFileStore(folder);
+    long free = store.getUsableSpace();
+    long total = store.getTotalSpace();
+    double floor = config.get(keys.minFreeGb);
+    if (total == 0) {
+      findings.add(Finding.ok(subject, "its file system (" + store.type() + ") does not tell"));
+      return;
+    }
+    totalBytes.put(store.name() + " " + store.type(), total);
+    String found = gib(free) + " GiB free of " + gib(total) + " (" + store.type() + ")";
+    if (free < floor * GIB) {
+      findings.add(
+          Finding.failed(
+              subject,
+              found,
+              keys.minFreeGb.name()
+                  + " is "
+                  + number(floor)
+                  + ", so no block is written: make room there, or lower it"));
+    } else if (store.type().equals("tmpfs") || store.type().equals("ramfs")) {
+      findings.add(
+          Finding.warning(
+              subject,
+              found,
+              "this is memory, and its blocks are gone after a restart of the machine: name a"
+                  + " directory on a disk in storage_backends, unless that is meant"));
+    } else if (store.type().equals("overlay")) {
+      findings.add(
+          Finding.warning(
+              subject,
+              found,
+              "this is a layer of a container, and its blocks are gone with the container: mount a"
+                  + " volume, unless that is meant"));
+    } else {
+      findings.add(Finding.ok(subject, found));
+    }
+  }
+
+  private void capacity() {
+    String subject = "capacity of " + kind.name();
+    String key = keys.capacityGb.name();
+    double wanted = config.get(keys.capacityGb);
+    long there = totalBytes.values().stream().mapToLong(Long::longValue).sum();
+    if (wanted == 0) {
+      findings.add(
+          Finding.ok(
+              subject,
+              key
+                  + " is 0: nothing is removed, and no block is written that would leave less than "
+                  + number(config.get(keys.minFreeGb))
+                  + " GiB ("
+                  + keys.minFreeGb.name()
+                  + ")"));
+    } else if (there > 0 && wanted * GIB > there) {
+      findings.add(
+          Finding.warning(
+              subject,
+              key
+                  + " is "
+                  + number(wanted)
+                  + ", and the file systems have "
+                  + gib(there)
+                  + " GiB in all",
+              "lower it: they are full before blocks are removed for it"));
+    } else if (there > 0) {
+      findings.add(
+          Finding.ok(subject, key + " is " + number(wanted) + " of " + gib(there) + " GiB"));
+    }
+  }
+
+  private void direct(String backend, Path folder) {
+    String subject = "O_DIRECT in " + backend;
+    try {
+      DirectProbe.run(kind, files, folder.toString());
+      findings.add(Finding.ok(subject, "works"));
+    } catch (StoreException e) {
+      findings.add(
+          config.get(CommonKeys.IO_DIRECT)
+              ? Finding.failed(subject, message(e), "io_direct is true and asks for it")
+              : Finding.ok(subject, "does not work, and io_direct is false"));
+    }
+  }
+
+  private void engine(String backend, Path folder, String engine, KernelQueue.Opener opener) {
+    String subject = engine + " in " + backend;
+    String asked = config.get(keys.ioEngine);
+    try {
+      AsyncProbe.run(files, opener, folder.toString());
+      findings.add(Finding.ok(subject, "works"));
+    } catch (FileException e) {
+      findings.add(
+          asked.equals(engine)
+              ? Finding.failed(subject, message(e), advice(engine))
+              : Finding.ok(subject, "does not work, and " + keys.ioEngine.name() + " is " + asked));
+    }
+  }
+
+  private String advice(String engine) {
+    return keys.ioEngine.name()
+        + " asks for it: "
+        + (engine.equals("aio")
+            ? "raise fs.aio-max-nr with sysctl if its requests are used up, or set it to psync"
+            : "allow it in the kernel (kernel.io_uring_disabled) and in the container's seccomp"
+                + " profile, or set it to psync");
+  }
+
+  private static String message(StoreException e) {
+    return String.valueOf(e.getMessage());
+  }
+
+  private static String number(double value) {
+    return BigDecimal.valueOf(value).stripTrailingZeros().toPlainString();
+  }
+
+  private static String gib(long bytes) {
+    return String.format(Locale.ROOT, "%.1f", bytes / GIB);
+  }
+}

@@ -1,0 +1,216 @@
+package ucm.store.file.admin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockLayout;
+import ucm.api.admin.StoredLayout;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.FileStat;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
+import ucm.platform.libc.VectorIo;
+import ucm.store.file.format.AnyFooter;
+import ucm.store.file.format.BlockFooter;
+
+/**
+ * The file of a block, open to be looked at by somebody who does not know its layout. Looking does not
+ * count as use. Not thread-safe.
+ */
+final class BlockInspection implements AutoCloseable {
+
+  // A block has at most 2^20 shards.
+  private static final int MOST_FOOTER_BYTES = 8 << 20;
+
+  private static final String CHANGED = "it was changed or removed while it was read";
+
+  private final FileOperations files;
+  private final NativePath path;
+  private final MemorySegment memory;
+  private final FileStat stat;
+  private final int fd;
+  private @Nullable AnyFooter footer;
+  private @Nullable String fault;
+
+  private BlockInspection(
+      FileOperations files, NativePath path, MemorySegment memory, FileStat stat, int fd) {
+    this.files = files;
+    this.path = path;
+    this.memory = memory;
+    this.stat = stat;
+    this.fd = fd;
+  }
+
+  /**
+   * Opens a file and reads its footer.
+   *
+   * @param memory a piece to read through, of some pages
+   * @return null when there is no file, for example no more
+   * @throws ucm.platform.libc.FileException when it cannot be read
+   */
+  static @Nullable BlockInspection at(
+      FileOperations files, String path, long idHigh, long idLow, MemorySegment memory) {
+    NativePath name = NativePath.of(path);
+    FileStat stat = new FileStat();
+    if (!files.stat(name, stat) || !stat.isFile()) {
+      return null;
+    }
+    int fd = files.openUnnoticed(name);
+    if (fd < 0) {
+      return null;
+    }
+    BlockInspection look = new BlockInspection(files, name, memory, stat, fd);
+    try {
+      look.readFooter(idHigh, idLow);
+      return look;
+    } catch (RuntimeException e) {
+      look.close();
+      throw e;
+    }
+  }
+
+  private void readFooter(long idHigh, long idLow) {
+    long size = stat.size();
+    int tail = (int) Math.min(AnyFooter.TAIL_BYTES, size);
+    ByteBuffer bytes = read(size - tail, tail);
+    int length = AnyFooter.byteSize(bytes);
+    if (length == 0) {
+      return;
+    }
+    if (length > size) {
+      fault = "its footer says that it is longer than the whole file";
+      return;
+    }
+    if (length > MOST_FOOTER_BYTES) {
+      fault = "its footer says that it has " + length + " bytes, which none has";
+      return;
+    }
+    if (length != tail) {
+      bytes = length <= memory.byteSize() ? read(size - length, length) : large(length);
+    }
+    try {
+      footer = AnyFooter.read(bytes, size, idHigh, idLow);
+    } catch (AnyFooter.Fault e) {
+      fault = e.getMessage();
+    }
+  }
+
+  private ByteBuffer large(int length) {
+    MemorySegment all = Arena.ofAuto().allocate(length);
+    long got = VectorIo.readFully(files, fd, path, new IoVector().add(all), stat.size() - length);
+    return all.asSlice(0, got).asByteBuffer();
+  }
+
+  /** Reads a part, all of it unless the file was cut off meanwhile. */
+  private ByteBuffer read(long offset, int bytes) {
+    MemorySegment part = memory.asSlice(0, bytes);
+    long got = VectorIo.readFully(files, fd, path, new IoVector().add(part), offset);
+    return part.asSlice(0, got).asByteBuffer();
+  }
+
+  /** What the file system says of it. */
+  FileStat stat() {
+    return stat;
+  }
+
+  /** The layout that its footer tells; null without a footer that can be trusted. */
+  @Nullable StoredLayout layout() {
+    return footer == null ? null : footer.layout();
+  }
+
+  /** What is wrong with its footer; null when it is right, or there is none. */
+  @Nullable String fault() {
+    return fault;
+  }
+
+  /**
+   * Reads the block and compares its checksums.
+   *
+   * @return what is wrong first, or null when the bytes are those that were written
+   */
+  @Nullable String verify(ReadPace pace) {
+    AnyFooter known = footer;
+    if (known == null) {
+      return fault;
+    }
+    StoredLayout layout = known.layout();
+    CRC32C crc = new CRC32C();
+    for (int shard = 0; shard < layout.shardCount(); shard++) {
+      String wrong = digest(shard, layout.shardSize(), crc, pace);
+      wrong = wrong != null ? wrong : known.fault(shard, (int) crc.getValue());
+      if (wrong != null) {
+        return wrong;
+      }
+    }
+    return null;
+  }
+
+  /** Takes the checksum of a shard; says why when its bytes are not all there. */
+  private @Nullable String digest(int shard, long shardSize, CRC32C crc, ReadPace pace) {
+    crc.reset();
+    long offset = shard * shardSize;
+    long end = offset + shardSize;
+    while (offset < end) {
+      int wanted = (int) Math.min(memory.byteSize(), end - offset);
+      pace.take(wanted);
+      ByteBuffer bytes = read(offset, wanted);
+      if (bytes.limit() < wanted) {
+        return "it ended after " + (offset + bytes.limit()) + " bytes while it was read";
+      }
+      crc.update(bytes);
+      offset += wanted;
+    }
+    return null;
+  }
+
+  /**
+   * Writes a footer behind a block that has none, with the checksums of its bytes. The access time stays.
+   *
+   * @return why it was not written, or null when it was
+   */
+  @Nullable String seal(BlockFooter format, long idHigh, long idLow, ReadPace pace) {
+    BlockLayout layout = format.layout();
+    int[] crcs = new int[layout.shardCount()];
+    CRC32C crc = new CRC32C();
+    for (int shard = 0; shard < crcs.length; shard++) {
+      String wrong = digest(shard, layout.shardSize(), crc, pace);
+      if (wrong != null) {
+        return wrong;
+      }
+      crcs[shard] = (int) crc.getValue();
+    }
+    BlockFooter.Buffer written = format.newBuffer();
+    format.write(written, idHigh, idLow, crcs);
+    int out = isStillThere() ? files.openWrite(path) : FileOperations.ABSENT;
+    if (out < 0) {
+      return CHANGED;
+    }
+    try {
+      if (files.size(out, path) != layout.blockSize()) {
+        return CHANGED;
+      }
+      IoVector bytes = new IoVector().add(written.segment());
+      VectorIo.writeFully(files, out, path, bytes, format.offset());
+    } finally {
+      files.close(out, path);
+    }
+    files.touch(path, stat.lastUseNanos());
+    return null;
+  }
+
+  /** Whether its name still means this very file, unchanged: an engine may have replaced it. */
+  boolean isStillThere() {
+    FileStat found = new FileStat();
+    return files.stat(path, found)
+        && found.inode() == stat.inode()
+        && found.size() == stat.size()
+        && found.changedNanos() == stat.changedNanos();
+  }
+
+  @Override
+  public void close() {
+    files.close(fd, path);
+  }
+}

@@ -1,0 +1,181 @@
+package ucm.store.file.admin;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.StoreException;
+import ucm.api.admin.StoreDirectories.AdoptPlan;
+import ucm.api.admin.StoreDirectories.AdoptResult;
+import ucm.api.admin.StoreDirectories.Damage;
+import ucm.api.admin.StoreDirectories.Observer;
+import ucm.api.admin.StoredLayout;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.format.BlockFooter;
+
+/**
+ * Writes footers behind blocks that have none. The directories are gone through twice: first the ends of
+ * the files are read, which tells the layouts and how much there is to do, then the blocks.
+ */
+final class DirectoryAdopt {
+
+  private final StoreKind kind;
+  private final FileOperations files;
+  private final AdoptPlan plan;
+  private final Observer observer;
+  private final Consumer<Damage> failures;
+  private final ReadPace pace;
+  // By the size of a block.
+  private final Map<Long, BlockFooter> formats = new HashMap<>();
+
+  // Guarded by this.
+  private long adopted;
+  private long bytes;
+  private long verifiable;
+  private long skipped;
+  private long failed;
+  private long totalBytes;
+
+  DirectoryAdopt(
+      StoreKind kind,
+      FileOperations files,
+      AdoptPlan plan,
+      Observer observer,
+      Consumer<Damage> failures,
+      ReadPace pace) {
+    this.kind = kind;
+    this.files = files;
+    this.plan = plan;
+    this.observer = observer;
+    this.failures = failures;
+    this.pace = pace;
+  }
+
+  /**
+   * Does it.
+   *
+   * @param configured the layout, or null when the blocks with footers are to tell it
+   */
+  AdoptResult run(List<FoundDirectory> directories, @Nullable BlockLayout configured) {
+    Found found = new Found();
+    DirectoryWalk walk =
+        new DirectoryWalk(kind, files, plan.threads(), DirectoryVerify.quiet(observer));
+    directories.forEach(directory -> walk.run(directory, found));
+    if (configured != null) {
+      formats.put(configured.blockSize(), new BlockFooter(configured));
+    } else {
+      found.layouts.forEach(this::addFormat);
+    }
+    if (configured == null && !found.bare.isEmpty() && !found.hasAny(formats.keySet())) {
+      throw new StoreException(found.withoutLayout());
+    }
+    synchronized (this) {
+      totalBytes = found.bytes(formats.keySet());
+    }
+    directories.forEach(
+        directory ->
+            walk.eachBlock(
+                "adopt",
+                directory,
+                (folder, name) -> adopt(directory.path(folder, name), BlockIds.ofHex(name)),
+                (path, fault) -> failed(path, String.valueOf(fault.getMessage()), false)));
+    synchronized (this) {
+      return new AdoptResult(adopted, bytes, verifiable, skipped, failed, !observer.isStopped());
+    }
+  }
+
+  private void addFormat(long blockSize, Set<StoredLayout> layouts) {
+    StoredLayout layout = layouts.iterator().next();
+    // Of two layouts nothing tells the right one, and the sizes of unlike tensors are not kept.
+    if (layouts.size() == 1 && layout.tensorSize() > 0) {
+      formats.put(
+          blockSize,
+          new BlockFooter(BlockLayout.uniform(layout.tensorSize(), layout.shardSize(), blockSize)));
+    }
+  }
+
+  /** What the ends of the files tell. */
+  private static final class Found implements DirectoryWalk.Visitor {
+
+    final Map<Long, Long> bare = new HashMap<>();
+    final Map<Long, Set<StoredLayout>> layouts = new HashMap<>();
+
+    @Override
+    public void block(String folder, String name, BlockInspection look) {
+      StoredLayout layout = look.layout();
+      if (layout != null) {
+        layouts.computeIfAbsent(layout.blockSize(), size -> new HashSet<>()).add(layout);
+      } else if (look.fault() == null) {
+        bare.merge(look.stat().size(), 1L, Long::sum);
+      }
+    }
+
+    @Override
+    public void other(String folder, String name, FileKind kind) {}
+
+    @Override
+    public void unreadable(String path, FileException fault) {}
+
+    boolean hasAny(Set<Long> sizes) {
+      return bare.keySet().stream().anyMatch(sizes::contains);
+    }
+
+    long bytes(Set<Long> sizes) {
+      return sizes.stream().mapToLong(size -> size * bare.getOrDefault(size, 0L)).sum();
+    }
+
+    String withoutLayout() {
+      return "nothing tells how the blocks without checksums are cut, whose files have "
+          + new TreeSet<>(bare.keySet())
+          + " bytes: there is no block of that size with checksums, or there are several layouts"
+          + " of it. Name block_size, shard_size and tensor_size, as the engine has them, or let an"
+          + " engine store one block there first";
+    }
+  }
+
+  private void adopt(String path, BlockIds id) {
+    try (@Nullable BlockInspection look =
+        BlockInspection.at(files, path, id.high(0), id.low(0), DirectoryWalk.memory())) {
+      if (look == null) {
+        return;
+      }
+      long size = look.stat().size();
+      BlockFooter format = formats.get(size);
+      String fault = look.fault();
+      boolean isBare = look.layout() == null && fault == null;
+      if (isBare && format != null && !plan.dryRun()) {
+        fault = look.seal(format, id.high(0), id.low(0), pace);
+      }
+      if (fault != null) {
+        failed(path, fault, !isBare);
+        return;
+      }
+      synchronized (this) {
+        if (!isBare) {
+          verifiable++;
+        } else if (format == null) {
+          skipped++;
+        } else {
+          adopted++;
+          bytes += size;
+          observer.at(bytes, totalBytes);
+        }
+      }
+    } catch (FileException e) {
+      failed(path, String.valueOf(e.getMessage()), false);
+    }
+  }
+
+  private synchronized void failed(String path, String reason, boolean isDamaged) {
+    failed++;
+    failures.accept(new Damage(path, reason, isDamaged, false));
+  }
+}

@@ -1,0 +1,225 @@
+package ucm.store.file.admin;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.StoreMetrics;
+import ucm.api.admin.StoreDirectories.CollectResult;
+import ucm.api.admin.StoreDirectories.Observer;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.eviction.ColdBlocks;
+import ucm.store.file.eviction.Eviction;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.FolderTree;
+import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.FolderWalk;
+import ucm.store.file.health.FolderExecutor;
+import ucm.store.file.lease.CollectorLease;
+import ucm.store.file.lease.DeadWriters;
+import ucm.store.file.lease.WriterLease;
+import ucm.store.file.lease.WriterLocks;
+
+/**
+ * Makes room in directories for a person, with the engines' {@link Eviction}: what dead writers left
+ * goes first, then the coldest blocks. Slots are those of the folders found, whatever their names. A
+ * block that an engine is loading meanwhile is safe as it is from a collector of another process.
+ */
+final class DirectoryCollect implements Eviction.Blocks {
+
+  private static final Logger LOG = LoggerFactory.getLogger(DirectoryCollect.class);
+
+  private final StoreKind kind;
+  private final FileOperations files;
+  private final List<FoundDirectory> directories;
+  private final boolean isDry;
+  private final Observer observer;
+  private final FolderWalk walk;
+  private final List<Folder> folders = new ArrayList<>();
+  private final List<String> names = new ArrayList<>();
+  private final List<AtomicLong> bytesIn = new ArrayList<>();
+  private final AtomicLong deadTemps = new AtomicLong();
+  private long quarantineBytes;
+
+  // Guarded by this. The ids are kept in a dry run only, in which nothing vanishes.
+  private final Set<BlockIds> chosen = new HashSet<>();
+  private long removedBlocks;
+  private long removedBytes;
+  private long wantedBytes;
+
+  DirectoryCollect(
+      StoreKind kind,
+      FileOperations files,
+      List<FoundDirectory> directories,
+      FolderWalk walk,
+      boolean isDry,
+      Observer observer) {
+    this.kind = kind;
+    this.files = files;
+    this.directories = directories;
+    this.walk = walk;
+    this.isDry = isDry;
+    this.observer = observer;
+  }
+
+  /** How much may stay, given what is used. */
+  interface Target {
+    long bytes(long used);
+  }
+
+  /**
+   * Makes room.
+   *
+   * @throws ucm.api.StoreException when another process collects, or a directory cannot be used
+   */
+  CollectResult run(Target target, FileStoreConfig.Gc order) {
+    List<String> roots = directories.stream().map(FoundDirectory::root).toList();
+    try (CollectorLease lease = new CollectorLease(files, new BlockPaths(kind.name(), roots, 0))) {
+      if (!isDry) {
+        lease.holdAll();
+      }
+      removeLeftovers(roots);
+      measure();
+      long used = quarantineBytes + bytesIn.stream().mapToLong(AtomicLong::get).sum();
+      long keep = target.bytes(used);
+      long wanted = Math.max(0, used - keep);
+      synchronized (this) {
+        wantedBytes = wanted;
+      }
+      if (wanted > 0 && !observer.isStopped()) {
+        FolderExecutor lanes = FolderExecutor.direct(roots.size());
+        new Eviction(files, order, walk, lanes, this).run(folders, wanted);
+      }
+      synchronized (this) {
+        return new CollectResult(
+            used, keep, removedBlocks, removedBytes, deadTemps.get(), !observer.isStopped());
+      }
+    }
+  }
+
+  private void removeLeftovers(List<String> roots) {
+    for (int i = 0; i < roots.size(); i++) {
+      FoundDirectory directory = directories.get(i);
+      WriterLocks writers = new WriterLocks(files, directory.root());
+      for (String folder : directory.folders()) {
+        try {
+          files.forEachName(
+              NativePath.of(directory.path(folder, ".")),
+              name -> {
+                removeLeftover(directory, folder, name, writers);
+                return !observer.isStopped();
+              });
+        } catch (FileException e) {
+          LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
+        }
+      }
+    }
+    if (!isDry) {
+      BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
+      DeadWriters claims =
+          new DeadWriters(files, paths, unclaimed(paths), FileStoreMetrics.of(StoreMetrics.NONE));
+      claims.run();
+      deadTemps.addAndGet(claims.removedFiles());
+    }
+  }
+
+  /** Removes a temporary file whose claim is gone; claims that are left are the sweep's. */
+  private void removeLeftover(
+      FoundDirectory directory, String folder, String name, WriterLocks writers) {
+    String token = FileKind.of(folder, name).token();
+    if (token == null || writers.of(token) != WriterLocks.Life.DEAD) {
+      return;
+    }
+    boolean isClaimed =
+        files.size(NativePath.of(directory.path(BlockPaths.WRITERS, token)))
+            != FileOperations.ABSENT;
+    if (isDry) {
+      deadTemps.incrementAndGet();
+    } else if (!isClaimed && files.remove(NativePath.of(directory.path(folder, name)))) {
+      deadTemps.incrementAndGet();
+    }
+  }
+
+  private WriterLease[] unclaimed(BlockPaths paths) {
+    WriterLease[] claims = new WriterLease[paths.backends().size()];
+    for (int i = 0; i < claims.length; i++) {
+      claims[i] = new WriterLease(files, paths, i);
+    }
+    return claims;
+  }
+
+  private void measure() {
+    for (int i = 0; i < directories.size(); i++) {
+      FoundDirectory directory = directories.get(i);
+      for (String name : directory.folders()) {
+        Folder folder = new Folder(i, folders.size(), directory.root() + "/" + name);
+        try {
+          AtomicLong sum = new AtomicLong();
+          FolderTree.visit(files, folder, (file, bytes, lastUse) -> sum.addAndGet(bytes));
+          folders.add(folder);
+          names.add(name);
+          bytesIn.add(sum);
+        } catch (FileException e) {
+          LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
+        }
+      }
+      long[] aside = new long[1];
+      FolderTree.visit(
+          files,
+          new Folder(i, 0, directory.root() + "/" + BlockPaths.QUARANTINE),
+          (file, bytes, lastUse) -> aside[0] += bytes);
+      quarantineBytes += aside[0];
+    }
+  }
+
+  @Override
+  public Set<BlockIds> busy() {
+    return Set.of();
+  }
+
+  @Override
+  public boolean remove(ColdBlocks.Block block, Set<BlockIds> busy) {
+    if (observer.isStopped()) {
+      walk.stop();
+      return false;
+    }
+    String name = BlockIds.hex(block.idHigh(), block.idLow());
+    Folder folder = folders.get(block.slot());
+    // A file in a folder that is not its own is no block.
+    if (!FoundDirectory.belongs(names.get(block.slot()), name)) {
+      return false;
+    }
+    try {
+      if (!isDry && !files.remove(NativePath.of(folder.path() + "/" + name))) {
+        return false;
+      }
+    } catch (FileException e) {
+      LOG.warn("{} cannot remove a block to win back space: {}", kind.name(), e.getMessage());
+      return false;
+    }
+    synchronized (this) {
+      if (isDry && !chosen.add(BlockIds.of(block.idHigh(), block.idLow()))) {
+        return false;
+      }
+      removedBlocks++;
+      removedBytes += block.bytes();
+      observer.at(removedBytes, wantedBytes);
+    }
+    bytesIn.get(block.slot()).addAndGet(-block.bytes());
+    return true;
+  }
+
+  @Override
+  public long bytesIn(Folder folder) {
+    return bytesIn.get(folder.slot()).get();
+  }
+}

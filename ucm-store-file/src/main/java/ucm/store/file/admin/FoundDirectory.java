@@ -1,0 +1,104 @@
+package ucm.store.file.admin;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import ucm.api.StoreException;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.FileStat;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.format.BlockPaths;
+
+/**
+ * A directory as it is found by somebody who was told nothing but its name: its folders of blocks,
+ * whatever number of digits their names have.
+ *
+ * @param root its path
+ * @param folders names of its folders of blocks, sorted
+ * @param isOurs whether this store has left folders of its own in it
+ * @param others names of what else is there, sorted
+ */
+record FoundDirectory(String root, List<String> folders, boolean isOurs, List<String> others) {
+
+  /** The folder of all blocks when folders are not named by digits. */
+  private static final String SINGLE_FOLDER = "data";
+
+  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
+  private static final Set<String> OWN =
+      Set.of(BlockPaths.WRITERS, BlockPaths.QUARANTINE, BlockPaths.GC);
+
+  /**
+   * Looks into a directory.
+   *
+   * @throws StoreException when it is not there, is none, or cannot be read
+   */
+  static FoundDirectory of(FileOperations files, String root) {
+    FileStat stat = new FileStat();
+    // Behind a symbolic link, as for a store that opens it.
+    boolean isThere = files.stat(NativePath.of(root + "/."), stat);
+    if (!isThere || !stat.isFolder()) {
+      throw new StoreException(
+          "there is no directory "
+              + root
+              + ": name one that storage_backends of an engine's configuration names");
+    }
+    List<String> folders = new ArrayList<>();
+    List<String> others = new ArrayList<>();
+    boolean isOurs = false;
+    for (String name : list(files, root)) {
+      if (OWN.contains(name)) {
+        isOurs = true;
+      } else if (FOLDER_NAME.matcher(name).matches()
+          && files.stat(NativePath.of(root + "/" + name), stat)
+          && stat.isFolder()) {
+        folders.add(name);
+      } else {
+        others.add(name);
+      }
+    }
+    Collections.sort(folders);
+    Collections.sort(others);
+    return new FoundDirectory(root, folders, isOurs, others);
+  }
+
+  private static List<String> list(FileOperations files, String root) {
+    try {
+      return files.list(NativePath.of(root + "/."));
+    } catch (FileException e) {
+      throw new StoreException(
+          "cannot read the directory "
+              + root
+              + ": "
+              + e.getMessage()
+              + (e.errno() == Errno.EACCES ? "; run this as the user that the engines run as" : ""),
+          e);
+    }
+  }
+
+  /** How many digits a folder's name stands for, as {@code data_dir_shard_bytes} counts them. */
+  static int digits(String folder) {
+    return folder.equals(SINGLE_FOLDER) ? 0 : folder.length();
+  }
+
+  /** The numbers of digits that occur. */
+  Set<Integer> digits() {
+    Set<Integer> digits = new TreeSet<>();
+    folders.forEach(folder -> digits.add(digits(folder)));
+    return digits;
+  }
+
+  /** Whether a block of this name belongs into a folder. */
+  static boolean belongs(String folder, String block) {
+    return folder.equals(SINGLE_FOLDER) || block.startsWith(folder);
+  }
+
+  /** The path of something within. */
+  String path(String folder, String name) {
+    return root + "/" + folder + "/" + name;
+  }
+}

@@ -1,0 +1,48 @@
+package ucm.store.file.admin;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
+import java.util.function.LongSupplier;
+
+/** Holds readers back so that together they read no more than some bytes in a second. Thread-safe. */
+final class ReadPace {
+
+  private final long bytesPerSecond;
+  private final LongSupplier clock;
+  private final LongConsumer pause;
+
+  // Guarded by this: when the bytes handed out so far may all have been read.
+  private long freeNanos;
+
+  /**
+   * Begins.
+   *
+   * @param bytesPerSecond 0 holds nobody back
+   * @param clock in nanoseconds
+   * @param pause waits for some nanoseconds
+   */
+  ReadPace(long bytesPerSecond, LongSupplier clock, LongConsumer pause) {
+    this.bytesPerSecond = bytesPerSecond;
+    this.clock = clock;
+    this.pause = pause;
+    this.freeNanos = clock.getAsLong();
+  }
+
+  /** Waits until some bytes may be read. */
+  void take(long bytes) {
+    if (bytesPerSecond == 0) {
+      return;
+    }
+    long wait;
+    synchronized (this) {
+      long now = clock.getAsLong();
+      // Time in which nobody read is not made up for.
+      long start = Math.max(freeNanos, now);
+      freeNanos = start + (long) ((double) bytes / bytesPerSecond * TimeUnit.SECONDS.toNanos(1));
+      wait = start - now;
+    }
+    if (wait > 0) {
+      pause.accept(wait);
+    }
+  }
+}

@@ -1,0 +1,381 @@
+package ucm.store.file.block;
+
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.format.BlockFooter;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.index.BlockIndex;
+import ucm.store.file.lease.WriterLease;
+import ucm.store.file.space.SpaceLimit;
+
+/**
+ * The files of blocks: whether one is there, and how it comes to be there. A block is written to a
+ * temporary file in its folder, which nobody else writes, and gets its own name when it is whole.
+ * Thread-safe.
+ */
+public final class BlockFiles {
+
+  private static final Logger LOG = LoggerFactory.getLogger(BlockFiles.class);
+  private static final byte[] TEMP_SUFFIX =
+      BlockPaths.TEMP_SUFFIX.getBytes(StandardCharsets.US_ASCII);
+  private static final int SEQUENCE_DIGITS = 10;
+
+  public final FileOperations seam;
+  public final BlockPaths paths;
+  public final BlockFooter format;
+
+  private final BlockIndex index;
+  private final FileStoreConfig.Durability durability;
+  private final boolean isDirect;
+  private final boolean notesUses;
+  private final boolean acceptsUnverified;
+  private final WriterLease[] claims;
+  private final SpaceLimit space;
+  private final OpenBlocks opened;
+  private final Gate opens;
+  private final Gate commits;
+  private final AtomicLong sequence = new AtomicLong();
+
+  public BlockFiles(
+      FileOperations seam,
+      BlockPaths paths,
+      FileStoreConfig config,
+      WriterLease[] claims,
+      SpaceLimit space,
+      BlockIndex index,
+      OpenBlocks opened) {
+    this.seam = seam;
+    this.paths = paths;
+    this.index = index;
+    this.format = new BlockFooter(config.layout());
+    this.durability = config.durability();
+    this.isDirect = config.ioDirect();
+    this.notesUses = config.notesUses();
+    this.acceptsUnverified = config.acceptUnverified();
+    this.claims = claims;
+    this.space = space;
+    this.opened = opened;
+    this.opens = new Gate(config.backends().size(), config.openConcurrency());
+    this.commits = new Gate(config.backends().size(), config.commitConcurrency());
+  }
+
+  /**
+   * Asks the file system whether a block has a file of a size that a whole block has, and tells the
+   * index. The bytes are checked when they are loaded.
+   *
+   * @param path is overwritten
+   */
+  public boolean isPresent(NativePath path, long idHigh, long idLow) {
+    long removals = index.removals(idHigh, idLow);
+    return isPresent(path, idHigh, idLow, size(path, idHigh, idLow), removals);
+  }
+
+  /**
+   * The same for a file whose size is known.
+   *
+   * @param removals from {@link #removals}, read before the size
+   */
+  public boolean isPresent(NativePath path, long idHigh, long idLow, long size, long removals) {
+    if (hasBlockSize(size)) {
+      return isFound(path, idHigh, idLow, removals);
+    }
+    return index.contains(idHigh, idLow) && isPresentAfterAll(path, idHigh, idLow);
+  }
+
+  /** The size of a block's file, as {@link FileOperations#size} tells it. */
+  public long size(NativePath path, long idHigh, long idLow) {
+    return seam.size(paths.block(path, idHigh, idLow));
+  }
+
+  /** Whether the index knows that a block has a file; the file system is not asked. */
+  boolean isKnown(long idHigh, long idLow) {
+    return index.contains(idHigh, idLow);
+  }
+
+  /** What {@link #found} is to be told; read before the file is opened. */
+  public long removals(long idHigh, long idLow) {
+    return index.removals(idHigh, idLow);
+  }
+
+  /**
+   * Tells the index of a block that was loaded, unless its file was taken away meanwhile. Does not
+   * throw.
+   *
+   * @param path is overwritten
+   * @param removals from {@link #removals}
+   */
+  void found(NativePath path, long idHigh, long idLow, long removals) {
+    try {
+      boolean _ = isFound(path, idHigh, idLow, removals);
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+
+  private boolean isFound(NativePath path, long idHigh, long idLow, long removals) {
+    if (index.contains(idHigh, idLow)) {
+      return true;
+    }
+    index.add(idHigh, idLow);
+    // Whoever takes a file away tells the index afterwards. If that was before, it is told again.
+    return index.removals(idHigh, idLow) == removals || isPresentAfterAll(path, idHigh, idLow);
+  }
+
+  /**
+   * Drops a block from the index, and from those kept open, whose file is gone, or was taken away. Does not throw.
+   *
+   * @param path is overwritten
+   */
+  public void lost(NativePath path, long idHigh, long idLow) {
+    opened.drop(idHigh, idLow);
+    try {
+      // Also when it is not known: somebody who has seen the file may be about to say so.
+      if (index.remove(idHigh, idLow)) {
+        boolean _ = isThere(path, idHigh, idLow);
+      }
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+
+  private boolean isPresentAfterAll(NativePath path, long idHigh, long idLow) {
+    index.remove(idHigh, idLow);
+    return isThere(path, idHigh, idLow);
+  }
+
+  private boolean isThere(NativePath path, long idHigh, long idLow) {
+    // Again: a commit since the last look added it, and that must not be forgotten.
+    boolean present = hasBlockSize(size(path, idHigh, idLow));
+    if (present) {
+      index.add(idHigh, idLow);
+    }
+    return present;
+  }
+
+  /** Whether a file of this size may be that of a whole block that is served. */
+  boolean hasBlockSize(long size) {
+    return size == format.fileSize() || (acceptsUnverified && isBare(size));
+  }
+
+  /** Whether a file of this size has no footer, and may be one of the original's. */
+  public boolean isBare(long size) {
+    return size == format.layout().blockSize();
+  }
+
+  /** Whether files without a footer are served. */
+  public boolean acceptsUnverified() {
+    return acceptsUnverified;
+  }
+
+  /**
+   * Opens the file of a block for reading, when no more than {@code posix_open_concurrency} others are
+   * being opened. Where the store notes uses by itself, see {@code AccessTimeTable}, it saves the file system
+   * writing the access time down with the first load.
+   *
+   * @param path its name
+   * @return as {@link FileOperations#openRead}
+   */
+  int openRead(NativePath path, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    opens.enter(backend);
+    try {
+      return notesUses ? seam.openUnnoticed(path) : seam.openRead(path);
+    } finally {
+      opens.leave(backend);
+    }
+  }
+
+  /**
+   * Waits until no more than {@code posix_commit_concurrency} others are being committed. The caller
+   * ends the commit with {@link #endCommit}, however it went.
+   */
+  void beginCommit(long idHigh, long idLow) {
+    commits.enter(paths.backendOf(idHigh, idLow));
+  }
+
+  /** Ends what {@link #beginCommit} began. */
+  void endCommit(long idHigh, long idLow) {
+    commits.leave(paths.backendOf(idHigh, idLow));
+  }
+
+  /** A number for the next temporary file. */
+  long nextTemp() {
+    return sequence.getAndIncrement();
+  }
+
+  /**
+   * Names a temporary file of a block.
+   *
+   * @param number from {@link #nextTemp}
+   */
+  void nameTemp(NativePath path, long idHigh, long idLow, long number) {
+    byte[] token = claims[paths.backendOf(idHigh, idLow)].cover(idHigh);
+    paths.block(path, idHigh, idLow).append('.').append(token).append('-');
+    path.appendHex(number << (64 - 4 * SEQUENCE_DIGITS), SEQUENCE_DIGITS).append(TEMP_SUFFIX);
+  }
+
+  /**
+   * Reserves room for a block, and creates a temporary file, and the block's folder when it is
+   * missing. The caller ends it with {@link #publish} or {@link #abandon}.
+   *
+   * @param path the file's name, from {@link #nameTemp}
+   * @param folder is overwritten
+   * @return its descriptor
+   * @throws SpaceRefusedException when there is no room
+   */
+  int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    space.reserve(backend, idHigh, idLow, format.fileSize());
+    opens.enter(backend);
+    try {
+      return create(path, folder, backend, idHigh);
+    } catch (RuntimeException e) {
+      space.release(backend, format.fileSize());
+      throw e;
+    } finally {
+      opens.leave(backend);
+    }
+  }
+
+  private int create(NativePath path, NativePath folder, int backend, long idHigh) {
+    int fd = seam.create(path);
+    if (fd == FileOperations.ABSENT) {
+      boolean made = seam.makeFolder(paths.folder(folder, backend, idHigh));
+      if (made && durability == FileStoreConfig.Durability.FULL) {
+        seam.syncFolder(paths.inBackend(folder, backend));
+      }
+      fd = seam.create(path);
+    }
+    if (fd == FileOperations.ABSENT) {
+      throw new FileException("open", path, Errno.ENOENT);
+    }
+    try {
+      // Without a sync the kernel writes the bytes out in parts, also after the file has its name.
+      // A loss of power must not leave it with the size of one of the original's, which has no
+      // footer.
+      seam.allocate(fd, path, format.fileSize());
+      setDirect(fd, path);
+    } catch (FileException e) {
+      closeQuietly(fd, path);
+      if (!discard(path)) {
+        claims[backend].leaveBehind();
+      }
+      throw e;
+    }
+    return fd;
+  }
+
+  /**
+   * Opens a temporary file that was closed for a while.
+   *
+   * @return its descriptor, or a negative number when it is not there
+   */
+  int reopenTemp(NativePath path) {
+    int fd = seam.openWrite(path);
+    if (fd >= 0) {
+      try {
+        setDirect(fd, path);
+      } catch (FileException e) {
+        closeQuietly(fd, path);
+        throw e;
+      }
+    }
+    return fd;
+  }
+
+  /** Prepares an open file for the engine. */
+  void setDirect(int fd, NativePath path) {
+    if (isDirect) {
+      seam.setDirect(fd, path);
+    }
+  }
+
+  /** Waits for the bytes of a temporary file as far as the configured durability asks. */
+  void sync(int fd, NativePath temp) {
+    if (durability != FileStoreConfig.Durability.NONE) {
+      seam.syncData(fd, temp);
+    }
+  }
+
+  /**
+   * Makes a whole, synced and closed temporary file visible as its block.
+   *
+   * @param path is overwritten
+   */
+  void publish(NativePath temp, NativePath path, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    boolean published = false;
+    space.beginCommit(idHigh, idLow);
+    try {
+      rename(temp, path, idHigh, idLow, backend);
+      published = true;
+    } finally {
+      space.endCommit(backend, idHigh, idLow, format.fileSize(), published);
+    }
+  }
+
+  private void rename(NativePath temp, NativePath path, long idHigh, long idLow, int backend) {
+    seam.rename(temp, paths.block(path, idHigh, idLow));
+    if (durability == FileStoreConfig.Durability.FULL) {
+      try {
+        seam.syncFolder(paths.folder(path, backend, idHigh));
+      } catch (FileException e) {
+        // The dump fails, and a block whose dump failed is no hit.
+        discard(paths.block(path, idHigh, idLow));
+        index.remove(idHigh, idLow);
+        throw e;
+      }
+    }
+    index.add(idHigh, idLow);
+  }
+
+  /** Removes a temporary file that will not be published, and gives its room back. */
+  void abandon(NativePath temp, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    if (!discard(temp)) {
+      claims[backend].leaveBehind();
+    }
+    space.release(backend, format.fileSize());
+  }
+
+  /**
+   * Leaves a block's temporary file to the next start, as its backend is down.
+   *
+   * @param fd its descriptor, or {@link FileOperations#ABSENT}
+   */
+  void leave(int fd, long idHigh, long idLow) {
+    int backend = paths.backendOf(idHigh, idLow);
+    claims[backend].leaveBehind();
+    if (fd != FileOperations.ABSENT) {
+      closeQuietly(fd, paths.block(new NativePath(), idHigh, idLow));
+    }
+    space.release(backend, format.fileSize());
+  }
+
+  /** Removes a file; false when that is not possible. */
+  private boolean discard(NativePath temp) {
+    try {
+      seam.remove(temp);
+      return true;
+    } catch (FileException e) {
+      LOG.warn("{} cannot remove what is left of a failed dump: {}", paths.store(), e.getMessage());
+      return false;
+    }
+  }
+
+  /** Closes a file of which nothing more is wanted. */
+  void closeQuietly(int fd, NativePath path) {
+    try {
+      seam.close(fd, path);
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+}

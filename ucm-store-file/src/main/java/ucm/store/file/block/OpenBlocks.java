@@ -1,0 +1,272 @@
+package ucm.store.file.block;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.health.DirectoryHealth;
+
+/**
+ * Open files of blocks that are loaded layer by layer, so that not every layer opens the file and
+ * checks its footer anew. A file is closed when as many shards were read as the block has, when nothing
+ * was read from it for a second, when its block is dropped, and when a newer one needs its place; with
+ * users inside, when the last of them leaves.
+ *
+ * <p>Bounded. Thread-safe; finding one allocates nothing, and nothing is closed under the lock.
+ */
+public final class OpenBlocks {
+
+  /** Most files kept open, however many the process may have. */
+  public static final int MAX_KEPT = 256;
+
+  /** How long a file stays open of which nothing more is read. */
+  public static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  private static final Logger LOG = LoggerFactory.getLogger(OpenBlocks.class);
+  private static final int CHAINS = 1 << 8;
+
+  private final FileOperations seam;
+  private final BlockPaths paths;
+  private final LongSupplier clock;
+  private final DeferredCleanup chores;
+  private final int most;
+
+  // Guarded by this; size is read without it.
+  private final @Nullable OpenBlock[] chains = new OpenBlock[CHAINS];
+  private @Nullable OpenBlock oldest;
+  private @Nullable OpenBlock newest;
+  private boolean closed;
+  private volatile int size;
+
+  /**
+   * Keeps nothing yet.
+   *
+   * @param chores closes files that were idle
+   * @param most files at the most
+   */
+  public OpenBlocks(
+      FileOperations seam, BlockPaths paths, LongSupplier clock, DeferredCleanup chores, int most) {
+    this.seam = seam;
+    this.paths = paths;
+    this.clock = clock;
+    this.chores = chores;
+    this.most = most;
+  }
+
+  /** How many files are kept open. */
+  public int size() {
+    return size;
+  }
+
+  /** Finds the file of a block for one user more, who ends with {@link #release}; or null. */
+  @Nullable OpenBlock find(long idHigh, long idLow) {
+    return size == 0 ? null : findLocked(idHigh, idLow);
+  }
+
+  private synchronized @Nullable OpenBlock findLocked(long idHigh, long idLow) {
+    OpenBlock block = inChain(idHigh, idLow);
+    if (block != null) {
+      block.users++;
+    }
+    return block;
+  }
+
+  /**
+   * Keeps a file that its one user has just opened, unless another of its block is kept already, or
+   * all places are in use; then it is closed when that user leaves.
+   */
+  void keep(OpenBlock block) {
+    OpenBlock evicted = null;
+    synchronized (this) {
+      if (closed || inChain(block.idHigh, block.idLow) != null) {
+        return;
+      }
+      if (size == most) {
+        evicted = oldestUnused();
+        if (evicted == null) {
+          return;
+        }
+        unlink(evicted);
+      }
+      int chain = chain(block.idLow);
+      block.next = chains[chain];
+      chains[chain] = block;
+      block.isKept = true;
+      addNewest(block);
+      size = size + 1;
+    }
+    if (evicted != null) {
+      close(evicted);
+    }
+  }
+
+  private @Nullable OpenBlock oldestUnused() {
+    OpenBlock block = oldest;
+    while (block != null && block.users > 0) {
+      block = block.newer;
+    }
+    return block;
+  }
+
+  /**
+   * One user leaves.
+   *
+   * @param shards how many it has read
+   */
+  void release(OpenBlock block, int shards) {
+    synchronized (this) {
+      block.users--;
+      block.shardsLeft -= shards;
+      block.lastNanos = clock.getAsLong();
+      if (block.isKept) {
+        removeFromOrder(block);
+        addNewest(block);
+        if (block.shardsLeft <= 0) {
+          unlink(block);
+        }
+      }
+      if (block.users > 0 || block.isKept) {
+        return;
+      }
+    }
+    close(block);
+  }
+
+  /** Forgets a block whose file is gone, is another one, or fails. */
+  void drop(long idHigh, long idLow) {
+    if (size == 0) {
+      return;
+    }
+    OpenBlock block;
+    synchronized (this) {
+      block = inChain(idHigh, idLow);
+      if (block == null) {
+        return;
+      }
+      unlink(block);
+      if (block.users > 0) {
+        return;
+      }
+    }
+    close(block);
+  }
+
+  /**
+   * Has what nobody has used for a time closed. Files of a backend that is down stay, as closing them
+   * might hang whoever does it.
+   *
+   * @return nanoseconds until there may be more, {@link Long#MAX_VALUE} when nothing is kept
+   */
+  public long closeIdle(DirectoryHealth health, long now) {
+    List<OpenBlock> idle = new ArrayList<>();
+    long next = Long.MAX_VALUE;
+    synchronized (this) {
+      OpenBlock block = oldest;
+      while (block != null) {
+        OpenBlock newer = block.newer;
+        long left = IDLE_NANOS - (now - block.lastNanos);
+        if (block.users > 0 || health.isDown(block.idHigh, block.idLow)) {
+          next = Math.min(next, IDLE_NANOS);
+        } else if (left > 0) {
+          next = Math.min(next, left);
+        } else {
+          unlink(block);
+          idle.add(block);
+        }
+        block = newer;
+      }
+    }
+    if (!idle.isEmpty()) {
+      chores.add(() -> idle.forEach(this::close));
+    }
+    return next;
+  }
+
+  /** Closes everything, and keeps nothing any more; but see {@link #closeIdle} for what stays. */
+  public void closeAll(DirectoryHealth health) {
+    List<OpenBlock> unused = new ArrayList<>();
+    synchronized (this) {
+      closed = true;
+      for (OpenBlock block = oldest; block != null; block = oldest) {
+        unlink(block);
+        if (block.users == 0 && !health.isDown(block.idHigh, block.idLow)) {
+          unused.add(block);
+        }
+      }
+    }
+    unused.forEach(this::close);
+  }
+
+  private void close(OpenBlock block) {
+    NativePath path = paths.block(new NativePath(), block.idHigh, block.idLow);
+    try {
+      seam.close(block.fd, path);
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+
+  private @Nullable OpenBlock inChain(long idHigh, long idLow) {
+    OpenBlock block = chains[chain(idLow)];
+    while (block != null && (block.idHigh != idHigh || block.idLow != idLow)) {
+      block = block.next;
+    }
+    return block;
+  }
+
+  private synchronized void unlink(OpenBlock block) {
+    int chain = chain(block.idLow);
+    OpenBlock at = chains[chain];
+    if (at == block) {
+      chains[chain] = block.next;
+    } else {
+      while (at != null && at.next != block) {
+        at = at.next;
+      }
+      if (at != null) {
+        at.next = block.next;
+      }
+    }
+    removeFromOrder(block);
+    block.isKept = false;
+    size = size - 1;
+  }
+
+  private void addNewest(OpenBlock block) {
+    block.older = newest;
+    block.newer = null;
+    if (newest == null) {
+      oldest = block;
+    } else {
+      newest.newer = block;
+    }
+    newest = block;
+  }
+
+  private void removeFromOrder(OpenBlock block) {
+    OpenBlock before = block.older;
+    OpenBlock after = block.newer;
+    if (before == null) {
+      oldest = after;
+    } else {
+      before.newer = after;
+    }
+    if (after == null) {
+      newest = before;
+    } else {
+      after.older = before;
+    }
+  }
+
+  // Ids are hashes; any bits of them are as good as others.
+  private static int chain(long idLow) {
+    return (int) idLow & (CHAINS - 1);
+  }
+}

@@ -1,0 +1,272 @@
+package ucm.store.file.block;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.NativePath;
+
+/**
+ * A block of which some shards are written to a temporary file and others are still to come.
+ *
+ * <p>Writers {@link #enter}, write their shards side by side, and {@link #leave}. The one who leaves
+ * last, when all shards are there or one has failed, is told so; the file is then its alone, to commit
+ * or to remove. What counts is how many shards are written, not which came last. No system call is
+ * made under the lock of this, so that whoever asks about the block never waits for the file system.
+ *
+ * <pre>
+ *   OPEN --- all written, or a failure, or given up; and nobody inside --- ENDING --- ended --- ENDED
+ * </pre>
+ */
+public final class PartialBlock {
+
+  private enum State {
+    OPEN,
+    ENDING,
+    ENDED
+  }
+
+  public final long idHigh;
+  public final long idLow;
+
+  /** The next one in the same chain of the table, guarded by the table. */
+  @Nullable PartialBlock next;
+
+  private final long tempNumber;
+
+  // Held while the file is opened, by one writer for all.
+  private final ReentrantLock opening = new ReentrantLock();
+
+  // Guarded by this.
+  private final int[] crcs;
+  private final boolean[] written;
+  private int writtenCount;
+  private int inside;
+  private int fd = FileOperations.ABSENT;
+  private boolean created;
+  private long firstTask;
+  private State state = State.OPEN;
+  private @Nullable RuntimeException failure;
+  private long lastNanos;
+
+  PartialBlock(long idHigh, long idLow, long firstTask, long tempNumber, int shards, long now) {
+    this.idHigh = idHigh;
+    this.idLow = idLow;
+    this.firstTask = firstTask;
+    this.tempNumber = tempNumber;
+    this.crcs = new int[shards];
+    this.written = new boolean[shards];
+    this.lastNanos = now;
+  }
+
+  /** A task brings shards, or finds them brought by others. */
+  synchronized void broughtBy(long task) {
+    firstTask = Math.min(firstTask, task);
+  }
+
+  /** The first of the tasks whose shards are in it. */
+  public synchronized long firstTask() {
+    return firstTask;
+  }
+
+  /** Whether a shard is there, so that writing it again would change nothing. */
+  synchronized boolean has(int shard) {
+    return written[shard] && failure == null;
+  }
+
+  /**
+   * Opens the temporary file for one writer more.
+   *
+   * @param scratch gets the name of the file
+   * @return its descriptor, or {@link FileOperations#ABSENT} when the block is ending
+   * @throws FileException when it cannot be opened; the writer is inside all the same, and leaves
+   */
+  int enter(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
+    synchronized (this) {
+      if (state != State.OPEN || failure != null) {
+        return FileOperations.ABSENT;
+      }
+      inside++;
+    }
+    nameTemp(files, scratch.temp);
+    opening.lock();
+    try {
+      return opened(files, scratch, openTemps);
+    } finally {
+      opening.unlock();
+    }
+  }
+
+  private int opened(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
+    boolean again;
+    synchronized (this) {
+      if (fd != FileOperations.ABSENT) {
+        return fd;
+      }
+      again = created;
+    }
+    int opened =
+        again
+            ? files.reopenTemp(scratch.temp)
+            : files.createTemp(scratch.temp, scratch.folder, idHigh, idLow);
+    if (opened < 0) {
+      throw new FileException("open", scratch.temp, Errno.ENOENT);
+    }
+    synchronized (this) {
+      fd = opened;
+      created = true;
+    }
+    openTemps.opened();
+    return opened;
+  }
+
+  /** Marks shards as written; called inside. */
+  synchronized void wrote(int shard, int crc) {
+    crcs[shard] = crc;
+    if (!written[shard]) {
+      written[shard] = true;
+      writtenCount++;
+    }
+  }
+
+  /**
+   * Ends one writer's part.
+   *
+   * @param scratch holds the name of the file
+   * @param why what went wrong, or null
+   * @return whether the file is now the caller's alone, to be ended
+   */
+  boolean leave(
+      BlockFiles files,
+      IoScratch scratch,
+      OpenTemps openTemps,
+      @Nullable RuntimeException why,
+      long now) {
+    int toClose = FileOperations.ABSENT;
+    synchronized (this) {
+      lastNanos = now;
+      if (failure == null) {
+        failure = why;
+      }
+      boolean rests = inside == 1 && failure == null && writtenCount < written.length;
+      if (rests && openTemps.tooMany()) {
+        toClose = takeFd(openTemps);
+      }
+    }
+    // Who enters meanwhile opens the file once more.
+    RuntimeException fault =
+        toClose == FileOperations.ABSENT ? null : fault(files, toClose, scratch.temp);
+    synchronized (this) {
+      if (failure == null) {
+        failure = fault;
+      }
+      inside--;
+      return endIf(inside == 0 && (failure != null || writtenCount == written.length));
+    }
+  }
+
+  private static @Nullable RuntimeException fault(BlockFiles files, int toClose, NativePath temp) {
+    try {
+      files.seam.close(toClose, temp);
+      return null;
+    } catch (FileException e) {
+      return e;
+    }
+  }
+
+  /**
+   * Takes the block away from its writers when none is inside and nothing came for a time.
+   *
+   * @param why becomes its failure; null when it is stored all the same
+   * @return whether the file is now the caller's alone, to be removed
+   */
+  synchronized boolean giveUp(long now, long timeoutNanos, @Nullable RuntimeException why) {
+    boolean due = state == State.OPEN && inside == 0 && now - lastNanos >= timeoutNanos;
+    if (due) {
+      failure = why;
+    }
+    return endIf(due);
+  }
+
+  private boolean endIf(boolean condition) {
+    if (condition) {
+      state = State.ENDING;
+    }
+    return condition;
+  }
+
+  /** When the last writer left. */
+  synchronized long lastNanos() {
+    return lastNanos;
+  }
+
+  /** The checksums of the shards, for the one who ends the block. */
+  int[] crcs() {
+    return crcs;
+  }
+
+  /** Whether there is a temporary file. */
+  synchronized boolean isCreated() {
+    return created;
+  }
+
+  /** Names the temporary file. */
+  void nameTemp(BlockFiles files, NativePath path) {
+    files.nameTemp(path, idHigh, idLow, tempNumber);
+  }
+
+  /** Hands the descriptor over to the one who ends the block. */
+  synchronized int takeFd(OpenTemps openTemps) {
+    int taken = fd;
+    fd = FileOperations.ABSENT;
+    if (taken != FileOperations.ABSENT) {
+      openTemps.closed();
+    }
+    return taken;
+  }
+
+  /** What went wrong, or null. */
+  synchronized @Nullable RuntimeException failure() {
+    return failure;
+  }
+
+  /** The block is committed, or its file removed. */
+  synchronized void ended() {
+    state = State.ENDED;
+    notifyAll();
+  }
+
+  /** Waits until the block, which is ending, has ended. */
+  public synchronized void awaitEnd() {
+    boolean interrupted = false;
+    while (state != State.ENDED) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /**
+   * Waits until the block has ended.
+   *
+   * @param deadlineNanos until when, as {@link System#nanoTime} counts
+   * @return whether it has
+   */
+  public synchronized boolean awaitEnd(long deadlineNanos) throws InterruptedException {
+    while (state != State.ENDED) {
+      long left = deadlineNanos - System.nanoTime();
+      if (left <= 0) {
+        return false;
+      }
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,128 @@
+package ucm.store.file.block;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.format.BlockPaths;
+
+/**
+ * Takes files that are not whole blocks of this store out of the tree, so that they answer no look-up:
+ * into {@code .quarantine} of their backend, where a person can look at them. That folder keeps a
+ * bounded number; when it is full, further files are removed. Thread-safe.
+ */
+public final class Quarantine {
+
+  /** Most files kept for each backend. */
+  public static final int MAX_FILES = 64;
+
+  private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
+  private static final int NOT_COUNTED = -1;
+
+  private final FileOperations seam;
+  private final BlockPaths paths;
+  private final FileStoreMetrics metrics;
+  private final AtomicInteger[] kept;
+  private final AtomicLong sequence = new AtomicLong(System.currentTimeMillis() << 20);
+
+  public Quarantine(FileOperations seam, BlockPaths paths, FileStoreMetrics metrics) {
+    this.seam = seam;
+    this.paths = paths;
+    this.metrics = metrics;
+    this.kept = new AtomicInteger[paths.backends().size()];
+    for (int i = 0; i < kept.length; i++) {
+      kept[i] = new AtomicInteger(NOT_COUNTED);
+    }
+  }
+
+  /**
+   * Takes a block's file away, counts and logs it. Does not throw.
+   *
+   * @param reason what is wrong with it
+   */
+  void take(long idHigh, long idLow, String reason) {
+    NativePath path = paths.block(new NativePath(), idHigh, idLow);
+    try {
+      boolean keep = moveAside(idHigh, idLow);
+      metrics.corruptBlocks().increment();
+      metrics.quarantinedBlocks().increment();
+      LOG.warn(
+          "{} did not serve {}: {}; the file is {}",
+          paths.store(),
+          path,
+          reason,
+          keep
+              ? "in " + BlockPaths.QUARANTINE
+              : "removed, as " + BlockPaths.QUARANTINE + " is full");
+    } catch (FileException e) {
+      if (e.errno() == Errno.ENOENT && isGone(path)) {
+        // Another thread, which reads another part of it, has taken it away.
+        return;
+      }
+      metrics.corruptBlocks().increment();
+      LOG.warn(
+          "{} did not serve {}: {}; and cannot move it aside: {}",
+          paths.store(),
+          path,
+          reason,
+          e.getMessage());
+    }
+  }
+
+  /** Whether the file is missing; the folder to move it to may be what is. */
+  private boolean isGone(NativePath path) {
+    try {
+      return seam.size(path) < 0;
+    } catch (FileException e) {
+      return false;
+    }
+  }
+
+  /**
+   * Takes a block's file away.
+   *
+   * @return whether it is kept; false when there was no room, and it was removed
+   * @throws FileException when that cannot be done
+   */
+  public boolean moveAside(long idHigh, long idLow) {
+    NativePath path = paths.block(new NativePath(), idHigh, idLow);
+    int backend = paths.backendOf(idHigh, idLow);
+    seam.requireOwn(paths.folder(new NativePath(), backend, idHigh));
+    boolean keep = reserve(backend);
+    if (!keep) {
+      if (!seam.remove(path)) {
+        throw new FileException("unlink", path, Errno.ENOENT);
+      }
+      return false;
+    }
+    String name = BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
+    try {
+      seam.rename(path, paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE, name));
+    } catch (FileException e) {
+      kept[backend].decrementAndGet();
+      throw e;
+    }
+    return true;
+  }
+
+  private boolean reserve(int backend) {
+    AtomicInteger count = kept[backend];
+    NativePath folder = paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE);
+    // Each time: a link in its place would lead out of the directory.
+    seam.makeFolder(folder);
+    if (count.get() == NOT_COUNTED) {
+      count.compareAndSet(NOT_COUNTED, seam.list(folder).size());
+    }
+    if (count.incrementAndGet() > MAX_FILES) {
+      count.decrementAndGet();
+      return false;
+    }
+    return true;
+  }
+}

@@ -1,0 +1,114 @@
+package ucm.store.file.block;
+
+import org.jspecify.annotations.Nullable;
+import ucm.platform.io.IoQueue;
+import ucm.platform.libc.NativePath;
+import ucm.platform.memory.ReadBuffer;
+import ucm.store.file.format.BlockFooter;
+
+/**
+ * Reads shards of one file step by step, and keeps as many steps under way as the engine takes. Hot
+ * path: allocates nothing. Not thread-safe.
+ */
+final class StepReads {
+
+  /** Where the footer is read. */
+  enum Footer {
+    /** In a step of its own before all others. */
+    FIRST,
+    /** Along with the last bytes of the shards. */
+    LAST,
+    NOT
+  }
+
+  private final IoQueue queue;
+  private final IoStep[] steps;
+  private final @Nullable ReadBuffer buffer;
+  private int started;
+  private int awaited;
+
+  /**
+   * Reads by a queue.
+   *
+   * @param steps as many as may be under way
+   * @param buffer where reads go first, of a queue that has one under way at a time; or null
+   */
+  StepReads(IoQueue queue, IoStep[] steps, @Nullable ReadBuffer buffer) {
+    this.queue = queue;
+    this.steps = steps;
+    this.buffer = buffer;
+  }
+
+  /** Starts anew, for the shards that the cursor of {@code scratch} begins with. */
+  void begin() {
+    started = 0;
+    awaited = 0;
+  }
+
+  /** Whether there is another step to wait for. */
+  boolean hasNext(IoScratch scratch, Footer footer) {
+    return awaited < started || hasMore(scratch, footer);
+  }
+
+  /**
+   * Waits for the next step, after it has started those that fit in behind it.
+   *
+   * @return the step; its place is used again by the next call
+   */
+  IoStep next(int fd, IoScratch scratch, BlockFooter format, Footer footer) {
+    NativePath path = scratch.block;
+    while (started - awaited < steps.length && hasMore(scratch, footer)) {
+      IoStep step = steps[started % steps.length];
+      prepare(step, scratch, format, footer);
+      step.wanted = step.vector.byteSize();
+      queue.read(fd, path, step.vector, step.offset);
+      started++;
+    }
+    IoStep oldest = steps[awaited % steps.length];
+    oldest.moved = queue.await();
+    awaited++;
+    return oldest;
+  }
+
+  /**
+   * Takes the bytes of a step that was read to where they belong, if they are not there yet.
+   *
+   * @param check whether to take their checksums, too
+   * @param base as {@link ShardCursor#digest} wants it
+   */
+  void take(IoStep step, IoScratch scratch, boolean check, int base) {
+    if (buffer != null) {
+      step.cursor.digest(buffer, scratch.crcs, base);
+      buffer.flush();
+    } else if (check) {
+      step.cursor.digest(scratch.crc, scratch.crcs, base);
+    }
+  }
+
+  /** Most bytes of a step. */
+  int stepBytes() {
+    return queue.readBytes();
+  }
+
+  private boolean hasMore(IoScratch scratch, Footer footer) {
+    return (started == 0 && footer == Footer.FIRST) || scratch.cursor.hasNext();
+  }
+
+  private void prepare(IoStep step, IoScratch scratch, BlockFooter format, Footer footer) {
+    if (started == 0 && footer == Footer.FIRST) {
+      step.vector.clear().add(scratch.footer.segment());
+      step.offset = format.offset();
+      return;
+    }
+    ShardCursor cursor = scratch.cursor;
+    cursor.next(step.vector, stepBytes());
+    step.cursor.copy(cursor);
+    if (buffer != null) {
+      buffer.replace(step.vector);
+    }
+    step.offset = cursor.fileOffset();
+    if (!cursor.hasNext() && footer == Footer.LAST) {
+      scratch.addFooterPlace(format, step.vector);
+    }
+  }
+}

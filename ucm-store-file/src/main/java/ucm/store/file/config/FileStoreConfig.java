@@ -1,0 +1,246 @@
+package ucm.store.file.config;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+
+/**
+ * What a store of files is told, parsed and checked. See {@link FileStoreKeys} for what each value
+ * means.
+ */
+public record FileStoreConfig(
+    StoreKind kind,
+    List<String> backends,
+    BlockLayout layout,
+    int deviceId,
+    List<Long> cores,
+    boolean ioDirect,
+    Engine engine,
+    int timeoutMs,
+    int waitingQueueDepth,
+    int runningQueueDepth,
+    int dataTransConcurrency,
+    int lookupConcurrency,
+    int openConcurrency,
+    int commitConcurrency,
+    LookupMode lookupMode,
+    int indexMaxBlocks,
+    int folderDigits,
+    Durability durability,
+    Verify verify,
+    boolean acceptUnverified,
+    double capacityGb,
+    double minFreeGb,
+    Gc gc,
+    Health health) {
+
+  /** How files are read and written. */
+  enum Engine {
+    PSYNC,
+    AIO,
+    IO_URING
+  }
+
+  /** Whom the index of known blocks is trusted against. */
+  enum LookupMode {
+    SHARED,
+    EXCLUSIVE
+  }
+
+  /** What is waited for before a block becomes visible. */
+  public enum Durability {
+    NONE,
+    FDATASYNC,
+    FULL
+  }
+
+  /** Which checksums are compared at load. */
+  public enum Verify {
+    FULL,
+    SAMPLE,
+    OFF
+  }
+
+  /** How space is won back. */
+  public record Gc(
+      boolean enable,
+      double triggerThresholdRatio,
+      double recyclePercent,
+      int checkIntervalSec,
+      int concurrency,
+      int maxRecycleCountPerShard,
+      double shardSampleRatio,
+      boolean preciseMode) {
+
+    /** Reads the keys; faults are recorded in {@code config}. */
+    public static Gc from(FileStoreKeys keys, StoreConfig config) {
+      return new Gc(
+          config.get(keys.gcEnable),
+          config.get(keys.gcTriggerThresholdRatio),
+          config.get(keys.gcRecyclePercent),
+          config.get(keys.gcCheckIntervalSec),
+          config.get(keys.gcConcurrency),
+          config.get(keys.gcMaxRecycleCountPerShard),
+          config.get(keys.gcShardSampleRatio),
+          config.get(keys.gcPreciseMode));
+    }
+
+    /** The same, for somebody who says how much is to go: the coldest of all, however many. */
+    public Gc untilDone() {
+      return new Gc(
+          enable,
+          triggerThresholdRatio,
+          recyclePercent,
+          checkIntervalSec,
+          concurrency,
+          Integer.MAX_VALUE,
+          shardSampleRatio,
+          true);
+    }
+  }
+
+  /** How a failing medium is found. */
+  public record Health(
+      boolean enabled,
+      int checkIntervalS,
+      int checkTimeoutS,
+      int windowSize,
+      int failureThreshold) {}
+
+  /**
+   * Whether the store notes when its blocks are used, instead of the file system: always where space is
+   * kept; and in Posix, whose files are taken for local ones, where a note costs no round trip.
+   */
+  public boolean notesUses() {
+    return !isScheduler() && (capacityGb > 0 || kind.isLocal());
+  }
+
+  /** Whether the store only answers look-ups. */
+  public boolean isScheduler() {
+    return deviceId < 0;
+  }
+
+  /** Whether nobody else writes to the directories. */
+  public boolean isExclusive() {
+    return lookupMode == LookupMode.EXCLUSIVE;
+  }
+
+  /**
+   * Reads and checks all keys. Faults are recorded in {@code config}.
+   *
+   * @return the configuration; nothing when an error was recorded
+   */
+  public static Optional<FileStoreConfig> from(StoreKind kind, StoreConfig config) {
+    FileStoreKeys keys = kind.keys();
+    Optional<BlockLayout> layout = CommonKeys.layout(config);
+    List<String> backends = backends(config);
+    Engine engine = Engine.valueOf(constant(config.get(keys.ioEngine)));
+    if (engine != Engine.PSYNC && !config.get(CommonKeys.IO_DIRECT)) {
+      config.reject(
+          keys.ioEngine,
+          config.get(keys.ioEngine)
+              + " needs io_direct: true, since through the page cache it only costs more; set that,"
+              + " or "
+              + keys.ioEngine.name()
+              + ": psync");
+    }
+    if (config.get(keys.capacityGb) == 0) {
+      for (ConfigKey<?> key : keys.gc) {
+        if (config.isSet(key)) {
+          config.warn(key, "has no effect while " + keys.capacityGb.name() + " is 0");
+        }
+      }
+    }
+    Gc gc = Gc.from(keys, config);
+    if (config.get(keys.healthFailureThreshold) > config.get(keys.healthWindowSize)) {
+      config.warn(
+          keys.healthFailureThreshold,
+          "is more than "
+              + keys.healthWindowSize.name()
+              + ", which is used in its place: no more results than that are looked at");
+    }
+    Health health =
+        new Health(
+            config.get(keys.healthEnabled),
+            config.get(keys.healthCheckIntervalS),
+            config.get(keys.healthCheckTimeoutS),
+            config.get(keys.healthWindowSize),
+            config.get(keys.healthFailureThreshold));
+    int deviceId = config.get(CommonKeys.DEVICE_ID);
+    List<Long> cores = config.get(CommonKeys.CPU_AFFINITY_CORES);
+    boolean ioDirect = config.get(CommonKeys.IO_DIRECT);
+    int timeoutMs = config.get(CommonKeys.TIMEOUT_MS);
+    int waiting = config.get(CommonKeys.WAITING_QUEUE_DEPTH);
+    int running = config.get(CommonKeys.RUNNING_QUEUE_DEPTH);
+    int dataTrans = config.get(keys.dataTransConcurrency);
+    int lookup = config.get(keys.lookupConcurrency);
+    int open = config.get(keys.openConcurrency);
+    int commit = config.get(keys.commitConcurrency);
+    LookupMode lookupMode = LookupMode.valueOf(constant(config.get(keys.lookupMode)));
+    int indexMaxBlocks = config.get(keys.indexMaxBlocks);
+    if (lookupMode == LookupMode.EXCLUSIVE && indexMaxBlocks == 0) {
+      config.reject(
+          keys.indexMaxBlocks,
+          "is 0, which lookup_mode exclusive cannot do without: leave it out, or set lookup_mode to"
+              + " shared");
+    }
+    int folderDigits = config.get(keys.dataDirShardBytes);
+    Durability durability = Durability.valueOf(constant(config.get(keys.durability)));
+    Verify verify = Verify.valueOf(constant(config.get(keys.verify)));
+    boolean acceptUnverified = config.get(keys.acceptUnverified);
+    double capacityGb = config.get(keys.capacityGb);
+    double minFreeGb = config.get(keys.minFreeGb);
+    if (config.hasErrors()) {
+      return Optional.empty();
+    }
+    return layout.map(
+        known ->
+            new FileStoreConfig(
+                kind,
+                backends,
+                known,
+                deviceId,
+                cores,
+                ioDirect,
+                engine,
+                timeoutMs,
+                waiting,
+                running,
+                dataTrans,
+                lookup,
+                open,
+                commit,
+                lookupMode,
+                indexMaxBlocks,
+                folderDigits,
+                durability,
+                verify,
+                acceptUnverified,
+                capacityGb,
+                minFreeGb,
+                gc,
+                health));
+  }
+
+  /** Reads the directories; faults are recorded in {@code config}. */
+  public static List<String> backends(StoreConfig config) {
+    List<String> backends = config.get(CommonKeys.STORAGE_BACKENDS);
+    Set<String> seen = new HashSet<>();
+    for (String backend : backends) {
+      if (!seen.add(backend)) {
+        config.reject(CommonKeys.STORAGE_BACKENDS, "names " + backend + " twice; keep it once");
+      }
+    }
+    return backends;
+  }
+
+  private static String constant(String word) {
+    return word.toUpperCase(Locale.ROOT);
+  }
+}

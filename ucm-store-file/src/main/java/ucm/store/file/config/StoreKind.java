@@ -1,0 +1,48 @@
+package ucm.store.file.config;
+
+import java.util.Locale;
+
+/**
+ * What tells the stores apart that keep blocks in files: the name that people see, and the prefix of
+ * the keys, metrics and threads that are theirs alone.
+ *
+ * @param name for example {@code Posix}
+ * @param isLocal whether its files are taken for local ones, where noting an access time costs no round trip
+ * @param faults is told of a thread of the store that ends by an error
+ */
+public record StoreKind(String name, boolean isLocal, Thread.UncaughtExceptionHandler faults) {
+
+  /** A kind whose threads end as any other does. */
+  public StoreKind(String name, boolean isLocal) {
+    this(name, isLocal, StoreKind::endThread);
+  }
+
+  private static void endThread(Thread thread, Throwable error) {
+    thread.getThreadGroup().uncaughtException(thread, error);
+  }
+
+  /** The prefix, without an underscore. */
+  public String prefix() {
+    return name.toLowerCase(Locale.ROOT);
+  }
+
+  /** The name of a key that only this kind of store has. */
+  public String key(String rest) {
+    return prefix() + "_" + rest;
+  }
+
+  /** The name of a thread. */
+  public String thread(String role, int number) {
+    return "ucm-" + prefix() + "-" + role + "-" + number;
+  }
+
+  /** Makes a thread of the store. */
+  public Thread.Builder newThread(String role, int number) {
+    return Thread.ofPlatform().daemon().name(thread(role, number)).uncaughtExceptionHandler(faults);
+  }
+
+  /** The configuration keys of such a store. */
+  public FileStoreKeys keys() {
+    return new FileStoreKeys(this);
+  }
+}

@@ -1,0 +1,176 @@
+package ucm.store.file.eviction;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.StoreMetrics;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.block.BlockFiles;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.FolderWalk;
+import ucm.store.file.health.FolderExecutor;
+import ucm.store.file.index.AccessTimeTable;
+import ucm.store.file.space.SpaceLimit;
+
+/**
+ * Wins back space: removes the blocks that were used longest ago, by the access times of their files.
+ *
+ * <p>A round begins when more than the threshold is used, or a file system is at its floor, and
+ * removes {@code posix_gc_recycle_percent} of what is used, or as much as leads below the threshold if
+ * that is more. {@link Eviction} says which blocks these are. Backends that are down are left out.
+ *
+ * <p>A block that this store is loading is left alone, as is one used since the files were last told
+ * of uses. When another process loads it, a local file system keeps the bytes until its file is
+ * closed; on NFS the other client gets ESTALE, which is a miss, as is every shard for which the file
+ * is opened only after that.
+ */
+public final class Collector implements Eviction.Blocks {
+
+  /** What it counts. */
+  public record Metrics(
+      StoreMetrics.Counter runs,
+      StoreMetrics.Counter removedBlocks,
+      StoreMetrics.Counter removedBytes) {
+
+    public static Metrics of(StoreMetrics metrics) {
+      return new Metrics(
+          metrics.counter("gc_runs", "Rounds in which blocks were to be removed"),
+          metrics.counter("gc_removed_blocks", "Blocks removed to win back space"),
+          metrics.counter("gc_removed_bytes", "Bytes won back"));
+    }
+  }
+
+  private static final Logger LOG = LoggerFactory.getLogger(Collector.class);
+  private final BlockFiles files;
+  private final SpaceLimit space;
+  private final FileStoreConfig.Gc config;
+  private final FolderExecutor lanes;
+  private final Eviction eviction;
+  private final AccessTimeTable uses;
+  private final Supplier<Set<BlockIds>> loading;
+  private final Metrics metrics;
+  private volatile boolean running;
+
+  public Collector(
+      BlockFiles files,
+      SpaceLimit space,
+      FileStoreConfig.Gc config,
+      FolderWalk walk,
+      FolderExecutor lanes,
+      AccessTimeTable uses,
+      Supplier<Set<BlockIds>> loading,
+      Metrics metrics) {
+    this.files = files;
+    this.space = space;
+    this.config = config;
+    this.lanes = lanes;
+    this.uses = uses;
+    this.loading = loading;
+    this.metrics = metrics;
+    eviction = new Eviction(files.seam, config, walk, lanes, this);
+  }
+
+  /**
+   * Makes a round if it is time for one.
+   *
+   * @param backends where this process may remove something
+   * @return whether there was nothing to do, or something was removed
+   */
+  boolean run(BitSet backends) {
+    long used = space.used.used();
+    double threshold = config.triggerThresholdRatio() * space.capacityBytes;
+    BitSet pressed = space.takePressed();
+    long missing = space.isAwaited() ? space.missingBytes() : 0;
+    if (used <= threshold && pressed.isEmpty() && missing <= 0) {
+      return true;
+    }
+    List<Folder> folders = folders(backends);
+    double wanted;
+    if (used > threshold || missing > 0) {
+      wanted =
+          Math.max(config.recyclePercent() * used, Math.max(used - threshold, (double) missing));
+    } else {
+      folders.removeIf(folder -> !pressed.get(folder.backend()));
+      long there = folders.stream().mapToLong(this::bytesIn).sum();
+      wanted = Math.max(config.recyclePercent() * there, 1);
+    }
+    metrics.runs().increment();
+    running = true;
+    long freed;
+    try {
+      freed = eviction.run(folders, (long) Math.ceil(wanted));
+    } finally {
+      running = false;
+    }
+    LOG.info(
+        "{} removed blocks of {} bytes; {} of {} bytes are used",
+        files.paths.store(),
+        freed,
+        space.used.used(),
+        space.capacityBytes);
+    return freed > 0;
+  }
+
+  /** Whether it is removing blocks. */
+  public boolean isRunning() {
+    return running;
+  }
+
+  private List<Folder> folders(BitSet backends) {
+    List<Folder> folders = Collections.synchronizedList(new ArrayList<>());
+    lanes.forEach(
+        backends,
+        backend ->
+            space.tree.folders(files.seam, backend).stream()
+                .filter(space.tree::holdsBlocks)
+                .forEach(folders::add));
+    // A lane that was given up may still add to that.
+    synchronized (folders) {
+      return new ArrayList<>(folders);
+    }
+  }
+
+  @Override
+  public long bytesIn(Folder folder) {
+    return space.used.inFolder(folder.slot());
+  }
+
+  @Override
+  public Set<BlockIds> busy() {
+    return loading.get();
+  }
+
+  @Override
+  public boolean remove(ColdBlocks.Block block, Set<BlockIds> loads) {
+    long high = block.idHigh();
+    long low = block.idLow();
+    // A file in a folder that is not its own is no block of ours.
+    boolean ours = space.tree.slot(high, low) == block.slot();
+    if (!ours || uses.isNew(high, low) || loads.contains(BlockIds.of(high, low))) {
+      return false;
+    }
+    NativePath path = new NativePath();
+    try {
+      if (!files.seam.remove(files.paths.block(path, high, low))) {
+        return false;
+      }
+      files.lost(path, high, low);
+    } catch (FileException e) {
+      LOG.warn(
+          "{} cannot remove a block to win back space: {}", files.paths.store(), e.getMessage());
+      return false;
+    }
+    space.used.removed(block.slot(), block.bytes());
+    metrics.removedBlocks().increment();
+    metrics.removedBytes().add(block.bytes());
+    return true;
+  }
+}

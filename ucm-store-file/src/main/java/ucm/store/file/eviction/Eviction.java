@@ -1,0 +1,181 @@
+package ucm.store.file.eviction;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
+import ucm.api.BlockIds;
+import ucm.platform.libc.FileOperations;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.format.FolderTree;
+import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.FolderWalk;
+import ucm.store.file.health.FolderExecutor;
+
+/**
+ * Removes the blocks of some folders that were used longest ago, by the access times of their files,
+ * until enough is won back. In precise mode these are the coldest blocks of all; otherwise the coldest
+ * of folders chosen at random, so many as are needed, and only these folders are read.
+ *
+ * <p>Which blocks go is decided over all backends; each is read and cleared on a lane of its own.
+ */
+public final class Eviction {
+
+  /** The blocks there are to remove. */
+  public interface Blocks {
+
+    /** Blocks that must stay for now; asked from time to time. */
+    Set<BlockIds> busy();
+
+    /**
+     * Removes a block, unless it must stay.
+     *
+     * @return whether it was removed
+     */
+    boolean remove(ColdBlocks.Block block, Set<BlockIds> busy);
+
+    /** What a folder holds, in bytes. */
+    long bytesIn(Folder folder);
+  }
+
+  private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
+  private static final int WORD_DIGITS = 16;
+  // What must stay is asked once in this many removals.
+  private static final int REMOVALS_AT_ONCE = 64;
+
+  private final FileOperations files;
+  private final FileStoreConfig.Gc config;
+  private final FolderWalk walk;
+  private final FolderExecutor lanes;
+  private final Blocks blocks;
+  private final Random random = new Random();
+
+  public Eviction(
+      FileOperations files,
+      FileStoreConfig.Gc config,
+      FolderWalk walk,
+      FolderExecutor lanes,
+      Blocks blocks) {
+    this.files = files;
+    this.config = config;
+    this.walk = walk;
+    this.lanes = lanes;
+    this.blocks = blocks;
+  }
+
+  /**
+   * Removes blocks.
+   *
+   * @param folders what may be looked at
+   * @param wanted bytes to win back
+   * @return bytes won back
+   */
+  public long run(List<Folder> folders, long wanted) {
+    return config.preciseMode() ? coldest(folders, wanted) : sampled(folders, wanted);
+  }
+
+  private static BitSet backends(List<Folder> folders) {
+    BitSet backends = new BitSet();
+    folders.forEach(folder -> backends.set(folder.backend()));
+    return backends;
+  }
+
+  private static List<Folder> in(int backend, List<Folder> folders) {
+    return folders.stream().filter(folder -> folder.backend() == backend).toList();
+  }
+
+  private long coldest(List<Folder> folders, long wanted) {
+    BitSet backends = backends(folders);
+    ColdBlocks[] found = new ColdBlocks[backends.length()];
+    Arrays.setAll(found, backend -> new ColdBlocks(wanted));
+    BitSet seen =
+        lanes.forEach(
+            backends,
+            backend -> walk.forEach(in(backend, folders), folder -> show(folder, found[backend])));
+    // Blocks of a backend that stopped answering would stay, and others with them.
+    ColdBlocks cold = new ColdBlocks(wanted);
+    seen.stream().forEach(backend -> found[backend].coldestFirst().forEach(cold::offer));
+    int[] backendOf = new int[1 + folders.stream().mapToInt(Folder::slot).max().orElse(0)];
+    folders.forEach(folder -> backendOf[folder.slot()] = folder.backend());
+    List<ColdBlocks.Block> coldest = cold.coldestFirst();
+    AtomicLong freed = new AtomicLong();
+    lanes.forEach(
+        seen,
+        backend ->
+            remove(
+                backend,
+                coldest.stream().filter(block -> backendOf[block.slot()] == backend).toList(),
+                new int[backendOf.length],
+                freed));
+    return freed.get();
+  }
+
+  private void remove(
+      int backend, List<ColdBlocks.Block> coldest, int[] removedIn, AtomicLong freed) {
+    Set<BlockIds> busy = blocks.busy();
+    int n = 0;
+    for (ColdBlocks.Block block : coldest) {
+      if (walk.isStopped()) {
+        return;
+      }
+      if (++n % REMOVALS_AT_ONCE == 0) {
+        busy = blocks.busy();
+      }
+      if (removedIn[block.slot()] < config.maxRecycleCountPerShard()
+          && blocks.remove(block, busy)) {
+        removedIn[block.slot()]++;
+        freed.addAndGet(block.bytes());
+      }
+      lanes.step(backend);
+    }
+  }
+
+  private long sampled(List<Folder> folders, long wanted) {
+    List<Folder> shuffled = new ArrayList<>(folders);
+    Collections.shuffle(shuffled, random);
+    int sample = Math.max(1, (int) Math.ceil(config.shardSampleRatio() * shuffled.size()));
+    AtomicLong freed = new AtomicLong();
+    long before = -1;
+    // Again from the first folder only as long as that wins anything.
+    while (freed.get() < wanted && freed.get() > before && !walk.isStopped()) {
+      before = freed.get();
+      for (int from = 0; from < shuffled.size() && freed.get() < wanted; from += sample) {
+        List<Folder> some = shuffled.subList(from, Math.min(shuffled.size(), from + sample));
+        lanes.forEach(
+            backends(some),
+            backend ->
+                walk.forEach(in(backend, some), folder -> freed.addAndGet(coldestOf(folder))));
+      }
+    }
+    return freed.get();
+  }
+
+  private long coldestOf(Folder folder) {
+    double share = config.recyclePercent() * blocks.bytesIn(folder);
+    ColdBlocks cold = new ColdBlocks(Math.max(1, (long) Math.ceil(share)));
+    show(folder, cold);
+    AtomicLong freed = new AtomicLong();
+    remove(folder.backend(), cold.coldestFirst(), new int[folder.slot() + 1], freed);
+    return freed.get();
+  }
+
+  private void show(Folder folder, ColdBlocks cold) {
+    lanes.step(folder.backend());
+    FolderTree.visit(
+        files,
+        folder,
+        (name, bytes, lastUse) -> {
+          lanes.step(folder.backend());
+          if (cold.takes(lastUse) && BLOCK_NAME.matcher(name).matches()) {
+            long high = Long.parseUnsignedLong(name, 0, WORD_DIGITS, 16);
+            long low = Long.parseUnsignedLong(name, WORD_DIGITS, 2 * WORD_DIGITS, 16);
+            cold.offer(new ColdBlocks.Block(folder.slot(), high, low, bytes, lastUse));
+          }
+        });
+  }
+}

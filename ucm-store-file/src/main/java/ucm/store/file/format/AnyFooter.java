@@ -1,0 +1,145 @@
+package ucm.store.file.format;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.admin.StoredLayout;
+
+/**
+ * A {@link BlockFooter} read by somebody who does not know the layout, from the end of a file: for
+ * tools that look at whatever lies in a directory. Immutable.
+ */
+public final class AnyFooter {
+
+  /** How much of the end of a file to read first: most footers fit. */
+  public static final int TAIL_BYTES = BlockFooter.ALIGNMENT;
+
+  private static final int LEAST_BYTES = 16;
+
+  private final StoredLayout layout;
+  private final int[] shardCrcs;
+
+  private AnyFooter(StoredLayout layout, int[] shardCrcs) {
+    this.layout = layout;
+    this.shardCrcs = shardCrcs;
+  }
+
+  /** A footer that cannot be used; its message says why. */
+  public static final class Fault extends Exception {
+
+    private static final long serialVersionUID = 1L;
+
+    private Fault(String message) {
+      super(message, null, false, false);
+    }
+  }
+
+  /**
+   * How long the footer is whose end this is.
+   *
+   * @param tail the last bytes of a file, up to its limit
+   * @return its bytes; 0 when this is no end of a footer
+   */
+  public static int byteSize(ByteBuffer tail) {
+    ByteBuffer bytes = tail.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+    int end = bytes.limit();
+    if (end < LEAST_BYTES
+        || bytes.getLong(end + BlockFooter.END_MAGIC_AT) != BlockFooter.END_MAGIC) {
+      return 0;
+    }
+    int length = bytes.getInt(end + BlockFooter.LENGTH_AT);
+    return length > 0 && length % BlockFooter.ALIGNMENT == 0 ? length : 0;
+  }
+
+  /**
+   * Reads a whole footer.
+   *
+   * @param footer its bytes, from 0 to the limit
+   * @param fileSize of the file that it ends
+   * @throws Fault when it is damaged, or is not that of this block
+   */
+  public static AnyFooter read(ByteBuffer footer, long fileSize, long idHigh, long idLow)
+      throws Fault {
+    ByteBuffer bytes = footer.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+    int length = bytes.limit();
+    CRC32C crc = new CRC32C();
+    crc.update(bytes.slice(0, length + BlockFooter.FOOTER_CRC_AT));
+    int stored = bytes.getInt(length + BlockFooter.FOOTER_CRC_AT);
+    if (stored != (int) crc.getValue()) {
+      throw new Fault(
+          BlockFooter.differs("the footer is damaged: its CRC32C", stored, (int) crc.getValue()));
+    }
+    if (bytes.getLong(0) != BlockFooter.MAGIC) {
+      throw new Fault("there is no footer: its magic is 0x" + Long.toHexString(bytes.getLong(0)));
+    }
+    if (bytes.getInt(BlockFooter.VERSION_AT) != BlockFooter.VERSION) {
+      throw new Fault(
+          "the footer has format version "
+              + bytes.getInt(BlockFooter.VERSION_AT)
+              + "; this program reads "
+              + BlockFooter.VERSION);
+    }
+    long high = Long.reverseBytes(bytes.getLong(BlockFooter.ID_AT));
+    long low = Long.reverseBytes(bytes.getLong(BlockFooter.ID_AT + Long.BYTES));
+    if (high != idHigh || low != idLow) {
+      throw new Fault("it holds another block, " + BlockIds.hex(high, low));
+    }
+    long blockSize = bytes.getLong(BlockFooter.BLOCK_SIZE_AT);
+    long shardSize = bytes.getLong(BlockFooter.SHARD_SIZE_AT);
+    int shards = bytes.getInt(BlockFooter.SHARDS_AT);
+    int tensors = bytes.getInt(BlockFooter.TENSORS_AT);
+    boolean whole = shards > 0 && tensors > 0 && shardSize > 0 && blockSize / shards == shardSize;
+    if (!whole
+        || blockSize % shards != 0
+        || BlockFooter.aligned(blockSize) + length != fileSize
+        || BlockFooter.SHARD_CRCS_AT + (long) shards * Integer.BYTES
+            > length + BlockFooter.END_MAGIC_AT) {
+      throw new Fault(
+          "its size is "
+              + fileSize
+              + " bytes, which does not fit its footer: block "
+              + blockSize
+              + " of "
+              + shards
+              + " shards of "
+              + shardSize);
+    }
+    int[] crcs = new int[shards];
+    for (int i = 0; i < shards; i++) {
+      crcs[i] = bytes.getInt(BlockFooter.SHARD_CRCS_AT + i * Integer.BYTES);
+    }
+    int layoutCrc = bytes.getInt(BlockFooter.LAYOUT_CRC_AT);
+    long tensorSize = tensorSize(blockSize, shardSize, tensors, layoutCrc);
+    return new AnyFooter(new StoredLayout(blockSize, shardSize, tensors, tensorSize), crcs);
+  }
+
+  /** The size of each tensor when they are all alike, which the checksum of the sizes tells; or 0. */
+  private static long tensorSize(long blockSize, long shardSize, int tensors, int layoutCrc) {
+    if (shardSize % tensors != 0) {
+      return 0;
+    }
+    long each = shardSize / tensors;
+    BlockLayout uniform = BlockLayout.uniform(each, shardSize, blockSize);
+    return BlockFooter.layoutCrc(uniform) == layoutCrc ? each : 0;
+  }
+
+  /** The block's layout. */
+  public StoredLayout layout() {
+    return layout;
+  }
+
+  /**
+   * Compares the checksum of a shard.
+   *
+   * @return what is wrong, or null when it is right
+   */
+  public @Nullable String fault(int shard, int computed) {
+    return shardCrcs[shard] == computed
+        ? null
+        : BlockFooter.differs(
+            "shard " + shard + " is damaged: its CRC32C", shardCrcs[shard], computed);
+  }
+}

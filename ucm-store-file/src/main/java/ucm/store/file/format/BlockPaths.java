@@ -1,0 +1,145 @@
+package ucm.store.file.format;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Objects;
+import ucm.platform.libc.NativePath;
+
+/**
+ * Where the file of a block is: {@code <backend>/<first digits of the id>/<32 digits of the id>}.
+ *
+ * <p>The tree is that of the original store, so that a directory written by it can be used, and the
+ * other way round. A name is made of digits only: no block id can lead out of the tree. Beside the
+ * folders of blocks, a backend holds folders of this store whose names begin with a dot, which no
+ * block folder does: {@code .writers}, {@code .quarantine} and {@code .gc}. Immutable and thread-safe.
+ */
+public final class BlockPaths {
+
+  /** Folder, within a backend, of the files that say which writers live. */
+  public static final String WRITERS = ".writers";
+
+  /** Folder, within a backend, of files that were found damaged. */
+  public static final String QUARANTINE = ".quarantine";
+
+  /** Folder, within a backend, of what the collectors of several processes share. */
+  public static final String GC = ".gc";
+
+  /** The end of the name of a file that is being written. */
+  public static final String TEMP_SUFFIX = ".tmp";
+
+  private static final int MAX_FOLDER_DIGITS = 5;
+  private static final String SINGLE_FOLDER = "data";
+  private static final int WORD_DIGITS = 16;
+
+  // std::hash of libstdc++ is MurmurHash64A with this seed.
+  private static final long HASH_SEED = 0xc70f6907L;
+  private static final long HASH_MULTIPLIER = 0xc6a4a7935bd1e995L;
+  // The product with the length, 16 bytes, modulo 2 to the 64.
+  private static final long HASH_START = HASH_SEED ^ (HASH_MULTIPLIER << 4);
+
+  private final String store;
+  private final List<String> backends;
+  private final byte[][] prefixes;
+  private final int folderDigits;
+
+  /**
+   * The tree below some directories.
+   *
+   * @param store the name of the store that keeps blocks there, for messages
+   * @param backends the directories; their order matters, as the hash of an id counts them
+   * @param folderDigits digits of the id that name a block's folder, 0 to 5; 0 puts all blocks into
+   *     one folder {@code data}
+   */
+  public BlockPaths(String store, List<String> backends, int folderDigits) {
+    Objects.checkIndex(folderDigits, MAX_FOLDER_DIGITS + 1);
+    if (backends.isEmpty()) {
+      throw new IllegalArgumentException("blocks need at least one directory; found none");
+    }
+    this.store = store;
+    this.backends = List.copyOf(backends);
+    this.folderDigits = folderDigits;
+    this.prefixes = new byte[backends.size()][];
+    for (int i = 0; i < prefixes.length; i++) {
+      prefixes[i] = (backends.get(i) + "/").getBytes(StandardCharsets.UTF_8);
+    }
+  }
+
+  /** The name of the store that keeps blocks there, for messages. */
+  public String store() {
+    return store;
+  }
+
+  /** The directories. */
+  public List<String> backends() {
+    return backends;
+  }
+
+  /** Which of the directories holds a block. */
+  public int backendOf(long idHigh, long idLow) {
+    return prefixes.length == 1
+        ? 0
+        : (int) Long.remainderUnsigned(hash(idHigh, idLow), prefixes.length);
+  }
+
+  /** Names the file of a block. */
+  public NativePath block(NativePath into, long idHigh, long idLow) {
+    folder(into, backendOf(idHigh, idLow), idHigh).append('/');
+    return into.appendHex(idHigh, WORD_DIGITS).appendHex(idLow, WORD_DIGITS);
+  }
+
+  /** Names the folder of a block within a backend. */
+  public NativePath folder(NativePath into, int backend, long idHigh) {
+    into.set(prefixes[backend]);
+    return folderDigits == 0 ? into.append(SINGLE_FOLDER) : into.appendHex(idHigh, folderDigits);
+  }
+
+  /** The name of a block's folder within its backend. */
+  public String folderName(long idHigh) {
+    return folderDigits == 0 ? SINGLE_FOLDER : folderName(folderNumber(idHigh));
+  }
+
+  /** A number for the folder of a block, from 0 to 16^digits - 1. */
+  public int folderNumber(long idHigh) {
+    return folderDigits == 0 ? 0 : (int) (idHigh >>> (64 - 4 * folderDigits));
+  }
+
+  /** Names something directly in a backend, by parts joined with {@code /}. */
+  public NativePath inBackend(NativePath into, int backend, String... parts) {
+    into.set(prefixes[backend]);
+    for (int i = 0; i < parts.length; i++) {
+      (i == 0 ? into : into.append('/')).append(parts[i]);
+    }
+    return into;
+  }
+
+  private String folderName(int number) {
+    String digits = Integer.toHexString(number);
+    return "0".repeat(folderDigits - digits.length()) + digits;
+  }
+
+  /**
+   * The hash that chooses a backend: {@code std::hash<std::string_view>} of libstdc++ over the 16
+   * bytes of an id.
+   */
+  static long hash(long idHigh, long idLow) {
+    long hash = HASH_START;
+    // It reads little-endian words; ids are big-endian ones.
+    hash = mixed(hash, Long.reverseBytes(idHigh));
+    hash = mixed(hash, Long.reverseBytes(idLow));
+    hash = shifted(hash) * HASH_MULTIPLIER;
+    return shifted(hash);
+  }
+
+  private static long mixed(long hash, long word) {
+    return (hash ^ shifted(word * HASH_MULTIPLIER) * HASH_MULTIPLIER) * HASH_MULTIPLIER;
+  }
+
+  private static long shifted(long value) {
+    return value ^ (value >>> 47);
+  }
+
+  @Override
+  public String toString() {
+    return "BlockPaths" + backends;
+  }
+}

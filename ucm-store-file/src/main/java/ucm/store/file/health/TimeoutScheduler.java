@@ -1,0 +1,118 @@
+package ucm.store.file.health;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.file.config.StoreKind;
+
+/**
+ * Looks after deadlines. Its thread sleeps until the next one may be due, and there is no next one
+ * when nothing is under way; it is started when the first look is asked for.
+ */
+public final class TimeoutScheduler implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(TimeoutScheduler.class);
+  private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+
+  private final StoreKind kind;
+  private final LongSupplier check;
+
+  // Written under the lock of this; these two are read without it on the hot path.
+  private volatile boolean planned;
+  private volatile long wakeNanos;
+  private boolean closed;
+  private @Nullable Thread thread;
+
+  /**
+   * Starts no thread yet.
+   *
+   * @param check ends what is due; returns the nanoseconds until the next look, or {@link
+   *     Long#MAX_VALUE} when none is needed
+   */
+  public TimeoutScheduler(StoreKind kind, LongSupplier check) {
+    this.kind = kind;
+    this.check = check;
+  }
+
+  /** Asks for a look in some time, unless one is planned by then: that one finds out what is next. */
+  public void lookIn(long nanos) {
+    long at = System.nanoTime() + Math.max(nanos, SHORTEST_NANOS);
+    if (!planned || at - wakeNanos < 0) {
+      plan(at);
+    }
+  }
+
+  private synchronized void plan(long at) {
+    if (closed || (planned && at - wakeNanos >= 0)) {
+      return;
+    }
+    wakeNanos = at;
+    planned = true;
+    if (thread == null) {
+      thread = kind.newThread("watch", 0).start(this::watch);
+    } else {
+      notifyAll();
+    }
+  }
+
+  private void watch() {
+    try {
+      while (sleep()) {
+        look();
+      }
+    } catch (InterruptedException e) {
+      // Only close interrupts this thread.
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Waits until a look is due; false when there will be none. */
+  private synchronized boolean sleep() throws InterruptedException {
+    while (!closed) {
+      if (!planned) {
+        wait();
+        continue;
+      }
+      long left = wakeNanos - System.nanoTime();
+      if (left <= 0) {
+        planned = false;
+        return true;
+      }
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return false;
+  }
+
+  private void look() {
+    try {
+      long next = check.getAsLong();
+      if (next != Long.MAX_VALUE) {
+        lookIn(next);
+      }
+    } catch (RuntimeException e) {
+      LOG.error("{} failed to look after deadlines", kind.name(), e);
+    }
+  }
+
+  /** Stops looking and joins the thread. */
+  @Override
+  public void close() {
+    Thread running;
+    synchronized (this) {
+      closed = true;
+      running = thread;
+      notifyAll();
+    }
+    try {
+      if (running != null && !running.join(LONGEST_CLOSE)) {
+        LOG.warn("{}: the watch still waits for the file system", kind.name());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

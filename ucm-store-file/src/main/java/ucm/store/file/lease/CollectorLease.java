@@ -1,0 +1,221 @@
+package ucm.store.file.lease;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.StoreException;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
+import ucm.platform.libc.VectorIo;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.health.FolderExecutor;
+
+/**
+ * Which of the processes that share the directories collects: the one that holds the lock of the file
+ * {@code .gc/lock} in each of them. The kernel, or the file server, drops a lock when its process dies,
+ * however it dies, and another process gets it when it next asks. The files stay, and name the last
+ * holder for people.
+ *
+ * <p>A backend that is down is left out; whoever can use it may hold it. Thread-safe.
+ */
+public final class CollectorLease implements AutoCloseable {
+
+  /** A locked file. */
+  private record Lock(int fd, NativePath path) {}
+
+  private static final Logger LOG = LoggerFactory.getLogger(CollectorLease.class);
+  public static final String LOCK = "lock";
+
+  private final FileOperations files;
+  private final BlockPaths paths;
+  // All processes take the locks in the same order, so that one of them gets all.
+  private final List<Integer> order;
+
+  // Guarded by this.
+  private final @Nullable Lock[] held;
+  private final BitSet warned = new BitSet();
+  private boolean closed;
+
+  public CollectorLease(FileOperations files, BlockPaths paths) {
+    this.files = files;
+    this.paths = paths;
+    List<Integer> backends = new ArrayList<>();
+    for (int i = 0; i < paths.backends().size(); i++) {
+      backends.add(i);
+    }
+    backends.sort((a, b) -> paths.backends().get(a).compareTo(paths.backends().get(b)));
+    this.order = backends;
+    held = new Lock[backends.size()];
+  }
+
+  /**
+   * Takes the lease of the backends that can be used, unless another process has that of one of them.
+   *
+   * @return where this process has it now; empty when another process has it
+   */
+  public BitSet tryHold(FolderExecutor lanes) {
+    BitSet mine = new BitSet();
+    for (int backend : order) {
+      BitSet one = new BitSet();
+      one.set(backend);
+      if (isHeld(backend)) {
+        mine.set(backend);
+        continue;
+      }
+      AtomicBoolean isTaken = new AtomicBoolean();
+      if (lanes.forEach(one, which -> isTaken.set(!lockOrWarn(which))).isEmpty()) {
+        continue;
+      }
+      if (isTaken.get()) {
+        release(lanes);
+        return new BitSet();
+      }
+      mine.set(backend, isHeld(backend));
+    }
+    return mine;
+  }
+
+  /**
+   * Takes the lease of all backends, for somebody who collects once.
+   *
+   * @throws StoreException when another process has it, or it cannot be taken
+   */
+  public void holdAll() {
+    for (int backend : order) {
+      if (!tryLock(backend)) {
+        close();
+        String root = paths.backends().get(backend);
+        throw new StoreException(
+            "another process removes cold blocks in "
+                + root
+                + ": "
+                + LeaseHolder.describe(files, root)
+                + "; it does so until it ends, by the capacity that its configuration names. Change"
+                + " that, or stop it");
+      }
+    }
+  }
+
+  private synchronized boolean isHeld(int backend) {
+    return held[backend] != null;
+  }
+
+  /** False when another process has the lock; what fails leaves it to nobody. */
+  private boolean lockOrWarn(int backend) {
+    try {
+      return tryLock(backend);
+    } catch (FileException e) {
+      synchronized (this) {
+        if (warned.get(backend)) {
+          return true;
+        }
+        warned.set(backend);
+      }
+      LOG.warn(
+          "{} collects nothing there, as it cannot lock a file in .gc of storage_backends: {}",
+          paths.store(),
+          e.getMessage());
+      return true;
+    }
+  }
+
+  private boolean tryLock(int backend) {
+    files.makeFolder(paths.inBackend(new NativePath(), backend, BlockPaths.GC));
+    NativePath path = paths.inBackend(new NativePath(), backend, BlockPaths.GC, LOCK);
+    if (files.size(path) == FileOperations.OTHER_TYPE) {
+      throw new FileException("open as a regular file", path, Errno.EINVAL);
+    }
+    int fd = files.openWrite(path);
+    if (fd == FileOperations.ABSENT) {
+      fd = create(path);
+    }
+    if (fd < 0) {
+      throw new FileException("open", path, Errno.ENOENT);
+    }
+    boolean locked = false;
+    try {
+      locked = files.tryLock(fd, path);
+      if (locked) {
+        sign(fd, path);
+        locked = keep(backend, new Lock(fd, path));
+      }
+    } finally {
+      if (!locked) {
+        files.close(fd, path);
+      }
+    }
+    return locked;
+  }
+
+  /** Says who holds the lock; nothing depends on it. */
+  private void sign(int fd, NativePath path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment line = arena.allocateFrom(ValueLayout.JAVA_BYTE, LeaseHolder.line());
+      VectorIo.writeFully(files, fd, path, new IoVector().add(line), 0);
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+
+  /** False when the file system answered only after the lease was given back. */
+  private synchronized boolean keep(int backend, Lock lock) {
+    if (!closed) {
+      held[backend] = lock;
+    }
+    return !closed;
+  }
+
+  private int create(NativePath path) {
+    try {
+      return files.create(path);
+    } catch (FileException e) {
+      if (e.errno() != Errno.EEXIST) {
+        throw e;
+      }
+      return files.openWrite(path);
+    }
+  }
+
+  /** Gives the lease back where the backend answers. */
+  public void release(FolderExecutor lanes) {
+    lanes.forEach(lanes.all(), this::release);
+  }
+
+  private void release(int backend) {
+    Lock lock;
+    synchronized (this) {
+      lock = held[backend];
+      held[backend] = null;
+    }
+    if (lock == null) {
+      return;
+    }
+    try {
+      files.close(lock.fd(), lock.path());
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+  }
+
+  /** Takes no more locks; those that are held are to be released. */
+  public synchronized void end() {
+    closed = true;
+  }
+
+  /** Gives the lease back. */
+  @Override
+  public void close() {
+    end();
+    order.forEach(this::release);
+  }
+}

@@ -1,0 +1,196 @@
+package ucm.store.file.lease;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
+import ucm.platform.libc.VectorIo;
+import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.health.DirectoryHealth;
+
+/**
+ * Removes what writers left behind that died: temporary files, then their {@link WriterLease}. Runs on
+ * a thread for each backend when a store opens, and in the rounds of the collector.
+ */
+public final class DeadWriters implements Runnable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(DeadWriters.class);
+  // Host, process and number. What has another name is not ours to remove.
+  private static final Pattern CLAIM = Pattern.compile("[A-Za-z0-9-]+-[0-9]+-[0-9a-f]{1,16}");
+  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
+
+  // Five digits make 2^20 folders, each with a line of its own.
+  private static final long MOST_JOURNAL_BYTES = 8 << 20;
+
+  private final FileOperations files;
+  private final BlockPaths paths;
+  private final WriterLease[] own;
+  private final FileStoreMetrics metrics;
+  private final LongAdder removedFiles = new LongAdder();
+  private volatile boolean stopped;
+
+  public DeadWriters(
+      FileOperations files, BlockPaths paths, WriterLease[] own, FileStoreMetrics metrics) {
+    this.files = files;
+    this.paths = paths;
+    this.own = own;
+    this.metrics = metrics;
+  }
+
+  /** Ends the run soon. */
+  public void stop() {
+    stopped = true;
+  }
+
+  /** How many temporary files were removed so far. */
+  public long removedFiles() {
+    return removedFiles.sum();
+  }
+
+  @Override
+  public void run() {
+    for (int backend = 0; backend < own.length; backend++) {
+      try {
+        sweep(backend);
+      } catch (RuntimeException e) {
+        LOG.warn(
+            "{} cannot look for temporary files of dead writers: {}",
+            paths.store(),
+            e.getMessage());
+      }
+    }
+  }
+
+  /**
+   * Removes what dead writers left in one backend.
+   *
+   * @return whether nothing is left that could not be removed
+   * @throws FileException when it cannot be read
+   */
+  public boolean sweep(int backend) {
+    return sweep(backend, () -> {});
+  }
+
+  /** The same for somebody who wants to know that it goes on: before each claim and file. */
+  public boolean sweep(int backend, Runnable step) {
+    boolean all = true;
+    NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
+    for (String token : files.list(claims)) {
+      if (!stopped && CLAIM.matcher(token).matches() && !own[backend].owns(token)) {
+        step.run();
+        all &= bury(backend, token, step);
+      }
+    }
+    return all;
+  }
+
+  /** Whether other stores write to a backend, living or not removed yet. */
+  public boolean hasOthers(int backend) {
+    NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
+    return files.list(claims).stream()
+        .anyMatch(token -> CLAIM.matcher(token).matches() && !own[backend].owns(token));
+  }
+
+  private boolean bury(int backend, String token, Runnable step) {
+    NativePath claim = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, token);
+    // What is no file is no claim: it is left alone.
+    int fd = files.size(claim) < 0 ? FileOperations.ABSENT : files.openWrite(claim);
+    if (fd < 0) {
+      return true;
+    }
+    try {
+      if (!files.tryLock(fd, claim)) {
+        return true;
+      }
+      int removed = 0;
+      for (String folder : folders(backend, token, fd, claim)) {
+        removed += removeOrphans(backend, folder, token, step);
+      }
+      if (!stopped) {
+        files.remove(claim);
+        removedFiles.add(removed);
+        metrics.orphanFiles().add(removed);
+        LOG.info(
+            "{} removed {} temporary files of the dead writer {}", paths.store(), removed, token);
+      }
+      return true;
+    } catch (FileException e) {
+      LOG.warn(
+          "{} cannot clear up after the dead writer {}: {}", paths.store(), token, e.getMessage());
+      return false;
+    } finally {
+      files.close(fd, claim);
+    }
+  }
+
+  /** Where its temporary files may be: what its claim says, or all folders. */
+  private List<String> folders(int backend, String token, int fd, NativePath claim) {
+    // Nobody knows who has written one that is larger than a store makes it.
+    boolean isList = files.size(fd, claim) <= MOST_JOURNAL_BYTES;
+    if (!isList) {
+      LOG.warn(
+          "{} looks through all folders for temporary files of the dead writer {}, as {} is larger"
+              + " than any list of folders",
+          paths.store(),
+          token,
+          claim);
+    } else if (WriterLease.isOfThisBoot(token) || token.startsWith(DirectoryHealth.PROBE)) {
+      return journal(fd, claim);
+    }
+    List<String> all = new ArrayList<>(files.list(paths.inBackend(new NativePath(), backend, ".")));
+    all.removeIf(name -> !FOLDER_NAME.matcher(name).matches());
+    return all;
+  }
+
+  private List<String> journal(int fd, NativePath claim) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocate(Math.max(1, files.size(fd, claim)));
+      long read = VectorIo.readFully(files, fd, claim, new IoVector().add(bytes), 0);
+      byte[] text = bytes.asSlice(0, read).toArray(ValueLayout.JAVA_BYTE);
+      // A line cut off by the death of the writer has no temporary files yet.
+      return new String(text, StandardCharsets.US_ASCII)
+          .lines()
+          .filter(line -> FOLDER_NAME.matcher(line).matches())
+          .toList();
+    }
+  }
+
+  private int removeOrphans(int backend, String folder, String token, Runnable step) {
+    String mark = "." + token + "-";
+    int removed = 0;
+    for (String name : names(backend, folder)) {
+      if (stopped) {
+        break;
+      }
+      step.run();
+      if (name.contains(mark) && name.endsWith(BlockPaths.TEMP_SUFFIX)) {
+        removed += files.remove(paths.inBackend(new NativePath(), backend, folder, name)) ? 1 : 0;
+      }
+    }
+    return removed;
+  }
+
+  private List<String> names(int backend, String folder) {
+    try {
+      return files.list(paths.inBackend(new NativePath(), backend, folder));
+    } catch (FileException e) {
+      if (e.errno() != Errno.ENOTDIR) {
+        throw e;
+      }
+      // A file that has the name of a folder is none of ours.
+      return List.of();
+    }
+  }
+}

@@ -1,0 +1,230 @@
+package ucm.store.file.lease;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.BitSet;
+import java.util.HexFormat;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
+import ucm.platform.libc.VectorIo;
+import ucm.store.file.format.BlockPaths;
+
+/**
+ * This store's claim on the temporary files it writes in one backend.
+ *
+ * <p>It is a file {@code .writers/<token>}, locked for as long as the store lives; the kernel (or the
+ * file server) drops the lock when its process dies, however it dies. The token is part of the names
+ * of the store's temporary files, so that one lock tells of all of them whether somebody still writes
+ * them: see {@link DeadWriters}. The file lists the folders in which the store has written, one name a
+ * line, so that the orphans of a dead writer are found without a walk through the whole tree. The list
+ * is not synced; the token tells of which boot of the machine it is, so that nobody relies on a list
+ * that a loss of power may have cut off.
+ *
+ * <p>Made when the first block is written: a store that only reads leaves no trace. Thread-safe.
+ */
+public final class WriterLease {
+
+  private static final Logger LOG = LoggerFactory.getLogger(WriterLease.class);
+  private static final int ATTEMPTS = 16;
+  private static final int MAX_HOST_LENGTH = 32;
+  private static final int HEX_DIGITS_OF_INT = 8;
+  // Empty where the kernel does not tell.
+  private static final String BOOT = boot();
+
+  private final FileOperations files;
+  private final BlockPaths paths;
+  private final int backend;
+
+  // Guarded by this; token is read without it.
+  private final BitSet folders = new BitSet();
+  private int fd = FileOperations.ABSENT;
+  private long journalSize;
+  private volatile byte @Nullable [] token;
+  private volatile boolean isStillNeeded;
+
+  public WriterLease(FileOperations files, BlockPaths paths, int backend) {
+    this.files = files;
+    this.paths = paths;
+    this.backend = backend;
+  }
+
+  /**
+   * Makes sure that the claim is there and names a block's folder.
+   *
+   * @return the token, in ASCII
+   * @throws FileException when the claim cannot be written
+   */
+  public byte[] cover(long idHigh) {
+    int folder = paths.folderNumber(idHigh);
+    synchronized (this) {
+      byte[] current = token;
+      if (current == null) {
+        current = claim();
+        token = current;
+      }
+      if (!folders.get(folder)) {
+        files.requireOwn(paths.folder(new NativePath(), backend, idHigh));
+        note(paths.folderName(idHigh), current);
+        folders.set(folder);
+      }
+      return current;
+    }
+  }
+
+  /** Whether a token is that of this claim. */
+  public boolean owns(String name) {
+    byte[] current = token;
+    return current != null && name.equals(text(current));
+  }
+
+  /** A temporary file stays: then the claim stays as well, and leads the next start to it. */
+  public void leaveBehind() {
+    isStillNeeded = true;
+  }
+
+  /**
+   * Gives the claim up, once nothing is written any more. Its file goes when no temporary file is left;
+   * else it stays, unlocked, as that of a dead writer.
+   */
+  public synchronized void release() {
+    byte[] current = token;
+    if (current == null) {
+      return;
+    }
+    NativePath path = path(current);
+    try {
+      if (!isStillNeeded) {
+        files.remove(path);
+      }
+    } catch (FileException e) {
+      LOG.warn(
+          "{} cannot remove its claim; the next start will: {}", paths.store(), e.getMessage());
+    }
+    try {
+      files.close(fd, path);
+    } catch (FileException e) {
+      LOG.debug("{}: {}", paths.store(), e.getMessage());
+    }
+    token = null;
+    fd = FileOperations.ABSENT;
+  }
+
+  private byte[] claim() {
+    files.makeFolder(paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS));
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      byte[] candidate = newToken().getBytes(StandardCharsets.US_ASCII);
+      NativePath path = path(candidate);
+      int opened = files.create(path);
+      if (opened == FileOperations.ABSENT) {
+        throw new FileException("open", path, Errno.ENOENT);
+      }
+      if (lock(opened, path)) {
+        fd = opened;
+        journalSize = 0;
+        return candidate;
+      }
+      files.close(opened, path);
+    }
+    throw new FileException("lock", path(new byte[] {'*'}), Errno.EAGAIN);
+  }
+
+  /** False when somebody who removes the claims of the dead was faster than the lock. */
+  private boolean lock(int opened, NativePath path) {
+    try {
+      return files.tryLock(opened, path) && files.size(path) >= 0;
+    } catch (FileException e) {
+      if (e.errno() != Errno.ENOLCK && e.errno() != Errno.EOPNOTSUPP) {
+        closeAfter(opened, path, e);
+        throw e;
+      }
+      // Nobody can take a lock here, so nobody will take our files for those of a dead writer.
+      LOG.warn(
+          "{} leaves temporary files of dead writers alone: {}", paths.store(), e.getMessage());
+      return true;
+    }
+  }
+
+  private void closeAfter(int opened, NativePath path, FileException cause) {
+    try {
+      files.remove(path);
+    } catch (FileException e) {
+      cause.addSuppressed(e);
+    }
+    try {
+      files.close(opened, path);
+    } catch (FileException e) {
+      cause.addSuppressed(e);
+    }
+  }
+
+  private void note(String folder, byte[] current) {
+    byte[] line = (folder + "\n").getBytes(StandardCharsets.US_ASCII);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, line);
+      VectorIo.writeFully(files, fd, path(current), new IoVector().add(bytes), journalSize);
+    }
+    journalSize += line.length;
+  }
+
+  private NativePath path(byte[] of) {
+    return paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, text(of));
+  }
+
+  private static String text(byte[] token) {
+    return new String(token, StandardCharsets.US_ASCII);
+  }
+
+  /** Host and process are for people; the random number makes it unique among those of one boot. */
+  private static String newToken() {
+    return host()
+        + "-"
+        + ProcessHandle.current().pid()
+        + "-"
+        + BOOT
+        + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextInt());
+  }
+
+  /**
+   * Whether a token is of a writer that this boot of this machine has seen. Else the power may have
+   * failed since, and what its claim says about folders may be lost.
+   */
+  static boolean isOfThisBoot(String token) {
+    return !BOOT.isEmpty() && token.startsWith(BOOT, token.length() - 2 * HEX_DIGITS_OF_INT);
+  }
+
+  private static String boot() {
+    try {
+      String id = Files.readString(Path.of("/proc/sys/kernel/random/boot_id"));
+      return id.substring(0, HEX_DIGITS_OF_INT);
+    } catch (IOException e) {
+      return "";
+    }
+  }
+
+  /** The name of this machine, in letters, digits and dashes; for people. */
+  public static String host() {
+    String host = hostName().replaceAll("[^A-Za-z0-9]", "-");
+    return host.substring(0, Math.min(host.length(), MAX_HOST_LENGTH));
+  }
+
+  private static String hostName() {
+    try {
+      // Not by InetAddress, which may ask a name server.
+      return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+    } catch (IOException e) {
+      return "host";
+    }
+  }
+}

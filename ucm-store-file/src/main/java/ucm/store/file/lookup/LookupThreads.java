@@ -1,0 +1,258 @@
+package ucm.store.file.lookup;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntPredicate;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.config.StoreKind;
+
+/**
+ * Threads that look blocks up on disk for callers that wait. They are started when there is something
+ * to do and none is free, up to a bound, and sleep when there is nothing. For each that hangs in a
+ * backend that is down, another one may be started, so that the other backends keep theirs; one too
+ * many ends when it has nothing to do. The waves in the queue are as many as there are callers waiting.
+ * Thread-safe.
+ */
+final class LookupThreads implements AutoCloseable {
+
+  /** Looks blocks up. */
+  @FunctionalInterface
+  interface Asker {
+
+    /** Looks up what it can take of a wave, on one of the threads; must not throw. */
+    void ask(LookupWave wave, Seat seat);
+  }
+
+  /** What belongs to one of the threads. */
+  static final class Seat {
+
+    static final int NOWHERE = -1;
+
+    final NativePath path = new NativePath();
+
+    /** The backend that the thread asks. */
+    volatile int backend = NOWHERE;
+
+    private @Nullable Thread thread;
+  }
+
+  private static final Logger LOG = LoggerFactory.getLogger(LookupThreads.class);
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+  // A wave that is not over by then may be held by a thread that hangs: others are called to help.
+  private static final long HANGING_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private final StoreKind kind;
+  private final int most;
+  private final int backends;
+  private final IntPredicate isDown;
+  private final long timeoutNanos;
+  private final Asker asker;
+
+  // Guarded by this.
+  private final List<LookupWave> waves = new ArrayList<>();
+  private final List<Seat> seats = new ArrayList<>();
+  private int started;
+  // Threads that sleep and were not called; threads that were called and still sleep.
+  private int idle;
+  private int called;
+  private boolean closed;
+
+  // When a thread last got on.
+  private volatile long movedNanos;
+
+  /**
+   * Starts no thread yet.
+   *
+   * @param most threads at the most, not counting those that a backend holds which is down
+   * @param backends how many backends there are; so many times {@code most} threads are never passed
+   * @param isDown whether a backend is not to be used
+   * @param timeoutNanos how long all of them may hang before nobody waits for them any more
+   */
+  LookupThreads(
+      StoreKind kind, int most, int backends, IntPredicate isDown, long timeoutNanos, Asker asker) {
+    this.kind = kind;
+    this.most = most;
+    this.backends = backends;
+    this.isDown = isDown;
+    this.timeoutNanos = timeoutNanos;
+    this.asker = asker;
+  }
+
+  /**
+   * Looks up what a wave asks for.
+   *
+   * @param wanted how many threads to begin with
+   * @param nanos how long to wait at the most
+   * @return whether all answers that matter came in time; not when the thread was interrupted, or this
+   *     was closed
+   */
+  boolean run(LookupWave wave, int wanted, long nanos) {
+    if (!begin(wave, wanted)) {
+      return false;
+    }
+    long deadline = System.nanoTime() + nanos;
+    try {
+      long left = nanos;
+      while (left > 0 && !wave.await(Math.min(left, HANGING_NANOS))) {
+        help(wave);
+        left = deadline - System.nanoTime();
+      }
+    } catch (InterruptedException e) {
+      // What is not known by now is absent; the caller finds its interrupt where it left it.
+      Thread.currentThread().interrupt();
+    } finally {
+      end(wave);
+    }
+    return wave.isAnswered();
+  }
+
+  private synchronized boolean begin(LookupWave wave, int wanted) {
+    if (closed || isStuck()) {
+      return false;
+    }
+    waves.add(wave);
+    call(wave, wanted);
+    return true;
+  }
+
+  private synchronized void end(LookupWave wave) {
+    waves.remove(wave);
+    wave.stop();
+  }
+
+  private synchronized void help(LookupWave wave) {
+    call(wave, wave.called + wave.left());
+  }
+
+  /** A thread gets on with a wave, and would share what is left with others. */
+  void getsOn(LookupWave wave, int wanted) {
+    movedNanos = System.nanoTime();
+    if (wave.called < wanted) {
+      synchronized (this) {
+        call(wave, wanted);
+      }
+    }
+  }
+
+  /** A backend is not to be used any more: nobody waits for it, and others ask in place of the held. */
+  synchronized void giveUp(LookupWave.Hidden hidden) {
+    for (LookupWave wave : waves) {
+      wave.giveUp(hidden);
+      call(wave, wave.called + wave.left());
+    }
+  }
+
+  private boolean isStuck() {
+    return idle + called == 0
+        && seats.size() >= limit()
+        && System.nanoTime() - movedNanos >= timeoutNanos;
+  }
+
+  private int limit() {
+    int limit = most;
+    for (int i = 0; i < seats.size() && limit < most * backends; i++) {
+      int backend = seats.get(i).backend;
+      if (backend != Seat.NOWHERE && isDown.test(backend)) {
+        limit++;
+      }
+    }
+    return limit;
+  }
+
+  private void call(LookupWave wave, int wanted) {
+    int calls = wave.called;
+    while (calls < wanted && callOne()) {
+      calls++;
+    }
+    wave.called = calls;
+  }
+
+  private boolean callOne() {
+    if (idle > 0) {
+      idle--;
+      called++;
+      notify();
+      return true;
+    }
+    if (closed || (seats.size() >= most && seats.size() >= limit())) {
+      return false;
+    }
+    Seat seat = new Seat();
+    seats.add(seat);
+    movedNanos = System.nanoTime();
+    seat.thread = kind.newThread("lookup", started++).start(() -> work(seat));
+    return true;
+  }
+
+  private void work(Seat seat) {
+    for (LookupWave wave = next(seat); wave != null; wave = next(seat)) {
+      asker.ask(wave, seat);
+    }
+  }
+
+  private synchronized @Nullable LookupWave next(Seat seat) {
+    movedNanos = System.nanoTime();
+    while (!closed) {
+      if (seats.size() > most && seats.size() > limit()) {
+        seats.remove(seat);
+        return null;
+      }
+      for (int i = 0; i < waves.size(); i++) {
+        if (waves.get(i).mayHaveMore()) {
+          return waves.get(i);
+        }
+      }
+      sleep();
+    }
+    return null;
+  }
+
+  private void sleep() {
+    boolean interrupted = false;
+    idle++;
+    while (called == 0 && !closed) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        // Nobody interrupts these threads to end them.
+        interrupted = true;
+      }
+    }
+    if (called > 0) {
+      called--;
+    }
+    movedNanos = System.nanoTime();
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Ends the waves with the answers they have, and joins the threads. */
+  @Override
+  public void close() {
+    List<Seat> running;
+    synchronized (this) {
+      closed = true;
+      waves.forEach(LookupWave::stop);
+      running = List.copyOf(seats);
+      notifyAll();
+    }
+    long deadline = System.nanoTime() + LONGEST_CLOSE.toNanos();
+    try {
+      for (Seat seat : running) {
+        Thread thread = seat.thread;
+        if (thread != null
+            && !thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
+          LOG.warn("{}: {} still waits for the file system", kind.name(), thread.getName());
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

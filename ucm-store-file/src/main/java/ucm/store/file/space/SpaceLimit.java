@@ -1,0 +1,311 @@
+package ucm.store.file.space;
+
+import java.io.File;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntConsumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.StoreMetrics;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.format.FolderTree;
+
+/**
+ * Lets a block be written only when it fits: below {@code posix_capacity_gb} over all backends, and
+ * above {@code posix_min_free_gb} on the file system of its own. Room is reserved before the first
+ * byte is written, so that writers side by side cannot pass the limit together. Thread-safe.
+ *
+ * <p>Processes that share the directories count what the others wrote when they scan. Each writes at most
+ * a 32nd of the capacity between two scans, and waits for the second one then. So n of them pass the
+ * capacity by n 32nds of it at most, and what each is writing: the one that scanned last saw no more than
+ * the capacity, and no other has scanned, and so written more than its 32nd, since. The floor holds for
+ * all, at once.
+ *
+ * <p>A file counts with its size in whole units of 4 KiB. That is known before it is written, which
+ * the allocated blocks that {@code stat} tells are not: they lag behind delayed allocation, and some
+ * file systems allocate ahead.
+ */
+public final class SpaceLimit {
+
+  /** Bytes of what the keys call GB. */
+  public static final long GB = 1L << 30;
+
+  private static final Logger LOG = LoggerFactory.getLogger(SpaceLimit.class);
+  // A store that has written this part of the capacity looks at what others wrote meanwhile.
+  private static final int PARTS_BETWEEN_SCANS = 32;
+
+  public final UsedSpace used;
+  public final FolderTree tree;
+  public final long capacityBytes;
+
+  private final StoreKind kind;
+  private final List<String> backends;
+  private final double minFreeGb;
+  private final @Nullable FreeSpace[] free;
+  private final StoreMetrics.Counter refused;
+  private final long wakeBytes;
+  // Backends where a block was refused for the floor since the collector last asked; guarded by it.
+  private final BitSet pressed = new BitSet();
+  private volatile Runnable onPressure = () -> {};
+  private volatile Runnable beforeWait = () -> {};
+  private volatile IntConsumer afterWait = backend -> {};
+  private volatile boolean isShared;
+  private final Map<String, Boolean> told = new ConcurrentHashMap<>();
+  private final long patienceNanos;
+  private final AtomicLong awaitedBytes = new AtomicLong();
+  private final Object roundLock = new Object();
+  // Guarded by roundLock.
+  private long rounds;
+  private boolean makesRoom;
+
+  public SpaceLimit(
+      FileStoreConfig config, FolderTree tree, LongSupplier clock, StoreMetrics.Counter refused) {
+    this.kind = config.kind();
+    this.tree = tree;
+    this.backends = config.backends();
+    this.minFreeGb = config.minFreeGb();
+    this.refused = refused;
+    // A worker that waits moves nothing else; half of its task's time is left for the move.
+    patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
+    capacityBytes = (long) (config.capacityGb() * GB);
+    wakeBytes =
+        config.gc().enable()
+            ? (long) (config.gc().triggerThresholdRatio() * capacityBytes)
+            : Long.MAX_VALUE;
+    used = new UsedSpace(isLimited() ? tree.slots() : 0);
+    free = new FreeSpace[backends.size()];
+    for (int i = 0; i < free.length; i++) {
+      File root = new File(backends.get(i));
+      // Some file systems in user space do not tell how large they are.
+      if (minFreeGb > 0 && root.getTotalSpace() > 0) {
+        free[i] = new FreeSpace(root::getUsableSpace, clock, (long) (minFreeGb * GB));
+      }
+    }
+  }
+
+  /** Whether there is a capacity, and so an account of what is used. */
+  public boolean isLimited() {
+    return capacityBytes > 0;
+  }
+
+  /** Names who is to be told when space runs short. */
+  public void whenPressed(Runnable action) {
+    onPressure = action;
+  }
+
+  /** Names who is to be told before and after a writer waits for room in a backend. */
+  public void aroundWaits(Runnable before, IntConsumer after) {
+    beforeWait = before;
+    afterWait = after;
+  }
+
+  /** Says whether other processes write to the same directories. */
+  public void shared(boolean isSharedNow) {
+    isShared = isSharedNow;
+  }
+
+  /** Whether other processes write to the same directories. */
+  public boolean isShared() {
+    return isShared;
+  }
+
+  private boolean tryReserve(long bytes) {
+    return !mustScan(bytes) && used.reserve(bytes, capacityBytes);
+  }
+
+  /** Whether others have to be counted before so much is written. */
+  private boolean mustScan(long bytes) {
+    long unseen = used.addedSinceScan();
+    return isShared && unseen > 0 && unseen + bytes > capacityBytes / PARTS_BETWEEN_SCANS;
+  }
+
+  /** Whether a writer waits for room. */
+  public boolean isAwaited() {
+    return awaitedBytes.get() > 0;
+  }
+
+  /** Bytes that must go before all writers that wait have room; negative when they have. */
+  public long missingBytes() {
+    return used.used() + awaitedBytes.get() - capacityBytes;
+  }
+
+  /**
+   * A round of the collector has ended, or the collector begins its work.
+   *
+   * @param mayMakeRoom whether it is worth to wait for the next one
+   */
+  public void roundEnded(boolean mayMakeRoom) {
+    synchronized (roundLock) {
+      rounds++;
+      makesRoom = mayMakeRoom;
+      roundLock.notifyAll();
+    }
+  }
+
+  /** Reserves room, and waits for the collector as long as it makes some. */
+  private boolean reserveSoon(int backend, long bytes) {
+    if (tryReserve(bytes)) {
+      return true;
+    }
+    beforeWait.run();
+    try {
+      return awaitRoom(bytes);
+    } finally {
+      afterWait.accept(backend);
+    }
+  }
+
+  private boolean awaitRoom(long bytes) {
+    long deadline = System.nanoTime() + patienceNanos;
+    awaitedBytes.addAndGet(bytes);
+    try {
+      synchronized (roundLock) {
+        boolean fits = tryReserve(bytes);
+        while (!fits && (makesRoom || mustScan(bytes))) {
+          onPressure.run();
+          long left = deadline - System.nanoTime();
+          if (left <= 0) {
+            return false;
+          }
+          long seen = rounds;
+          TimeUnit.NANOSECONDS.timedWait(roundLock, left);
+          fits = rounds != seen && tryReserve(bytes);
+        }
+        return fits;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      awaitedBytes.addAndGet(-bytes);
+    }
+  }
+
+  /**
+   * Reserves room for a block's file. Waits for the collector when the capacity is used up.
+   *
+   * @param backend where it is to be written
+   * @throws SpaceRefusedException when there is none
+   */
+  public void reserve(int backend, long idHigh, long idLow, long fileSize) {
+    long bytes = FolderTree.inUnits(fileSize);
+    if (isLimited()) {
+      boolean fits = reserveSoon(backend, bytes);
+      if (!fits
+          || used.used() > wakeBytes
+          || used.addedSinceScan() > capacityBytes / PARTS_BETWEEN_SCANS) {
+        onPressure.run();
+      }
+      if (!fits) {
+        throw refuse(
+            idHigh,
+            idLow,
+            used.used() + " bytes of storage_backends are used, and its " + bytes,
+            "would pass the "
+                + capacityBytes
+                + " of "
+                + kind.key("capacity_gb")
+                + ": raise it, or let more be collected with "
+                + kind.key("gc_enable")
+                + ", "
+                + kind.key("gc_trigger_threshold_ratio")
+                + " and "
+                + kind.key("gc_recycle_percent"));
+      }
+    }
+    FreeSpace space = free[backend];
+    if (space != null && !space.reserve(bytes)) {
+      if (isLimited()) {
+        used.release(bytes);
+        press(backend);
+      }
+      throw refuse(
+          idHigh,
+          idLow,
+          space.known() + " bytes are free in " + backends.get(backend) + ", and its " + bytes,
+          "would leave less than "
+              + kind.key("min_free_gb")
+              + ", "
+              + (long) (minFreeGb * GB)
+              + " bytes: make room there, or lower it");
+    }
+  }
+
+  private SpaceRefusedException refuse(long idHigh, long idLow, String found, String why) {
+    refused.increment();
+    SpaceRefusedException refusal =
+        new SpaceRefusedException(
+            kind.name()
+                + " does not write block "
+                + BlockIds.hex(idHigh, idLow)
+                + ": "
+                + found
+                + " "
+                + why);
+    // One line for each limit; how often it refuses is counted.
+    if (told.putIfAbsent(why, true) == null) {
+      LOG.warn(
+          "{}; further ones are counted in {}refused_blocks", refusal.getMessage(), kind.key(""));
+    }
+    return refusal;
+  }
+
+  private void press(int backend) {
+    synchronized (pressed) {
+      pressed.set(backend);
+    }
+    onPressure.run();
+  }
+
+  /** The backends where the floor refused a block since this was last asked. */
+  public BitSet takePressed() {
+    synchronized (pressed) {
+      BitSet taken = (BitSet) pressed.clone();
+      pressed.clear();
+      return taken;
+    }
+  }
+
+  /** The file for which room was reserved is about to get its name. */
+  public void beginCommit(long idHigh, long idLow) {
+    if (isLimited()) {
+      used.beginCommit(tree.slot(idHigh, idLow));
+    }
+  }
+
+  /**
+   * Ends what {@link #beginCommit} began.
+   *
+   * @param isThere whether the file has its name; else its room stays reserved
+   */
+  public void endCommit(int backend, long idHigh, long idLow, long fileSize, boolean isThere) {
+    long bytes = FolderTree.inUnits(fileSize);
+    if (isLimited()) {
+      used.endCommit(tree.slot(idHigh, idLow), bytes, isThere);
+    }
+    FreeSpace space = free[backend];
+    if (space != null && isThere) {
+      space.committed(bytes);
+    }
+  }
+
+  /** The file for which room was reserved will not be there. */
+  public void release(int backend, long fileSize) {
+    long bytes = FolderTree.inUnits(fileSize);
+    if (isLimited()) {
+      used.release(bytes);
+    }
+    FreeSpace space = free[backend];
+    if (space != null) {
+      space.release(bytes);
+    }
+  }
+}

@@ -1,0 +1,113 @@
+package ucm.store.file.space;
+
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import ucm.platform.libc.FileOperations;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.FolderTree;
+import ucm.store.file.format.FolderTree.Folder;
+import ucm.store.file.format.FolderWalk;
+import ucm.store.file.health.FolderExecutor;
+import ucm.store.file.lease.WriterLease;
+
+/**
+ * Finds out what the folders hold, and puts the account right: at start everything, later the folders
+ * that were changed since, by this store or another. Temporary files count as well, except those of
+ * this store, for which room is reserved. One scan at a time, and each backend by itself.
+ */
+public final class SpaceScan {
+
+  private static final int ATTEMPTS = 3;
+  // A folder changed so short before a scan may change again without another time of change.
+  private static final long SETTLE_MILLIS = TimeUnit.SECONDS.toMillis(2);
+  private static final int NAME_DIGITS = 32;
+
+  private final FileOperations files;
+  private final FolderExecutor lanes;
+  private final FolderTree tree;
+  private final UsedSpace used;
+  private final FolderWalk walk;
+  private final WriterLease[] claims;
+  // Time of change of the folders that were scanned when they had settled, by slot.
+  private final Map<Integer, Long> settled = new ConcurrentHashMap<>();
+
+  public SpaceScan(
+      FileOperations files,
+      FolderTree tree,
+      UsedSpace used,
+      FolderWalk walk,
+      FolderExecutor lanes,
+      WriterLease[] claims) {
+    this.files = files;
+    this.lanes = lanes;
+    this.tree = tree;
+    this.used = used;
+    this.walk = walk;
+    this.claims = claims;
+  }
+
+  /** Scans what has changed in all backends that can be used. */
+  public void run() {
+    BitSet seen = lanes.forEach(lanes.all(), this::scan);
+    if (!walk.isStopped()) {
+      used.scanned(seen.equals(lanes.all()));
+    }
+  }
+
+  private void scan(int backend) {
+    List<Folder> folders = tree.folders(files, backend);
+    walk.forEach(folders, this::scan);
+    if (walk.isStopped()) {
+      return;
+    }
+    BitSet there = new BitSet(tree.slots());
+    folders.forEach(folder -> there.set(folder.slot()));
+    Set<Integer> gone = new HashSet<>(settled.keySet());
+    gone.removeIf(slot -> tree.backendOf(slot) != backend || there.get(slot));
+    for (int slot : gone) {
+      settled.remove(slot);
+      used.scanned(slot, 0, used.changes(slot));
+    }
+  }
+
+  private void scan(Folder folder) {
+    lanes.step(folder.backend());
+    // Before the time of change is asked for: this thread may be held for long behind that.
+    long now = System.currentTimeMillis();
+    long changed = FolderTree.changedMillis(files, folder);
+    Long before = settled.get(folder.slot());
+    if (before != null && before == changed) {
+      return;
+    }
+    settled.remove(folder.slot());
+    boolean counted = false;
+    for (int attempt = 0; attempt < ATTEMPTS && !counted; attempt++) {
+      int changes = used.changes(folder.slot());
+      long[] sum = new long[1];
+      FolderTree.visit(
+          files,
+          folder,
+          (name, bytes, lastUse) -> {
+            lanes.step(folder.backend());
+            sum[0] += isOwnTemp(folder.backend(), name) ? 0 : bytes;
+          });
+      counted = used.scanned(folder.slot(), sum[0], changes);
+    }
+    if (counted && now - changed > SETTLE_MILLIS) {
+      settled.put(folder.slot(), changed);
+    }
+  }
+
+  /** Whether this store writes the file: {@code <id>.<token>-<number>.tmp}. */
+  private boolean isOwnTemp(int backend, String name) {
+    int end = name.lastIndexOf('-');
+    return name.endsWith(BlockPaths.TEMP_SUFFIX)
+        && end > NAME_DIGITS
+        && claims[backend].owns(name.substring(NAME_DIGITS + 1, end));
+  }
+}

@@ -1,0 +1,128 @@
+package ucm.store.file.transfer;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.store.file.health.DirectoryHealth;
+
+/**
+ * The jobs under way, oldest first. As all have the same time, that is also the order of their
+ * deadlines. Thread-safe; its lock is held for a few instructions per job.
+ */
+public final class InFlightTasks {
+
+  // Guarded by this.
+  private @Nullable TransferJob oldest;
+  private @Nullable TransferJob newest;
+
+  /** Takes a job up, unless it was dropped already. */
+  public synchronized void add(TransferJob job) {
+    if (job.isDropped) {
+      return;
+    }
+    job.previous = newest;
+    if (newest == null) {
+      oldest = job;
+    } else {
+      newest.next = job;
+    }
+    newest = job;
+  }
+
+  /** Drops a job that is terminal; it may not be here yet. */
+  public synchronized void remove(TransferJob job) {
+    job.isDropped = true;
+    if (job != oldest && job.previous == null) {
+      return;
+    }
+    TransferJob before = job.previous;
+    TransferJob after = job.next;
+    if (before != null) {
+      before.next = after;
+    } else if (oldest == job) {
+      oldest = after;
+    }
+    if (after != null) {
+      after.previous = before;
+    } else if (newest == job) {
+      newest = before;
+    }
+    job.previous = null;
+    job.next = null;
+  }
+
+  /** Whether there are none. */
+  public synchronized boolean isEmpty() {
+    return oldest == null;
+  }
+
+  /** The blocks that are being loaded. */
+  public Set<BlockIds> loading() {
+    Set<BlockIds> ids = new HashSet<>();
+    for (TransferJob job : jobs(false)) {
+      BlockIds of = job.transfer.ids();
+      for (int i = 0; i < of.size(); i++) {
+        ids.add(BlockIds.of(of.high(i), of.low(i)));
+      }
+    }
+    return ids;
+  }
+
+  /** The jobs that write. */
+  public List<TransferJob> dumps() {
+    return jobs(true);
+  }
+
+  private synchronized List<TransferJob> jobs(boolean dumps) {
+    List<TransferJob> found = new ArrayList<>();
+    for (TransferJob job = oldest; job != null; job = job.next) {
+      if (job.isDump == dumps) {
+        found.add(job);
+      }
+    }
+    return found;
+  }
+
+  /**
+   * Ends what was not begun of the jobs whose deadline has passed.
+   *
+   * @return nanoseconds to the next deadline, {@link Long#MAX_VALUE} when there is none
+   */
+  public long expireDue(long now) {
+    List<TransferJob> due = new ArrayList<>();
+    long left = Long.MAX_VALUE;
+    synchronized (this) {
+      for (TransferJob job = oldest; job != null; job = job.next) {
+        left = job.deadlineNanos - now;
+        if (left > 0) {
+          break;
+        }
+        left = Long.MAX_VALUE;
+        due.add(job);
+      }
+    }
+    due.forEach(TransferJob::expire);
+    return left;
+  }
+
+  /** Ends what was not begun of all jobs. */
+  public void expireAll() {
+    all().forEach(TransferJob::expire);
+  }
+
+  /** Ends what was not begun of blocks whose backend is down. */
+  public void refuse(DirectoryHealth health) {
+    all().forEach(job -> job.refuse(health));
+  }
+
+  private synchronized List<TransferJob> all() {
+    List<TransferJob> all = new ArrayList<>();
+    for (TransferJob job = oldest; job != null; job = job.next) {
+      all.add(job);
+    }
+    return all;
+  }
+}

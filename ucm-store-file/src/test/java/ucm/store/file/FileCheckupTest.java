@@ -1,0 +1,159 @@
+package ucm.store.file;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.admin.HealthCheck.Finding;
+import ucm.api.admin.HealthCheck.Status;
+import ucm.api.config.StoreConfig;
+import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SmallMount;
+
+class FileCheckupTest {
+
+  @TempDir private Path folder;
+  private final FaultyFiles files = new FaultyFiles();
+  private final Map<String, Object> values = new HashMap<>();
+
+  private Map<String, Finding> look(Path... backends) {
+    values.put("storage_backends", Stream.of(backends).map(Path::toString).toList());
+    List<Finding> findings =
+        new FileCheckup(LocalFileStore.KIND, StoreConfig.of(values), files).look();
+    Map<String, Finding> bySubject = new HashMap<>();
+    findings.forEach(finding -> bySubject.put(finding.subject(), finding));
+    assertThat(bySubject).hasSize(findings.size());
+    return bySubject;
+  }
+
+  private void isLeftEmpty() throws IOException {
+    try (Stream<Path> left = Files.list(folder)) {
+      assertThat(left).isEmpty();
+    }
+  }
+
+  @Test
+  void looksAtADirectoryThatIsNotThereYetAndLeavesNothing() throws IOException {
+    Path backend = folder.resolve("not/there");
+    Map<String, Finding> found = look(backend);
+    assertThat(found.keySet())
+        .containsExactlyInAnyOrder(
+            "directory " + backend,
+            "space in " + backend,
+            "clock of " + backend,
+            "O_DIRECT in " + backend,
+            "aio in " + backend,
+            "io_uring in " + backend,
+            "file calls",
+            "memory copies",
+            "capacity of Posix");
+    assertThat(found.get("directory " + backend))
+        .isEqualTo(
+            Finding.ok("directory " + backend, "is not there yet, and can be made in " + folder));
+    assertThat(found.values()).noneMatch(finding -> finding.status() == Status.FAILED);
+    isLeftEmpty();
+  }
+
+  @Test
+  void missingAbilitiesFailOnlyWhereTheyAreAskedFor() throws IOException {
+    files.failAll(FaultyFiles.Call.SET_DIRECT, Errno.EINVAL);
+    String direct = "O_DIRECT in " + folder;
+    String aio = "aio in " + folder;
+    Map<String, Finding> unasked = look(folder);
+    assertThat(unasked.get(direct))
+        .isEqualTo(Finding.ok(direct, "does not work, and io_direct is false"));
+    assertThat(unasked.get(aio))
+        .isEqualTo(Finding.ok(aio, "does not work, and posix_io_engine is psync"));
+    values.put("io_direct", true);
+    values.put("posix_io_engine", "aio");
+    Map<String, Finding> asked = look(folder);
+    assertThat(asked.get(direct).status()).isEqualTo(Status.FAILED);
+    assertThat(asked.get(direct).found()).contains("refuses O_DIRECT", "io_direct: false");
+    assertThat(asked.get(aio).status()).isEqualTo(Status.FAILED);
+    assertThat(asked.get(aio).advice()).contains("fs.aio-max-nr", "psync");
+    isLeftEmpty();
+  }
+
+  @Test
+  void comparesTheRoomWithCapacityAndFloor() {
+    Map<String, Finding> plain = look(folder, folder.resolve("other"));
+    assertThat(plain.get("capacity of Posix").found()).contains("posix_capacity_gb is 0");
+    values.put("posix_capacity_gb", 1e6);
+    values.put("posix_min_free_gb", 1e6);
+    Map<String, Finding> found = look(folder, folder.resolve("other"));
+    assertThat(found.get("capacity of Posix").status()).isEqualTo(Status.WARNING);
+    Finding space = found.get("space in " + folder);
+    assertThat(space.status()).isEqualTo(Status.FAILED);
+    assertThat(space.advice()).contains("posix_min_free_gb is 1000000", "no block is written");
+    long total = folder.toFile().getTotalSpace();
+    // Both directories are on one file system, whose room counts once.
+    values.put("posix_capacity_gb", total * 1.5 / (1L << 30));
+    assertThat(look(folder, folder.resolve("other")).get("capacity of Posix").status())
+        .isEqualTo(Status.WARNING);
+    values.put("posix_capacity_gb", total * 0.5 / (1L << 30));
+    assertThat(look(folder).get("capacity of Posix").status()).isEqualTo(Status.OK);
+  }
+
+  @Test
+  void warnsOfMemoryThatPassesForADisk() throws IOException {
+    try (SmallMount memory = SmallMount.tmpfs(folder, 1 << 20)) {
+      values.put("posix_min_free_gb", 0);
+      Finding space = look(memory.directory).get("space in " + memory.directory);
+      assertThat(space.status()).isEqualTo(Status.WARNING);
+      assertThat(space.found()).contains("tmpfs");
+      assertThat(space.advice()).contains("gone after a restart");
+    }
+  }
+
+  @Test
+  void whatIsNoDirectoryOrCannotBeWrittenFails() throws IOException {
+    Path file = Files.createFile(folder.resolve("file"));
+    Finding none = look(file).get("directory " + file);
+    assertThat(none.status()).isEqualTo(Status.FAILED);
+    assertThat(none.found()).contains("is no directory");
+    // Nobody can make files there, not even root.
+    Path proc = Path.of("/proc/ucm");
+    Finding closed = look(proc).get("directory " + proc);
+    assertThat(closed.status()).isEqualTo(Status.FAILED);
+    assertThat(closed.found()).contains("cannot be written");
+    assertThat(closed.advice()).contains("storage_backends");
+  }
+
+  @Test
+  void triesNamesAndPathsAsLongAsThoseThatWillBeMade() throws IOException {
+    Path longest = folder.resolve("x".repeat(255)).resolve("below");
+    assertThat(look(longest).get("directory " + longest).status()).isEqualTo(Status.OK);
+    Path tooLong = folder.resolve("x".repeat(256));
+    Finding name = look(tooLong).get("directory " + tooLong);
+    assertThat(name.status()).isEqualTo(Status.FAILED);
+    assertThat(name.found()).isEqualTo("cannot be written: File name too long");
+    // The directory fits into a path of 4,095 bytes, and the files of blocks in it do not.
+    Path deep = folder;
+    while (deep.toString().length() < 4060) {
+      deep = deep.resolve("d".repeat(Math.min(200, 4060 - deep.toString().length())));
+    }
+    Finding path = look(deep).get("directory " + deep);
+    assertThat(path.status()).isEqualTo(Status.FAILED);
+    assertThat(path.found()).contains("File name too long");
+    isLeftEmpty();
+  }
+
+  @Test
+  void warnsOfAClockThatDiffersInEitherDirection() {
+    assertThat(FileCheckup.clock("/a", Duration.ofMillis(-1900)).status()).isEqualTo(Status.OK);
+    Finding behind = FileCheckup.clock("/a", Duration.ofMillis(-2100));
+    assertThat(behind.status()).isEqualTo(Status.WARNING);
+    assertThat(behind.found()).contains("-2.1 s");
+    assertThat(FileCheckup.clock("/a", Duration.ofHours(1)).advice()).contains("NTP");
+  }
+}

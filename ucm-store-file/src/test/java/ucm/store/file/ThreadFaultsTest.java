@@ -1,0 +1,124 @@
+package ucm.store.file;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreClosedException;
+import ucm.api.Task;
+import ucm.api.TransferResult;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.TestStores;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+import ucm.testkit.fault.FaultyClock;
+
+/** A thread that runs out of memory closes its store; a shard that does so fails. */
+@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class ThreadFaultsTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
+
+  @TempDir private Path directory;
+
+  private final BlockIds ids = BlockBytes.ids(1, 2);
+
+  @Test
+  void theThreadOfTheDeadlinesClosesTheStoreAndEndsWhatWaits() throws Exception {
+    FaultyFiles files = new FaultyFiles();
+    CountDownLatch hangs = new CountDownLatch(1);
+    CountDownLatch released = new CountDownLatch(1);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores.dumpByAnother(Map.of(), ids);
+      files.before(
+          call -> {
+            if (call == Call.OPEN_READ
+                && Thread.currentThread().getName().startsWith("ucm-posix-io-")) {
+              hangs.countDown();
+              await(released);
+            }
+          });
+      LocalFileStore store =
+          stores.open(
+              files,
+              new FaultyClock("ucm-posix-watch-0"),
+              Map.of("timeout_ms", 500, "posix_data_trans_concurrency", 1));
+      Task held = store.load(memory(0).transfer());
+      hangs.await();
+      Task waiting = store.load(memory(1).transfer());
+      assertThat(TestStores.ended(waiting).outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
+      awaitClosed(store);
+      released.countDown();
+      assertThat(TestStores.ended(held)).isNotNull();
+    }
+  }
+
+  @Test
+  void aThreadThatRemovesFilesClosesTheStore() throws Exception {
+    FaultyFiles files = new FaultyFiles();
+    files.before(
+        call -> {
+          if (Thread.currentThread().getName().startsWith("ucm-posix-chores-")) {
+            throw new OutOfMemoryError("thrown by a test");
+          }
+        });
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(files, System::nanoTime, Map.of("timeout_ms", 50));
+      // Its other shards never come, and it is given up.
+      boolean _ = stores.dumpShard(store, ids, 0).ok();
+      awaitClosed(store);
+    }
+  }
+
+  @Test
+  void aShardFailsAndTheStoreGoesOn() throws Exception {
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores.dumpByAnother(Map.of(), ids);
+      LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
+      files.before(
+          call -> {
+            if (Thread.currentThread().getName().startsWith("ucm-posix-io-")) {
+              throw new OutOfMemoryError("thrown by a test");
+            }
+          });
+      TransferResult result = stores.load(store, ids);
+      assertThat(result.outcome(0)).isEqualTo(ShardOutcome.FAILED);
+      files.before(call -> {});
+      assertThat(stores.load(store, ids).ok()).isTrue();
+    }
+  }
+
+  private TransferMemory memory(int block) {
+    return TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids.slice(block, block + 1));
+  }
+
+  private void awaitClosed(LocalFileStore store) {
+    try {
+      while (true) {
+        store.lookupKnown(ids);
+        Thread.onSpinWait();
+      }
+    } catch (StoreClosedException e) {
+      assertThat(e).hasMessageContaining("Posix");
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package ucm.store.file.admin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** How fast verify reads. */
+final class ReadPaceTest {
+
+  private final AtomicLong clock = new AtomicLong();
+
+  @Test
+  void readsNoMoreInASecondThanItMay() {
+    ReadPace pace = new ReadPace(1000, clock::get, clock::addAndGet);
+    for (int i = 0; i < 50; i++) {
+      pace.take(100);
+    }
+    assertThat(clock.get())
+        .as("4900 bytes were read before the last 100 began")
+        .isEqualTo(TimeUnit.MILLISECONDS.toNanos(4900));
+  }
+
+  @Test
+  void doesNotMakeUpForTimeInWhichNobodyRead() {
+    ReadPace pace = new ReadPace(1000, clock::get, clock::addAndGet);
+    pace.take(100);
+    clock.set(TimeUnit.SECONDS.toNanos(60));
+    for (int i = 0; i < 11; i++) {
+      pace.take(100);
+    }
+    assertThat(clock.get()).isEqualTo(TimeUnit.SECONDS.toNanos(61));
+  }
+
+  @Test
+  void holdsNobodyBackWithoutALimit() {
+    ReadPace pace =
+        new ReadPace(
+            0,
+            clock::get,
+            nanos -> {
+              throw new AssertionError("waits " + nanos);
+            });
+    pace.take(Long.MAX_VALUE);
+    pace.take(1);
+  }
+}

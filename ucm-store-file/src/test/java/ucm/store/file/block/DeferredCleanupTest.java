@@ -1,0 +1,22 @@
+package ucm.store.file.block;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import ucm.store.file.fixture.LocalFileStore;
+
+final class DeferredCleanupTest {
+
+  @Test
+  void doesAtOnceWhatComesWhenItIsClosed() throws Exception {
+    DeferredCleanup chores = new DeferredCleanup(LocalFileStore.KIND);
+    CountDownLatch done = new CountDownLatch(1);
+    chores.add(done::countDown);
+    chores.close();
+    assertThat(done.getCount()).isZero();
+    CountDownLatch late = new CountDownLatch(1);
+    chores.add(late::countDown);
+    assertThat(late.getCount()).isZero();
+  }
+}

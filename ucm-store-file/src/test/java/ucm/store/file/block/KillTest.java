@@ -1,0 +1,79 @@
+package ucm.store.file.block;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import ucm.api.Store;
+import ucm.api.StoreContext;
+import ucm.store.file.fixture.DirectSupport;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.TestStores;
+import ucm.testkit.KillContract;
+import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TestContext;
+
+/**
+ * Writers killed at random moments, with every engine: no wrong block, no lost one among those
+ * reported durable, and no temporary file and no claim after the next start.
+ */
+final class KillTest extends KillContract {
+
+  private final RecordingMetrics metrics = new RecordingMetrics();
+
+  @Override
+  protected Store newStore() {
+    return new LocalFileStore();
+  }
+
+  @Override
+  protected Map<String, Object> settings(Path directory) {
+    return Map.of("storage_backends", directory.toString(), "durability", "fdatasync");
+  }
+
+  /** psync through the page cache, and every engine past it that this machine has. */
+  @Override
+  protected List<Map<String, Object>> variants() {
+    List<Map<String, Object>> variants = new ArrayList<>(List.of(Map.of()));
+    if (DirectSupport.isThere(Path.of(System.getProperty("java.io.tmpdir")))) {
+      variants.add(direct("psync"));
+      variants.add(direct("aio"));
+      if (DirectSupport.hasUring()) {
+        variants.add(direct("io_uring"));
+      }
+    }
+    return variants;
+  }
+
+  private static Map<String, Object> direct(String engine) {
+    return Map.of("io_direct", true, "posix_io_engine", engine);
+  }
+
+  @Override
+  protected int writers() {
+    return 3;
+  }
+
+  @Override
+  protected int kills() {
+    return 100;
+  }
+
+  @Override
+  protected StoreContext context() {
+    return new TestContext(metrics);
+  }
+
+  @Override
+  protected void checkLeftovers(Store store, Path directory) throws Exception {
+    ((LocalFileStore) store).awaitSweep();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      assertThat(stores.temps()).as("temporary files").isEmpty();
+      // The claim of the store that looks is the only one.
+      assertThat(stores.in(".writers")).as("claims").hasSizeLessThanOrEqualTo(1);
+    }
+    assertThat(metrics.count("posix_corrupt_blocks")).isZero();
+  }
+}

@@ -1,0 +1,274 @@
+package ucm.store.file.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.MemoryRegion;
+import ucm.api.StoreContext;
+import ucm.api.StoreException;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
+import ucm.store.file.TaskSubmission;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.TestStores;
+import ucm.store.file.transfer.TransferJob;
+import ucm.testkit.BlockBytes;
+
+final class FileStoreConfigTest {
+
+  private static final Map<String, Object> LEAST =
+      Map.of("storage_backends", "/cache", "block_size", 4096);
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 4096);
+
+  @Test
+  void hasTheDefaultsOfTheOriginal() {
+    StoreConfig config = StoreConfig.of(LEAST);
+    FileStoreConfig read = FileStoreConfig.from(LocalFileStore.KIND, config).orElseThrow();
+    assertThat(config.problems()).isEmpty();
+    assertThat(read)
+        .isEqualTo(
+            new FileStoreConfig(
+                LocalFileStore.KIND,
+                List.of("/cache"),
+                LAYOUT,
+                -1,
+                List.of(),
+                false,
+                FileStoreConfig.Engine.PSYNC,
+                30_000,
+                8192,
+                524_288,
+                128,
+                16,
+                32,
+                4,
+                FileStoreConfig.LookupMode.SHARED,
+                1 << 22,
+                3,
+                FileStoreConfig.Durability.NONE,
+                FileStoreConfig.Verify.FULL,
+                false,
+                0,
+                0.1,
+                new FileStoreConfig.Gc(true, 0.98, 0.03, 30, 16, 50_000, 0.1, true),
+                new FileStoreConfig.Health(true, 10, 3, 8, 2)));
+    assertThat(read.isScheduler()).isTrue();
+  }
+
+  @Test
+  void readsEveryKey() {
+    Map<String, Object> all = new HashMap<>();
+    all.put("storage_backends", List.of("/a", "/b"));
+    all.put("tensor_size", 100);
+    all.put("shard_size", 200);
+    all.put("block_size", 800);
+    all.put("device_id", 3);
+    all.put("cpu_affinity_cores", List.of(0, 2));
+    all.put("io_direct", true);
+    all.put("timeout_ms", 1000);
+    all.put("waiting_queue_depth", 10);
+    all.put("running_queue_depth", 20);
+    all.put("posix_io_engine", "aio");
+    all.put("posix_data_trans_concurrency", 7);
+    all.put("posix_lookup_concurrency", 8);
+    all.put("posix_open_concurrency", 9);
+    all.put("posix_commit_concurrency", 10);
+    all.put("lookup_mode", "exclusive");
+    all.put("posix_index_max_blocks", 1000);
+    all.put("data_dir_shard_bytes", 0);
+    all.put("durability", "full");
+    all.put("verify", "off");
+    all.put("accept_unverified", true);
+    all.put("posix_capacity_gb", 1.5);
+    all.put("posix_min_free_gb", 2.5);
+    all.put("posix_gc_enable", false);
+    all.put("posix_gc_trigger_threshold_ratio", 0.9);
+    all.put("posix_gc_recycle_percent", 0.2);
+    all.put("posix_gc_check_interval_sec", 60);
+    all.put("posix_gc_concurrency", 2);
+    all.put("posix_gc_max_recycle_count_per_shard", 100);
+    all.put("posix_gc_shard_sample_ratio", 0.5);
+    all.put("posix_gc_precise_mode", false);
+    all.put("store_health.enabled", false);
+    all.put("store_health.health_check_interval_s", 20);
+    all.put("store_health.health_check_timeout_s", 6);
+    all.put("store_health.health_window_size", 16);
+    all.put("store_health.failure_threshold", 4);
+    StoreConfig config = StoreConfig.of(all);
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config))
+        .contains(
+            new FileStoreConfig(
+                LocalFileStore.KIND,
+                List.of("/a", "/b"),
+                BlockLayout.uniform(100, 200, 800),
+                3,
+                List.of(0L, 2L),
+                true,
+                FileStoreConfig.Engine.AIO,
+                1000,
+                10,
+                20,
+                7,
+                8,
+                9,
+                10,
+                FileStoreConfig.LookupMode.EXCLUSIVE,
+                1000,
+                0,
+                FileStoreConfig.Durability.FULL,
+                FileStoreConfig.Verify.OFF,
+                true,
+                1.5,
+                2.5,
+                new FileStoreConfig.Gc(false, 0.9, 0.2, 60, 2, 100, 0.5, false),
+                new FileStoreConfig.Health(false, 20, 6, 16, 4)));
+    List<String> listed = LocalFileStore.KIND.keys().all.stream().map(ConfigKey::name).toList();
+    assertThat(listed)
+        .doesNotHaveDuplicates()
+        .containsAll(all.keySet())
+        .contains("tensor_size_list");
+    assertThat(config.problems()).isEmpty();
+  }
+
+  @Test
+  void saysThatNothingIsCollectedWithoutACapacity() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("posix_gc_enable", true);
+    settings.put("posix_gc_precise_mode", false);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
+    assertThat(config.problems().stream().map(ConfigProblem::key))
+        .containsExactlyInAnyOrder("posix_gc_enable", "posix_gc_precise_mode");
+    assertThat(config.problems())
+        .allSatisfy(problem -> assertThat(problem.message()).contains("posix_capacity_gb is 0"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "posix_io_engine, aio, needs io_direct: true",
+    "posix_io_engine, io_uring, needs io_direct: true",
+    "posix_io_engine, uring, 'one of psync, aio, io_uring'",
+    "io_direct, perhaps, true or false",
+    "data_dir_shard_bytes, 6, 0 to 5",
+    "lookup_mode, private, 'shared, exclusive'",
+    "posix_index_max_blocks, -1, 0 to 1073741824",
+    "durability, fsync, 'none, fdatasync, full'",
+    "verify, yes, 'full, sample, off'",
+    "posix_data_trans_concurrency, 0, 1 to 1024",
+    "posix_capacity_gb, -1, 0 or more",
+    "storage_backends, /a:/b:/a, twice",
+    "store_health.failure_threshold, 0, 1 to 1024"
+  })
+  void refusesWhatItCannotDoAndSaysWhatItCan(String key, String value, String hint) {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put(key, value.matches("-?\\d+") ? (Object) Long.valueOf(value) : value);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isEmpty();
+    assertThat(config.problems().stream().filter(ConfigProblem::isError))
+        .singleElement()
+        .satisfies(problem -> assertThat(problem.key()).isEqualTo(key))
+        .satisfies(problem -> assertThat(problem.message()).contains(hint));
+  }
+
+  @Test
+  void isExclusiveOnlyWithAnIndex() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("lookup_mode", "exclusive");
+    settings.put("posix_index_max_blocks", 0);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isEmpty();
+    assertThat(config.problems())
+        .singleElement()
+        .satisfies(problem -> assertThat(problem.message()).contains("set lookup_mode to shared"));
+  }
+
+  @Test
+  void warnsOfABreakerThatNeedsMoreFailuresThanItLooksAt() {
+    Map<String, Object> settings = new TreeMap<>(LEAST);
+    settings.put("store_health.health_window_size", 2);
+    settings.put("store_health.failure_threshold", 3);
+    StoreConfig config = StoreConfig.of(settings);
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
+    assertThat(config.problems())
+        .singleElement()
+        .satisfies(problem -> assertThat(problem.isError()).isFalse())
+        .satisfies(problem -> assertThat(problem.message()).contains("health_window_size"));
+  }
+
+  @Test
+  void reportsEveryBadKeyAtOnce() {
+    StoreConfig config =
+        StoreConfig.of(
+            Map.of("posix_io_engine", "aio", "verify", "maybe", "data_dir_shard_bytes", 9));
+    assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isEmpty();
+    assertThat(config.problems().stream().map(ConfigProblem::key))
+        .contains(
+            "posix_io_engine", "verify", "data_dir_shard_bytes", "storage_backends", "block_size");
+  }
+
+  @Test
+  void isNotOpenedWithErrors() {
+    LocalFileStore store = new LocalFileStore();
+    store.configure(StoreConfig.of(Map.of()));
+    assertThatThrownBy(() -> store.open(StoreContext.of(null)))
+        .isInstanceOf(StoreException.class)
+        .hasMessageContaining("configuration has errors");
+  }
+
+  @Test
+  void takesNoStageBehindIt() {
+    LocalFileStore store = new LocalFileStore();
+    store.configure(StoreConfig.of(LEAST));
+    assertThatThrownBy(() -> store.open(StoreContext.of(new LocalFileStore())))
+        .hasMessage("Posix is a last stage and takes no stage behind it; found Posix");
+  }
+
+  @Test
+  void saysWhyADirectoryCannotBeUsed(@TempDir Path directory) throws Exception {
+    Path file = Files.createFile(directory.resolve("file"));
+    for (Path bad : List.of(file, file.resolve("below"))) {
+      LocalFileStore store = new LocalFileStore();
+      store.configure(
+          StoreConfig.of(Map.of("storage_backends", bad.toString(), "block_size", 4096)));
+      assertThatThrownBy(() -> store.open(StoreContext.of(null)))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining(bad.toString())
+          .hasMessageContaining("storage_backends");
+    }
+  }
+
+  @Test
+  void refusesMemoryOfADeviceAndNamesTasksAsTheOriginal(@TempDir Path directory) throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open();
+      BlockIds ids = BlockBytes.ids(1, 1);
+      MemoryRegion device = MemoryRegion.device(0, 0, 4096);
+      Transfer transfer = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(device, 0).build();
+      assertThatThrownBy(() -> store.load(transfer))
+          .isInstanceOf(StoreException.class)
+          .hasMessageContaining("Cache|Posix");
+      MemoryRegion host = MemoryRegion.host(Arena.ofAuto().allocate(4096));
+      Transfer good = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(host, 0).build();
+      TransferJob job =
+          new TransferJob(new TransferTask(17, good), true, null, System::nanoTime, 1);
+      assertThat(TaskSubmission.name(LocalFileStore.KIND, job))
+          .isEqualTo("Posix task(17,Cache2Backend,1,4096)");
+    }
+  }
+}

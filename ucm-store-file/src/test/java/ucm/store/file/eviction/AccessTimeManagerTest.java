@@ -1,0 +1,92 @@
+package ucm.store.file.eviction;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SmallSpace;
+import ucm.store.file.fixture.TestStores;
+import ucm.store.file.index.AccessTimeTable;
+
+/** Without a capacity, files are told of loads afterwards, and not too often. */
+final class AccessTimeManagerTest {
+
+  private static final BlockLayout LAYOUT = SmallSpace.LAYOUT;
+  private static final long HOUR = TimeUnit.HOURS.toNanos(1);
+
+  private final FaultyFiles files = new FaultyFiles();
+  private final BlockIds ids = BlockIds.wrap(new long[] {1, 2, 3, 4, 5, 6, 7, 8});
+  @TempDir private Path directory;
+
+  @BeforeEach
+  void dumpsBlocksThatWereUsedLongAgo() throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores.dump(stores.open(), ids);
+    }
+    for (int i = 0; i < ids.size(); i++) {
+      SmallSpace.usedAt(file(i), i);
+    }
+  }
+
+  private Path file(int block) throws Exception {
+    return SmallSpace.file(directory, ids, block);
+  }
+
+  @Test
+  void tellsOfLoadsWhenTheyAreOverAndOfNothingElse() throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open();
+      assertThat(stores.load(store, ids.slice(0, 2)).ok()).isTrue();
+      assertThat(store.lookup(ids).cardinality()).isEqualTo(ids.size());
+      assertThat(SmallSpace.usedAt(file(1))).as("while it is open").isEqualTo(1);
+    }
+    assertThat(SmallSpace.usedAt(file(0))).isGreaterThan(ids.size());
+    assertThat(SmallSpace.usedAt(file(1))).isGreaterThan(ids.size());
+    assertThat(SmallSpace.usedAt(file(2))).isEqualTo(2);
+  }
+
+  @Test
+  void loadsWhereTheFilesCannotBeTold() throws Exception {
+    files.failAll(FaultyFiles.Call.TOUCH, Errno.EROFS);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
+      assertThat(stores.load(store, ids).ok()).isTrue();
+      store.close();
+      assertThat(stores.openFiles()).isEmpty();
+    }
+    assertThat(files.count(FaultyFiles.Call.TOUCH)).isEqualTo(ids.size());
+    assertThat(SmallSpace.usedAt(file(3))).isEqualTo(3);
+  }
+
+  @Test
+  void tellsAFileAgainWhenAnHourHasPassed() {
+    AccessTimeTable uses = new AccessTimeTable(HOUR);
+    List<Long> told = new ArrayList<>();
+    for (long at : new long[] {HOUR, HOUR + 1, 2 * HOUR - 1, 2 * HOUR, 2 * HOUR + 1}) {
+      uses.record(ids, 1, at);
+      uses.drain((high, low) -> true, (high, low, atNanos) -> told.add(atNanos));
+    }
+    assertThat(told).containsExactly(HOUR, 2 * HOUR);
+  }
+
+  @Test
+  void tellsOfTheLatestUseSinceItTold() {
+    AccessTimeTable uses = new AccessTimeTable(HOUR);
+    List<Long> told = new ArrayList<>();
+    uses.record(ids, 1, HOUR);
+    uses.record(ids, 1, HOUR + 5);
+    uses.drain((high, low) -> true, (high, low, atNanos) -> told.add(atNanos));
+    assertThat(told).containsExactly(HOUR + 5);
+  }
+}

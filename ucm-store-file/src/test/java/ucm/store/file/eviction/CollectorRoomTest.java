@@ -1,0 +1,134 @@
+package ucm.store.file.eviction;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static ucm.store.file.fixture.SmallSpace.FILE;
+import static ucm.store.file.fixture.SmallSpace.LAYOUT;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SmallSpace;
+import ucm.store.file.fixture.TestStores;
+import ucm.testkit.BlockBytes;
+
+/** The room that the collector makes for writers, and what they get when it cannot. */
+final class CollectorRoomTest {
+
+  private static final int BLOCKS = 64;
+
+  @TempDir private Path directory;
+
+  private final FaultyFiles files = new FaultyFiles();
+
+  private Map<String, Object> settings(int blocks, Map<String, Object> more) {
+    return SmallSpace.onThree(directory, blocks, more);
+  }
+
+  private BlockIds filled(long seed) throws Exception {
+    return SmallSpace.filled(directory, seed, BLOCKS);
+  }
+
+  private Set<String> names() throws Exception {
+    return SmallSpace.names(directory);
+  }
+
+  @Test
+  void makesRoomForNewBlocksAndNeverPassesTheCapacity() throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(settings(40, Map.of()));
+      for (int i = 0; i < 30; i++) {
+        BlockIds ids = BlockBytes.ids(100 + i, 8);
+        stores.dump(store, ids);
+        assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(40 * FILE);
+        store.keeper().makeRound();
+        assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(28 * FILE);
+        assertThat(stores.load(store, ids).ok()).as("what was dumped last").isTrue();
+      }
+      assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+    }
+  }
+
+  @Test
+  void aWriterThatFindsNoRoomWaitsForTheCollectorWhichLeavesNoMoreRoomThanItMust()
+      throws Exception {
+    int most = 400;
+    Map<String, Object> defaults =
+        Map.of("posix_gc_trigger_threshold_ratio", 0.98, "posix_gc_recycle_percent", 0.03);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(settings(most, defaults));
+      for (int i = 0; i < 100; i++) {
+        BlockIds ids = BlockBytes.ids(300 + i, 16);
+        if (i % 2 == 0) {
+          stores.dump(store, ids);
+        } else {
+          stores.dumpShard(store, ids, 0).requireOk();
+          stores.dumpShard(store, ids, 1).requireOk();
+        }
+        assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(most * FILE);
+        if (16 * (i + 1) >= most) {
+          assertThat(names()).hasSizeGreaterThanOrEqualTo((int) (0.95 * most) - 1);
+        }
+      }
+      assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+    }
+  }
+
+  @Test
+  void refusesAtOnceWhenTheCollectorCanRemoveNothing() throws Exception {
+    filled(16);
+    files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(files, System::nanoTime, settings(64, Map.of()));
+      assertThat(stores.dumpShard(store, BlockBytes.ids(17, 1), 0).outcome(0))
+          .isEqualTo(ShardOutcome.REFUSED);
+      assertThat(names()).hasSize(BLOCKS);
+    }
+  }
+
+  @Test
+  void makesRoomOnABackendThatIsAtItsFloorAndOnNoOther() throws Exception {
+    filled(13);
+    BlockIds one = BlockBytes.ids(14, 1);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      // More than any disk has.
+      LocalFileStore store = stores.open(settings(1000, Map.of("posix_min_free_gb", 1e9)));
+      store.keeper().makeRound();
+      assertThat(names()).hasSize(BLOCKS);
+      Map<Path, Integer> before = perBackend();
+      assertThat(stores.dumpShard(store, one, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+      store.keeper().makeRound();
+      Map<Path, Integer> after = perBackend();
+      before.forEach((backend, blocks) -> after.merge(backend, -blocks, Integer::sum));
+      assertThat(after.values().stream().filter(change -> change < 0)).hasSize(1);
+    }
+  }
+
+  private Map<Path, Integer> perBackend() throws Exception {
+    Map<Path, Integer> blocks = new HashMap<>();
+    for (Path block : SmallSpace.blocks(directory)) {
+      blocks.merge(directory.resolve(directory.relativize(block).getName(0)), 1, Integer::sum);
+    }
+    return blocks;
+  }
+
+  @Test
+  void countsNothingWonBackForABlockItCannotRemove() throws Exception {
+    filled(15);
+    files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores.open(files, System::nanoTime, settings(64, Map.of())).keeper().makeRound();
+      assertThat(names()).hasSize(BLOCKS);
+      assertThat(stores.metrics.count("posix_gc_runs")).isPositive();
+      assertThat(stores.metrics.count("posix_gc_removed_blocks")).isZero();
+      assertThat(stores.metrics.gauge("posix_used_bytes")).isEqualTo(64.0 * FILE);
+    }
+  }
+}

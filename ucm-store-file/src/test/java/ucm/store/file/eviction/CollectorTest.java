@@ -1,0 +1,331 @@
+package ucm.store.file.eviction;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static ucm.store.file.fixture.SmallSpace.FILE;
+import static ucm.store.file.fixture.SmallSpace.LAYOUT;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.api.Task;
+import ucm.platform.libc.Errno;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SmallSpace;
+import ucm.store.file.fixture.TestStores;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** Which blocks are removed when space runs short, and which never. */
+final class CollectorTest {
+
+  private static final int BLOCKS = 64;
+
+  @TempDir private Path directory;
+
+  private final FaultyFiles files = new FaultyFiles();
+  private final CountDownLatch reading = new CountDownLatch(1);
+  private final CountDownLatch goOn = new CountDownLatch(1);
+
+  @BeforeEach
+  void holdReads() {
+    files.before(
+        call -> {
+          // Of blocks; what a store remembers of its space is read when it opens.
+          boolean isMove = Thread.currentThread().getName().startsWith("ucm-posix-io-");
+          if (call == FaultyFiles.Call.READ && isMove) {
+            reading.countDown();
+            await(goOn);
+          }
+        });
+  }
+
+  private Map<String, Object> settings(int blocks, Map<String, Object> more) {
+    return SmallSpace.onThree(directory, blocks, more);
+  }
+
+  private BlockIds filled(long seed) throws Exception {
+    return SmallSpace.filled(directory, seed, BLOCKS);
+  }
+
+  private Set<String> names() throws Exception {
+    return SmallSpace.names(directory);
+  }
+
+  @Test
+  void removesTheColdestOfAllBackendsInPreciseMode() throws Exception {
+    BlockIds ids = filled(1);
+    List<Integer> coldestFirst = new ArrayList<>();
+    for (int i = 0; i < BLOCKS; i++) {
+      coldestFirst.add(i);
+    }
+    Collections.shuffle(coldestFirst, new Random(5));
+    for (int i = 0; i < BLOCKS; i++) {
+      SmallSpace.usedAt(SmallSpace.file(directory, ids, coldestFirst.get(i)), i);
+    }
+    Set<String> expected = new TreeSet<>();
+    coldestFirst.subList(16, BLOCKS).forEach(i -> expected.add(ids.hex(i)));
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      // 64 of 80 are used, which is above 0.7 of them; a quarter of 64 leads below.
+      LocalFileStore store = stores.open(settings(80, Map.of("posix_gc_recycle_percent", 0.25)));
+      store.keeper().makeRound();
+      assertThat(names()).isEqualTo(expected);
+      assertThat(stores.metrics.count("posix_gc_runs")).isEqualTo(1);
+      assertThat(stores.metrics.count("posix_gc_removed_blocks")).isEqualTo(16);
+      assertThat(stores.metrics.count("posix_gc_removed_bytes")).isEqualTo(16 * FILE);
+      assertThat(stores.metrics.gauge("posix_used_bytes")).isEqualTo(48.0 * FILE);
+      assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    }
+  }
+
+  @Test
+  void removesAsMuchAsLeadsBelowTheThreshold() throws Exception {
+    filled(2);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores
+          .open(settings(64, Map.of("posix_gc_trigger_threshold_ratio", 0.25)))
+          .keeper()
+          .makeRound();
+      assertThat(names()).hasSize(16);
+    }
+  }
+
+  @Test
+  void removesNothingBelowTheThresholdOrWhenSwitchedOff() throws Exception {
+    BlockIds ids = filled(3);
+    for (Map<String, Object> more :
+        List.<Map<String, Object>>of(
+            Map.of("posix_gc_trigger_threshold_ratio", 1), Map.of("posix_gc_enable", false))) {
+      try (TestStores stores = new TestStores(directory, LAYOUT)) {
+        LocalFileStore store = stores.open(settings(BLOCKS, more));
+        store.keeper().makeRound();
+        assertThat(store.lookup(ids).cardinality()).isEqualTo(BLOCKS);
+        assertThat(stores.metrics.count("posix_gc_runs")).isZero();
+      }
+    }
+  }
+
+  @Test
+  void removesTheColdestOfEachFolderInPerformanceMode() throws Exception {
+    BlockIds ids = filled(4);
+    Map<Path, List<Path>> folders = new HashMap<>();
+    for (int i = 0; i < BLOCKS; i++) {
+      Path file = SmallSpace.file(directory, ids, i);
+      SmallSpace.usedAt(file, i);
+      folders.computeIfAbsent(file.getParent(), folder -> new ArrayList<>()).add(file);
+    }
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores
+          .open(
+              settings(
+                  80,
+                  Map.of(
+                      "posix_gc_precise_mode",
+                      false,
+                      "posix_gc_shard_sample_ratio",
+                      1,
+                      "posix_gc_recycle_percent",
+                      0.5)))
+          .keeper()
+          .makeRound();
+    }
+    folders.forEach(
+        (folder, coldestFirst) -> {
+          int removed = (coldestFirst.size() + 1) / 2;
+          for (int i = 0; i < coldestFirst.size(); i++) {
+            assertThat(Files.exists(coldestFirst.get(i)))
+                .as("%s of %s", i, folder)
+                .isEqualTo(i >= removed);
+          }
+        });
+  }
+
+  @Test
+  void readsNoMoreFoldersThanItNeedsInPerformanceMode() throws Exception {
+    BlockIds ids = filled(5);
+    Map<Path, Integer> before = new HashMap<>();
+    for (int i = 0; i < BLOCKS; i++) {
+      before.merge(SmallSpace.file(directory, ids, i).getParent(), 1, Integer::sum);
+    }
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores
+          .open(
+              settings(
+                  90,
+                  Map.of(
+                      "posix_gc_precise_mode",
+                      false,
+                      "posix_gc_shard_sample_ratio",
+                      0,
+                      "posix_gc_recycle_percent",
+                      0.01)))
+          .keeper()
+          .makeRound();
+    }
+    // 64 of 90 is 1 more than the threshold allows: one block of one folder.
+    assertThat(names()).hasSize(BLOCKS - 1);
+    for (Path block : SmallSpace.blocks(directory)) {
+      before.merge(block.getParent(), -1, Integer::sum);
+    }
+    assertThat(before.values().stream().filter(n -> n > 0)).hasSize(1);
+  }
+
+  @Test
+  void removesNoMoreFromAFolderThanItIsToldTo() throws Exception {
+    BlockIds ids = filled(6);
+    Set<Path> folders = new TreeSet<>();
+    for (int i = 0; i < BLOCKS; i++) {
+      folders.add(SmallSpace.file(directory, ids, i).getParent());
+    }
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores
+          .open(
+              settings(
+                  64,
+                  Map.of("posix_gc_recycle_percent", 1, "posix_gc_max_recycle_count_per_shard", 1)))
+          .keeper()
+          .makeRound();
+      assertThat(names()).hasSize(BLOCKS - folders.size());
+    }
+  }
+
+  @Test
+  void removesTheLeavesOfAPrefixBeforeItsRoot() throws Exception {
+    BlockIds prompt = BlockBytes.ids(7, 16);
+    BlockIds other = BlockBytes.ids(8, 16);
+    AtomicLong clock = new AtomicLong();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store =
+          stores.open(
+              new LibcFileOperations(),
+              clock::get,
+              settings(
+                  40,
+                  Map.of("posix_gc_trigger_threshold_ratio", 0.5, "posix_gc_recycle_percent", 0)));
+      // A round in the middle of a dump would find only some of its blocks.
+      store.keeper().awaitFirstRound();
+      stores.dump(store, prompt);
+      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      stores.dump(store, other.slice(0, 8));
+      store.keeper().makeRound();
+      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      assertThat(store.lookup(prompt).cardinality()).as("20 of 40 may stay").isEqualTo(12);
+      assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
+      // The other was used earlier, and goes first now, from its end.
+      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      stores.dump(store, BlockBytes.ids(9, 6));
+      store.keeper().makeRound();
+      assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
+      assertThat(store.lookupPrefix(other)).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void keepsTheTimesOfUseOverARestart() throws Exception {
+    BlockIds ids = filled(10);
+    for (int i = 0; i < BLOCKS; i++) {
+      SmallSpace.usedAt(SmallSpace.file(directory, ids, i), i);
+    }
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(settings(1000, Map.of()));
+      assertThat(store.lookupPrefix(ids.slice(0, 4))).isEqualTo(3);
+      assertThat(stores.load(store, ids.slice(4, 8)).ok()).isTrue();
+    }
+    for (int i = 0; i < 8; i++) {
+      assertThat(SmallSpace.usedAt(SmallSpace.file(directory, ids, i))).isGreaterThan(BLOCKS);
+    }
+    assertThat(SmallSpace.usedAt(SmallSpace.file(directory, ids, 8))).isEqualTo(8);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(settings(20, Map.of()));
+      store.keeper().makeRound();
+      BitSet present = store.lookup(ids);
+      assertThat(present.cardinality()).isEqualTo(14);
+      assertThat(present.get(0, 8).cardinality()).isEqualTo(8);
+      assertThat(present.get(58, BLOCKS).cardinality()).isEqualTo(6);
+    }
+  }
+
+  /** Where the file system keeps access times at all, this can fail. */
+  @Test
+  void tellsTimesOfUseByItselfAndNotByLoading() throws Exception {
+    BlockIds ids = filled(14);
+    Path file = SmallSpace.file(directory, ids, 0);
+    SmallSpace.usedAt(file, 7);
+    goOn.countDown();
+    files.failAll(FaultyFiles.Call.TOUCH, Errno.EIO);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(files, System::nanoTime, settings(1000, Map.of()));
+      assertThat(stores.load(store, ids.slice(0, 1)).ok()).isTrue();
+    }
+    assertThat(files.count(FaultyFiles.Call.TOUCH)).isPositive();
+    assertThat(SmallSpace.usedAt(file)).isEqualTo(7);
+  }
+
+  @Test
+  void leavesABlockAloneThatIsBeingLoaded() throws Exception {
+    BlockIds ids = filled(11);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      // Half of the capacity is used: not above the threshold.
+      LocalFileStore store =
+          stores.open(
+              files,
+              System::nanoTime,
+              settings(2 * BLOCKS, Map.of("posix_gc_trigger_threshold_ratio", 0.5)));
+      TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids.slice(3, 4));
+      Task load = store.load(memory.transfer());
+      await(reading);
+      // So much that every block has to go.
+      Path filler = SmallSpace.file(directory, ids, 0).resolveSibling("filler");
+      Files.write(filler, new byte[(int) (2 * BLOCKS * FILE)]);
+      store.keeper().makeRound();
+      assertThat(names()).containsExactly(ids.hex(3));
+      goOn.countDown();
+      TestStores.ended(load).requireOk();
+      memory.check();
+    }
+  }
+
+  @Test
+  void loadsTheRightBytesOfABlockThatAnotherProcessRemovesMeanwhile() throws Exception {
+    BlockIds ids = filled(12);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(files, System::nanoTime, settings(1000, Map.of()));
+      TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids.slice(3, 4));
+      Task load = store.load(memory.transfer());
+      await(reading);
+      Files.delete(SmallSpace.file(directory, ids, 3));
+      goOn.countDown();
+      TestStores.ended(load).requireOk();
+      memory.check();
+      // The index learns of the removal by the load.
+      assertThat(stores.load(store, ids.slice(3, 4)).outcome(0)).isEqualTo(ShardOutcome.MISSING);
+      assertThat(store.lookup(ids).get(3)).isFalse();
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

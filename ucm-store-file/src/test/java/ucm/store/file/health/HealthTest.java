@@ -1,0 +1,397 @@
+package ucm.store.file.health;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.FlushResult;
+import ucm.api.ShardOutcome;
+import ucm.api.Store;
+import ucm.api.Task;
+import ucm.api.TransferResult;
+import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SickFiles;
+import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.Waiting;
+import ucm.store.file.format.BlockPaths;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** Two directories, of which the first falls ill. No probe is made but by the tests. */
+final class HealthTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
+  // So long that nobody looks for late operations but the tests.
+  private static final Duration CHECK_TIMEOUT = Duration.ofHours(1);
+  private static final Duration TASK_TIMEOUT = Duration.ofHours(10);
+  private static final int SICK = 0;
+  private static final int WELL = 1;
+
+  @TempDir private Path parent;
+
+  private final SickFiles files = new SickFiles();
+  private final ManualClock clock = new ManualClock();
+  private final Map<String, Object> settings = new HashMap<>();
+  private Path sick;
+  private Path well;
+  private BlockIds sickIds;
+  private BlockIds wellIds;
+
+  @BeforeEach
+  void setUp() throws Exception {
+    sick = Files.createDirectory(parent.resolve("sick"));
+    well = Files.createDirectory(parent.resolve("well"));
+    settings.put("storage_backends", List.of(sick.toString(), well.toString()));
+    settings.put("timeout_ms", (int) TASK_TIMEOUT.toMillis());
+    settings.put("store_health.health_check_interval_s", 86_400);
+    settings.put("store_health.health_check_timeout_s", (int) CHECK_TIMEOUT.toSeconds());
+    sickIds = idsIn(SICK, BlockBytes.ids(80, 64)).slice(0, 8);
+    wellIds = idsIn(WELL, BlockBytes.ids(80, 64)).slice(0, 8);
+  }
+
+  /** A store that has done what it does when it opens. */
+  private LocalFileStore open(TestStores stores) throws InterruptedException {
+    LocalFileStore store = stores.open(files.seam(), clock, settings);
+    store.awaitScan();
+    store.awaitSweep();
+    return store;
+  }
+
+  @Test
+  void leavesOnlyTheFailingDirectoryAloneAndBlocksNowhere() throws Exception {
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      stores.dump(store, sickIds);
+      stores.dump(store, wellIds);
+      files.fail(sick, Errno.EIO);
+      assertThat(outcome(stores.load(store, sickIds.slice(0, 1)))).isEqualTo(ShardOutcome.FAILED);
+      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
+      assertThat(outcome(stores.load(store, sickIds.slice(1, 2)))).isEqualTo(ShardOutcome.FAILED);
+      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+      assertThat(stores.metrics.gauge("posix_health_state")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("posix_health_state_0")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("posix_health_state_1")).isZero();
+
+      // Whatever touched the directory now would never come back.
+      try (SickFiles.Hang _ = files.hang(sick, call -> true)) {
+        assertThat(store.lookup(sickIds).isEmpty()).isTrue();
+        assertThat(store.lookupPrefix(sickIds)).isEqualTo(-1);
+        assertThat(store.durable(sickIds).isEmpty()).isTrue();
+        assertThat(stores.metrics.count("posix_health_lookup_misses")).isEqualTo(17);
+        assertThat(store.lookupKnown(sickIds).isEmpty()).isTrue();
+        TransferResult load = stores.load(store, sickIds);
+        assertThat(load.okCount()).isZero();
+        assertThat(outcome(load)).isEqualTo(ShardOutcome.REFUSED);
+        assertThat(load.cause()).hasMessageContaining(sick.toString()).hasMessageContaining("EIO");
+        assertThat(stores.metrics.count("posix_health_refused_load_shards")).isEqualTo(32);
+        TransferResult dump = dump(store, sickIds);
+        assertThat(outcome(dump)).isEqualTo(ShardOutcome.REFUSED);
+        assertThat(stores.metrics.count("posix_health_dropped_dump_shards")).isEqualTo(32);
+        FlushResult flushed = store.flush(Duration.ZERO);
+        assertThat(flushed.failedCount()).isEqualTo(8);
+        assertThat(flushed.pendingBlocks()).isZero();
+        assertThat(stores.metrics.gauge("posix_open_shards")).isZero();
+
+        assertThat(store.lookupPrefix(wellIds)).isEqualTo(7);
+        assertThat(stores.load(store, wellIds).ok()).isTrue();
+        BlockIds fresh = BlockBytes.ids(81, 64);
+        TransferResult mixed = dump(store, fresh);
+        BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
+        for (int i = 0; i < fresh.size(); i++) {
+          boolean isSick = paths.backendOf(fresh.high(i), fresh.low(i)) == SICK;
+          assertThat(mixed.outcome(4 * i))
+              .isEqualTo(isSick ? ShardOutcome.REFUSED : ShardOutcome.OK);
+        }
+      }
+    }
+  }
+
+  @Test
+  void usesTheDirectoryAgainWhenAProbeGoesWell() throws Exception {
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      stores.dump(store, sickIds);
+      trip(stores, store);
+      assertThat(store.health().probe(SICK)).isTrue();
+      assertThat(stores.metrics.count("posix_health_probe_failures")).isEqualTo(1);
+      assertThat(store.lookupPrefix(sickIds)).as("the probe failed as well").isEqualTo(-1);
+      try (SickFiles.Hang hang = files.hang(sick, "syncData"::equals)) {
+        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(SICK));
+        hang.awaitHeld(1);
+        assertThat(stores.metrics.gauge("posix_health_state")).as("half-open").isEqualTo(1);
+        assertThat(outcome(stores.load(store, sickIds))).isEqualTo(ShardOutcome.REFUSED);
+        assertThat(store.health().probe(SICK)).as("no second probe beside it").isFalse();
+        hang.end();
+        prober.join();
+      }
+      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
+      assertThat(stores.metrics.count("posix_health_probes")).isEqualTo(2);
+      assertThat(store.lookupPrefix(sickIds)).isEqualTo(7);
+      assertThat(stores.load(store, sickIds).ok()).isTrue();
+      store.close();
+      assertThat(sick.resolve(".writers")).isEmptyDirectory();
+      assertThat(stores.openFiles()).isEmpty();
+    }
+  }
+
+  @Test
+  void keepsWorkersForTheOtherDirectoryWhenOneHangs() throws Exception {
+    settings.put("posix_data_trans_concurrency", 2);
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      stores.dump(store, sickIds);
+      stores.dump(store, wellIds);
+      try (SickFiles.Hang hang = files.hang(sick, "readAt"::equals)) {
+        List<Task> held = List.of(load(store, sickIds, 0), load(store, sickIds, 1));
+        hang.awaitHeld(2);
+        Task waiting = load(store, sickIds, 2);
+        TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, wellIds);
+        Task other = store.load(memory.transfer());
+        store.health().lookForLateOperations();
+        clock.advance(CHECK_TIMEOUT.minusNanos(1));
+        store.health().lookForLateOperations();
+        assertThat(stores.metrics.count("posix_health_trips")).isZero();
+        assertThat(waiting.check() || other.check()).as("all workers are held").isFalse();
+        clock.advance(Duration.ofNanos(1));
+        store.health().lookForLateOperations();
+        assertThat(stores.metrics.count("posix_health_late_operations")).isEqualTo(2);
+        assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+        assertThat(waiting.check()).as("ended at once").isTrue();
+        assertThat(outcome(waiting.result())).isEqualTo(ShardOutcome.REFUSED);
+        assertThat(TestStores.ended(other).ok()).isTrue();
+        memory.check();
+        assertThat(store.lookup(sickIds).isEmpty()).isTrue();
+        assertThat(held).noneMatch(Task::check);
+        hang.end();
+        for (Task task : held) {
+          assertThat(TestStores.ended(task).ok()).as("late, and right").isTrue();
+        }
+      }
+      files.heal(sick);
+      assertThat(store.health().probe(SICK)).isTrue();
+      assertThat(stores.load(store, sickIds).ok()).isTrue();
+    }
+  }
+
+  @Test
+  void takesALookUpThatHangsForAFailure() throws Exception {
+    settings.put("store_health.failure_threshold", 1);
+    settings.put("posix_index_max_blocks", 0);
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      stores.dumpByAnother(settings, sickIds);
+      LocalFileStore store = open(stores);
+      try (SickFiles.Hang hang = files.hang(sick, "size"::equals)) {
+        Thread asking = Thread.ofPlatform().start(() -> store.lookup(sickIds));
+        hang.awaitHeld(1);
+        store.health().lookForLateOperations();
+        clock.advance(CHECK_TIMEOUT);
+        store.health().lookForLateOperations();
+        assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
+        assertThat(store.lookupPrefix(sickIds)).as("does not hang").isEqualTo(-1);
+        assertThat(stores.metrics.count("posix_lookup_expiries")).isZero();
+        hang.end();
+      }
+    }
+  }
+
+  @Test
+  void keepsThreadsForLookupsOfTheOtherDirectoryWhenOneHangs() throws Exception {
+    settings.put("store_health.failure_threshold", 1);
+    settings.put("posix_index_max_blocks", 0);
+    settings.put("posix_lookup_concurrency", 1);
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      stores.dumpByAnother(settings, sickIds, wellIds);
+      LocalFileStore store = open(stores);
+      try (SickFiles.Hang hang = files.hang(sick, "size"::equals)) {
+        Thread asking = Thread.ofPlatform().start(() -> store.lookup(sickIds));
+        hang.awaitHeld(1);
+        AtomicInteger last = new AtomicInteger();
+        Thread other = Thread.ofPlatform().start(() -> last.set(store.lookupPrefix(wellIds)));
+        store.health().lookForLateOperations();
+        clock.advance(CHECK_TIMEOUT);
+        store.health().lookForLateOperations();
+        assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
+        assertThat(other.join(TestStores.PATIENCE)).as("by another thread").isTrue();
+        assertThat(last.get()).isEqualTo(7);
+        assertThat(store.lookup(wellIds).cardinality()).isEqualTo(8);
+        assertThat(Waiting.threads("ucm-posix-lookup-")).hasSize(2);
+        hang.end();
+      }
+      files.heal(sick);
+      Waiting.until("one ends", () -> Waiting.threads("ucm-posix-lookup-").size() == 1);
+      assertThat(store.health().probe(SICK)).isTrue();
+      assertThat(store.lookup(sickIds).cardinality()).isEqualTo(8);
+    }
+  }
+
+  @Test
+  void closesInTimeWhileADirectoryHangs() throws Exception {
+    settings.put("timeout_ms", 100);
+    try (TestStores stores = new TestStores(parent, LAYOUT);
+        SickFiles.Hang hang = files.hang(sick, "openUnnoticed"::equals)) {
+      // By its clock, no task is ever due; it closes by the real time.
+      LocalFileStore store = open(stores);
+      stores.dump(store, sickIds);
+      Task held = load(store, sickIds, 0);
+      hang.awaitHeld(1);
+      try (SickFiles.Hang probes = files.hang(sick, call -> true)) {
+        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(SICK));
+        probes.awaitHeld(1);
+        Thread closing = Thread.ofPlatform().start(store::close);
+        assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
+        assertThat(held.check()).isFalse();
+        probes.end();
+        prober.join();
+      }
+      hang.end();
+      TestStores.ended(held);
+    }
+  }
+
+  @Test
+  void leavesUnfinishedBlocksOfADirectoryThatHangsForLater() throws Exception {
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      stores.dumpShard(store, sickIds.slice(0, 1), 0).requireOk();
+      trip(stores, store);
+      try (SickFiles.Hang _ = files.hang(sick, call -> true)) {
+        clock.advance(TASK_TIMEOUT);
+        FlushResult flushed = store.flush(Duration.ZERO);
+        assertThat(flushed.pendingBlocks()).as("not removed yet").isEqualTo(1);
+      }
+      files.heal(sick);
+      assertThat(store.health().probe(SICK)).isTrue();
+      assertThat(store.flush(Duration.ZERO).pendingBlocks()).isZero();
+      Waiting.until("the file is removed", () -> stores.temps().isEmpty());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {Errno.ENOSPC, Errno.EDQUOT, Errno.EROFS, Errno.EACCES})
+  void goesOnReadingWhereNothingCanBeWritten(int errno) throws Exception {
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      stores.dump(store, sickIds);
+      files.fail(sick, errno, call -> List.of("writeAt", "create", "makeFolder").contains(call));
+      BlockIds fresh = idsIn(SICK, BlockBytes.ids(82, 64));
+      assertThat(outcome(dump(store, fresh))).isEqualTo(ShardOutcome.FAILED);
+      for (int i = 0; i < 3; i++) {
+        assertThat(store.health().probe(SICK)).isTrue();
+      }
+      assertThat(stores.metrics.count("posix_health_probe_failures")).isZero();
+      assertThat(stores.metrics.count("posix_health_trips")).isZero();
+      assertThat(store.lookupPrefix(sickIds)).isEqualTo(7);
+      assertThat(stores.load(store, sickIds).ok()).isTrue();
+      assertThat(store.lookup(fresh).isEmpty()).isTrue();
+    }
+  }
+
+  private BlockIds idsIn(int backend, BlockIds all) {
+    BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
+    List<Long> words = new ArrayList<>();
+    for (int i = 0; i < all.size(); i++) {
+      if (paths.backendOf(all.high(i), all.low(i)) == backend) {
+        words.add(all.high(i));
+        words.add(all.low(i));
+      }
+    }
+    return BlockIds.wrap(words.stream().mapToLong(Long::longValue).toArray());
+  }
+
+  @Test
+  void probesAnIdleDirectoryAndCountsDamage() throws Exception {
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      files.fail(sick, Errno.EIO, "readAt"::equals);
+      store.health().probe(SICK);
+      store.health().probe(WELL);
+      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
+      store.health().probe(SICK);
+      assertThat(stores.metrics.gauge("posix_health_state_0")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("posix_health_state_1")).isZero();
+      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+      assertThat(stores.metrics.count("posix_health_probes")).isEqualTo(3);
+      assertThat(sick.resolve(".writers")).as("a failed probe leaves nothing").isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void onlyLooksAtTheDirectoryWithTheSchedulerRole() throws Exception {
+    settings.put("device_id", -1);
+    settings.put("posix_lookup_concurrency", 1);
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      // It would meet the fault as well, and be one of the two failures.
+      store.awaitScan();
+      files.fail(sick, Errno.EIO);
+      assertThat(store.lookup(sickIds).isEmpty()).isTrue();
+      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+      assertThat(stores.metrics.count("posix_lookup_errors")).as("no more are made").isEqualTo(2);
+      files.heal(sick);
+      assertThat(store.health().probe(SICK)).isTrue();
+      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
+      assertThat(sick).isEmptyDirectory();
+    }
+  }
+
+  @Test
+  void neverLeavesADirectoryAloneWhenDisabled() throws Exception {
+    settings.put("store_health.enabled", false);
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      stores.dump(store, sickIds);
+      files.fail(sick, Errno.EIO);
+      assertThat(outcome(stores.load(store, sickIds))).isEqualTo(ShardOutcome.FAILED);
+      files.heal(sick);
+      assertThat(stores.load(store, sickIds).ok()).isTrue();
+      assertThat(stores.metrics.names()).doesNotContain("posix_health_state");
+    }
+  }
+
+  @Test
+  void removesTheProbeOfADeadProcess() throws Exception {
+    Path left = Files.createDirectory(sick.resolve(".writers")).resolve("probe-1-ff");
+    Files.write(left, new byte[4096]);
+    try (TestStores stores = new TestStores(parent, LAYOUT)) {
+      LocalFileStore store = open(stores);
+      store.awaitSweep();
+      assertThat(left).doesNotExist();
+    }
+  }
+
+  private void trip(TestStores stores, LocalFileStore store) throws Exception {
+    files.fail(sick, Errno.EIO);
+    stores.load(store, sickIds.slice(0, 2));
+    assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+  }
+
+  private static Task load(Store store, BlockIds ids, int i) {
+    TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids.slice(i, i + 1));
+    return store.load(memory.transfer());
+  }
+
+  private static TransferResult dump(Store store, BlockIds ids) throws InterruptedException {
+    TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids).fill();
+    return TestStores.ended(store.dump(memory.transfer()));
+  }
+
+  private static ShardOutcome outcome(TransferResult result) {
+    return result.outcome(0);
+  }
+}

@@ -1,0 +1,405 @@
+package ucm.store.file.health;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.ShardOutcome;
+import ucm.api.TransferResult;
+import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SickMount;
+import ucm.store.file.fixture.SickWork;
+import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.Waiting;
+import ucm.store.file.format.BlockPaths;
+import ucm.testkit.BlockBytes;
+
+/**
+ * Two directories, of which the first is on a real file system that fails and stalls: real calls, real
+ * time, and nobody who helps the store. Nothing here depends on how fast anything is: what must not
+ * hang is waited for while the file system stalls, and that ends only when the wait is over.
+ */
+@Timeout(value = 180, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class SickMountTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 16_384);
+  private static final int SICK = 0;
+
+  // Most of the time is spent on waiting for deadlines; -Ducm.sick=all has the patience for each
+  // call.
+  private static final boolean ALL = "all".equals(System.getProperty("ucm.sick"));
+
+  @TempDir private static Path programs;
+  private static Path program;
+
+  @TempDir private Path parent;
+
+  private final Map<String, Object> settings = new HashMap<>();
+  private SickMount mount;
+  private TestStores stores;
+  private BlockPaths paths;
+  private BlockIds sick;
+  private BlockIds well;
+  private BlockIds freshSick;
+  private BlockIds freshWell;
+
+  /** The empty name stands for all calls at once. */
+  static List<String> callsThatAProbeMakes() {
+    return ALL
+        ? List.of("lookup", "create", "read", "write", "sync", "close", "")
+        : List.of("lookup", "read", "write", "");
+  }
+
+  static List<String> callsThatNoProbeMakes() {
+    return ALL ? List.of("open", "rename", "mkdir", "unlink", "list") : List.of("rename", "mkdir");
+  }
+
+  static List<String> callsThatACloseMayMeet() {
+    return ALL
+        ? List.of(
+            "lookup", "open", "create", "read", "write", "sync", "close", "rename", "mkdir", "list",
+            "unlink", "")
+        : List.of("read", "unlink", "");
+  }
+
+  static List<Integer> errorsOfAFullDirectory() {
+    return ALL ? List.of(Errno.ENOSPC, Errno.EDQUOT, Errno.EROFS) : List.of(Errno.ENOSPC);
+  }
+
+  static List<Integer> errorsOfASickDirectory() {
+    return ALL ? List.of(Errno.EIO, Errno.ESTALE) : List.of(Errno.EIO);
+  }
+
+  @BeforeAll
+  static void compiles() throws Exception {
+    program = SickMount.compile(programs);
+  }
+
+  @BeforeEach
+  void mountsBoth() throws Exception {
+    mount = SickMount.in(parent, program);
+    Path other = Files.createDirectory(parent.resolve("well"));
+    List<String> backends = List.of(mount.directory.toString(), other.toString());
+    paths = new BlockPaths("Posix", backends, 3);
+    stores = new TestStores(mount.directory, LAYOUT);
+    sick = in(SICK, 10, 6);
+    well = in(1 - SICK, 11, 6);
+    freshSick = in(SICK, 12, 6);
+    freshWell = in(1 - SICK, 13, 6);
+    settings.put("storage_backends", backends);
+    // Well above what it takes to open the breaker, also on a machine with much to do.
+    settings.put("timeout_ms", 6000);
+    settings.put("posix_data_trans_concurrency", 2);
+    settings.put("store_health.health_check_timeout_s", 1);
+    settings.put("store_health.health_check_interval_s", 1);
+  }
+
+  @AfterEach
+  void leavesNothingOpen() throws Exception {
+    // Nothing is mounted when the test was skipped.
+    if (mount != null) {
+      mount.heal();
+      stores.close();
+      Waiting.until("all threads have ended", () -> Waiting.threads("ucm-posix-").isEmpty());
+      assertThat(stores.openFiles()).isEmpty();
+      mount.close();
+    }
+  }
+
+  private BlockIds in(int backend, long seed, int count) {
+    BlockIds all = BlockBytes.ids(seed, 8 * count + 16);
+    long[] words = new long[2 * count];
+    int found = 0;
+    for (int i = 0; found < count; i++) {
+      if (paths.backendOf(all.high(i), all.low(i)) == backend) {
+        words[2 * found] = all.high(i);
+        words[2 * found + 1] = all.low(i);
+        found++;
+      }
+    }
+    return BlockIds.wrap(words);
+  }
+
+  private boolean isDown() {
+    return stores.store().health().refusal(SICK) != null;
+  }
+
+  @Test
+  void isOpenedByFailuresOfLoadsAndRefusesAtOnce() throws Exception {
+    settings.put("store_health.health_check_interval_s", 86_400);
+    stores.dumpByAnother(settings, sick, well);
+    LocalFileStore store = stores.open(settings);
+    store.awaitScan();
+    store.awaitSweep();
+    mount.fail(Errno.EIO);
+    for (int i = 0; i < 2; i++) {
+      assertThat(stores.load(store, sick.slice(i, i + 1)).outcome(0))
+          .isEqualTo(ShardOutcome.FAILED);
+    }
+    assertThat(isDown()).isTrue();
+    assertThat(stores.metrics.gauge("posix_health_state_0")).isEqualTo(2);
+    mount.stall();
+    TransferResult refused = stores.load(store, sick);
+    assertThat(refused.outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+    assertThat(refused.cause()).hasMessageContaining("EIO");
+    assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
+    assertThat(store.durable(sick).isEmpty()).isTrue();
+    assertThat(stores.load(store, well).ok()).isTrue();
+    stores.dump(store, in(1 - SICK, 3, 4));
+    mount.heal();
+    assertThat(store.health().probe(SICK)).isTrue();
+    assertThat(isDown()).isFalse();
+    assertThat(stores.load(store, sick).ok()).isTrue();
+  }
+
+  @ParameterizedTest
+  @MethodSource("errorsOfASickDirectory")
+  void isOpenedByProbesWhenIdleAndClosedByThem(int errno) throws Exception {
+    settings.put("store_health.health_check_timeout_s", 5);
+    LocalFileStore store = stores.open(settings);
+    stores.dump(store, sick);
+    for (int round = 1; round <= 2; round++) {
+      mount.fail(errno);
+      Waiting.until("probes open the breaker", this::isDown);
+      assertThat(store.lookup(sick).isEmpty()).isTrue();
+      mount.heal();
+      Waiting.until("a probe closes it", () -> !isDown());
+      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(round);
+      stores.load(store, sick).requireOk();
+    }
+    assertThat(stores.metrics.count("posix_health_late_operations")).isZero();
+  }
+
+  @ParameterizedTest
+  @MethodSource("errorsOfAFullDirectory")
+  void goesOnReadingWhereNothingCanBeWritten(int errno) throws Exception {
+    settings.put("store_health.health_check_timeout_s", 5);
+    LocalFileStore store = stores.open(settings);
+    BlockIds fresh = in(SICK, 6, 4);
+    stores.dump(store, sick);
+    mount.fail(errno, "create", "write", "mkdir");
+    double before = stores.metrics.count("posix_health_probes");
+    assertThat(SickWork.dump(store, LAYOUT, fresh).result().okCount()).isZero();
+    Waiting.until("probes", () -> stores.metrics.count("posix_health_probes") >= before + 2);
+    assertThat(isDown()).isFalse();
+    assertThat(stores.load(store, sick).ok()).isTrue();
+    assertThat(store.lookup(fresh).isEmpty()).isTrue();
+    mount.heal();
+    stores.dump(store, fresh);
+    assertThat(stores.load(store, fresh).ok()).isTrue();
+  }
+
+  @Test
+  void movesEverythingThoughReadsAndWritesFallShort() throws Exception {
+    settings.put("store_health.health_check_timeout_s", 5);
+    LocalFileStore store = stores.open(settings);
+    BlockIds whole = in(SICK, 7, 6);
+    BlockIds layered = in(SICK, 8, 6);
+    mount.fallShort();
+    stores.dump(store, whole);
+    for (int shard = LAYOUT.shardCount() - 1; shard >= 0; shard--) {
+      stores.dumpShard(store, layered, shard).requireOk();
+    }
+    assertThat(stores.load(store, whole).ok()).isTrue();
+    mount.heal();
+    assertThat(stores.load(store, whole).ok()).isTrue();
+    assertThat(stores.load(store, layered).ok()).isTrue();
+  }
+
+  /** Calls that the probe makes as well, so that the breaker stays open while they stall. */
+  @ParameterizedTest
+  @MethodSource("callsThatAProbeMakes")
+  void leavesADirectoryAloneWhileItStalls(String call) throws Exception {
+    LocalFileStore store = openAndFill();
+    stall(call);
+    SickWork work = askForAll(store);
+    Waiting.until("the breaker opens", this::isDown);
+    work.awaitAnswers();
+    Waiting.until("counted", () -> stores.metrics.count("posix_health_trips") == 1);
+    assertThat(store.lookup(sick).isEmpty()).isTrue();
+    assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
+    assertThat(store.durable(sick).isEmpty()).isTrue();
+    assertThat(stores.load(store, sick).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+    assertThat(SickWork.dump(store, LAYOUT, in(SICK, 16, 2)).result().outcome(0))
+        .isEqualTo(ShardOutcome.REFUSED);
+    work.awaitOk(well);
+    work.awaitOk(freshWell);
+    assertThat(stores.load(store, freshWell).ok()).isTrue();
+    mount.heal();
+    requireRecovery(store, work);
+    assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+  }
+
+  /** Calls that the probe does not make: it may find the directory well in between. */
+  @ParameterizedTest
+  @MethodSource("callsThatNoProbeMakes")
+  void goesOnElsewhereWhileCallsStallThatNoProbeMakes(String call) throws Exception {
+    LocalFileStore store = openAndFill();
+    stall(call);
+    SickWork work = askForAll(store);
+    work.awaitAnswers();
+    work.awaitOk(well);
+    work.awaitOk(freshWell);
+    mount.heal();
+    requireRecovery(store, work);
+  }
+
+  /** Nothing else opens the breaker: no probe is made, nothing is loaded, no id is in the index. */
+  @Test
+  void answersCallersOfLookupsThatStallWhenTheBreakerOpens() throws Exception {
+    settings.put("timeout_ms", 60_000);
+    settings.put("store_health.health_check_interval_s", 86_400);
+    LocalFileStore store = openWithoutIndex();
+    BlockIds all = wellAndSick();
+    mount.stall("lookup");
+    AtomicInteger last = new AtomicInteger();
+    Thread prefix = Thread.ofPlatform().daemon().start(() -> last.set(store.lookupPrefix(sick)));
+    AtomicReference<BitSet> found = new AtomicReference<>();
+    Thread mixed = Thread.ofPlatform().daemon().start(() -> found.set(store.lookup(all)));
+    mount.awaitStalled("lookup", 2);
+    assertThat(store.lookup(well).cardinality()).isEqualTo(6);
+    assertThat(mixed.join(TestStores.PATIENCE)).as("%s", Waiting.stacks()).isTrue();
+    assertThat(prefix.join(TestStores.PATIENCE)).as("%s", Waiting.stacks()).isTrue();
+    assertThat(isDown()).isTrue();
+    BitSet ofTheOther = new BitSet();
+    ofTheOther.set(0, 6);
+    assertThat(found.get()).isEqualTo(ofTheOther);
+    assertThat(last.get()).isEqualTo(-1);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).as("none used its time up").isZero();
+    assertThat(stores.metrics.count("posix_health_late_operations")).isGreaterThanOrEqualTo(2);
+    mount.heal();
+    assertThat(store.health().probe(SICK)).isTrue();
+    assertThat(store.lookup(all).cardinality()).isEqualTo(12);
+    assertThat(store.lookupPrefix(sick)).isEqualTo(5);
+  }
+
+  @Test
+  void answersCallersOfLookupsThatStallInTimeWithoutABreaker() throws Exception {
+    settings.put("timeout_ms", 500);
+    settings.put("store_health.enabled", false);
+    LocalFileStore store = openWithoutIndex();
+    BlockIds all = wellAndSick();
+    long before = stores.metrics.count("posix_lookup_expiries");
+    mount.stall("lookup");
+    BitSet found = store.lookup(all);
+    assertThat(found.nextSetBit(6)).as("nothing of the directory that stalls").isEqualTo(-1);
+    assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(before + 2);
+    mount.heal();
+    Waiting.until("prefixes are found", () -> store.lookupPrefix(sick) == 5);
+    Waiting.until("all are found", () -> store.lookup(all).cardinality() == 12);
+  }
+
+  private BlockIds wellAndSick() {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    bytes.writeBytes(well.toBytes());
+    bytes.writeBytes(sick.toBytes());
+    return BlockIds.ofBytes(bytes.toByteArray());
+  }
+
+  /** Its blocks are there, and every look-up asks the file system. */
+  private LocalFileStore openWithoutIndex() throws Exception {
+    settings.put("posix_index_max_blocks", 0);
+    stores.dumpByAnother(settings, sick, well);
+    LocalFileStore store = stores.open(settings);
+    Waiting.until("look-ups are answered in time", () -> store.lookup(sick).cardinality() == 6);
+    return store;
+  }
+
+  private LocalFileStore openAndFill() throws Exception {
+    settings.put("durability", "full");
+    stores.dumpByAnother(settings, sick, well);
+    LocalFileStore store = stores.open(settings);
+    store.awaitScan();
+    store.awaitSweep();
+    BlockIds begun = in(SICK, 14, 2);
+    Waiting.until("blocks are begun", () -> stores.dumpShard(store, begun, 0).ok());
+    // So fast that look-ups begin with few threads.
+    store.lookup(in(SICK, 17, 500));
+    return store;
+  }
+
+  private void stall(String call) throws Exception {
+    mount.stall(call.isEmpty() ? new String[0] : new String[] {call});
+  }
+
+  private SickWork askForAll(LocalFileStore store) {
+    SickWork work = new SickWork(store, LAYOUT);
+    work.loadEach(sick);
+    work.dumpEach(freshSick);
+    work.loadEach(well);
+    work.dumpEach(freshWell);
+    work.dumpShards(in(SICK, 14, 2), 1);
+    work.dumpShards(in(SICK, 18, 2), 0);
+    work.askEverything(sick, in(SICK, 15, 40));
+    return work;
+  }
+
+  private void requireRecovery(LocalFileStore store, SickWork work) throws Exception {
+    work.awaitAll();
+    Waiting.until("the breaker closes", () -> !isDown());
+    work.requireWhatWasPromised(stores);
+    assertThat(stores.load(store, sick).ok()).isTrue();
+    stores.dump(store, freshSick);
+    assertThat(stores.load(store, freshSick).ok()).isTrue();
+    work.requireMemoryUntouched();
+    requireNoTraceAfterClose(store);
+  }
+
+  @ParameterizedTest
+  @MethodSource("callsThatACloseMayMeet")
+  void closesWhileACallStalls(String call) throws Exception {
+    settings.put("timeout_ms", 1500);
+    LocalFileStore store = openAndFill();
+    stall(call);
+    SickWork work = askForAll(store);
+    Thread closing = Thread.ofPlatform().name("test-close").start(store::close);
+    assertThat(closing.join(TestStores.PATIENCE))
+        .as("closed though %s stalls; meanwhile%n%s", call, Waiting.stacks())
+        .isTrue();
+    mount.heal();
+    work.awaitAll();
+    Waiting.until("all threads end", () -> Waiting.threads("ucm-posix-").isEmpty());
+    work.requireMemoryUntouched();
+    settings.put("timeout_ms", 60_000);
+    LocalFileStore next = stores.open(settings);
+    next.awaitSweep();
+    assertThat(stores.temps()).isEmpty();
+    assertThat(stores.load(next, sick).ok()).isTrue();
+    stores.load(next, freshSick);
+    stores.dump(next, freshSick);
+    assertThat(stores.load(next, freshSick).ok()).isTrue();
+    requireNoTraceAfterClose(next);
+  }
+
+  /** What could not be removed while the directory was left alone, the next start removes. */
+  private void requireNoTraceAfterClose(LocalFileStore store) throws Exception {
+    store.close();
+    assertThat(stores.openFiles()).isEmpty();
+    LocalFileStore next = stores.open(settings);
+    next.awaitSweep();
+    next.close();
+    assertThat(stores.temps()).isEmpty();
+    assertThat(stores.in(".writers")).isEmpty();
+    assertThat(stores.openFiles()).isEmpty();
+  }
+}

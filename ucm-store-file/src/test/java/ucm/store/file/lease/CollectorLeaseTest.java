@@ -1,0 +1,84 @@
+package ucm.store.file.lease;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static ucm.store.file.fixture.SmallSpace.LAYOUT;
+import static ucm.store.file.fixture.SmallSpace.room;
+
+import java.io.BufferedReader;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.store.file.fixture.CollectorProcess;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SmallSpace;
+import ucm.store.file.fixture.TestStores;
+import ucm.testkit.BlockBytes;
+
+/** Which of several stores on the same directories collects. */
+final class CollectorLeaseTest {
+
+  @TempDir private Path directory;
+
+  @Test
+  void oneStoreCollectsAndAnotherTakesOverWhenItCloses() throws Exception {
+    List<String> backends = List.of(directory + "/b", directory + "/a");
+    Map<String, Object> settings =
+        room(20, Map.of("storage_backends", backends, "posix_gc_trigger_threshold_ratio", 0.5));
+    try (TestStores first = new TestStores(directory, LAYOUT);
+        TestStores second = new TestStores(directory, LAYOUT)) {
+      LocalFileStore holder = first.open(settings);
+      holder.keeper().awaitFirstRound();
+      LocalFileStore waiting = second.open(settings);
+      waiting.keeper().awaitFirstRound();
+      second.dump(waiting, BlockBytes.ids(1, 15));
+      waiting.keeper().makeRound();
+      assertThat(holder.keeper().holdsLease()).isTrue();
+      assertThat(waiting.keeper().holdsLease()).isFalse();
+      assertThat(SmallSpace.blocks(directory)).hasSize(15);
+      holder.close();
+      waiting.keeper().makeRound();
+      assertThat(waiting.keeper().holdsLease()).isTrue();
+      assertThat(SmallSpace.blocks(directory)).hasSize(10);
+      assertThat(second.metrics.count("posix_gc_removed_blocks")).isEqualTo(5);
+    }
+  }
+
+  @Test
+  void knowsWhatOthersWroteAndRemoved() throws Exception {
+    Map<String, Object> settings = room(20, Map.of("posix_gc_enable", false));
+    try (TestStores first = new TestStores(directory, LAYOUT);
+        TestStores second = new TestStores(directory, LAYOUT)) {
+      LocalFileStore one = first.open(settings);
+      LocalFileStore other = second.open(settings);
+      first.dump(one, BlockBytes.ids(1, 12));
+      other.keeper().makeRound();
+      assertThat(second.metrics.gauge("posix_used_bytes")).isEqualTo(12.0 * SmallSpace.FILE);
+      assertThat(second.dumpShard(other, BlockBytes.ids(2, 12), 0).okCount()).isEqualTo(8);
+    }
+  }
+
+  @Test
+  void takesOverFromAProcessThatIsKilledAndRemovesWhatItLeft() throws Exception {
+    Process process = CollectorProcess.start(directory);
+    try (BufferedReader lines = process.inputReader();
+        TestStores stores = new TestStores(directory, LAYOUT)) {
+      assertThat(lines.readLine()).isEqualTo("true");
+      LocalFileStore store = stores.open(room(100, Map.of()));
+      store.awaitSweep();
+      store.keeper().makeRound();
+      assertThat(store.keeper().holdsLease()).isFalse();
+      assertThat(stores.temps()).as("of the living writer").hasSize(1);
+      process.destroyForcibly();
+      assertThat(process.waitFor()).isEqualTo(137);
+      store.keeper().makeRound();
+      assertThat(store.keeper().holdsLease()).isTrue();
+      assertThat(stores.temps()).isEmpty();
+      assertThat(stores.metrics.count("posix_orphan_files")).isEqualTo(1);
+      assertThat(stores.in(".writers")).isEmpty();
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+}

@@ -1,0 +1,258 @@
+package ucm.store.file.lookup;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.Phaser;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.TestStores;
+import ucm.store.file.fixture.Waiting;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.ManualClock;
+
+/** Look-ups on a file system that is fast, slow, or does not answer. */
+@Timeout(180)
+final class DiskLookupTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 512, 512);
+  private static final String LOOKUP = "ucm-posix-lookup-";
+  private static final String SWEEP = "ucm-posix-sweep-";
+
+  @TempDir private Path directory;
+
+  private final BlockIds ids = BlockBytes.ids(80, 48);
+  private final BlockIds absent = BlockBytes.ids(81, 1000);
+  private final FaultyFiles files = new FaultyFiles();
+  private final ManualClock clock = new ManualClock();
+  private final ConcurrentLinkedQueue<String> askers = new ConcurrentLinkedQueue<>();
+  private TestStores stores;
+
+  @BeforeEach
+  void dumpsBlocks() throws Exception {
+    stores = new TestStores(directory, LAYOUT);
+    stores.dump(stores.open(), ids);
+  }
+
+  @AfterEach
+  void closes() {
+    stores.close();
+  }
+
+  /** Without an index, so that everything is asked of the disk. */
+  private LocalFileStore open(int threads, int timeoutMs) {
+    Map<String, Object> settings =
+        Map.of(
+            "posix_index_max_blocks", 0,
+            "posix_lookup_concurrency", threads,
+            "timeout_ms", timeoutMs);
+    return stores.open(files, clock, settings);
+  }
+
+  /** A store that has found the disk fast. */
+  private LocalFileStore openFast(int threads, int timeoutMs) {
+    LocalFileStore store = open(threads, timeoutMs);
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    return store;
+  }
+
+  private void beforeEachLookup(Runnable action) {
+    files.before(
+        call -> {
+          // What looks for dead writers asks for sizes as well.
+          if (call == Call.SIZE && !Thread.currentThread().getName().startsWith(SWEEP)) {
+            askers.add(Thread.currentThread().getName());
+            action.run();
+          }
+        });
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static void await(CyclicBarrier barrier) {
+    try {
+      barrier.await(60, TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void asksWithAsManyThreadsAsAllowedWhileTheDiskIsNotKnownToBeFast() {
+    LocalFileStore store = open(4, 30_000);
+    CyclicBarrier four = new CyclicBarrier(4);
+    beforeEachLookup(
+        () -> {
+          // Passed only when four look-ups are under way at once.
+          await(four);
+        });
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    assertThat(askers).hasSize(48);
+    assertThat(askers.stream().distinct())
+        .containsExactlyInAnyOrder(LOOKUP + 0, LOOKUP + 1, LOOKUP + 2, LOOKUP + 3);
+  }
+
+  @Test
+  void neverAsksOnTheThreadOfTheCaller() {
+    LocalFileStore store = openFast(4, 30_000);
+    beforeEachLookup(() -> {});
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    assertThat(store.lookupPrefix(ids)).isEqualTo(47);
+    assertThat(store.durable(ids).cardinality()).isEqualTo(48);
+    assertThat(askers).hasSize(144).allMatch(name -> name.startsWith(LOOKUP));
+    askers.clear();
+    assertThat(store.lookupPrefix(absent)).isEqualTo(-1);
+    // One, but for those whom a busy machine calls for help.
+    assertThat(askers).hasSizeBetween(1, 8).allMatch(name -> name.startsWith(LOOKUP));
+  }
+
+  @Test
+  void callsMoreThreadsWhenTheDiskTurnsOutSlow() {
+    LocalFileStore store = openFast(4, 30_000);
+    AtomicInteger asked = new AtomicInteger();
+    CyclicBarrier four = new CyclicBarrier(4);
+    beforeEachLookup(
+        () -> {
+          if (asked.incrementAndGet() <= 16) {
+            clock.advance(Duration.ofMillis(1));
+          } else {
+            await(four);
+          }
+        });
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
+    assertThat(askers).hasSize(48);
+    assertThat(askers.stream().distinct())
+        .containsExactlyInAnyOrder(LOOKUP + 0, LOOKUP + 1, LOOKUP + 2, LOOKUP + 3);
+  }
+
+  @Test
+  void stopsAtTheFirstMiss() {
+    BlockIds some = BlockIds.ofHex(List.of(ids.hex(0), ids.hex(1), ids.hex(2)));
+    LocalFileStore store = open(4, 30_000);
+    beforeEachLookup(() -> clock.advance(Duration.ofMillis(1)));
+    assertThat(store.lookupPrefix(some)).isEqualTo(2);
+    String[] mixed = new String[absent.size()];
+    for (int i = 0; i < mixed.length; i++) {
+      mixed[i] = i == 20 ? absent.hex(i) : ids.hex(i % 48);
+    }
+    askers.clear();
+    // The four go in step, so that none is far ahead when one of them finds the miss.
+    Phaser four = new Phaser(4);
+    beforeEachLookup(four::arriveAndAwaitAdvance);
+    assertThat(store.lookupPrefix(BlockIds.ofHex(mixed))).isEqualTo(19);
+    // Whoever comes now, or waits, goes on.
+    four.forceTermination();
+    assertThat(askers).as("with those begun meanwhile").hasSizeBetween(21, 27);
+  }
+
+  @Test
+  void holdsNobodyWhenTheDiskHangsAndRecovers() throws Exception {
+    LocalFileStore store = open(2, 200);
+    CountDownLatch released = new CountDownLatch(1);
+    beforeEachLookup(() -> await(released));
+    assertThat(store.lookup(ids)).isEqualTo(new BitSet());
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(1);
+    assertThat(store.lookupPrefix(ids)).isEqualTo(-1);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(2);
+    assertThat(askers).as("both threads hang").hasSizeLessThanOrEqualTo(2);
+    released.countDown();
+    Waiting.until("prefixes are found again", () -> store.lookupPrefix(ids) == 47);
+    Waiting.until("all are found again", () -> store.lookup(ids).cardinality() == 48);
+  }
+
+  @Test
+  void goesRoundAThreadThatHangs() throws Exception {
+    LocalFileStore store = openFast(2, 30_000);
+    CountDownLatch hanging = new CountDownLatch(1);
+    CountDownLatch released = new CountDownLatch(1);
+    AtomicBoolean isHeld = new AtomicBoolean();
+    beforeEachLookup(
+        () -> {
+          if (isHeld.compareAndSet(false, true)) {
+            hanging.countDown();
+            await(released);
+          }
+        });
+    AtomicReference<BitSet> late = new AtomicReference<>();
+    Thread caller = Thread.ofPlatform().start(() -> late.set(store.lookup(ids)));
+    hanging.await();
+    assertThat(store.lookupPrefix(ids)).as("asked by the other thread").isEqualTo(47);
+    Waiting.until("the other thread helps the caller too", () -> askers.size() == 96);
+    released.countDown();
+    caller.join();
+    assertThat(late.get().cardinality()).isEqualTo(48);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isZero();
+  }
+
+  @Test
+  void losesOnlyTheBlockThatIsNotAnswered() {
+    LocalFileStore store = openFast(2, 5000);
+    CountDownLatch released = new CountDownLatch(1);
+    AtomicBoolean isHeld = new AtomicBoolean();
+    beforeEachLookup(
+        () -> {
+          if (isHeld.compareAndSet(false, true)) {
+            await(released);
+          }
+        });
+    // Which of the first two it is depends on which thread comes first.
+    assertThat(store.lookup(ids).cardinality()).isEqualTo(47);
+    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(1);
+    released.countDown();
+  }
+
+  @Test
+  void keepsTheInterruptOfACallerThatWaits() {
+    LocalFileStore store = open(2, 30_000);
+    CountDownLatch released = new CountDownLatch(1);
+    beforeEachLookup(() -> await(released));
+    Thread.currentThread().interrupt();
+    assertThat(store.lookup(ids)).isEqualTo(new BitSet());
+    assertThat(Thread.interrupted()).isTrue();
+    released.countDown();
+  }
+
+  @Test
+  void closesWhileSomebodyWaitsForADiskThatHangs() throws Exception {
+    LocalFileStore store = open(2, 30_000);
+    CountDownLatch hanging = new CountDownLatch(2);
+    CountDownLatch released = new CountDownLatch(1);
+    beforeEachLookup(
+        () -> {
+          hanging.countDown();
+          await(released);
+        });
+    AtomicReference<BitSet> answer = new AtomicReference<>();
+    Thread caller = Thread.ofPlatform().start(() -> answer.set(store.lookup(ids)));
+    hanging.await();
+    store.close();
+    caller.join();
+    assertThat(answer.get()).isEqualTo(new BitSet());
+    released.countDown();
+  }
+}

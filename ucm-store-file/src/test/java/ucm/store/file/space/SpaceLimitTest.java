@@ -1,0 +1,295 @@
+package ucm.store.file.space;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static ucm.store.file.fixture.SmallSpace.FILE;
+import static ucm.store.file.fixture.SmallSpace.LAYOUT;
+import static ucm.store.file.fixture.SmallSpace.room;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.BlockIds;
+import ucm.api.FlushResult;
+import ucm.api.ShardOutcome;
+import ucm.api.TransferResult;
+import ucm.api.config.StoreConfig;
+import ucm.platform.libc.Errno;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.fixture.SmallSpace;
+import ucm.store.file.fixture.TestStores;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.FolderTree;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** The account of used bytes, the capacity and the floor. */
+final class SpaceLimitTest {
+
+  private static final Map<String, Object> NO_GC = Map.of("posix_gc_enable", false);
+
+  @TempDir private Path directory;
+
+  @Test
+  void countsTheBytesOfAllBackendsAlsoAfterARestart() throws Exception {
+    Map<String, Object> settings =
+        room(
+            1000,
+            Map.of(
+                "storage_backends", List.of(directory + "/a", directory + "/b", directory + "/c")));
+    BlockIds ids = BlockBytes.ids(1, 60);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(settings);
+      stores.dump(store, ids);
+      assertThat(stores.metrics.gauge("posix_used_bytes"))
+          .as("without a scan")
+          .isEqualTo(60.0 * FILE)
+          .isEqualTo((double) SmallSpace.bytes(directory));
+      assertThat(stores.metrics.gauge("posix_capacity_bytes")).isEqualTo(1000.0 * FILE);
+      store.keeper().makeRound();
+      assertThat(stores.metrics.gauge("posix_used_bytes")).as("counted").isEqualTo(60.0 * FILE);
+    }
+    for (String backend : List.of("a", "b", "c")) {
+      assertThat(SmallSpace.blocks(directory.resolve(backend))).hasSizeGreaterThan(5);
+    }
+    // Somebody else removes a block and adds a file without a footer, one with an odd size, and a
+    // temporary one.
+    Path gone = SmallSpace.file(directory, ids, 0);
+    Files.delete(gone);
+    Files.write(gone.resolveSibling("0".repeat(32)), new byte[8192]);
+    Files.write(gone.resolveSibling("1".repeat(32)), new byte[5000]);
+    Files.write(gone.resolveSibling("2".repeat(32) + ".tmp"), new byte[1]);
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      stores.open(settings).keeper().makeRound();
+      assertThat(stores.metrics.gauge("posix_used_bytes"))
+          .isEqualTo(59.0 * FILE + 8192 + 8192 + 4096)
+          .isEqualTo((double) SmallSpace.bytes(directory));
+    }
+  }
+
+  @Test
+  void believesWhatWasRememberedUntilAllFoldersAreScanned() {
+    UsedSpace used = new UsedSpace(2);
+    used.remember(1000);
+    assertThat(used.scanned(0, 300, used.changes(0))).isTrue();
+    assertThat(used.used()).isEqualTo(1000);
+    assertThat(used.reserve(100, 1100)).isTrue();
+    assertThat(used.reserve(1, 1100)).isFalse();
+    used.beginCommit(1);
+    assertThat(used.scanned(1, 900, used.changes(1))).as("getting its name").isFalse();
+    used.endCommit(1, 100, true);
+    assertThat(used.used()).isEqualTo(1100);
+    int before = used.changes(1);
+    used.removed(1, 40);
+    assertThat(used.scanned(1, 900, before)).as("changed meanwhile").isFalse();
+    assertThat(used.scanned(1, 900, used.changes(1))).isTrue();
+    assertThat(used.addedSinceScan()).isEqualTo(100);
+    used.scanned(true);
+    assertThat(used.addedSinceScan()).isZero();
+    assertThat(used.used()).isEqualTo(1200);
+  }
+
+  private SpaceLimit limit(Map<String, Object> settings) {
+    settings.put("storage_backends", directory.toString());
+    settings.put("block_size", LAYOUT.blockSize());
+    FileStoreConfig config =
+        FileStoreConfig.from(LocalFileStore.KIND, StoreConfig.of(settings)).orElseThrow();
+    FolderTree tree = new FolderTree(new BlockPaths("Posix", config.backends(), 3), 3);
+    return new SpaceLimit(config, tree, System::nanoTime, new RecordingMetrics().counter("c", "h"));
+  }
+
+  @Test
+  void tellsBeforeAndAfterAWaitSoThatItDoesNotCountAsTheDirectorys() {
+    SpaceLimit space = limit(room(1, Map.of()));
+    List<String> told = new ArrayList<>();
+    space.aroundWaits(() -> told.add("before"), backend -> told.add("after " + backend));
+    space.roundEnded(true);
+    space.reserve(0, 1, 1, FILE);
+    assertThat(told).isEmpty();
+    space.whenPressed(
+        () -> {
+          // It gets the lock when the writer waits.
+          var _ =
+              CompletableFuture.runAsync(
+                  () -> {
+                    space.release(0, FILE);
+                    space.roundEnded(true);
+                  });
+        });
+    space.reserve(0, 2, 2, FILE);
+    assertThat(told).containsExactly("before", "after 0");
+  }
+
+  @Test
+  void asksForAScanWhenAPartOfTheCapacityIsWritten() {
+    SpaceLimit space = limit(room(320, NO_GC));
+    AtomicInteger asked = new AtomicInteger();
+    space.whenPressed(asked::incrementAndGet);
+    for (int i = 0; i < 11; i++) {
+      space.reserve(0, i, i, FILE);
+      space.beginCommit(i, i);
+      space.endCommit(0, i, i, FILE, true);
+    }
+    assertThat(asked.get()).as("10 of 320 may be written").isZero();
+    space.reserve(0, 11, 11, FILE);
+    assertThat(asked.get()).isEqualTo(1);
+    space.used.scanned(true);
+    space.reserve(0, 12, 12, FILE);
+    assertThat(asked.get()).isEqualTo(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void refusesWhatWouldPassTheCapacityAndLeavesNothingOfIt(boolean whole) throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(room(10, NO_GC));
+      BlockIds ids = BlockBytes.ids(2, 16);
+      TransferResult result = whole ? dumpAll(stores, store, ids) : stores.dumpShard(store, ids, 0);
+      if (!whole) {
+        stores.dumpShard(store, kept(result, ids), 1).requireOk();
+      }
+      int shards = whole ? 2 : 1;
+      assertThat(result.okCount()).isEqualTo(10 * shards);
+      for (int i = 0; i < 16 * shards; i++) {
+        assertThat(result.outcome(i)).isIn(ShardOutcome.OK, ShardOutcome.REFUSED);
+      }
+      assertThat(result.cause())
+          .hasMessageContaining("posix_capacity_gb")
+          .hasMessageContaining(" " + 10 * FILE + " ")
+          .hasMessageContaining("its " + FILE);
+      assertThat(stores.metrics.count("posix_refused_blocks")).isEqualTo(6);
+      assertThat(SmallSpace.blocks(directory)).hasSize(10);
+      assertThat(SmallSpace.bytes(directory)).isEqualTo(10 * FILE);
+      assertThat(stores.temps()).isEmpty();
+      assertThat(store.lookup(ids).cardinality()).isEqualTo(10);
+      assertThat(store.flush(TestStores.PATIENCE).failedCount()).isEqualTo(6);
+      assertThat(stores.load(store, kept(result, ids)).ok()).isTrue();
+    }
+  }
+
+  @Test
+  void aRefusedBlockStaysRefusedUntilItIsDumpedAgainFromItsFirstLayer() throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(room(2, NO_GC));
+      BlockIds full = BlockBytes.ids(20, 2);
+      BlockIds late = BlockBytes.ids(21, 1);
+      stores.dump(store, full);
+      assertThat(stores.dumpShard(store, late, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+      Files.delete(SmallSpace.file(directory, full, 0));
+      store.keeper().makeRound();
+      assertThat(stores.dumpShard(store, late, 1).outcome(0))
+          .as("there is room now, but the first layer is missing")
+          .isEqualTo(ShardOutcome.REFUSED);
+      assertThat(stores.temps()).isEmpty();
+      FlushResult flushed = store.flush(TestStores.PATIENCE);
+      assertThat(flushed.failedCount()).isEqualTo(1);
+      assertThat(flushed.pendingBlocks()).isZero();
+      assertThat(stores.metrics.count("posix_refused_blocks")).as("one block").isEqualTo(1);
+      stores.dumpShard(store, late, 0).requireOk();
+      stores.dumpShard(store, late, 1).requireOk();
+      assertThat(store.flush(TestStores.PATIENCE).ok()).isTrue();
+      assertThat(stores.load(store, late).ok()).isTrue();
+    }
+  }
+
+  private static TransferResult dumpAll(TestStores stores, LocalFileStore store, BlockIds ids)
+      throws InterruptedException {
+    TransferMemory memory = TransferMemory.ofBlocks(stores.layout, Placement.SCATTERED, ids).fill();
+    return TestStores.ended(store.dump(memory.transfer()));
+  }
+
+  private static BlockIds kept(TransferResult result, BlockIds ids) {
+    BlockIds failed = result.failedBlocks();
+    int[] kept = IntStream.range(0, ids.size()).filter(i -> !contains(failed, ids, i)).toArray();
+    return SmallSpace.some(ids, kept);
+  }
+
+  private static boolean contains(BlockIds list, BlockIds ids, int i) {
+    for (int k = 0; k < list.size(); k++) {
+      if (list.low(k) == ids.low(i) && list.high(k) == ids.high(i)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  @Test
+  void givesTheRoomOfAFailedDumpBack() throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      FaultyFiles files = new FaultyFiles();
+      LocalFileStore store = stores.open(files, System::nanoTime, room(2, NO_GC));
+      for (FaultyFiles.Call call :
+          List.of(
+              FaultyFiles.Call.CREATE,
+              FaultyFiles.Call.WRITE,
+              FaultyFiles.Call.CLOSE,
+              FaultyFiles.Call.RENAME)) {
+        store.keeper().makeRound();
+        files.fail(call, files.count(call), Errno.EIO);
+        TransferResult result = dumpAll(stores, store, BlockBytes.ids(call.name().hashCode(), 1));
+        assertThat(result.outcome(0)).as("%s", call).isEqualTo(ShardOutcome.FAILED);
+        assertThat(stores.metrics.gauge("posix_used_bytes")).as("%s", call).isZero();
+      }
+      stores.dump(store, BlockBytes.ids(9, 2));
+      assertThat(dumpAll(stores, store, BlockBytes.ids(10, 1)).outcome(0))
+          .isEqualTo(ShardOutcome.REFUSED);
+    }
+  }
+
+  @Test
+  void refusesWhatWouldLeaveLessThanTheFloorFree() throws Exception {
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      // More than any disk has.
+      LocalFileStore store = stores.open(Map.of("posix_min_free_gb", 1e9));
+      TransferResult result = dumpAll(stores, store, BlockBytes.ids(3, 3));
+      assertThat(result.outcome(5)).isEqualTo(ShardOutcome.REFUSED);
+      assertThat(result.cause())
+          .hasMessageContaining("posix_min_free_gb")
+          .hasMessageContaining("bytes are free in " + directory);
+      assertThat(stores.metrics.count("posix_refused_blocks")).isEqualTo(3);
+      assertThat(SmallSpace.bytes(directory)).isZero();
+    }
+  }
+
+  @Test
+  void asksForFreeSpaceAnewNearTheFloorAndAfterATime() {
+    AtomicLong free = new AtomicLong(1000);
+    AtomicLong clock = new AtomicLong();
+    AtomicLong asked = new AtomicLong();
+    FreeSpace space =
+        new FreeSpace(
+            () -> {
+              asked.incrementAndGet();
+              return free.get();
+            },
+            clock::get,
+            500);
+    assertThat(space.reserve(200)).isTrue();
+    assertThat(space.reserve(200)).isTrue();
+    assertThat(asked.get()).as("known").isEqualTo(1);
+    assertThat(space.reserve(200)).as("400 of 1000 are reserved").isFalse();
+    free.set(600);
+    space.committed(200);
+    space.committed(200);
+    assertThat(space.reserve(100)).isTrue();
+    assertThat(space.reserve(1)).isFalse();
+    space.release(100);
+    free.set(100_000);
+    clock.addAndGet(1_000_000_000);
+    assertThat(space.reserve(99_500)).isTrue();
+    assertThat(space.known()).isEqualTo(500);
+  }
+}

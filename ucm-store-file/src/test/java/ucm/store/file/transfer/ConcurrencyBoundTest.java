@@ -1,0 +1,142 @@
+package ucm.store.file.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.Store;
+import ucm.api.Task;
+import ucm.store.file.fixture.FaultyFiles;
+import ucm.store.file.fixture.FaultyFiles.Call;
+import ucm.store.file.fixture.TestStores;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** How many threads are at the file system at a time, while it does not answer. */
+final class ConcurrencyBoundTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 4096);
+  private static final int THREADS = 13;
+  private static final int BOUND = 3;
+
+  @TempDir private Path directory;
+
+  /** Holds the calls of one kind until it is opened. */
+  private static final class Turnstile {
+
+    private final Call call;
+    private final AtomicInteger inside = new AtomicInteger();
+    private final AtomicInteger highest = new AtomicInteger();
+    private final Semaphore held = new Semaphore(0);
+    private final CountDownLatch opened = new CountDownLatch(1);
+
+    Turnstile(FaultyFiles files, Call call) {
+      this.call = call;
+      files.before(this::pass);
+    }
+
+    private void pass(Call made) {
+      if (made != call) {
+        return;
+      }
+      highest.accumulateAndGet(inside.incrementAndGet(), Math::max);
+      held.release();
+      try {
+        opened.await();
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+      inside.decrementAndGet();
+    }
+
+    void awaitInside(int threads) throws InterruptedException {
+      assertThat(held.tryAcquire(threads, TestStores.PATIENCE.toSeconds(), TimeUnit.SECONDS))
+          .as("%d threads at %s", threads, call)
+          .isTrue();
+    }
+
+    /** Lets all pass; returns how many were inside at a time at the most. */
+    int open() {
+      opened.countDown();
+      return highest.get();
+    }
+  }
+
+  private Store store(TestStores stores, FaultyFiles files) {
+    return stores.open(
+        files,
+        System::nanoTime,
+        Map.of(
+            "posix_data_trans_concurrency",
+            THREADS,
+            "posix_open_concurrency",
+            BOUND,
+            "posix_commit_concurrency",
+            BOUND,
+            "store_health.enabled",
+            false));
+  }
+
+  @Test
+  void usesAsManyThreadsAsAllowedWhileTheFileSystemHoldsThem() throws Exception {
+    BlockIds ids = BlockBytes.ids(1, 64);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      Store store = store(stores, files);
+      stores.dump(store, ids);
+      Turnstile turnstile = new Turnstile(files, Call.READ);
+      TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+      Task task = store.load(memory.transfer());
+      turnstile.awaitInside(THREADS);
+      assertThat(turnstile.open()).isEqualTo(THREADS);
+      TestStores.ended(task).requireOk();
+      for (int i = 0; i < memory.shardCount(); i++) {
+        memory.check(i);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"CREATE", "OPEN_READ", "RENAME"})
+  void opensAndCommitsNoMoreFilesAtATimeThanAllowed(Call call) throws Exception {
+    BlockIds ids = BlockBytes.ids(2, 64);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      Store store = store(stores, files);
+      TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids).fill();
+      if (call == Call.OPEN_READ) {
+        TestStores.ended(store.dump(memory.transfer())).requireOk();
+      }
+      // The claim on temporary files comes with the first block.
+      stores.dump(store, BlockBytes.ids(3, 1));
+      Turnstile turnstile = new Turnstile(files, call);
+      Task task =
+          call == Call.OPEN_READ ? store.load(memory.transfer()) : store.dump(memory.transfer());
+      turnstile.awaitInside(BOUND);
+      // No shard ends, so that one thread after the other comes and tries as well.
+      while (workers() < THREADS) {
+        Thread.onSpinWait();
+      }
+      assertThat(turnstile.open()).isEqualTo(BOUND);
+      TestStores.ended(task).requireOk();
+      assertThat(stores.load(store, ids).ok()).isTrue();
+    }
+  }
+
+  private static long workers() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().startsWith("ucm-posix-io-"))
+        .count();
+  }
+}

@@ -1,0 +1,140 @@
+package ucm.testkit.fault;
+
+import java.util.Arrays;
+import java.util.Random;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import ucm.api.ShardListener;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+import ucm.api.TransferTask;
+
+/**
+ * One transfer through a {@link FaultyStore}: the shards with a planned outcome end as planned, the
+ * others are handed on in a transfer of their own and end as that one's.
+ */
+final class FaultyTransfer {
+
+  private final TransferTask task;
+  private final Transfer transfer;
+  private final @Nullable ShardOutcome[] planned;
+  // What is known of shards that have not ended yet.
+  private final @Nullable ShardOutcome[] held;
+  private final StoreException fault;
+  private final @Nullable Random order;
+
+  /**
+   * Plans a transfer.
+   *
+   * @param planned for each shard how it ends, or null when it is handed on
+   * @param fault the cause of what is planned
+   * @param order draws the order in which shards end; null when they end as they come
+   */
+  FaultyTransfer(
+      TransferTask task,
+      @Nullable ShardOutcome[] planned,
+      StoreException fault,
+      @Nullable Random order) {
+    this.task = task;
+    this.transfer = task.transfer();
+    this.planned = planned;
+    this.held = planned.clone();
+    this.fault = fault;
+    this.order = order;
+  }
+
+  TransferTask task() {
+    return task;
+  }
+
+  /**
+   * Hands on what is to be handed on.
+   *
+   * @throws RuntimeException what the store behind throws; no shard has ended then
+   */
+  void start(Function<Transfer, Task> behind) {
+    int[] handedOn = handedOn();
+    if (handedOn.length == 0) {
+      endHeld(null);
+      return;
+    }
+    Task inner =
+        behind.apply(
+            part(
+                handedOn,
+                (part, i, outcome) -> {
+                  if (order == null && outcome == ShardOutcome.OK) {
+                    task.ok(handedOn[i]);
+                  } else {
+                    // Its cause is known, and others may overtake it, when all have ended.
+                    held[handedOn[i]] = outcome;
+                  }
+                }));
+    inner.whenTerminal(() -> endHeld(inner.result()));
+  }
+
+  /** Ends every shard alike, none having been started. */
+  void endAll(ShardOutcome outcome, Throwable cause) {
+    for (int shard = 0; shard < planned.length; shard++) {
+      task.end(shard, outcome, cause);
+    }
+  }
+
+  private void endHeld(@Nullable TransferResult inner) {
+    Throwable cause = inner == null ? null : inner.cause();
+    for (int shard : shuffled()) {
+      ShardOutcome outcome = held[shard];
+      if (outcome == null) {
+        continue;
+      }
+      if (planned[shard] == null) {
+        task.end(shard, outcome, outcome == ShardOutcome.OK ? null : cause);
+      } else {
+        task.end(shard, outcome, outcome == ShardOutcome.FAILED ? fault : null);
+      }
+    }
+  }
+
+  private int[] shuffled() {
+    int[] shards = new int[planned.length];
+    for (int i = 0; i < shards.length; i++) {
+      shards[i] = i;
+    }
+    if (order != null) {
+      for (int i = shards.length - 1; i > 0; i--) {
+        int other = order.nextInt(i + 1);
+        int shard = shards[i];
+        shards[i] = shards[other];
+        shards[other] = shard;
+      }
+    }
+    return shards;
+  }
+
+  private int[] handedOn() {
+    int[] shards = new int[planned.length];
+    int n = 0;
+    for (int shard = 0; shard < planned.length; shard++) {
+      if (planned[shard] == null) {
+        shards[n++] = shard;
+      }
+    }
+    return Arrays.copyOf(shards, n);
+  }
+
+  private Transfer part(int[] shards, ShardListener listener) {
+    boolean packed = transfer.pieceCount() < transfer.layout().tensorCount();
+    Transfer.Builder part =
+        packed ? Transfer.packed(transfer.layout()) : Transfer.scattered(transfer.layout());
+    for (int shard : shards) {
+      part.shard(transfer.ids(), shard, transfer.shardIndex(shard));
+      for (int piece = 0; piece < transfer.pieceCount(); piece++) {
+        part.piece(transfer.region(shard, piece), transfer.offset(shard, piece));
+      }
+    }
+    return part.after(transfer.event()).build(listener);
+  }
+}
