@@ -15,4 +15,4 @@
  * would write is made from the names of the blocks while the engine's clock stands still, and every loaded
  * byte is compared in the same way.
  */
-package ucm.dist.serve;
+package ucm.bench.simulator;

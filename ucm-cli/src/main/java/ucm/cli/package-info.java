@@ -1,0 +1,6 @@
+/**
+ * The {@code ucm} command itself: the list of commands, exit codes, and how a failure is said.
+ * Arguments go in, an exit code comes out. Other modules add commands as {@link
+ * ucm.cli.Subcommand}.
+ */
+package ucm.cli;
