@@ -1,0 +1,76 @@
+package ucm.image;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Dependencies between packages point one way, and no package outgrows a newcomer's look. */
+class PackagesTest {
+
+  private static final int MOST_FILES = 25;
+  private static final List<String> STORES = List.of("posix", "nfs", "ds3fs", "cache", "fake");
+  private static final JavaClasses CLASSES =
+      new ClassFileImporter()
+          .withImportOption(new ImportOption.DoNotIncludeTests())
+          .importPackages("ucm");
+
+  @Test
+  void seesAllModules() {
+    assertThat(CLASSES).hasSizeGreaterThan(1000);
+    for (String part : List.of("api", "cli", "bench", "lite", "pipeline", "store.file", "platform")) {
+      assertThat(CLASSES.containPackage("ucm." + part)).as(part).isTrue();
+    }
+  }
+
+  @Test
+  void thereIsNoCycleOfPackages() {
+    slices().matching("(ucm.**)").should().beFreeOfCycles().check(CLASSES);
+  }
+
+  @Test
+  void noPackageHasTooManyFiles() {
+    Map<String, Long> files =
+        CLASSES.stream()
+            .filter(c -> c.isTopLevelClass() && !c.getSimpleName().equals("package-info"))
+            .collect(Collectors.groupingBy(c -> c.getPackageName(), Collectors.counting()));
+    assertThat(files).allSatisfy((name, count) -> assertThat(count).isLessThanOrEqualTo(MOST_FILES));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"posix", "nfs", "ds3fs", "cache", "fake", "file"})
+  void noStoreKnowsAnother(String store) {
+    String[] others =
+        STORES.stream()
+            .filter(other -> !other.equals(store))
+            .map(other -> "ucm.store." + other + "..")
+            .toArray(String[]::new);
+    noClasses()
+        .that()
+        .resideInAPackage("ucm.store." + store + "..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(others)
+        .check(CLASSES);
+  }
+
+  @Test
+  void storesDoNotKnowWhoUsesThem() {
+    noClasses()
+        .that()
+        .resideInAnyPackage("ucm.store..", "ucm.platform..", "ucm.device..", "ucm.api..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("ucm.pipeline..", "ucm.lite..", "ucm.cli..", "ucm.bench..")
+        .check(CLASSES);
+  }
+}
