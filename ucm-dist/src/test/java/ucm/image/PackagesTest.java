@@ -27,7 +27,8 @@ class PackagesTest {
   @Test
   void seesAllModules() {
     assertThat(CLASSES).hasSizeGreaterThan(1000);
-    for (String part : List.of("api", "cli", "bench", "lite", "pipeline", "store.file", "platform")) {
+    for (String part :
+        List.of("api", "cli", "bench", "lite", "pipeline", "store.file", "platform")) {
       assertThat(CLASSES.containPackage("ucm." + part)).as(part).isTrue();
     }
   }
@@ -43,7 +44,8 @@ class PackagesTest {
         CLASSES.stream()
             .filter(c -> c.isTopLevelClass() && !c.getSimpleName().equals("package-info"))
             .collect(Collectors.groupingBy(c -> c.getPackageName(), Collectors.counting()));
-    assertThat(files).allSatisfy((name, count) -> assertThat(count).isLessThanOrEqualTo(MOST_FILES));
+    assertThat(files)
+        .allSatisfy((name, count) -> assertThat(count).isLessThanOrEqualTo(MOST_FILES));
   }
 
   @ParameterizedTest
