@@ -13,7 +13,7 @@ module ucm.device.cuda {
   requires ucm.device;
 
   provides ucm.api.admin.HealthCheck with
-      ucm.device.cuda.CudaCheckup;
+      ucm.device.cuda.CudaHealthCheck;
   provides ucm.device.DeviceDriver with
       ucm.device.cuda.CudaDriver;
 }

@@ -16,7 +16,7 @@ module ucm.store.cache {
   requires ucm.platform;
 
   provides ucm.api.admin.HealthCheck with
-      ucm.store.cache.CacheCheckup;
+      ucm.store.cache.CacheHealthCheck;
   provides ucm.api.Store with
       ucm.store.cache.CacheStore;
 }

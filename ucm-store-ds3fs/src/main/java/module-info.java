@@ -13,7 +13,7 @@ module ucm.store.ds3fs {
   requires ucm.store.file;
 
   provides ucm.api.admin.HealthCheck with
-      ucm.store.ds3fs.Ds3fsCheckup;
+      ucm.store.ds3fs.Ds3fsHealthCheck;
   provides ucm.api.Store with
       ucm.store.ds3fs.Ds3fsStore;
 }

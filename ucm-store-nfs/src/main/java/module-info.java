@@ -16,7 +16,7 @@ module ucm.store.nfs {
   requires ucm.store.file;
 
   provides ucm.api.admin.HealthCheck with
-      ucm.store.nfs.NfsCheckup;
+      ucm.store.nfs.NfsHealthCheck;
   provides ucm.api.Store with
       ucm.store.nfs.NfsStore;
 }

@@ -10,7 +10,7 @@ module ucm.store.posix {
   requires ucm.store.file;
 
   provides ucm.api.admin.HealthCheck with
-      ucm.store.posix.PosixCheckup;
+      ucm.store.posix.PosixHealthCheck;
   provides ucm.api.Store with
       ucm.store.posix.PosixStore;
 }

@@ -75,8 +75,8 @@ public final class DoctorCommand implements Callable<Integer> {
     boolean isWrong = report != null && report.hasErrors();
     HealthCheckRun run = new HealthCheckRun(LIMIT);
     List<Finding> findings = new ArrayList<>();
-    for (HealthCheck checkup : inOrder(catalog.checkups())) {
-      findings.addAll(run.run(checkup, values(read, isWrong)));
+    for (HealthCheck check : inOrder(catalog.healthChecks())) {
+      findings.addAll(run.run(check, values(read, isWrong)));
     }
     if (report != null) {
       findings.add(configuration(report));
@@ -94,7 +94,7 @@ public final class DoctorCommand implements Callable<Integer> {
     return isWrong ? WRONG_CONFIG : failed ? 1 : 0;
   }
 
-  /** A fresh view for each checkup: what one records in it is not the next one's. */
+  /** A fresh view for each health check: what one records in it is not the next one's. */
   private static StoreConfig values(@Nullable UcmConfig read, boolean isWrong) {
     if (read == null) {
       return StoreConfig.of(Map.of());
@@ -107,9 +107,9 @@ public final class DoctorCommand implements Callable<Integer> {
   }
 
   /** What concerns everybody first. */
-  private static List<HealthCheck> inOrder(List<HealthCheck> checkups) {
-    return checkups.stream()
-        .sorted(Comparator.comparing(checkup -> !(checkup instanceof SystemHealthCheck)))
+  private static List<HealthCheck> inOrder(List<HealthCheck> healthChecks) {
+    return healthChecks.stream()
+        .sorted(Comparator.comparing(check -> !(check instanceof SystemHealthCheck)))
         .toList();
   }
 

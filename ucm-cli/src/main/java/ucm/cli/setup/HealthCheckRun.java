@@ -11,7 +11,7 @@ import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.StoreConfig;
 
 /**
- * Runs checkups, each on a thread of its own: one that does not come back, because a file system or a driver
+ * Runs health checks, each on a thread of its own: one that does not come back, because a file system or a driver
  * hangs, becomes a finding, and its thread ends with the process. Used by one thread.
  */
 final class HealthCheckRun {
@@ -35,10 +35,10 @@ final class HealthCheckRun {
   }
 
   /** Runs one. */
-  List<Finding> run(HealthCheck checkup, StoreConfig config) throws InterruptedException {
-    String name = checkup.getClass().getName();
-    FutureTask<List<Finding>> task = new FutureTask<>(() -> checkup.look(config));
-    Thread.ofPlatform().daemon().name("ucm-doctor-checkup-" + started++).start(task);
+  List<Finding> run(HealthCheck check, StoreConfig config) throws InterruptedException {
+    String name = check.getClass().getName();
+    FutureTask<List<Finding>> task = new FutureTask<>(() -> check.look(config));
+    Thread.ofPlatform().daemon().name("ucm-doctor-check-" + started++).start(task);
     try {
       return task.get(limit.toNanos(), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {

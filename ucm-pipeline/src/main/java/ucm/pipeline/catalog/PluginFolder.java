@@ -22,7 +22,7 @@ final class PluginFolder {
   private final @Nullable ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
   private final List<FoundHashing> hashings = new ArrayList<>();
-  private final List<Supplier<HealthCheck>> checkups = new ArrayList<>();
+  private final List<Supplier<HealthCheck>> healthChecks = new ArrayList<>();
 
   private PluginFolder(Path folder, @Nullable ModuleLayer parent) {
     this.folder = folder;
@@ -53,8 +53,8 @@ final class PluginFolder {
   }
 
   /** What looks at the machine. */
-  List<Supplier<HealthCheck>> checkups() {
-    return checkups;
+  List<Supplier<HealthCheck>> healthChecks() {
+    return healthChecks;
   }
 
   private void scanFolder() {
@@ -98,7 +98,7 @@ final class PluginFolder {
       layer.load();
       found.addAll(layer.stores());
       hashings.addAll(layer.hashings());
-      checkups.addAll(layer.checkups());
+      healthChecks.addAll(layer.healthChecks());
     }
   }
 

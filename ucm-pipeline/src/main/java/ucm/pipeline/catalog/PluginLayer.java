@@ -45,7 +45,7 @@ final class PluginLayer {
   private final ModuleLayer parent;
   private final List<FoundStore> found = new ArrayList<>();
   private final List<FoundHashing> hashings = new ArrayList<>();
-  private final List<Supplier<HealthCheck>> checkups = new ArrayList<>();
+  private final List<Supplier<HealthCheck>> healthChecks = new ArrayList<>();
 
   /**
    * Prepares to load a plugin.
@@ -67,7 +67,7 @@ final class PluginLayer {
         ModuleLayer layer = layer(modules);
         found.addAll(ProviderScan.plugin(layer, home(plugin)));
         hashings.addAll(HashingScan.plugin(layer, home(plugin), found));
-        checkups.addAll(CheckupScan.plugin(layer, home(plugin), found));
+        healthChecks.addAll(HealthCheckScan.plugin(layer, home(plugin), found));
       }
     } catch (FindException | ResolutionException | LayerInstantiationException e) {
       refuse(plugin, "does not fit together: " + e.getMessage());
@@ -88,8 +88,8 @@ final class PluginLayer {
   }
 
   /** What it looks at. */
-  List<Supplier<HealthCheck>> checkups() {
-    return checkups;
+  List<Supplier<HealthCheck>> healthChecks() {
+    return healthChecks;
   }
 
   private Map<String, PluginJar> readJars() {

@@ -40,12 +40,12 @@ public final class StoreCatalog {
   private final List<String> searched;
   private final Map<String, FoundStore> usable = new LinkedHashMap<>();
   private final BlockHashings hashings;
-  private final List<Supplier<HealthCheck>> checkups;
+  private final List<Supplier<HealthCheck>> healthChecks;
 
   private StoreCatalog(
       List<FoundStore> all,
       BlockHashings hashings,
-      List<Supplier<HealthCheck>> checkups,
+      List<Supplier<HealthCheck>> healthChecks,
       List<String> searched) {
     this.found =
         settleNames(all).stream()
@@ -54,7 +54,7 @@ public final class StoreCatalog {
                     .thenComparing(store -> store.home().location()))
             .toList();
     this.hashings = hashings;
-    this.checkups = List.copyOf(checkups);
+    this.healthChecks = List.copyOf(healthChecks);
     this.searched = List.copyOf(searched);
     for (FoundStore store : found) {
       if (store.usable()) {
@@ -89,14 +89,15 @@ public final class StoreCatalog {
     }
     all.addAll(ProviderScan.classPath(StoreCatalog.class.getClassLoader()));
     List<FoundHashing> hashings = HashingScan.builtIn(all);
-    List<Supplier<HealthCheck>> checkups = CheckupScan.builtIn();
+    List<Supplier<HealthCheck>> healthChecks = HealthCheckScan.builtIn();
     if (pluginsFolder != null) {
       PluginFolder plugins = PluginFolder.scan(pluginsFolder, layer);
       all.addAll(plugins.stores());
       hashings.addAll(plugins.hashings());
-      checkups.addAll(plugins.checkups());
+      healthChecks.addAll(plugins.healthChecks());
     }
-    StoreCatalog catalog = new StoreCatalog(all, new BlockHashings(hashings), checkups, searched);
+    StoreCatalog catalog =
+        new StoreCatalog(all, new BlockHashings(hashings), healthChecks, searched);
     catalog.log();
     return catalog;
   }
@@ -212,8 +213,8 @@ public final class StoreCatalog {
   }
 
   /** Makes what looks whether the machine has what stores need: of UCM's own modules, then of plugins. */
-  public List<HealthCheck> checkups() {
-    return checkups.stream().map(Supplier::get).toList();
+  public List<HealthCheck> healthChecks() {
+    return healthChecks.stream().map(Supplier::get).toList();
   }
 
   /** Where stores were looked for. */

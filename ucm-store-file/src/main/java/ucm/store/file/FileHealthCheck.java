@@ -43,7 +43,7 @@ import ucm.store.file.space.SpaceLimit;
  * there is, whether O_DIRECT and the kernel's asynchronous I/O work on that very file system, and whether its
  * clock agrees with ours; and how memory is copied. A directory that is not there yet is looked at where it would be made.
  */
-public final class FileCheckup {
+public final class FileHealthCheck {
 
   private static final double GIB = SpaceLimit.GB;
   private static final Duration TOLERATED_SKEW = Duration.ofSeconds(2);
@@ -59,7 +59,7 @@ public final class FileCheckup {
   // By what the kernel calls them, so that one with several directories counts once.
   private final Map<String, Long> totalBytes = new LinkedHashMap<>();
 
-  FileCheckup(StoreKind kind, StoreConfig config, FileOperations files) {
+  FileHealthCheck(StoreKind kind, StoreConfig config, FileOperations files) {
     this.kind = kind;
     this.keys = kind.keys();
     this.config = config;
@@ -72,7 +72,7 @@ public final class FileCheckup {
    * @param config the values, under the names that such a store reads
    */
   public static List<Finding> look(StoreKind kind, StoreConfig config) {
-    return new FileCheckup(kind, config, new LibcFileOperations()).look();
+    return new FileHealthCheck(kind, config, new LibcFileOperations()).look();
   }
 
   List<Finding> look() {

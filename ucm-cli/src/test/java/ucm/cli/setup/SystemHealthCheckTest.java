@@ -12,7 +12,7 @@ import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
 
-class SystemCheckupTest {
+class SystemHealthCheckTest {
 
   private static final String CLOCKS = "sys/devices/system/clocksource/clocksource0";
 

@@ -11,14 +11,14 @@ import ucm.api.admin.HealthCheck.Finding;
 import ucm.pipeline.catalog.FoundStore.Home;
 
 /** Finds what looks at the machine: of UCM's own modules, and of plugins, of which nothing is made. */
-final class CheckupScan {
+final class HealthCheckScan {
 
-  private CheckupScan() {}
+  private HealthCheckScan() {}
 
   /** Those among the modules and on the class path that UCM is loaded from. */
   static List<Supplier<HealthCheck>> builtIn() {
     List<Supplier<HealthCheck>> found = new ArrayList<>();
-    ServiceLoader.load(HealthCheck.class, CheckupScan.class.getClassLoader()).stream()
+    ServiceLoader.load(HealthCheck.class, HealthCheckScan.class.getClassLoader()).stream()
         .forEach(found::add);
     return found;
   }
@@ -44,7 +44,10 @@ final class CheckupScan {
     } catch (ServiceConfigurationError | RuntimeException | LinkageError e) {
       problems.add(
           FoundStore.broken(
-              home, true, "", "has a checkup that cannot be loaded: " + BoundedCall.reason(e)));
+              home,
+              true,
+              "",
+              "has a health check that cannot be loaded: " + BoundedCall.reason(e)));
     }
     return found;
   }
@@ -52,12 +55,12 @@ final class CheckupScan {
   private static HealthCheck make(ServiceLoader.Provider<HealthCheck> provider, Home home) {
     String name = provider.type().getName();
     try {
-      return BoundedCall.run("the checkup " + name, provider);
+      return BoundedCall.run("the health check " + name, provider);
     } catch (ServiceConfigurationError | RuntimeException | LinkageError e) {
       Finding finding =
           Finding.warning(
               home.location(),
-              "the checkup " + name + " cannot be made: " + BoundedCall.reason(e),
+              "the health check " + name + " cannot be made: " + BoundedCall.reason(e),
               "repair the plugin or remove it");
       return config -> List.of(finding);
     }

@@ -12,7 +12,7 @@ import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
 
-class CheckupRunTest {
+class HealthCheckRunTest {
 
   private static final StoreConfig NOTHING = StoreConfig.of(Map.of());
 
@@ -25,7 +25,7 @@ class CheckupRunTest {
   }
 
   @Test
-  void checkupThatHangsIsAFinding() throws InterruptedException {
+  void healthCheckThatHangsIsAFinding() throws InterruptedException {
     CountDownLatch end = new CountDownLatch(1);
     HealthCheck hanging =
         config -> {
@@ -45,7 +45,7 @@ class CheckupRunTest {
   }
 
   @Test
-  void checkupThatFailsIsAFindingAndNoStackTrace() throws InterruptedException {
+  void healthCheckThatFailsIsAFindingAndNoStackTrace() throws InterruptedException {
     HealthCheck broken =
         config -> {
           throw new NoClassDefFoundError("acme/Lib");

@@ -3,18 +3,18 @@ package ucm.store.nfs;
 import java.util.List;
 import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
-import ucm.store.file.FileCheckup;
+import ucm.store.file.FileHealthCheck;
 
 /** Looks whether the directories of {@code Nfs} are what it needs. */
-public final class NfsCheckup implements HealthCheck {
+public final class NfsHealthCheck implements HealthCheck {
 
   /** Looks at this machine. */
-  public NfsCheckup() {}
+  public NfsHealthCheck() {}
 
   @Override
   public List<Finding> look(StoreConfig config) {
     return HealthCheck.isInPipeline(config, NfsStore.NAME)
-        ? FileCheckup.look(NfsStore.KIND, NfsConfig.ofFiles(config))
+        ? FileHealthCheck.look(NfsStore.KIND, NfsConfig.ofFiles(config))
         : List.of();
   }
 }

@@ -20,7 +20,7 @@ import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.LocalFileStore;
 import ucm.store.file.fixture.SmallMount;
 
-class FileCheckupTest {
+class FileHealthCheckTest {
 
   @TempDir private Path folder;
   private final FaultyFiles files = new FaultyFiles();
@@ -29,7 +29,7 @@ class FileCheckupTest {
   private Map<String, Finding> look(Path... backends) {
     values.put("storage_backends", Stream.of(backends).map(Path::toString).toList());
     List<Finding> findings =
-        new FileCheckup(LocalFileStore.KIND, StoreConfig.of(values), files).look();
+        new FileHealthCheck(LocalFileStore.KIND, StoreConfig.of(values), files).look();
     Map<String, Finding> bySubject = new HashMap<>();
     findings.forEach(finding -> bySubject.put(finding.subject(), finding));
     assertThat(bySubject).hasSize(findings.size());
@@ -150,10 +150,10 @@ class FileCheckupTest {
 
   @Test
   void warnsOfAClockThatDiffersInEitherDirection() {
-    assertThat(FileCheckup.clock("/a", Duration.ofMillis(-1900)).status()).isEqualTo(Status.OK);
-    Finding behind = FileCheckup.clock("/a", Duration.ofMillis(-2100));
+    assertThat(FileHealthCheck.clock("/a", Duration.ofMillis(-1900)).status()).isEqualTo(Status.OK);
+    Finding behind = FileHealthCheck.clock("/a", Duration.ofMillis(-2100));
     assertThat(behind.status()).isEqualTo(Status.WARNING);
     assertThat(behind.found()).contains("-2.1 s");
-    assertThat(FileCheckup.clock("/a", Duration.ofHours(1)).advice()).contains("NTP");
+    assertThat(FileHealthCheck.clock("/a", Duration.ofHours(1)).advice()).contains("NTP");
   }
 }

@@ -8,7 +8,7 @@ import ucm.api.BlockLayout;
 import ucm.store.cache.eviction.BlockTable;
 
 /** What is found of a stripe while somebody changes it, or was stopped while he did. */
-final class FrameTableTest {
+final class SlabTableTest {
 
   private static final int OWN = 1;
   private static final int FRAMES = 8;

@@ -17,7 +17,7 @@ import ucm.api.config.StoreConfig;
 import ucm.store.cache.config.HostMemory;
 import ucm.store.cache.shared.SegmentFolder;
 
-class CacheCheckupTest {
+class CacheHealthCheckTest {
 
   private static final long GIB_IN_KB = 1 << 20;
 
@@ -32,7 +32,7 @@ class CacheCheckupTest {
   }
 
   private List<Finding> look(Path shared) {
-    return new CacheCheckup(new SegmentFolder(shared), new HostMemory(root))
+    return new CacheHealthCheck(new SegmentFolder(shared), new HostMemory(root))
         .look(StoreConfig.of(values));
   }
 

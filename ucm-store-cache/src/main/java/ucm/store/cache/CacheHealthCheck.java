@@ -10,7 +10,7 @@ import ucm.store.cache.config.HostMemory;
 import ucm.store.cache.shared.SegmentFolder;
 
 /** Looks whether there is memory for the buffer of {@code Cache}. */
-public final class CacheCheckup implements HealthCheck {
+public final class CacheHealthCheck implements HealthCheck {
 
   private static final String SHARED = "/dev/shm for Cache";
   private static final double GIB = 1L << 30;
@@ -19,12 +19,12 @@ public final class CacheCheckup implements HealthCheck {
   private final HostMemory memory;
 
   /** Looks at this machine. */
-  public CacheCheckup() {
+  public CacheHealthCheck() {
     this(SegmentFolder.DEV_SHM, new HostMemory(Path.of("/")));
   }
 
   /** Looks elsewhere, for tests. */
-  CacheCheckup(SegmentFolder folder, HostMemory memory) {
+  CacheHealthCheck(SegmentFolder folder, HostMemory memory) {
     this.folder = folder;
     this.memory = memory;
   }

@@ -14,7 +14,7 @@ import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
 
 /** What is found of drivers, devices and GPUDirect, and how bad it is. */
-final class CudaCheckupTest {
+final class CudaHealthCheckTest {
 
   private final SimulatedCuda cuda = SimulatedCuda.load();
 
@@ -60,6 +60,6 @@ final class CudaCheckupTest {
   }
 
   private List<Finding> look(Map<String, ?> values) {
-    return new CudaCheckup(root).look(StoreConfig.of(values));
+    return new CudaHealthCheck(root).look(StoreConfig.of(values));
   }
 }

@@ -12,12 +12,12 @@ import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
 
-final class Ds3fsCheckupTest {
+final class Ds3fsHealthCheckTest {
 
   @TempDir private Path mount;
 
   private static List<Finding> look(Map<String, Object> values) {
-    return new Ds3fsCheckup().look(StoreConfig.of(values));
+    return new Ds3fsHealthCheck().look(StoreConfig.of(values));
   }
 
   private static Map<String, Object> asked(Path directory) {

@@ -36,7 +36,7 @@ import ucm.testkit.fault.FaultyStore;
  * wrong bytes, as a task or slot that never ends, or as an exception.
  */
 @Timeout(180)
-final class SpareStormTest {
+final class SpareStressTest {
 
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int ENGINES = 3;

@@ -15,7 +15,7 @@ import ucm.store.cache.pool.SlotDirectory;
 import ucm.testkit.BlockBytes;
 
 /** What becomes of blocks that another worker brings, in whatever moment it ends. */
-final class BorrowedDumpsTest {
+final class PeerWritesTest {
 
   private static final BlockIds ID = BlockBytes.ids(1, 1);
   private static final long PATIENCE = Duration.ofMinutes(1).toNanos();

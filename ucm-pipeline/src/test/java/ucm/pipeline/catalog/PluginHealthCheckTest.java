@@ -11,8 +11,8 @@ import ucm.api.admin.HealthCheck;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.StoreConfig;
 
-/** Checkups out of jars in the plugins folder. */
-class PluginCheckupTest extends PluginTest {
+/** Health checks out of jars in the plugins folder. */
+class PluginHealthCheckTest extends PluginTest {
 
   private static Map<String, String> sources(String module, String constructorBody) {
     Map<String, String> sources = new HashMap<>(PluginJars.store(module, "Odd", "Odd"));
@@ -45,13 +45,13 @@ class PluginCheckupTest extends PluginTest {
   }
 
   @Test
-  void checkupOfAPluginLooksBesideThoseOfUcm() throws IOException {
+  void healthCheckOfAPluginLooksBesideThoseOfUcm() throws IOException {
     plugin("odd.jar", sources("acme.odd", ""));
     StoreCatalog catalog = find();
     assertThat(catalog.problems()).isEmpty();
     List<HealthCheck> own =
-        catalog.checkups().stream()
-            .filter(checkup -> checkup.getClass().getName().equals("acme.odd.Look"))
+        catalog.healthChecks().stream()
+            .filter(check -> check.getClass().getName().equals("acme.odd.Look"))
             .toList();
     assertThat(own).hasSize(1);
     assertThat(own.getFirst().look(StoreConfig.of(Map.of("store_pipeline", "Cache | Odd"))))
@@ -61,16 +61,16 @@ class PluginCheckupTest extends PluginTest {
   }
 
   @Test
-  void checkupThatCannotBeMadeIsAFindingAndItsStoreCanBeUsed() throws IOException {
+  void healthCheckThatCannotBeMadeIsAFindingAndItsStoreCanBeUsed() throws IOException {
     plugin(
         "odd.jar", sources("acme.odd", "if (true) throw new IllegalStateException(\"no luck\");"));
     StoreCatalog catalog = find();
     assertThat(catalog.names()).contains("Odd");
     assertThat(catalog.problems()).isEmpty();
     StoreConfig none = StoreConfig.of(Map.of());
-    assertThat(catalog.checkups().getLast().look(none))
+    assertThat(catalog.healthChecks().getLast().look(none))
         .singleElement()
         .asString()
-        .contains("odd.jar", "the checkup acme.odd.Look cannot be made", "no luck");
+        .contains("odd.jar", "the health check acme.odd.Look cannot be made", "no luck");
   }
 }

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.config.StoreConfig;
 
-class PosixCheckupTest {
+class PosixHealthCheckTest {
 
   @TempDir private Path folder;
 
@@ -17,9 +17,9 @@ class PosixCheckupTest {
   void looksOnlyWhereThePipelineHasPosix() {
     Map<String, Object> config =
         Map.of("store_pipeline", "Cache|Ds3fs", "storage_backends", folder.toString());
-    assertThat(new PosixCheckup().look(StoreConfig.of(config))).isEmpty();
+    assertThat(new PosixHealthCheck().look(StoreConfig.of(config))).isEmpty();
     Map<String, Object> posix = new HashMap<>(config);
     posix.put("store_pipeline", "Cache|Posix");
-    assertThat(new PosixCheckup().look(StoreConfig.of(posix))).isNotEmpty();
+    assertThat(new PosixHealthCheck().look(StoreConfig.of(posix))).isNotEmpty();
   }
 }

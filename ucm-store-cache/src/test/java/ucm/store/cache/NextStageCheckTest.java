@@ -12,7 +12,7 @@ import ucm.api.config.StoreConfig;
 import ucm.store.cache.fixture.HeldNext;
 import ucm.store.cache.fixture.TestCache;
 
-class BackendCheckTest {
+class NextStageCheckTest {
 
   @Test
   void refusesABackendThatKeepsMetadataOnly() {

@@ -15,7 +15,7 @@ import ucm.store.cache.eviction.BlockTable;
  * drops, or repairs: whoever comes next repairs, finds no block twice and none that is not whole, and
  * has every frame to give.
  */
-final class FrameCrashTest {
+final class SlabCrashTest {
 
   private static final int SHARDS = 3;
   private static final int FRAMES = 5;

@@ -32,7 +32,7 @@ import ucm.testkit.fault.MemoryStore;
 
 /** Two engines on one small pool, in front of a backend that fails, drops, delays and reorders. */
 @Timeout(180)
-final class FaultStormTest {
+final class FaultStressTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.of(new long[] {1001, 37, 4099}, 3 * 5137);
   private static final Duration PATIENCE = Duration.ofSeconds(60);

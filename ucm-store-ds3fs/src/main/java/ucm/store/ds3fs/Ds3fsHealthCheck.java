@@ -10,17 +10,17 @@ import java.util.Optional;
 import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
-import ucm.store.file.FileCheckup;
+import ucm.store.file.FileHealthCheck;
 
 /** Looks whether what {@code Ds3fs} needs is there: 3FS's library, its mounts, and shared memory. */
-public final class Ds3fsCheckup implements HealthCheck {
+public final class Ds3fsHealthCheck implements HealthCheck {
 
   private static final String LIBRARY = "3FS library";
   private static final String MOUNT = "3FS mount";
   private static final String SHARED_MEMORY = "shared memory for 3FS";
 
   /** Looks at this machine. */
-  public Ds3fsCheckup() {}
+  public Ds3fsHealthCheck() {}
 
   @Override
   public List<Finding> look(StoreConfig config) {
@@ -28,7 +28,7 @@ public final class Ds3fsCheckup implements HealthCheck {
       return List.of(unasked());
     }
     List<Finding> findings = lookAt(Ds3fsConfig.from(config));
-    findings.addAll(FileCheckup.look(Ds3fsStore.KIND, Ds3fsConfig.ofFiles(config)));
+    findings.addAll(FileHealthCheck.look(Ds3fsStore.KIND, Ds3fsConfig.ofFiles(config)));
     return findings;
   }
 

@@ -16,7 +16,7 @@ import ucm.device.DeviceException;
 import ucm.device.DeviceInfo;
 
 /** Whether there is a driver, a GPU, the one that is asked for, and what GPUDirect would need. */
-public final class CudaCheckup implements HealthCheck {
+public final class CudaHealthCheck implements HealthCheck {
 
   private static final String SUBJECT = "GPU";
   private static final String NVIDIA_VENDOR = "0x10de";
@@ -30,7 +30,7 @@ public final class CudaCheckup implements HealthCheck {
   private final Path root;
 
   /** Looks at this machine. */
-  public CudaCheckup() {
+  public CudaHealthCheck() {
     this(Path.of("/"));
   }
 
@@ -39,7 +39,7 @@ public final class CudaCheckup implements HealthCheck {
    *
    * @param root what stands in for {@code /} in a test
    */
-  CudaCheckup(Path root) {
+  CudaHealthCheck(Path root) {
     this.root = root;
   }
 

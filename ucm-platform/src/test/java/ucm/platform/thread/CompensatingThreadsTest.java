@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
-class StandByTest {
+class CompensatingThreadsTest {
 
   private static final ShardWorkers.Batch BATCH =
       new ShardWorkers.Batch() {
