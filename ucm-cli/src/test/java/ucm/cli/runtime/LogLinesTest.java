@@ -168,7 +168,7 @@ class LogLinesTest {
   void aLevelThatIsOffCostsNothing() {
     LoggerContext context = LogSetupTest.context();
     LogSetup.configure(context, Map.of("UC_LOGGER_LEVEL", "info"));
-    Logger off = context.getLogger("ucm.store.posix");
+    Logger off = context.getLogger("ucm.store.file");
     ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long before = 0;
     long after = 0;

@@ -99,7 +99,7 @@ final class TaskLogTest {
 
   @Test
   void filesWithoutChecksumsThatAreServedAreWarnedOfAndCounted() throws Exception {
-    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.posix");
+    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.file");
     CountDownLatch counted = new CountDownLatch(1);
     List<String> warnings = new CopyOnWriteArrayList<>();
     ListAppender<ILoggingEvent> reader = new ListAppender<>();
