@@ -110,27 +110,6 @@ class LiteModeTest {
   }
 
   @Test
-  void benchServeRunsInLiteModeAndComputesEverything() throws IOException {
-    Path config = demanding("use_lite: true");
-    JsonNode data =
-        run(
-            "bench",
-            "serve",
-            "--config",
-            config,
-            "--lengths",
-            300,
-            "--concurrency",
-            1,
-            "--json",
-            "--bytes-per-token",
-            64,
-            "--ms-per-token",
-            0.001);
-    assertThat(data.toString()).contains("Fake");
-  }
-
-  @Test
   void replayAndExplainTakeNoMoreThanHitRatioAllows() throws IOException {
     Path config = posix("hit_ratio: 0.5");
     JsonNode replay = run("trace", "replay", trace, "--json", "--config", config);

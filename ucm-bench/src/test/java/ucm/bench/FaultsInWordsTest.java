@@ -1,4 +1,4 @@
-package ucm.cli;
+package ucm.bench;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.cli.Main;
 
 /** What commands say of files that are not there, of keys without a meaning, and what they advise. */
 class FaultsInWordsTest {
