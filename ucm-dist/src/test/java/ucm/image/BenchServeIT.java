@@ -313,7 +313,8 @@ class BenchServeIT {
   void liteModeComputesEverythingAndSaysSo() throws IOException {
     config = Files.writeString(folder.resolve("lite.yaml"), "use_lite: true\n" + text());
     UcmProcess.Ended bench =
-        serve("--lengths", 640, "--bytes-per-token", 2048, "--ms-per-token", 0.1, "--repeat", 1);
+        serve(
+            "--lengths", 640, "--bytes-per-token", 2048, "--ms-per-token", 0.1, "--concurrency", 1);
     assertThat(bench.exitCode()).as(bench.all()).isZero();
     assertThat(bench.err()).contains("use_lite: the engine is told of no hit");
     assertThat(bench.out()).contains(" 0.0%  ");
