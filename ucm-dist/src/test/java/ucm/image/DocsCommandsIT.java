@@ -38,7 +38,6 @@ class DocsCommandsIT {
           """
           ucm trace generate --requests 60 -o requests.jsonl
           %s
-          echo 'remote_url: "hf3fs:///3fs/stage/dir1"' > lmcache.yaml
           """
               .formatted(aCacheIn("/mnt/cache")),
           "docs/cache.md",
