@@ -111,7 +111,7 @@ public class GoldenTraceTest {
   }
 
   private static byte[] resource(String name) throws IOException {
-    try (InputStream in = GoldenTraceTest.class.getResourceAsStream(name)) {
+    try (InputStream in = GoldenTrace.class.getResourceAsStream(name)) {
       assertThat(in).as(name).isNotNull();
       return in.readAllBytes();
     }

@@ -266,7 +266,7 @@ final class Ds3fsStoreTest {
 
   @Test
   void logsTasksAsTheOriginalDoes() throws Exception {
-    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.posix");
+    Logger logger = (Logger) LoggerFactory.getLogger("ucm.store.file");
     ListAppender<ILoggingEvent> lines = new ListAppender<>();
     lines.start();
     logger.addAppender(lines);

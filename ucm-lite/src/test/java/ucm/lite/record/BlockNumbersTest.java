@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-class BlockIndexTest {
+class BlockNumbersTest {
   @Test
   void numbersIdsInTheOrderFirstSeen() {
     BlockNumbers index = new BlockNumbers();
