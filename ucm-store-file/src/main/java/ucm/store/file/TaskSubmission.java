@@ -93,14 +93,17 @@ public final class TaskSubmission {
       throw new StoreException(
           "a transfer of "
               + transfer.layout()
-              + " does not fit Posix, which is configured for "
+              + " does not fit "
+              + config.kind().name()
+              + ", which is configured for "
               + config.layout());
     }
     if (!transfer.isHost()) {
       throw new StoreException(
           config.kind().name()
               + " moves host memory, and the transfer names memory of a device: put a stage in"
-              + " front that copies it, as in Cache|Posix");
+              + " front that copies it, as in Cache|"
+              + config.kind().name());
     }
   }
 

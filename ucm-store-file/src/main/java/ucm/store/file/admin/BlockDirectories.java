@@ -22,7 +22,7 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.space.SpaceLimit;
 
-/** What people do with the directories of {@code Posix}, with or without an engine at work in them. */
+/** What people do with the directories of blocks, with or without an engine at work in them. */
 public final class BlockDirectories implements StoreDirectories {
 
   private static final int LOOKING_THREADS = 4;
