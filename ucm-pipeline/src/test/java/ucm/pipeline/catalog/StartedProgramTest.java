@@ -126,7 +126,7 @@ class StartedProgramTest {
   /** The folder of the compiled tests. */
   private static Path tests() throws URISyntaxException {
     Path resource = Path.of(Resources.class.getResource("seeds/nfs_store.yaml").toURI());
-    return resource.getParent().getParent().getParent().getParent();
+    return resource.getParent().getParent().getParent().getParent().getParent();
   }
 
   private static String path(List<Path> paths) {

@@ -35,7 +35,7 @@ class PluginHashingTest extends PluginTest {
         """
         package %s;
         import ucm.api.BlockIds;
-        import ucm.pipeline.*;
+        import ucm.pipeline.hash.*;
         %s
         public final class Odd implements BlockHashing {
           public Odd() { %s }
