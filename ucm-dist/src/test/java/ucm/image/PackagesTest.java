@@ -26,7 +26,7 @@ class PackagesTest {
 
   @Test
   void seesAllModules() {
-    assertThat(CLASSES).hasSizeGreaterThan(1000);
+    assertThat(CLASSES).hasSizeGreaterThan(700);
     for (String part :
         List.of("api", "cli", "bench", "lite", "pipeline", "store.file", "platform")) {
       assertThat(CLASSES.containPackage("ucm." + part)).as(part).isTrue();
@@ -35,7 +35,7 @@ class PackagesTest {
 
   @Test
   void thereIsNoCycleOfPackages() {
-    slices().matching("(ucm.**)").should().beFreeOfCycles().check(CLASSES);
+    slices().matching("ucm.(**)").should().beFreeOfCycles().check(CLASSES);
   }
 
   @Test
