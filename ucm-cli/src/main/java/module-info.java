@@ -6,7 +6,7 @@
  * @uses ucm.cli.Subcommand what other modules bring
  */
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("module") // ucm.bench is built after this module.
+@SuppressWarnings("module") // The modules named below are built after this one.
 module ucm.cli {
   requires ch.qos.logback.classic;
   requires ch.qos.logback.core;
@@ -24,15 +24,18 @@ module ucm.cli {
   requires transitive ucm.pipeline;
 
   exports ucm.cli to
-      ucm.bench;
+      ucm.bench,
+      ucm.server;
   exports ucm.cli.model to
       ucm.bench;
   exports ucm.cli.output to
-      ucm.bench;
+      ucm.bench,
+      ucm.server;
   exports ucm.cli.replay to
       ucm.bench;
   exports ucm.cli.runtime to
-      ucm.bench;
+      ucm.bench,
+      ucm.server;
 
   provides ch.qos.logback.classic.spi.Configurator with
       ucm.cli.runtime.LogSetup;

@@ -3,7 +3,7 @@
  * threads, and copies to and from memory of a device. It knows no block and no store.
  */
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("module") // The stores named below are built after this module.
+@SuppressWarnings("module") // The modules named below are built after this one.
 module ucm.platform {
   requires com.sun.jna;
   requires static org.jspecify;
@@ -24,12 +24,14 @@ module ucm.platform {
       ucm.store.nfs,
       ucm.store.posix;
   exports ucm.platform.libc to
+      ucm.server,
       ucm.store.cache,
       ucm.store.ds3fs,
       ucm.store.file,
       ucm.store.nfs,
       ucm.store.posix;
   exports ucm.platform.memory to
+      ucm.server,
       ucm.store.cache,
       ucm.store.ds3fs,
       ucm.store.file,

@@ -32,6 +32,7 @@ class ModuleLayerIT {
       Map.ofEntries(
           Map.entry("ucm.api", Set.of("ucm.api", "ucm.api.admin", "ucm.api.config")),
           Map.entry("ucm.bench", Set.of()),
+          Map.entry("ucm.server", Set.of()),
           Map.entry("ucm.cli", Set.of()),
           Map.entry("ucm.device", Set.of("ucm.device")),
           Map.entry("ucm.device.cuda", Set.of()),
@@ -66,7 +67,7 @@ class ModuleLayerIT {
           Map.entry("ucm.store.posix", Set.of()));
 
   /** Modules of commands, which picocli reads. */
-  private static final Set<String> COMMANDS = Set.of("ucm.cli", "ucm.bench");
+  private static final Set<String> COMMANDS = Set.of("ucm.cli", "ucm.bench", "ucm.server");
 
   private static List<ModuleDescriptor> modules() {
     return JARS.findAll().stream().map(ModuleReference::descriptor).toList();

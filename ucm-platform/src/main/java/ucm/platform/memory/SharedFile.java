@@ -80,6 +80,11 @@ public final class SharedFile implements AutoCloseable {
     return (Long) attribute("size");
   }
 
+  /** Its number in its file system. */
+  public long inode() {
+    return ((Number) attribute("ino")).longValue();
+  }
+
   /** The number of the user it belongs to. */
   public int user() {
     return (Integer) attribute("uid");

@@ -1,0 +1,148 @@
+package ucm.server;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.StoreException;
+import ucm.lite.trace.FileFault;
+import ucm.server.session.Engines;
+
+/** The daemon: admits clients on a socket, one thread each, until it is closed or idle for long. */
+final class UcmServer implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(UcmServer.class);
+  private static final Duration SWEEP = Duration.ofSeconds(1);
+  private static final int BOOT_ID_BYTES = 16;
+
+  private final ServerDirectory directory;
+  private final Engines engines;
+  private final Duration idleExit;
+  private final ServerSocketChannel listener;
+  private final byte[] bootId = new byte[BOOT_ID_BYTES];
+  private final Set<Connection> connections = ConcurrentHashMap.newKeySet();
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final long startNanos = System.nanoTime();
+  private volatile long lastClientNanos = System.nanoTime();
+  private volatile boolean closed;
+
+  /**
+   * Listens; clients are admitted by {@link #serve}.
+   *
+   * @param idleExit ends the daemon when it had no client for so long; zero for never
+   */
+  UcmServer(ServerDirectory directory, Engines engines, Duration idleExit) {
+    this.directory = directory;
+    this.engines = engines;
+    this.idleExit = idleExit;
+    new SecureRandom().nextBytes(bootId);
+    try {
+      listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+      listener.bind(UnixDomainSocketAddress.of(directory.socket()));
+      Files.setPosixFilePermissions(
+          directory.socket(), PosixFilePermissions.fromString("rw-------"));
+    } catch (IOException e) {
+      throw new StoreException(
+          "cannot listen at " + directory.socket() + ": " + FileFault.of(e), e);
+    }
+  }
+
+  /** Admits clients until the daemon ends. */
+  void serve() throws InterruptedException {
+    Thread acceptor = Thread.ofPlatform().daemon().name("ucm-serve-accept").start(this::accept);
+    while (!ended.await(SWEEP.toMillis(), TimeUnit.MILLISECONDS)) {
+      engines.sweep();
+      if (isIdle()) {
+        LOG.info("no client for {} s: the daemon ends", idleExit.toSeconds());
+        break;
+      }
+    }
+    close();
+    acceptor.join();
+  }
+
+  private boolean isIdle() {
+    if (!connections.isEmpty()) {
+      lastClientNanos = System.nanoTime();
+    }
+    return !idleExit.isZero() && System.nanoTime() - lastClientNanos > idleExit.toNanos();
+  }
+
+  private void accept() {
+    try {
+      while (true) {
+        SocketChannel channel = listener.accept();
+        Connection connection = new Connection(this, channel);
+        connections.add(connection);
+        Thread.ofPlatform().daemon().name("ucm-serve-client-", 0).start(connection);
+      }
+    } catch (ClosedChannelException e) {
+      // The daemon ends.
+    } catch (IOException e) {
+      LOG.error("no more clients are admitted at {}: {}", directory.socket(), e.toString());
+      ended.countDown();
+    }
+  }
+
+  Engines engines() {
+    return engines;
+  }
+
+  byte[] token() {
+    return directory.token();
+  }
+
+  byte[] bootId() {
+    return bootId;
+  }
+
+  void ended(Connection connection) {
+    lastClientNanos = System.nanoTime();
+    connections.remove(connection);
+  }
+
+  /** What STATUS answers. */
+  Map<String, Object> status() {
+    Map<String, Object> status = new LinkedHashMap<>();
+    status.put("socket", directory.socket().toString());
+    status.put("pid", ProcessHandle.current().pid());
+    status.put("uptime_seconds", TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startNanos));
+    status.put("clients", connections.size());
+    status.put("engines", engines.status());
+    return status;
+  }
+
+  /** Ends: no more clients, what engines have saved is stored, pipelines are closed. Idempotent. */
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    ended.countDown();
+    try {
+      listener.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    connections.forEach(Connection::close);
+    engines.close();
+    directory.close();
+    LOG.info("the daemon at {} has ended", directory.socket());
+  }
+}

@@ -1,0 +1,62 @@
+package ucm.server.protocol;
+
+/**
+ * What every connection of an engine says about it.
+ *
+ * @param engineId the engine's own name, for example a UUID
+ * @param dataParallelRank which instance of it
+ * @param model as the engine was given it
+ * @param dtype as PyTorch prints it
+ * @param tpSize tensor-parallel ranks
+ * @param mla whether all ranks hold the same latent
+ * @param blockTokens tokens of a block
+ * @param layoutText what the blocks' bytes are like when they are not of a classic layout, else empty
+ * @param role 1 producer, 2 consumer, 3 both
+ * @param configName names the configuration in messages
+ * @param config its YAML text
+ */
+public record EngineFields(
+    String engineId,
+    int dataParallelRank,
+    String model,
+    String dtype,
+    int tpSize,
+    boolean mla,
+    int blockTokens,
+    String layoutText,
+    int role,
+    String configName,
+    String config) {
+
+  /** Reads them. */
+  public static EngineFields read(FrameReader body) throws ProtocolException {
+    EngineFields fields =
+        new EngineFields(
+            body.string(),
+            body.u32(),
+            body.string(),
+            body.string(),
+            body.u32(),
+            body.u8() != 0,
+            body.u32(),
+            body.string(),
+            body.u8(),
+            body.string(),
+            body.string());
+    if (fields.engineId.isBlank() || fields.tpSize < 1) {
+      throw new ProtocolException(
+          ProtocolException.BAD_MESSAGE,
+          "an engine has an id and 1 or more ranks; found the id '"
+              + fields.engineId
+              + "' and "
+              + fields.tpSize
+              + " ranks");
+    }
+    return fields;
+  }
+
+  /** The engine's name at this daemon. */
+  public String instance() {
+    return dataParallelRank == 0 ? engineId : engineId + "-dp" + dataParallelRank;
+  }
+}

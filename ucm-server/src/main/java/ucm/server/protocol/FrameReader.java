@@ -1,0 +1,122 @@
+package ucm.server.protocol;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Reads the fields of a frame's body in order. A count is checked against the bytes that are left. */
+public final class FrameReader {
+
+  private final ByteBuffer body;
+
+  public FrameReader(ByteBuffer body) {
+    this.body = body.order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  /** A {@code u8}. */
+  public int u8() throws ProtocolException {
+    require(Byte.BYTES);
+    return body.get() & 0xFF;
+  }
+
+  /** A {@code u16}. */
+  public int u16() throws ProtocolException {
+    require(Short.BYTES);
+    return body.getShort() & 0xFFFF;
+  }
+
+  /** A {@code u32} of which no value over 2^31 - 1 makes sense. */
+  public int u32() throws ProtocolException {
+    int value = handle();
+    if (value < 0) {
+      throw bad(
+          "a number is " + Integer.toUnsignedString(value) + ", and at most 2^31 - 1 makes sense");
+    }
+    return value;
+  }
+
+  /** A {@code u32} that only names something, so that its sign does not matter. */
+  public int handle() throws ProtocolException {
+    require(Integer.BYTES);
+    return body.getInt();
+  }
+
+  /** A {@code u64}. */
+  public long u64() throws ProtocolException {
+    require(Long.BYTES);
+    return body.getLong();
+  }
+
+  /** A string. */
+  public String string() throws ProtocolException {
+    byte[] bytes = bytes();
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+    } catch (CharacterCodingException e) {
+      throw bad("a string is not UTF-8");
+    }
+  }
+
+  /** Raw bytes. */
+  public byte[] bytes() throws ProtocolException {
+    byte[] bytes = new byte[count(1)];
+    body.get(bytes);
+    return bytes;
+  }
+
+  /** A list of strings. */
+  public List<String> strings() throws ProtocolException {
+    int count = count(Integer.BYTES);
+    List<String> strings = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      strings.add(string());
+    }
+    return strings;
+  }
+
+  /** Numbers of four bytes. */
+  public int[] ints() throws ProtocolException {
+    int[] ints = new int[count(Integer.BYTES)];
+    body.asIntBuffer().get(ints);
+    body.position(body.position() + ints.length * Integer.BYTES);
+    return ints;
+  }
+
+  /** Numbers of eight bytes. */
+  public long[] longs() throws ProtocolException {
+    long[] longs = new long[count(Long.BYTES)];
+    body.asLongBuffer().get(longs);
+    body.position(body.position() + longs.length * Long.BYTES);
+    return longs;
+  }
+
+  /**
+   * How many elements follow.
+   *
+   * @param bytes the least that one takes
+   */
+  public int count(int bytes) throws ProtocolException {
+    int count = handle();
+    if (count < 0 || (long) count * bytes > body.remaining()) {
+      throw bad(
+          Integer.toUnsignedString(count)
+              + " elements are announced, and "
+              + body.remaining()
+              + " bytes are left in the frame");
+    }
+    return count;
+  }
+
+  private void require(int bytes) throws ProtocolException {
+    if (body.remaining() < bytes) {
+      throw bad("the frame ends in the middle of a field");
+    }
+  }
+
+  private static ProtocolException bad(String message) {
+    return new ProtocolException(ProtocolException.BAD_MESSAGE, message);
+  }
+}

@@ -1,0 +1,71 @@
+package ucm.server.protocol;
+
+import java.util.ArrayList;
+import java.util.List;
+import ucm.pipeline.hash.PromptVariant;
+
+/**
+ * LOOKUP: a prompt, or what was added to it.
+ *
+ * @param handle the client's number for the request
+ * @param requestId its name
+ * @param computedTokens tokens on the device already
+ * @param promptTokens how many of all tokens are the prompt's
+ * @param maxOutputTokens most tokens to generate
+ * @param variants texts that change the blocks' ids
+ * @param firstIndex index of the first of the tokens
+ * @param tokens those that were not sent before
+ */
+// Packed on purpose: thousands of numbers are no objects. These records are not compared.
+@SuppressWarnings("ArrayRecordComponent")
+public record LookupMessage(
+    int handle,
+    String requestId,
+    int computedTokens,
+    int promptTokens,
+    int maxOutputTokens,
+    List<String> variants,
+    int firstIndex,
+    int[] tokens) {
+
+  /** Reads it. */
+  public static LookupMessage read(FrameReader body) throws ProtocolException {
+    return new LookupMessage(
+        body.handle(),
+        body.string(),
+        body.u32(),
+        body.u32(),
+        body.u32(),
+        body.strings(),
+        body.u32(),
+        body.ints());
+  }
+
+  /**
+   * What besides the tokens names the blocks.
+   *
+   * @param layoutText of the engine
+   */
+  public PromptVariant variant(String layoutText) throws ProtocolException {
+    String lora = "";
+    String salt = "";
+    List<String> others = new ArrayList<>();
+    if (!layoutText.isEmpty()) {
+      others.add("layout:" + layoutText);
+    }
+    for (String variant : variants) {
+      int colon = variant.indexOf(':');
+      String value = variant.substring(colon + 1);
+      switch (variant.substring(0, Math.max(0, colon))) {
+        case "lora" -> lora = value;
+        case "mm" -> others.add(value);
+        case "salt" -> salt = value;
+        default ->
+            throw new ProtocolException(
+                ProtocolException.BAD_MESSAGE,
+                "a variant is lora:NAME, mm:ID or salt:TEXT; found '" + variant + "'");
+      }
+    }
+    return new PromptVariant(lora, others, salt);
+  }
+}

@@ -1,0 +1,27 @@
+package ucm.server.protocol;
+
+/** Numbers of the messages of version 1; see {@code docs/protocol.md}. */
+public final class MessageType {
+
+  public static final int HELLO = 1;
+  public static final int WELCOME = 2;
+  public static final int REFUSED = 3;
+  public static final int OPEN_SCHEDULER = 4;
+  public static final int OPENED_SCHEDULER = 5;
+  public static final int OPEN_WORKER = 6;
+  public static final int OPENED_WORKER = 7;
+  public static final int LOOKUP = 8;
+  public static final int FOUND = 9;
+  public static final int PLAN = 10;
+  public static final int PLANNED = 11;
+  public static final int LOADED = 12;
+  public static final int SAVED = 13;
+  public static final int ERRORS_SEEN = 14;
+  public static final int RESET = 15;
+  public static final int DONE = 16;
+  public static final int STATUS = 17;
+  public static final int STATUS_TEXT = 18;
+  public static final int PING = 19;
+
+  private MessageType() {}
+}

@@ -1,0 +1,56 @@
+package ucm.server.protocol;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * PLAN: what a step of the engine takes, forgets and computes.
+ *
+ * @param step the engine's number for it
+ * @param taken holds that are loaded
+ * @param forgotten handles of requests that ended
+ * @param scheduled requests that compute prompt tokens
+ */
+public record PlanMessage(
+    int step, List<Taken> taken, List<Integer> forgotten, List<Scheduled> scheduled) {
+
+  private static final int TAKEN_BYTES = 12;
+  private static final int SCHEDULED_BYTES = 12;
+
+  /**
+   * A hold whose first blocks are loaded.
+   *
+   * @param hold its number
+   * @param blocks how many; the others are given back
+   */
+  public record Taken(long hold, int blocks) {}
+
+  /**
+   * A request's part in the step.
+   *
+   * @param handle the client's number for it
+   * @param computedTokens tokens whose KV is there before the step, loaded ones included
+   * @param newTokens tokens that the step computes
+   */
+  public record Scheduled(int handle, int computedTokens, int newTokens) {}
+
+  /** Reads it. */
+  public static PlanMessage read(FrameReader body) throws ProtocolException {
+    int step = body.handle();
+    int takenCount = body.count(TAKEN_BYTES);
+    List<Taken> taken = new ArrayList<>(takenCount);
+    for (int i = 0; i < takenCount; i++) {
+      taken.add(new Taken(body.u64(), body.u32()));
+    }
+    List<Integer> forgotten = new ArrayList<>();
+    for (int handle : body.ints()) {
+      forgotten.add(handle);
+    }
+    int scheduledCount = body.count(SCHEDULED_BYTES);
+    List<Scheduled> scheduled = new ArrayList<>(scheduledCount);
+    for (int i = 0; i < scheduledCount; i++) {
+      scheduled.add(new Scheduled(body.handle(), body.u32(), body.u32()));
+    }
+    return new PlanMessage(step, taken, forgotten, scheduled);
+  }
+}

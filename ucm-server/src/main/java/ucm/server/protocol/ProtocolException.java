@@ -1,0 +1,42 @@
+package ucm.server.protocol;
+
+/** A client's message cannot be understood or is not admitted. */
+public final class ProtocolException extends Exception {
+
+  private static final long serialVersionUID = 1L;
+
+  /** Token, user or magic number are wrong. */
+  public static final int NOT_ADMITTED = 1;
+
+  /** There is no version that both sides speak. */
+  public static final int NO_COMMON_VERSION = 2;
+
+  /** The type of the message is unknown. */
+  public static final int UNKNOWN_TYPE = 3;
+
+  /** The message contradicts itself or what came before it. */
+  public static final int BAD_MESSAGE = 4;
+
+  /** The engine or its configuration is refused. */
+  public static final int REFUSED_ENGINE = 5;
+
+  /** The daemon is ending. */
+  public static final int ENDING = 6;
+
+  private final int code;
+
+  public ProtocolException(int code, String message) {
+    super(message);
+    this.code = code;
+  }
+
+  /** What REFUSED says. */
+  public int code() {
+    return code;
+  }
+
+  /** Whether the connection goes on after it. */
+  public boolean isHarmless() {
+    return code == UNKNOWN_TYPE || code == REFUSED_ENGINE;
+  }
+}

@@ -1,0 +1,359 @@
+package ucm.server.session;
+
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.BitSet;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.StoreException;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.statistics.HitStatistics;
+import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.ProtocolException;
+import ucm.server.staging.SlotPool;
+import ucm.server.staging.StagingSegment;
+
+/**
+ * One engine at the daemon: from its first connection to the end of its last one. The first worker that
+ * registers says what the KV cache is like; then the pipeline is there, and look-ups are answered as
+ * soon as all ranks are. Thread-safe.
+ */
+public final class EngineSession implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(EngineSession.class);
+  private static final int MOST_SLOTS = 1024;
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private final ServerContext context;
+  private final EngineFields fields;
+  private final UcmConfig config;
+  // Clients map segments by it, so that a segment of an engine that was here before is not taken
+  // for this one.
+  private final int generation = RANDOM.nextInt();
+  private final AtomicInteger segments = new AtomicInteger();
+
+  // Guarded by this; read without it once set.
+  private volatile @Nullable Registered registered;
+  private final BitSet connectedRanks = new BitSet();
+  private volatile boolean ready;
+  private @Nullable SchedulerSession scheduler;
+  private @Nullable String resetText;
+  private boolean closed;
+
+  /** What there is once the KV cache is known. */
+  private record Registered(
+      ConnectorSetup setup,
+      KvLayout layout,
+      SharedPipelines.Key key,
+      Pipeline pipeline,
+      SlotPool slots,
+      Quarantine quarantine,
+      Holds holds,
+      Saves saves,
+      Map<Integer, RankTransfers> transfers) {}
+
+  EngineSession(ServerContext context, EngineFields fields, UcmConfig config) {
+    this.context = context;
+    this.fields = fields;
+    this.config = config;
+  }
+
+  EngineFields fields() {
+    return fields;
+  }
+
+  /** Tells slots of this session from those of others, in what a worker is told. */
+  public int generation() {
+    return generation;
+  }
+
+  long now() {
+    return context.clock().getAsLong();
+  }
+
+  EngineSpec spec() {
+    return spec(registered().layout());
+  }
+
+  private EngineSpec spec(KvLayout layout) {
+    return new EngineSpec(
+        fields.instance(),
+        fields.model(),
+        fields.dtype(),
+        fields.tpSize(),
+        fields.mla(),
+        fields.blockTokens(),
+        layout);
+  }
+
+  /**
+   * Registers a worker.
+   *
+   * @return its slots; the same as those of the other ranks with MLA
+   * @throws ProtocolException when it is not as the engine said, or its slots cannot be had
+   */
+  public synchronized StagingSegment openWorker(int rank, KvLayout layout)
+      throws ProtocolException {
+    if (rank >= fields.tpSize()) {
+      throw refused("has ranks 0 to " + (fields.tpSize() - 1) + "; found rank " + rank);
+    }
+    if (connectedRanks.get(rank)) {
+      throw refused("has a worker of rank " + rank + " already");
+    }
+    try {
+      Registered now = registered;
+      if (now == null) {
+        now = register(layout);
+        registered = now;
+      }
+      if (!now.layout.equals(layout)) {
+        throw refused("has blocks of " + now.layout + "; its rank " + rank + " has " + layout);
+      }
+      int part = fields.mla() ? 0 : rank;
+      RankTransfers transfers = now.transfers.get(part);
+      if (transfers == null) {
+        transfers = transfers(now, part);
+        now.transfers.put(part, transfers);
+      }
+      connectedRanks.set(rank);
+      ready = connectedRanks.cardinality() == fields.tpSize();
+      LOG.info(
+          "{}: rank {} of {} registered, {} slots of {} bytes",
+          fields.instance(),
+          rank,
+          fields.tpSize(),
+          now.slots.size(),
+          transfers.segment().stride());
+      return transfers.segment();
+    } catch (StoreException | IllegalArgumentException e) {
+      throw refused("cannot be served: " + e.getMessage());
+    }
+  }
+
+  private Registered register(KvLayout layout) {
+    ConnectorSetup setup =
+        ConnectorSetup.of(config, context.catalog(), spec(layout))
+            .withMetricsPlaces(context.metrics());
+    SharedPipelines.Key key = new SharedPipelines.Key(fields.config(), layout);
+    Pipeline pipeline = context.pipelines().acquire(key, setup);
+    int parts = fields.mla() ? 1 : fields.tpSize();
+    long bytes = context.stagingBytes() / parts / StagingSegment.strideOf(layout);
+    SlotPool slots = new SlotPool(Math.clamp(bytes, 1, MOST_SLOTS));
+    Quarantine quarantine = new Quarantine(slots, context.clock());
+    Map<Integer, RankTransfers> transfers = new ConcurrentHashMap<>();
+    return new Registered(
+        setup,
+        layout,
+        key,
+        pipeline,
+        slots,
+        quarantine,
+        new Holds(slots, quarantine, fields.tpSize(), context.clock()),
+        new Saves(slots, quarantine, parts, transfers::get, context.clock()),
+        transfers);
+  }
+
+  private RankTransfers transfers(Registered now, int part) {
+    Path path = context.segmentPath(generation, segments.getAndIncrement());
+    StagingSegment segment = StagingSegment.create(path, now.layout, now.slots.size());
+    return new RankTransfers(now.setup, part, now.layout.layers(), segment, now.pipeline);
+  }
+
+  private ProtocolException refused(String what) {
+    return new ProtocolException(
+        ProtocolException.REFUSED_ENGINE, "engine " + fields.instance() + " " + what);
+  }
+
+  /** A worker's connection has ended. It may still be copying. */
+  public synchronized void closeWorker(int rank) {
+    connectedRanks.clear(rank);
+    ready = false;
+    abandon();
+  }
+
+  private void abandon() {
+    Registered now = registered;
+    if (now != null) {
+      now.holds.abandonAll();
+      now.saves.abandonAll();
+    }
+  }
+
+  /** The engine's scheduler side; null as long as not all ranks have registered. */
+  public synchronized @Nullable SchedulerSession scheduler() {
+    Registered now = registered;
+    if (scheduler == null && ready && now != null) {
+      scheduler = new SchedulerSession(this, now.setup.scheduler(now.pipeline));
+    }
+    return ready ? scheduler : null;
+  }
+
+  /** The scheduler's connection has ended. Its workers may still be copying what it promised. */
+  public synchronized void closeScheduler() {
+    abandon();
+    if (scheduler != null) {
+      scheduler.close();
+      scheduler = null;
+    }
+  }
+
+  /** Nothing that was stored before is found by this engine any more. */
+  public synchronized void reset(String unique) {
+    resetText = "reset:" + unique;
+  }
+
+  /** What is hashed since the last reset; null before one. */
+  synchronized @Nullable String resetText() {
+    return resetText;
+  }
+
+  /** A worker has copied holds, or could not. */
+  public void loaded(int rank, long[] copied, long[] failed) {
+    Registered now = registered();
+    now.holds.copied(rank, copied, true);
+    if (failed.length > 0) {
+      LOG.warn(
+          "{}: rank {} could not load {} promised requests; what is computed from them is not"
+              + " stored",
+          fields.instance(),
+          rank,
+          failed.length);
+      now.saves.dropAll();
+      SchedulerSession told;
+      synchronized (this) {
+        told = scheduler;
+      }
+      if (told != null) {
+        told.loadFailed();
+      }
+      now.holds.copied(rank, failed, false);
+    }
+  }
+
+  /** A worker has filled the slots of saves, or gives them up. */
+  public void saved(int rank, long[] filled, long[] givenUp) {
+    if (fields.mla() && rank != 0) {
+      return;
+    }
+    registered().saves.saved(rank, filled, true);
+    registered().saves.saved(rank, givenUp, false);
+  }
+
+  /**
+   * Loads blocks into the slots of all ranks.
+   *
+   * @param done gets how many of the first blocks all ranks have; called once, by any thread
+   */
+  void load(String requestId, BlockIds ids, int[] slots, IntConsumer done) {
+    // All ranks have registered when something is looked up.
+    Collection<RankTransfers> all = registered().transfers.values();
+    AtomicInteger left = new AtomicInteger(all.size());
+    AtomicInteger there = new AtomicInteger(ids.size());
+    for (RankTransfers one : all) {
+      one.load(
+          requestId,
+          ids,
+          slots,
+          count -> {
+            there.accumulateAndGet(count, Math::min);
+            if (left.decrementAndGet() == 0) {
+              done.accept(there.get());
+            }
+          });
+    }
+  }
+
+  boolean isReady() {
+    return ready;
+  }
+
+  SlotPool slots() {
+    return registered().slots;
+  }
+
+  Holds holds() {
+    return registered().holds;
+  }
+
+  Saves saves() {
+    return registered().saves;
+  }
+
+  private Registered registered() {
+    Registered now = registered;
+    if (now == null) {
+      throw new IllegalStateException(fields.instance() + " has no worker yet");
+    }
+    return now;
+  }
+
+  /** Ends what took too long. */
+  synchronized void sweep() {
+    Registered now = registered;
+    if (now != null) {
+      now.holds.sweep();
+      now.saves.sweep();
+      now.quarantine.sweep();
+    }
+    if (scheduler != null) {
+      scheduler.sweep();
+    }
+  }
+
+  /** What people ask about it. */
+  public synchronized Map<String, Object> status() {
+    Map<String, Object> status = new LinkedHashMap<>();
+    status.put("engine", fields.instance());
+    status.put("model", fields.model());
+    status.put("tensor_parallel_size", fields.tpSize());
+    status.put("connected_ranks", connectedRanks.stream().boxed().toList());
+    HitStatistics hits = scheduler == null ? HitStatistics.NONE : scheduler.statistics();
+    status.put("requests", hits.requests());
+    status.put("prompt_blocks", hits.totalBlocks());
+    status.put("device_hit_blocks", hits.hbmBlocks());
+    status.put("external_hit_blocks", hits.externalBlocks());
+    status.put("external_hit_rate", hits.externalHitRate());
+    status.put("open_requests", scheduler == null ? 0 : scheduler.openRequests());
+    Registered now = registered;
+    if (now != null) {
+      status.put("pipeline", now.pipeline.spec().toString());
+      status.put("slots", now.slots.size());
+      status.put("free_slots", now.slots.free());
+      status.put("resting_slots", now.quarantine.size());
+      status.put("slot_bytes", StagingSegment.strideOf(now.layout));
+      status.put("holds", now.holds.size());
+      status.put("saves", now.saves.size());
+      status.put("stored_blocks", now.saves.storedBlocks());
+    }
+    return status;
+  }
+
+  /** Ends it: waits for what is being stored, and gives the slots back. */
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    ready = false;
+    closeScheduler();
+    Registered now = registered;
+    if (now != null) {
+      abandon();
+      now.transfers.values().forEach(RankTransfers::close);
+      context.pipelines().release(now.key);
+    }
+  }
+}

@@ -1,0 +1,118 @@
+package ucm.server.session;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import ucm.api.StoreException;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.ProtocolException;
+
+/** The engines that are connected, by their names. Thread-safe. */
+public final class Engines implements AutoCloseable {
+
+  private static final class Entry {
+    final EngineSession session;
+    int connections;
+
+    Entry(EngineSession session) {
+      this.session = session;
+    }
+  }
+
+  private final ServerContext context;
+  // Guarded by this.
+  private final Map<String, Entry> entries = new LinkedHashMap<>();
+
+  /**
+   * No engine yet.
+   *
+   * @param segmentPrefix path of staging segments, without what tells them apart
+   * @param stagingBytes most bytes of staging for an engine
+   */
+  public Engines(
+      StoreCatalog catalog,
+      MetricsPlaces metrics,
+      String segmentPrefix,
+      long stagingBytes,
+      LongSupplier clock) {
+    context =
+        new ServerContext(
+            catalog, metrics, new SharedPipelines(clock), segmentPrefix, stagingBytes, clock);
+  }
+
+  /**
+   * A connection of an engine begins.
+   *
+   * @throws ProtocolException when its configuration is bad, or other connections of it said something else
+   */
+  public synchronized EngineSession open(EngineFields fields) throws ProtocolException {
+    Entry entry = entries.get(fields.instance());
+    if (entry == null) {
+      entry = new Entry(new EngineSession(context, fields, config(fields)));
+      entries.put(fields.instance(), entry);
+    } else if (!entry.session.fields().equals(fields)) {
+      throw new ProtocolException(
+          ProtocolException.REFUSED_ENGINE,
+          "engine "
+              + fields.instance()
+              + " is connected already and said something else of its model, ranks or"
+              + " configuration: give each engine an id of its own");
+    }
+    entry.connections++;
+    return entry.session;
+  }
+
+  private static UcmConfig config(EngineFields fields) throws ProtocolException {
+    try {
+      UcmConfig config = UcmConfig.parse(fields.configName(), fields.config());
+      // Both throw for what is wrong with the file, before any worker waits for its slots.
+      config.settings();
+      // All ranks share this process, which is what a shared buffer is for.
+      return config.pipeline().stages().contains("Cache")
+          ? config.with(Map.of("share_buffer_enable", false), "ucm serve")
+          : config;
+    } catch (StoreException e) {
+      throw new ProtocolException(ProtocolException.REFUSED_ENGINE, String.valueOf(e.getMessage()));
+    }
+  }
+
+  /** A connection of an engine has ended; the last one ends the engine. */
+  public synchronized void release(EngineSession session) {
+    String name = session.fields().instance();
+    Entry entry = entries.get(name);
+    if (entry != null && entry.session.equals(session) && --entry.connections == 0) {
+      entries.remove(name);
+      session.close();
+    }
+  }
+
+  /** Ends what took too long; to be called every few seconds. */
+  public void sweep() {
+    all().forEach(EngineSession::sweep);
+    context.pipelines().sweep();
+  }
+
+  /** What people ask about each engine. */
+  public List<Map<String, Object>> status() {
+    return all().stream().map(EngineSession::status).toList();
+  }
+
+  private synchronized List<EngineSession> all() {
+    List<EngineSession> sessions = new ArrayList<>();
+    entries.values().forEach(entry -> sessions.add(entry.session));
+    return sessions;
+  }
+
+  /** Ends all engines, and closes the pipelines: what is on its way to storage gets there. */
+  @Override
+  public synchronized void close() {
+    entries.values().forEach(entry -> entry.session.close());
+    entries.clear();
+    context.pipelines().close();
+  }
+}

@@ -1,0 +1,101 @@
+package ucm.server.session;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.FlushResult;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.engine.KvLayout;
+
+/**
+ * The open pipelines: one for each configuration and layout, whoever uses it. One that is not used stays
+ * open for a while, so that an engine which starts again finds its pool full. Thread-safe.
+ */
+final class SharedPipelines implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(SharedPipelines.class);
+  private static final long LINGER_NANOS = TimeUnit.MINUTES.toNanos(10);
+
+  private static final Duration FLUSH = Duration.ofSeconds(60);
+
+  record Key(String config, KvLayout layout) {}
+
+  private static final class Shared {
+    final Pipeline pipeline;
+    int users;
+    long unusedSince;
+
+    Shared(Pipeline pipeline) {
+      this.pipeline = pipeline;
+    }
+  }
+
+  private final LongSupplier clock;
+  // Guarded by this.
+  private final Map<Key, Shared> open = new HashMap<>();
+
+  SharedPipelines(LongSupplier clock) {
+    this.clock = clock;
+  }
+
+  /** The pipeline of a configuration, opened when there is none. */
+  synchronized Pipeline acquire(Key key, ConnectorSetup setup) {
+    Shared shared = open.get(key);
+    if (shared == null) {
+      shared = new Shared(setup.openPipeline(0));
+      open.put(key, shared);
+    }
+    shared.users++;
+    return shared.pipeline;
+  }
+
+  /** A user is done with it. */
+  synchronized void release(Key key) {
+    Shared shared = open.get(key);
+    if (shared != null && --shared.users == 0) {
+      shared.unusedSince = clock.getAsLong();
+    }
+  }
+
+  /** Closes those that were not used for long. */
+  synchronized void sweep() {
+    long now = clock.getAsLong();
+    for (Iterator<Shared> all = open.values().iterator(); all.hasNext(); ) {
+      Shared shared = all.next();
+      if (shared.users == 0 && now - shared.unusedSince > LINGER_NANOS) {
+        all.remove();
+        close(shared.pipeline);
+      }
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    open.values().forEach(shared -> close(shared.pipeline));
+    open.clear();
+  }
+
+  private static void close(Pipeline pipeline) {
+    try (pipeline) {
+      FlushResult flushed = pipeline.flush(FLUSH);
+      if (!flushed.ok()) {
+        LOG.warn(
+            "{}: {} blocks were not stored and {} are still on their way after {} s",
+            pipeline,
+            flushed.failedCount(),
+            flushed.pendingBlocks(),
+            FLUSH.toSeconds());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (RuntimeException e) {
+      LOG.warn("{} did not close well: {}", pipeline, e.toString());
+    }
+  }
+}

@@ -1,0 +1,125 @@
+package ucm.server.staging;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import ucm.api.MemoryRegion;
+import ucm.api.StoreException;
+import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.engine.KvTensor;
+import ucm.platform.libc.FileException;
+import ucm.platform.memory.SharedFile;
+
+/**
+ * Shared memory of slots that hold a block of one rank each: a file of tmpfs that only this user can
+ * open, mapped here and by the worker. All of its memory is there from the start, so that no access
+ * fails later. The file is removed when the segment is closed; a mapping of the worker stays valid.
+ */
+public final class StagingSegment implements AutoCloseable {
+
+  /** Slots begin at multiples of this. */
+  public static final int ALIGNMENT = 4096;
+
+  private final SharedFile file;
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment memory;
+  private final KvLayout layout;
+  private final int slots;
+  private final long stride;
+
+  private StagingSegment(SharedFile file, KvLayout layout, int slots) {
+    this.file = file;
+    this.layout = layout;
+    this.slots = slots;
+    stride = strideOf(layout);
+    file.allocate(slots * stride);
+    memory = file.map(slots * stride, arena);
+  }
+
+  /**
+   * Makes a segment.
+   *
+   * @param path where there is no file yet
+   * @throws StoreException when there is not enough shared memory
+   */
+  public static StagingSegment create(Path path, KvLayout layout, int slots) {
+    SharedFile file = SharedFile.create(path);
+    if (file == null) {
+      throw new StoreException(path + " exists already; remove it");
+    }
+    try {
+      return new StagingSegment(file, layout, slots);
+    } catch (FileException e) {
+      file.remove();
+      file.close();
+      throw new StoreException(
+          "no staging segment of "
+              + slots
+              + " slots of "
+              + strideOf(layout)
+              + " bytes: "
+              + e.getMessage()
+              + "; give the node or container more shared memory, or lower --staging",
+          e);
+    }
+  }
+
+  /** Bytes from one slot to the next. */
+  public static long strideOf(KvLayout layout) {
+    long bytes = layout.blockLayout().blockSize();
+    return Math.ceilDiv(bytes, ALIGNMENT) * (long) ALIGNMENT;
+  }
+
+  /** The slots as a KV cache: block b of it is slot b. */
+  public KvCaches caches() {
+    MemoryRegion region = MemoryRegion.host(memory);
+    List<List<KvTensor>> layers = new ArrayList<>();
+    long offset = 0;
+    for (int layer = 0; layer < layout.layers(); layer++) {
+      List<KvTensor> tensors = new ArrayList<>();
+      for (int tensor = 0; tensor < layout.tensors(layer); tensor++) {
+        long bytes = layout.tensorBytes(layer, tensor);
+        tensors.add(new KvTensor(region, offset, stride, bytes));
+        offset += bytes;
+      }
+      layers.add(tensors);
+    }
+    return new KvCaches(layers);
+  }
+
+  /** Where the file is. */
+  public Path path() {
+    return file.path();
+  }
+
+  /** The file's number in its file system. */
+  public long inode() {
+    return file.inode();
+  }
+
+  /** Bytes of all slots. */
+  public long byteSize() {
+    return slots * stride;
+  }
+
+  /** Bytes from one slot to the next. */
+  public long stride() {
+    return stride;
+  }
+
+  /** How many slots. */
+  public int slots() {
+    return slots;
+  }
+
+  /** Removes the file and unmaps the memory, which no task may use any more. */
+  @Override
+  public void close() {
+    file.remove();
+    file.close();
+    arena.close();
+  }
+}

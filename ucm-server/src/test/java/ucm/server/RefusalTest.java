@@ -1,0 +1,213 @@
+package ucm.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static ucm.server.TestEngine.BYTES;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.Frame;
+import ucm.server.protocol.FrameReader;
+import ucm.server.protocol.FrameWriter;
+import ucm.server.protocol.LookupMessage;
+import ucm.server.protocol.MessageType;
+import ucm.server.protocol.PlanMessage;
+import ucm.server.protocol.ProtocolException;
+
+/** Clients that are not what they should be get a clear refusal, and harm no one else. */
+final class RefusalTest {
+
+  @TempDir private Path folder;
+
+  private TestDaemon daemon;
+
+  @BeforeEach
+  void start() throws Exception {
+    daemon = new TestDaemon(folder, 16 * BYTES);
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    daemon.close();
+  }
+
+  private byte[] token() throws IOException {
+    return Files.readAllBytes(ServerDirectory.tokenPath(daemon.socket));
+  }
+
+  @Test
+  void aWrongToken() throws Exception {
+    byte[] token = token();
+    token[7] ^= 1;
+    try (TestClient client = new TestClient(daemon.socket)) {
+      assertThatThrownBy(
+              () -> client.ask(client.hello(1, 1, token, TestClient.WORKER), MessageType.WELCOME))
+          .hasMessageContaining("refused 1: not admitted");
+      assertThat(client.receive()).isNull();
+    }
+  }
+
+  @Test
+  void anotherVersion() throws Exception {
+    byte[] token = token();
+    try (TestClient client = new TestClient(daemon.socket)) {
+      assertThatThrownBy(
+              () -> client.ask(client.hello(2, 3, token, TestClient.WORKER), MessageType.WELCOME))
+          .hasMessageContaining("refused 2: the daemon speaks version 1 of the protocol");
+    }
+  }
+
+  @Test
+  void anUnknownTypeAndTheConnectionGoesOn() throws Exception {
+    try (TestClient client = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+      assertThatThrownBy(() -> client.ask(client.begin(99), MessageType.DONE))
+          .hasMessageContaining("refused 3: messages of type 99 are unknown");
+      client.ping();
+    }
+  }
+
+  @Test
+  void noHello() throws Exception {
+    try (TestClient client = new TestClient(daemon.socket)) {
+      assertThatThrownBy(client::ping).hasMessageContaining("the first message is HELLO");
+    }
+  }
+
+  @Test
+  void aBadConfigurationNamesTheLine() throws Exception {
+    try (TestClient client = TestClient.admitted(daemon.socket, TestClient.SCHEDULER)) {
+      assertThatThrownBy(() -> client.openScheduler("e", 1, false, "a: [1\nb: 2"))
+          .hasMessageContaining("refused 5: ")
+          .hasMessageContaining("ucm.yaml");
+      client.openScheduler("e", 1, false, daemon.yaml);
+    }
+  }
+
+  @Test
+  void twoWorkersOfOneRankAndAnotherLayout() throws Exception {
+    try (TestClient first = TestClient.admitted(daemon.socket, TestClient.WORKER);
+        TestClient same = TestClient.admitted(daemon.socket, TestClient.WORKER);
+        TestClient other = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+      first.openWorker("e", 2, false, daemon.yaml, 0, 512);
+      assertThatThrownBy(() -> same.openWorker("e", 2, false, daemon.yaml, 0, 512))
+          .hasMessageContaining("has a worker of rank 0 already");
+      assertThatThrownBy(() -> other.openWorker("e", 2, false, daemon.yaml, 1, 1024))
+          .hasMessageContaining("has blocks of");
+    }
+  }
+
+  @Test
+  void randomBytesInPlaceOfFrames() throws Exception {
+    Random random = new Random(1);
+    for (int i = 0; i < 300; i++) {
+      byte[] bytes = new byte[random.nextInt(200)];
+      random.nextBytes(bytes);
+      try (TestClient client =
+          i % 2 == 0
+              ? new TestClient(daemon.socket)
+              : TestClient.admitted(daemon.socket, random.nextInt(3))) {
+        client.send(ByteBuffer.wrap(bytes));
+      } catch (IOException e) {
+        // The daemon may have closed it while it was written to.
+      }
+    }
+    try (TestEngine engine = new TestEngine(daemon, "e", 1, false)) {
+      engine.compute(1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17);
+    }
+  }
+
+  /** 100,000 mutations of right frames: each is read, or refused in words. */
+  @Test
+  void mutatedFrames() {
+    Random random = new Random(2);
+    byte[][] right = {
+      bytes(
+          new FrameWriter(MessageType.LOOKUP, 1)
+              .u32(1)
+              .string("r")
+              .u32(0)
+              .u32(3)
+              .u32(10)
+              .u32(1)
+              .string("lora:a")
+              .u32(0)
+              .ints(new int[] {1, 2, 3})),
+      bytes(
+          new FrameWriter(MessageType.PLAN, 2)
+              .u32(1)
+              .u32(1)
+              .u64(4)
+              .u32(2)
+              .ints(new int[] {5})
+              .u32(1)
+              .u32(1)
+              .u32(0)
+              .u32(16)),
+      bytes(
+          new FrameWriter(MessageType.OPEN_SCHEDULER, 3)
+              .string("e")
+              .u32(0)
+              .string("m")
+              .string("d")
+              .u32(1)
+              .u8(0)
+              .u32(16)
+              .string("")
+              .u8(3)
+              .string("f")
+              .string("a: b"))
+    };
+    int refused = 0;
+    for (int i = 0; i < 100_000; i++) {
+      byte[] frame = right[i % right.length].clone();
+      for (int flips = random.nextInt(4); flips >= 0; flips--) {
+        frame[random.nextInt(frame.length)] = (byte) random.nextInt();
+      }
+      int from = 12;
+      int length = from + random.nextInt(frame.length - from + 1);
+      FrameReader body =
+          new FrameReader(
+              ByteBuffer.wrap(frame, from, length - from).slice().order(ByteOrder.LITTLE_ENDIAN));
+      try {
+        Object _ =
+            switch (i % right.length) {
+              case 0 -> LookupMessage.read(body).variant("");
+              case 1 -> PlanMessage.read(body);
+              default -> EngineFields.read(body);
+            };
+      } catch (ProtocolException e) {
+        assertThat(e.getMessage()).isNotBlank();
+        refused++;
+      }
+    }
+    assertThat(refused).isGreaterThan(50_000);
+  }
+
+  private static byte[] bytes(FrameWriter frame) {
+    ByteBuffer bytes = frame.end();
+    byte[] copy = new byte[bytes.remaining()];
+    bytes.get(copy);
+    return copy;
+  }
+
+  @Test
+  void aFrameThatIsTooLong() throws Exception {
+    try (TestClient client = TestClient.admitted(daemon.socket, TestClient.WORKER)) {
+      client.send(
+          ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(Frame.MAX_BYTES + 1).flip());
+      Frame answer = client.receive();
+      assertThat(answer).isNotNull();
+      assertThat(answer.type()).isEqualTo(MessageType.REFUSED);
+      assertThat(client.receive()).isNull();
+    }
+  }
+}

@@ -1,0 +1,216 @@
+package ucm.server;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import ucm.server.protocol.Frame;
+import ucm.server.protocol.FrameReader;
+import ucm.server.protocol.FrameWriter;
+import ucm.server.protocol.MessageType;
+import ucm.server.protocol.ProtocolException;
+
+/** A client as an engine has them, frame by frame. */
+final class TestClient implements AutoCloseable {
+
+  static final int SCHEDULER = 0;
+  static final int WORKER = 1;
+  static final int BLOCK_TOKENS = 16;
+
+  private static final int MAGIC = 0x314D4355;
+
+  /** What FOUND says. */
+  record Found(int tokens, long hold, List<Integer> slots, int blocks) {}
+
+  /** What PLANNED says of a request. */
+  record Planned(long save, int firstBlock, List<Integer> slots) {}
+
+  private final SocketChannel channel;
+  private int sequence;
+  private @Nullable MemorySegment slots;
+  private long stride;
+
+  TestClient(Path socket) throws IOException {
+    channel = SocketChannel.open(UnixDomainSocketAddress.of(socket));
+  }
+
+  /** A client that has been admitted. */
+  static TestClient admitted(Path socket, int role) throws Exception {
+    TestClient client = new TestClient(socket);
+    Frame _ =
+        client.ask(
+            client.hello(1, 1, Files.readAllBytes(ServerDirectory.tokenPath(socket)), role),
+            MessageType.WELCOME);
+    return client;
+  }
+
+  FrameWriter hello(int lowest, int highest, byte[] token, int role) {
+    return begin(MessageType.HELLO)
+        .u32(MAGIC)
+        .u16(lowest)
+        .u16(highest)
+        .bytes(token)
+        .u8(role)
+        .u32(1)
+        .string("test");
+  }
+
+  FrameWriter begin(int type) {
+    return new FrameWriter(type, ++sequence);
+  }
+
+  void send(FrameWriter frame) throws IOException {
+    send(frame.end());
+  }
+
+  void send(ByteBuffer bytes) throws IOException {
+    while (bytes.hasRemaining()) {
+      channel.write(bytes);
+    }
+  }
+
+  @Nullable Frame receive() throws IOException, ProtocolException {
+    return Frame.read(channel);
+  }
+
+  Frame ask(FrameWriter question, int expected) throws Exception {
+    send(question);
+    Frame answer = receive();
+    if (answer == null) {
+      throw new IllegalStateException("the daemon closed the connection");
+    }
+    if (answer.type() != expected) {
+      FrameReader body = new FrameReader(answer.body());
+      throw new IllegalStateException(
+          answer.type() == MessageType.REFUSED
+              ? "refused " + body.u16() + ": " + body.string()
+              : "type " + answer.type());
+    }
+    return answer;
+  }
+
+  private static FrameWriter engine(
+      FrameWriter frame, String id, int tpSize, boolean mla, String yaml) {
+    return frame
+        .string(id)
+        .u32(0)
+        .string("model")
+        .string("torch.bfloat16")
+        .u32(tpSize)
+        .u8(mla ? 1 : 0)
+        .u32(BLOCK_TOKENS)
+        .string("")
+        .u8(3)
+        .string("ucm.yaml")
+        .string(yaml);
+  }
+
+  void openScheduler(String id, int tpSize, boolean mla, String yaml) throws Exception {
+    Frame _ =
+        ask(
+            engine(begin(MessageType.OPEN_SCHEDULER), id, tpSize, mla, yaml),
+            MessageType.OPENED_SCHEDULER);
+  }
+
+  /** Registers a worker of two layers, K and V of some bytes each, and maps its slots. */
+  void openWorker(String id, int tpSize, boolean mla, String yaml, int rank, long bytes)
+      throws Exception {
+    FrameWriter open =
+        engine(begin(MessageType.OPEN_WORKER), id, tpSize, mla, yaml)
+            .u32(rank)
+            .u32(2)
+            .longs(new long[] {bytes, bytes})
+            .longs(new long[] {bytes, bytes});
+    FrameReader answer = new FrameReader(ask(open, MessageType.OPENED_WORKER).body());
+    int _ = answer.handle();
+    Path segment = Path.of(answer.string());
+    long size = answer.u64();
+    long _ = answer.u64();
+    int _ = answer.u32();
+    stride = answer.u64();
+    try (FileChannel file =
+        FileChannel.open(segment, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      slots = file.map(FileChannel.MapMode.READ_WRITE, 0, size, Arena.ofAuto());
+    }
+  }
+
+  MemorySegment slot(int slot, long bytes) {
+    MemorySegment all = slots;
+    if (all == null) {
+      throw new IllegalStateException("open the worker first");
+    }
+    return all.asSlice(slot * stride, bytes);
+  }
+
+  Found lookup(int handle, int computed, int... tokens) throws Exception {
+    FrameWriter question =
+        begin(MessageType.LOOKUP)
+            .u32(handle)
+            .string("request-" + handle)
+            .u32(computed)
+            .u32(tokens.length)
+            .u32(10)
+            .u32(0)
+            .u32(0)
+            .ints(tokens);
+    FrameReader body = new FrameReader(ask(question, MessageType.FOUND).body());
+    int _ = body.handle();
+    int found = body.u32();
+    long hold = body.u64();
+    int _ = body.handle();
+    return new Found(found, hold, list(body.ints()), body.u32());
+  }
+
+  /** A step that takes a hold, or none for 0, and computes tokens of a request. */
+  List<Planned> plan(long hold, int blocks, int handle, int computed, int added) throws Exception {
+    FrameWriter plan = begin(MessageType.PLAN).u32(1);
+    if (hold == 0) {
+      plan.u32(0);
+    } else {
+      plan.u32(1).u64(hold).u32(blocks);
+    }
+    plan.u32(0).u32(1).u32(handle).u32(computed).u32(added);
+    FrameReader body = new FrameReader(ask(plan, MessageType.PLANNED).body());
+    int _ = body.handle();
+    int count = body.u32();
+    List<Planned> planned = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      int _ = body.handle();
+      planned.add(new Planned(body.u64(), body.u32(), list(body.ints())));
+    }
+    return planned;
+  }
+
+  void forget(int handle) throws IOException {
+    send(new FrameWriter(MessageType.PLAN, 0).u32(1).u32(0).ints(new int[] {handle}).u32(0));
+  }
+
+  /** LOADED or SAVED. */
+  void report(int type, long[] well, long[] not) throws IOException {
+    send(new FrameWriter(type, 0).longs(well).longs(not));
+  }
+
+  /** Waits until the daemon has handled what this client sent. */
+  void ping() throws Exception {
+    Frame _ = ask(begin(MessageType.PING), MessageType.DONE);
+  }
+
+  private static List<Integer> list(int[] values) {
+    return Arrays.stream(values).boxed().toList();
+  }
+
+  @Override
+  public void close() throws IOException {
+    channel.close();
+  }
+}
