@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
@@ -26,6 +27,7 @@ class BenchIT {
   @TempDir private Path folder;
 
   @Test
+  @Tag("full")
   void measuresPosixAndCacheBesideTheLimitsAndCleansUp() throws IOException {
     UcmProcess.Ended bench = bench("--dir", folder, "--buffer-gb", 0.05, "--json");
     assertThat(bench.exitCode()).as(bench.all()).isZero();
@@ -72,6 +74,7 @@ class BenchIT {
   }
 
   @Test
+  @Tag("full")
   void printsTablesForPeople() {
     UcmProcess.Ended bench =
         bench(
@@ -113,6 +116,7 @@ class BenchIT {
   }
 
   @Test
+  @Tag("full")
   void measuresLayerByLayerWithSeveralTasksAtATime() throws IOException {
     UcmProcess.Ended bench =
         bench(

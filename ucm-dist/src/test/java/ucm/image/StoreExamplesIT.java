@@ -16,6 +16,7 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
@@ -93,6 +94,7 @@ class StoreExamplesIT {
   }
 
   @Test
+  @Tag("full")
   void buildsValkeyAndUsesIt() throws Exception {
     assumeTrue(
         Stream.of("valkey-server", "redis-server")

@@ -28,7 +28,7 @@ import ucm.testkit.fault.MemoryStore;
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 final class SharedKillTest {
 
-  private static final int KILLS = Integer.getInteger("ucm.kills", 40);
+  private static final int KILLS = Integer.getInteger("ucm.kills", 16);
   private static final int WORKERS = 4;
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final String NAME = "kill";

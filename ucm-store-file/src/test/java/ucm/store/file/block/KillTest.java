@@ -58,7 +58,7 @@ final class KillTest extends KillContract {
 
   @Override
   protected int kills() {
-    return 100;
+    return 40;
   }
 
   @Override
