@@ -274,7 +274,7 @@ final class Connection implements Runnable, AutoCloseable {
     for (int layer = 0; layer < layers; layer++) {
       bytes[layer] = body.longs();
     }
-    StagingSegment segment = opened.openWorker(asked, layout(bytes));
+    StagingSegment segment = opened.openWorker(asked, layout(bytes), body.string());
     rank = asked;
     send(
         new FrameWriter(MessageType.OPENED_WORKER, sequence)

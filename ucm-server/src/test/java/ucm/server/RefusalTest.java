@@ -161,7 +161,6 @@ final class RefusalTest {
               .u32(1)
               .u8(0)
               .u32(16)
-              .string("")
               .u8(3)
               .string("f")
               .string("a: b"))

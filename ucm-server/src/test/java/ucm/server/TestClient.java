@@ -109,7 +109,6 @@ final class TestClient implements AutoCloseable {
         .u32(tpSize)
         .u8(mla ? 1 : 0)
         .u32(BLOCK_TOKENS)
-        .string("")
         .u8(3)
         .string("ucm.yaml")
         .string(yaml);
@@ -130,7 +129,8 @@ final class TestClient implements AutoCloseable {
             .u32(rank)
             .u32(2)
             .longs(new long[] {bytes, bytes})
-            .longs(new long[] {bytes, bytes});
+            .longs(new long[] {bytes, bytes})
+            .string("");
     FrameReader answer = new FrameReader(ask(open, MessageType.OPENED_WORKER).body());
     int _ = answer.handle();
     Path segment = Path.of(answer.string());

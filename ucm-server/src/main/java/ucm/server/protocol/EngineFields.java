@@ -10,7 +10,6 @@ package ucm.server.protocol;
  * @param tpSize tensor-parallel ranks
  * @param mla whether all ranks hold the same latent
  * @param blockTokens tokens of a block
- * @param layoutText what the blocks' bytes are like when they are not of a classic layout, else empty
  * @param role 1 producer, 2 consumer, 3 both
  * @param configName names the configuration in messages
  * @param config its YAML text
@@ -23,10 +22,12 @@ public record EngineFields(
     int tpSize,
     boolean mla,
     int blockTokens,
-    String layoutText,
     int role,
     String configName,
     String config) {
+
+  /** An engine that only saves. */
+  public static final int PRODUCER = 1;
 
   /** Reads them. */
   public static EngineFields read(FrameReader body) throws ProtocolException {
@@ -39,7 +40,6 @@ public record EngineFields(
             body.u32(),
             body.u8() != 0,
             body.u32(),
-            body.string(),
             body.u8(),
             body.string(),
             body.string());

@@ -56,6 +56,7 @@ public final class EngineSession implements AutoCloseable {
   private record Registered(
       ConnectorSetup setup,
       KvLayout layout,
+      String layoutText,
       SharedPipelines.Key key,
       Pipeline pipeline,
       SlotPool slots,
@@ -101,10 +102,11 @@ public final class EngineSession implements AutoCloseable {
   /**
    * Registers a worker.
    *
+   * @param layoutText what the blocks' bytes are like when they are not of a classic layout, else empty
    * @return its slots; the same as those of the other ranks with MLA
    * @throws ProtocolException when it is not as the engine said, or its slots cannot be had
    */
-  public synchronized StagingSegment openWorker(int rank, KvLayout layout)
+  public synchronized StagingSegment openWorker(int rank, KvLayout layout, String layoutText)
       throws ProtocolException {
     if (rank >= fields.tpSize()) {
       throw refused("has ranks 0 to " + (fields.tpSize() - 1) + "; found rank " + rank);
@@ -115,11 +117,19 @@ public final class EngineSession implements AutoCloseable {
     try {
       Registered now = registered;
       if (now == null) {
-        now = register(layout);
+        now = register(layout, layoutText);
         registered = now;
       }
-      if (!now.layout.equals(layout)) {
-        throw refused("has blocks of " + now.layout + "; its rank " + rank + " has " + layout);
+      if (!now.layout.equals(layout) || !now.layoutText.equals(layoutText)) {
+        throw refused(
+            "has blocks of "
+                + now.layout
+                + now.layoutText
+                + "; its rank "
+                + rank
+                + " has "
+                + layout
+                + layoutText);
       }
       int part = fields.mla() ? 0 : rank;
       RankTransfers transfers = now.transfers.get(part);
@@ -142,7 +152,7 @@ public final class EngineSession implements AutoCloseable {
     }
   }
 
-  private Registered register(KvLayout layout) {
+  private Registered register(KvLayout layout, String layoutText) {
     ConnectorSetup setup =
         ConnectorSetup.of(config, context.catalog(), spec(layout))
             .withMetricsPlaces(context.metrics());
@@ -156,6 +166,7 @@ public final class EngineSession implements AutoCloseable {
     return new Registered(
         setup,
         layout,
+        layoutText,
         key,
         pipeline,
         slots,
@@ -273,6 +284,10 @@ public final class EngineSession implements AutoCloseable {
             }
           });
     }
+  }
+
+  String layoutText() {
+    return registered().layoutText;
   }
 
   boolean isReady() {

@@ -17,6 +17,7 @@ import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.pipeline.hash.PromptVariant;
+import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.ProtocolException;
@@ -109,7 +110,8 @@ public final class SchedulerSession implements AutoCloseable {
     int found = (int) (connector.statistics().externalBlocks() - before.externalBlocks());
     int promptBlocks = request.tokenCount() / blockTokens;
     connector.allocated(request.id, IntStream.rangeClosed(0, promptBlocks).toArray(), offered);
-    BlockIds ids = offered == 0 ? BlockIds.empty() : loadIds(request, computed + offered);
+    boolean loads = offered > 0 && engine.fields().role() != EngineFields.PRODUCER;
+    BlockIds ids = !loads ? BlockIds.empty() : loadIds(request, computed + offered);
     int[] slots = engine.slots().takeForLoads(ids.size());
     if (slots.length == 0) {
       answer.accept(new Found(0, 0, engine.generation(), NO_SLOTS, promptBlocks, found));
@@ -154,7 +156,7 @@ public final class SchedulerSession implements AutoCloseable {
   }
 
   private PromptVariant variant(LookupMessage message) throws ProtocolException {
-    PromptVariant variant = message.variant(engine.fields().layoutText());
+    PromptVariant variant = message.variant(engine.layoutText());
     String resetText = engine.resetText();
     if (resetText == null) {
       return variant;

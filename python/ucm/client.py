@@ -1,0 +1,220 @@
+"""A connection to the daemon that never stops its caller for long."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import socket
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Optional
+
+from ucm import daemon, protocol
+from ucm.protocol import Frame, ProtocolError, Refused, Writer
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+OPEN_SECONDS = 60.0
+SEND_SECONDS = 1.0
+
+
+class Gone(Exception):
+    """There is no connection at the moment."""
+
+
+class Connection:
+    """One admitted connection. Used by one thread at a time, except that `send` takes a lock."""
+
+    def __init__(self, path: str, role: int, client: str, seconds: float) -> None:
+        self._buffer = bytearray()
+        self._frames: Deque[Frame] = deque()
+        self._sequence = 0
+        self._lock = threading.Lock()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        self._readable = select.poll()
+        self._readable.register(self._socket, select.POLLIN)
+        try:
+            self._socket.settimeout(seconds)
+            self._socket.connect(path)
+            self._socket.settimeout(SEND_SECONDS)
+            greeting = protocol.hello(daemon.read_token(path), role, os.getpid(), client)
+            self.ask(protocol.HELLO, greeting, protocol.WELCOME, seconds)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def send(self, kind: int, body: Writer, answered: bool = True) -> int:
+        """Sends a message; returns its number, or 0 when no answer is wanted."""
+        with self._lock:
+            if answered:
+                self._sequence = self._sequence % 0x7FFFFFFF + 1
+            sequence = self._sequence if answered else 0
+            self._socket.sendall(body.frame(kind, sequence))
+            return sequence
+
+    def poll(self, seconds: float = 0.0) -> Optional[Frame]:
+        """The next frame; None when there is none within the time."""
+        if self._frames:
+            return self._frames.popleft()
+        return self._read(seconds)
+
+    def _read(self, seconds: float) -> Optional[Frame]:
+        deadline = time.monotonic() + seconds
+        while True:
+            frame = protocol.split(self._buffer)
+            if frame is not None:
+                return frame
+            left = max(0.0, deadline - time.monotonic())
+            if not self._readable.poll(1000 * left):
+                return None
+            chunk = self._socket.recv(1 << 18)
+            if not chunk:
+                raise Gone("the daemon closed the connection")
+            self._buffer += chunk
+
+    def wait(self, sequence: int, expected: int, seconds: float) -> Frame:
+        """The answer to a message; other frames are kept for `poll`."""
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            frame = self._read(max(0.0, left))
+            if frame is None:
+                raise Gone(f"the daemon did not answer within {seconds:g} s")
+            if frame.sequence != sequence:
+                self._frames.append(frame)
+                continue
+            if frame.kind == protocol.REFUSED:
+                raise protocol.read_refused(frame.body)
+            if frame.kind != expected:
+                raise ProtocolError(f"the daemon answered with a message of type {frame.kind}")
+            return frame
+
+    def ask(self, kind: int, body: Writer, expected: int, seconds: float) -> Frame:
+        """Sends a message and waits for its answer."""
+        return self.wait(self.send(kind, body), expected, seconds)
+
+    def is_hung_up(self, seconds: float) -> bool:
+        """Whether the daemon closed the connection, waiting for that at most some time."""
+        hung_up = select.poll()
+        try:
+            hung_up.register(self._socket, select.POLLRDHUP)
+        except ValueError:  # Closed here.
+            return True
+        return bool(hung_up.poll(1000 * seconds))
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Link:
+    """Keeps a connection, and makes a new one in the background when it is lost.
+
+    `opened` is called with each new connection before anyone else sees it. One line is logged for
+    each change of state. `epoch` grows with each connection.
+    """
+
+    def __init__(
+        self,
+        extra: Dict[str, Any],
+        role: int,
+        client: str,
+        opened: Callable[[Connection], None],
+        log: logging.Logger,
+    ) -> None:
+        self.epoch = 0
+        self._path = daemon.socket_path(extra)
+        self._role = role
+        self._client = client
+        self._opened = opened
+        self._log = log
+        self._pid = os.getpid()
+        self._connection: Optional[Connection] = None
+        self._thread: Optional[threading.Thread] = None
+        self._said = ""
+        self._closed = threading.Event()
+        self._first = threading.Event()
+
+    def start(self, seconds: float) -> None:
+        """Begins to connect, and waits for that no longer than it may."""
+        self._thread = threading.Thread(target=self._run, name=f"ucm-{self._client}", daemon=True)
+        self._thread.start()
+        self._first.wait(seconds)
+
+    def get(self) -> Connection:
+        """The connection; raises Gone when there is none."""
+        connection = self._connection
+        if connection is None or os.getpid() != self._pid:
+            raise Gone("no connection to the daemon")
+        return connection
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
+
+    def lost(self, connection: Connection, why: BaseException) -> None:
+        """Gives a connection up; a new one is made in the background."""
+        if connection is not self._connection:
+            return
+        self._connection = None
+        connection.close()
+        self._say(f"UCM: the daemon at {self._path} is gone ({why}): nothing is found until it is back")
+
+    def _run(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._closed.is_set():
+            try:
+                connection = self._try()
+            except Refused as refusal:
+                if refusal.code == protocol.REFUSED_ENGINE and "already" not in str(refusal):
+                    self._say(f"UCM: the daemon refuses this engine, so nothing is found: {refusal}")
+                    self._first.set()
+                    return
+                self._say(f"UCM: the daemon at {self._path} refuses: {refusal}")
+            except (OSError, Gone, ProtocolError) as error:
+                self._say(f"UCM: no daemon at {self._path}, so nothing is found: {error}")
+            else:
+                pause = FIRST_PAUSE
+                self.epoch += 1
+                self._connection = connection
+                self._say(f"UCM: connected to the daemon at {self._path}")
+                self._first.set()
+                self._watch(connection)
+                continue
+            self._first.set()
+            self._closed.wait(pause)
+            pause = min(LONGEST_PAUSE, 2 * pause)
+
+    def _watch(self, connection: Connection) -> None:
+        """Returns when a connection is lost."""
+        while self._connection is connection and not self._closed.is_set():
+            if connection.is_hung_up(0.5):
+                self.lost(connection, Gone("it closed the connection"))
+
+    def _try(self) -> Connection:
+        try:
+            connection = Connection(self._path, self._role, self._client, OPEN_SECONDS)
+        except (FileNotFoundError, ConnectionRefusedError):
+            missing = daemon.start(self._path, OPEN_SECONDS)
+            if missing is not None:
+                raise Gone(missing) from None
+            connection = Connection(self._path, self._role, self._client, OPEN_SECONDS)
+        try:
+            self._opened(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _say(self, line: str) -> None:
+        if line != self._said:
+            self._said = line
+            self._log.info(line) if "connected" in line else self._log.warning(line)
+
+    def close(self) -> None:
+        """Ends it; nothing is connected any more."""
+        self._closed.set()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()

@@ -1,0 +1,1 @@
+"""What connects engines to UCM, one package for each engine."""

@@ -1,0 +1,1 @@
+"""The connector of vLLM: ``ucm_connector.UCMConnector``."""

@@ -1,0 +1,176 @@
+"""What differs between versions of vLLM, asked of vLLM itself and not of its version number."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from vllm.distributed.kv_transfer.kv_connector.v1 import base
+
+
+def logger(name: str) -> logging.Logger:
+    """vLLM's logger, whose lines have vLLM's form."""
+    try:
+        from vllm.logger import init_logger
+
+        return init_logger(name)  # type: ignore[no-any-return]
+    except ImportError:
+        return logging.getLogger(name)
+
+
+class Features(NamedTuple):
+    """What this vLLM can do."""
+
+    takes_kv_cache_config: bool
+    deferred_lookup: bool
+    load_errors: bool
+    keeps_blocks_of_aborted_loads: bool
+
+
+def features() -> Features:
+    connector = base.KVConnectorBase_V1
+    return Features(
+        "kv_cache_config" in inspect.signature(connector.__init__).parameters,
+        hasattr(connector, "get_kv_connector_stats"),
+        hasattr(connector, "get_block_ids_with_load_errors"),
+        _keeps_blocks_of_aborted_loads(),
+    )
+
+
+def _keeps_blocks_of_aborted_loads() -> bool:
+    try:
+        from vllm.v1.core.sched.scheduler import Scheduler
+
+        return "delay_free_blocks" in inspect.signature(Scheduler._free_request).parameters
+    except (ImportError, AttributeError):
+        return False
+
+
+class Scheduled(NamedTuple):
+    """A request of a step, whichever list it came in."""
+
+    request_id: str
+    computed: int
+    new: int
+    blocks: Optional[List[int]]
+    replaces: bool
+
+
+def first_group(blocks: Any) -> Optional[List[int]]:
+    """Block ids of the one KV cache group; None when there are no new ones."""
+    if blocks is None:
+        return None
+    ids = blocks.get_block_ids() if hasattr(blocks, "get_block_ids") else blocks
+    if ids is None or len(ids) == 0:
+        return None
+    return list(ids[0]) if isinstance(ids[0], (list, tuple)) else list(ids)
+
+
+def scheduled(output: Any, wanted: "set[str]") -> List[Scheduled]:
+    """The requests of a step that are wanted."""
+    tokens: Dict[str, int] = output.num_scheduled_tokens
+    found = [
+        Scheduled(
+            new.req_id, new.num_computed_tokens, tokens[new.req_id], first_group(new.block_ids), True
+        )
+        for new in output.scheduled_new_reqs
+        if new.req_id in wanted
+    ]
+    cached = output.scheduled_cached_reqs
+    if isinstance(cached, list):
+        for one in cached:
+            if one.req_id in wanted:
+                found.append(
+                    Scheduled(
+                        one.req_id,
+                        one.num_computed_tokens,
+                        tokens[one.req_id],
+                        first_group(one.new_block_ids),
+                        bool(one.resumed_from_preemption),
+                    )
+                )
+        return found
+    if wanted.isdisjoint(cached.req_ids):
+        return found
+    resumed_ids = getattr(cached, "resumed_req_ids", None)
+    for i, request_id in enumerate(cached.req_ids):
+        if request_id in wanted:
+            resumed = (
+                request_id in resumed_ids
+                if resumed_ids is not None
+                else bool(cached.resumed_from_preemption[i])
+            )
+            found.append(
+                Scheduled(
+                    request_id,
+                    cached.num_computed_tokens[i],
+                    tokens[request_id],
+                    first_group(cached.new_block_ids[i]),
+                    resumed,
+                )
+            )
+    return found
+
+
+def variants(request: Any) -> List[str]:
+    """What besides the tokens decides the KV of a request's prompt."""
+    found = []
+    lora = getattr(request, "lora_request", None)
+    if lora is not None:
+        found.append(f"lora:{lora.lora_name}")
+    features_of = getattr(request, "mm_features", None)
+    if features_of is not None:
+        found += [f"mm:{feature.identifier}" for feature in features_of]
+    else:
+        found += [f"mm:{name}" for name in getattr(request, "mm_hashes", None) or []]
+    salt = getattr(request, "cache_salt", None)
+    if salt:
+        found.append(f"salt:{salt}")
+    return found
+
+
+def tp_rank(parallel_config: Any) -> int:
+    try:
+        from vllm.distributed.parallel_state import get_tp_group
+
+        return int(get_tp_group().rank_in_group)
+    except (ImportError, AssertionError, AttributeError):
+        return int(parallel_config.rank) % int(parallel_config.tensor_parallel_size)
+
+
+def is_mla(model_config: Any) -> bool:
+    return bool(
+        getattr(model_config, "use_mla", False) or getattr(model_config, "is_deepseek_mla", False)
+    )
+
+
+_PLAIN_SPECS = ("FullAttentionSpec", "MLAAttentionSpec")
+
+
+def refusal(vllm_config: Any, kv_cache_config: Any) -> Optional[str]:
+    """Why an engine cannot be served; None when it can."""
+    parallel = vllm_config.parallel_config
+    if getattr(parallel, "pipeline_parallel_size", 1) > 1:
+        return "pipeline parallelism is not supported"
+    for key in ("decode_context_parallel_size", "prefill_context_parallel_size"):
+        if getattr(parallel, key, 1) > 1:
+            return "context parallelism is not supported"
+    if kv_cache_config is None:
+        return None
+    groups = kv_cache_config.kv_cache_groups
+    if len(groups) != 1:
+        return f"models with {len(groups)} groups of KV caches (hybrid models) are not supported"
+    for spec in _specs(groups[0].kv_cache_spec):
+        names = [kind.__name__ for kind in type(spec).__mro__]
+        if not any(plain in names for plain in _PLAIN_SPECS):
+            return f"KV caches of kind {names[0]} are not supported"
+        if getattr(spec, "attention_chunk_size", None):
+            return "chunked local attention is not supported"
+    return None
+
+
+def _specs(spec: Any) -> List[Any]:
+    if type(spec).__name__ == "UniformTypeKVCacheSpecs":
+        return list(spec.kv_cache_specs.values())
+    return [spec]

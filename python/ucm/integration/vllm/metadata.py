@@ -1,0 +1,50 @@
+"""What the scheduler side tells the workers of a step. Nobody changes it after it was made."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import List
+
+from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadata
+
+
+def pack(numbers: List[int]) -> bytes:
+    return array("I", numbers).tobytes()
+
+
+def unpack(packed: bytes) -> List[int]:
+    numbers = array("I")
+    numbers.frombytes(packed)
+    return numbers.tolist()
+
+
+@dataclass(frozen=True)
+class Load:
+    """Slots to be copied into blocks of the engine; block and slot numbers are packed u32."""
+
+    request_id: str
+    hold: int
+    generation: int
+    asynchronous: bool
+    blocks: bytes
+    slots: bytes
+
+
+@dataclass(frozen=True)
+class Save:
+    """Blocks of the engine to be copied into slots after the step."""
+
+    save: int
+    generation: int
+    blocks: bytes
+    slots: bytes
+
+
+@dataclass
+class UCMConnectorMetadata(KVConnectorMetadata):
+    """One step."""
+
+    loads: List[Load] = field(default_factory=list)
+    saves: List[Save] = field(default_factory=list)
+    delayed: List[str] = field(default_factory=list)

@@ -1,0 +1,384 @@
+"""The scheduler side: asks the daemon what of a prompt can be loaded, and plans each step.
+
+All methods are called by the one thread of the engine's loop, for which each microsecond counts: a
+step that only decodes sends nothing, and no call waits longer than its bound.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+from ucm import protocol
+from ucm.client import Connection, Gone, Link
+from ucm.integration.vllm import compat, engine
+from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, pack
+from ucm.protocol import Found, ProtocolError, Refused
+
+LOOKUP_SECONDS = 10.0
+BLOCKING_LOOKUP_SECONDS = 5.0
+PLAN_SECONDS = 0.5
+PROMISE_SECONDS = 60.0
+_FAILURES = (OSError, Gone, ProtocolError, Refused)
+
+
+class _Request:
+    """What is known of a request that has not ended."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self.epoch = 0
+        self.sent_tokens = 0
+        self.asked: Optional[int] = None
+        self.asked_tokens = 0
+        self.asked_at = 0.0
+        self.sequence = 0
+        self.found: Optional[Found] = None
+        self.blocks: List[int] = []
+        self.full_blocks = 0
+
+
+class SchedulerSide:
+    """One for each engine."""
+
+    def __init__(self, vllm_config: Any, kv_cache_config: Any) -> None:
+        self._log = compat.logger("ucm")
+        self._features = compat.features()
+        self._engine = engine.describe(vllm_config)
+        self._tokens = self._engine.block_tokens
+        extra = engine.extra_config(vllm_config)
+        self._asynchronous = (
+            self._features.deferred_lookup
+            and not engine.is_layerwise(extra)
+            and bool(extra.get("ucm_async_load", True))
+        )
+        self._loads = self._engine.role != 1
+        self._saves = self._engine.role != 2
+        self._requests: Dict[str, _Request] = {}
+        self._by_sequence: Dict[int, str] = {}
+        self._unsaved: Set[str] = set()
+        self._loading: Set[str] = set()
+        self._next_handle = 0
+        self._step = 0
+        self._taken: List[Tuple[int, int]] = []
+        self._forgotten: List[int] = []
+        self._step_loads: List[Load] = []
+        self._delayed: List[str] = []
+        self.stats: Dict[str, int] = {}
+        self._link: Optional[Link] = None
+        refusal = compat.refusal(vllm_config, kv_cache_config)
+        if refusal is not None:
+            self._log.warning("UCM: %s, so nothing is found or saved", refusal)
+            return
+        self._link = Link(extra, protocol.SCHEDULER, "scheduler", self._open, self._log)
+        self._link.start(5.0)
+
+    def _open(self, connection: Connection) -> None:
+        body = self._engine.write(protocol.Writer())
+        connection.ask(protocol.OPEN_SCHEDULER, body, protocol.OPENED_SCHEDULER, 60.0)
+
+    # -- look-ups ----------------------------------------------------------------------------------
+
+    def matched_tokens(self, request: Any, computed: int) -> Tuple[Optional[int], bool]:
+        """How many tokens can be loaded beyond those computed; None when that is not known yet."""
+        if self._link is None or not _can_be_named(request):
+            return 0, False
+        state = self._state(request)
+        if not self._loads and not self._saves:
+            return 0, False
+        if self._must_ask(state, request, computed):
+            self._ask(state, request, computed)
+        found = self._answer(state)
+        if found is None:
+            return None, False
+        count = 0 if not self._loads else found.tokens
+        if count == 0:
+            return 0, False
+        if self._asynchronous:
+            # The scheduler takes the last token of a full hit back itself.
+            return min(len(found.slots) * self._tokens, request.num_tokens - computed), True
+        return count, False
+
+    def _state(self, request: Any) -> _Request:
+        state = self._requests.get(request.request_id)
+        if state is None:
+            self._next_handle = (self._next_handle + 1) & 0x7FFFFFFF
+            state = self._requests[request.request_id] = _Request(self._next_handle)
+        return state
+
+    def _must_ask(self, state: _Request, request: Any, computed: int) -> bool:
+        if state.asked != computed or state.asked_tokens != request.num_tokens:
+            return True
+        return state.found is not None and (
+            state.found.hold != 0 and time.monotonic() - state.asked_at > PROMISE_SECONDS
+        )
+
+    def _ask(self, state: _Request, request: Any, computed: int) -> None:
+        state.asked = computed
+        state.asked_tokens = request.num_tokens
+        state.asked_at = time.monotonic()
+        state.found = None
+        state.full_blocks = request.num_tokens // self._tokens
+        self._by_sequence.pop(state.sequence, None)
+        state.sequence = 0
+        link = self._link
+        assert link is not None
+        try:
+            connection = link.get()
+        except Gone:
+            self._nothing(state)
+            return
+        if state.epoch != link.epoch:
+            state.epoch, state.sent_tokens = link.epoch, 0
+        known = request.num_tokens - int(getattr(request, "num_output_placeholders", 0) or 0)
+        tokens = request.all_token_ids[min(state.sent_tokens, known) : known]
+        message = protocol.lookup(
+            state.handle,
+            request.request_id,
+            computed,
+            min(request.num_prompt_tokens, known),
+            int(getattr(request, "max_tokens", 0) or 0),
+            compat.variants(request),
+            min(state.sent_tokens, known),
+            tokens,
+        )
+        try:
+            state.sequence = connection.send(protocol.LOOKUP, message)
+        except _FAILURES as error:
+            link.lost(connection, error)
+            self._nothing(state)
+            return
+        state.sent_tokens = known
+        self._by_sequence[state.sequence] = request.request_id
+        if self._saves:
+            self._unsaved.add(request.request_id)
+
+    def _nothing(self, state: _Request) -> None:
+        state.sequence = 0
+        state.found = Found(state.handle, 0, 0, 0, [], 0, 0)
+
+    def _answer(self, state: _Request) -> Optional[Found]:
+        if state.found is not None:
+            return state.found
+        link = self._link
+        assert link is not None
+        wait = 0.0 if self._features.deferred_lookup else BLOCKING_LOOKUP_SECONDS
+        bound = LOOKUP_SECONDS if self._features.deferred_lookup else BLOCKING_LOOKUP_SECONDS
+        deadline = time.monotonic() + wait
+        while state.found is None:
+            if state.epoch != link.epoch or not link.connected:
+                self._nothing(state)
+                break
+            connection = link.get()
+            try:
+                frame = connection.poll(max(0.0, deadline - time.monotonic()))
+                if frame is not None:
+                    self._receive(frame)
+                    continue
+            except _FAILURES as error:
+                link.lost(connection, error)
+                continue
+            if time.monotonic() - state.asked_at > bound:
+                self._log.warning("UCM: a look-up was not answered in %g s: it counts as 0 hits", bound)
+                self._nothing(state)
+            break
+        return state.found
+
+    def _receive(self, frame: protocol.Frame) -> None:
+        request_id = self._by_sequence.pop(frame.sequence, None)
+        state = self._requests.get(request_id) if request_id is not None else None
+        if frame.kind == protocol.REFUSED:
+            raise protocol.read_refused(frame.body)
+        if frame.kind != protocol.FOUND:
+            return
+        found = protocol.read_found(frame.body)
+        if state is None or state.sequence != frame.sequence or state.found is not None:
+            # Too late: what it holds is given back.
+            if found.hold:
+                self._taken.append((found.hold, 0))
+            return
+        state.sequence = 0
+        state.found = found
+        if found.prompt_blocks:
+            self._log.info(
+                "request_id: %s, total_blocks_num: %d, hit hbm: %d, hit external: %d",
+                request_id,
+                found.prompt_blocks,
+                (state.asked or 0) // self._tokens,
+                found.found_blocks,
+            )
+            self._count("prompt_blocks", found.prompt_blocks)
+            self._count("external_hit_blocks", found.found_blocks)
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def allocated(self, request: Any, blocks: Any, external_tokens: int) -> None:
+        """The engine has blocks for a request, and takes some tokens from outside."""
+        state = self._requests.get(request.request_id)
+        if state is None:
+            return
+        table = compat.first_group(blocks) or []
+        if table:
+            state.blocks = table
+        found = state.found
+        if found is None:
+            return
+        if external_tokens == 0:
+            if found.hold:
+                # The engine computes it rather.
+                self._taken.append((found.hold, 0))
+                state.asked = None
+            return
+        first = (state.asked or 0) // self._tokens
+        count = min(-(-external_tokens // self._tokens), len(found.slots))
+        pairs = [
+            (block, slot)
+            for block, slot in zip(state.blocks[first : first + count], found.slots)
+            if block != 0
+        ]
+        self._taken.append((found.hold, count))
+        self._step_loads.append(
+            Load(
+                request.request_id,
+                found.hold,
+                found.generation,
+                self._asynchronous,
+                pack([block for block, _ in pairs]),
+                pack([slot for _, slot in pairs]),
+            )
+        )
+        self._count("loaded_blocks", count)
+        if self._asynchronous:
+            self._loading.add(request.request_id)
+        # The promise is used up; a preempted request asks again.
+        state.asked = None
+        state.found = None
+
+    def build_meta(self, output: Any) -> UCMConnectorMetadata:
+        """What the workers do in a step."""
+        self._step += 1
+        meta = UCMConnectorMetadata(self._step_loads, [], self._delayed)
+        self._step_loads, self._delayed = [], []
+        requests = compat.scheduled(output, self._unsaved) if self._unsaved else []
+        for preempted in getattr(output, "preempted_req_ids", None) or ():
+            if preempted in self._requests:
+                self._requests[preempted].asked = None
+        if requests or self._taken or self._forgotten:
+            self._plan(requests, meta)
+        return meta
+
+    def _plan(self, requests: List[compat.Scheduled], meta: UCMConnectorMetadata) -> None:
+        entries: List[Tuple[int, int, int]] = []
+        by_handle: Dict[int, _Request] = {}
+        link = self._link
+        assert link is not None
+        for one in requests:
+            state = self._requests[one.request_id]
+            if one.blocks is not None:
+                state.blocks = one.blocks if one.replaces else state.blocks + one.blocks
+            if one.computed + one.new >= state.full_blocks * self._tokens:
+                self._unsaved.discard(one.request_id)
+            if state.epoch == link.epoch:
+                entries.append((state.handle, one.computed, one.new))
+                by_handle[state.handle] = state
+        message = protocol.plan(self._step, self._taken, self._forgotten, entries)
+        self._taken, self._forgotten = [], []
+        try:
+            connection = link.get()
+        except Gone:
+            return
+        try:
+            sequence = connection.send(protocol.PLAN, message, answered=bool(entries))
+            if not entries:
+                return
+            frame = connection.wait(sequence, protocol.PLANNED, PLAN_SECONDS)
+            generation, planned = protocol.read_planned(frame.body)
+        except _FAILURES as error:
+            link.lost(connection, error)
+            return
+        for save in planned:
+            meta.saves.append(self._save(by_handle[save.handle], save, generation))
+
+    def _save(self, state: _Request, planned: protocol.Planned, generation: int) -> Save:
+        table = state.blocks[planned.first_block : planned.first_block + len(planned.slots)]
+        pairs = [
+            (block, slot)
+            for block, slot in zip(table, planned.slots)
+            if slot != protocol.NO_SLOT
+        ]
+        self._count("saved_blocks", len(pairs))
+        return Save(
+            planned.save,
+            generation,
+            pack([block for block, _ in pairs]),
+            pack([slot for _, slot in pairs]),
+        )
+
+    def worker_output(self, output: Any) -> None:
+        """What the workers of all ranks reported."""
+        for request_id in getattr(output, "finished_recving", None) or ():
+            self._loading.discard(request_id)
+        if getattr(output, "invalid_block_ids", None):
+            self._send(protocol.ERRORS_SEEN, protocol.Writer())
+
+    def finished(self, request: Any) -> bool:
+        """A request has ended; whether its blocks are to be kept until its load has ended."""
+        request_id = request.request_id
+        state = self._requests.pop(request_id, None)
+        self._unsaved.discard(request_id)
+        if state is None:
+            return False
+        self._by_sequence.pop(state.sequence, None)
+        if state.epoch:
+            self._forgotten.append(state.handle)
+        if request_id not in self._loading:
+            return False
+        self._loading.discard(request_id)
+        if self._features.keeps_blocks_of_aborted_loads:
+            return False
+        self._delayed.append(request_id)
+        return True
+
+    def reset(self) -> bool:
+        """Nothing that was stored is found by this engine any more."""
+        if self._link is None:
+            return True
+        try:
+            connection = self._link.get()
+        except Gone:
+            return False
+        try:
+            connection.ask(protocol.RESET, protocol.Writer(), protocol.DONE, PLAN_SECONDS)
+            return True
+        except _FAILURES as error:
+            self._link.lost(connection, error)
+            return False
+
+    def _send(self, kind: int, body: protocol.Writer) -> None:
+        link = self._link
+        if link is None:
+            return
+        try:
+            connection = link.get()
+        except Gone:
+            return
+        try:
+            connection.send(kind, body, answered=False)
+        except _FAILURES as error:
+            link.lost(connection, error)
+
+    def _count(self, name: str, blocks: int) -> None:
+        self.stats[name] = self.stats.get(name, 0) + blocks
+
+    def close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+
+
+def _can_be_named(request: Any) -> bool:
+    """Whether a request's KV is decided by tokens and names, and may come from a cache."""
+    return (
+        request.prompt_token_ids is not None
+        and getattr(request, "prompt_embeds", None) is None
+        and not getattr(request, "skip_reading_prefix_cache", False)
+    )

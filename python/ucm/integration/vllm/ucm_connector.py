@@ -1,0 +1,186 @@
+"""``UCMConnector``: vLLM's side of UCM, through the daemon ``ucm serve``.
+
+``--kv-transfer-config '{"kv_connector": "UCMConnector", "kv_connector_module_path":
+"ucm.integration.vllm.ucm_connector", "kv_role": "kv_both", "kv_connector_extra_config":
+{"UCM_CONFIG_FILE": "ucm.yaml"}}'``
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Dict, Iterable, Optional, Set, Tuple
+
+from vllm.distributed.kv_transfer.kv_connector.v1.base import (
+    KVConnectorBase_V1,
+    KVConnectorMetadata,
+    KVConnectorRole,
+)
+
+
+class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
+    """Every optional method of every version is there; a version calls those that it knows."""
+
+    def __init__(self, vllm_config: Any, role: Any, kv_cache_config: Any = None) -> None:
+        takes = inspect.signature(KVConnectorBase_V1.__init__).parameters
+        if "kv_cache_config" in takes:
+            super().__init__(vllm_config, role, kv_cache_config)
+        else:
+            super().__init__(vllm_config, role)
+        self._scheduler: Any = None
+        self._worker: Any = None
+        if role == KVConnectorRole.SCHEDULER:
+            from ucm.integration.vllm.scheduler import SchedulerSide
+
+            self._scheduler = SchedulerSide(vllm_config, kv_cache_config)
+        else:
+            from ucm.integration.vllm.worker import WorkerSide
+
+            self._worker = WorkerSide(vllm_config, kv_cache_config)
+
+    # -- scheduler side ----------------------------------------------------------------------------
+
+    def get_num_new_matched_tokens(
+        self, request: Any, num_computed_tokens: int
+    ) -> Tuple[Optional[int], bool]:
+        return self._scheduler.matched_tokens(request, num_computed_tokens)  # type: ignore[no-any-return]
+
+    def update_state_after_alloc(
+        self, request: Any, blocks: Any, num_external_tokens: int
+    ) -> None:
+        self._scheduler.allocated(request, blocks, num_external_tokens)
+
+    def build_connector_meta(self, scheduler_output: Any) -> KVConnectorMetadata:
+        return self._scheduler.build_meta(scheduler_output)
+
+    def update_connector_output(self, connector_output: Any) -> None:
+        self._scheduler.worker_output(connector_output)
+
+    def request_finished(
+        self, request: Any, block_ids: Any
+    ) -> Tuple[bool, Optional[Dict[str, Any]]]:
+        return self._scheduler.finished(request), None
+
+    def take_events(self) -> Iterable[Any]:
+        return ()
+
+    def get_finished_count(self) -> Optional[int]:
+        return None
+
+    def reset_cache(self) -> Optional[bool]:
+        return self._scheduler.reset()  # type: ignore[no-any-return]
+
+    def on_new_request(self, request: Any) -> None:
+        """The look-up is sent when the request is asked for, with what the device has."""
+
+    def has_pending_push_work(self) -> bool:
+        return False
+
+    def bind_gpu_block_pool(self, gpu_block_pool: Any) -> None:
+        """Not needed."""
+
+    def set_xfer_handshake_metadata(self, metadata: Any) -> None:
+        """Not needed."""
+
+    def set_xfer_handshake_metadata_pp_aware(self, metadata: Any) -> None:
+        """Not needed."""
+
+    @property
+    def requires_kv_delivery(self) -> bool:
+        return False
+
+    # -- worker side -------------------------------------------------------------------------------
+
+    def register_kv_caches(self, kv_caches: Dict[str, Any]) -> None:
+        self._worker.register(kv_caches)
+
+    @property
+    def prefer_cross_layer_blocks(self) -> bool:
+        return False
+
+    def set_host_xfer_buffer_ops(self, copy_operation: Any) -> None:
+        """Not needed."""
+
+    def handle_preemptions(self, *_: Any, **__: Any) -> None:
+        """Saves are in their slots when a step ends, so no block of a preempted request is read later."""
+
+    def start_load_kv(self, forward_context: Any, **_: Any) -> None:
+        meta = self._connector_metadata
+        if _is_ours(meta):
+            self._worker.start_load(meta)
+
+    def wait_for_layer_load(self, layer_name: str) -> None:
+        self._worker.wait_for_layer_load(layer_name)
+
+    def save_kv_layer(
+        self, layer_name: str, kv_layer: Any, attn_metadata: Any, **_: Any
+    ) -> None:
+        self._worker.save_layer(layer_name)
+
+    def wait_for_save(self) -> None:
+        self._worker.wait_for_save()
+
+    def clear_connector_metadata(self) -> None:
+        if self._worker is not None:
+            self._worker.end_step()
+        super().clear_connector_metadata()
+
+    def get_finished(
+        self, finished_req_ids: Set[str]
+    ) -> Tuple[Optional[Set[str]], Optional[Set[str]]]:
+        return self._worker.take_finished()  # type: ignore[no-any-return]
+
+    def get_block_ids_with_load_errors(self) -> Set[int]:
+        return self._worker.take_errors()  # type: ignore[no-any-return]
+
+    def get_kv_connector_stats(self) -> Any:
+        if self._scheduler is None or not self._scheduler.stats:
+            return None
+        from ucm.integration.vllm import stats
+
+        found, self._scheduler.stats = self._scheduler.stats, {}
+        return stats.make(found)
+
+    def get_kv_connector_kv_cache_events(self) -> Any:
+        return None
+
+    def build_connector_worker_meta(self) -> Any:
+        return None
+
+    def get_handshake_metadata(self) -> Any:
+        return None
+
+    def shutdown(self) -> None:
+        if self._scheduler is not None:
+            self._scheduler.close()
+        if self._worker is not None:
+            self._worker.close()
+
+    # -- the class alone ---------------------------------------------------------------------------
+
+    @classmethod
+    def get_required_kvcache_layout(cls, vllm_config: Any) -> Optional[str]:
+        return None
+
+    @classmethod
+    def requires_piecewise_for_cudagraph(cls, extra_config: Dict[str, Any]) -> bool:
+        from ucm.integration.vllm import engine
+
+        return engine.is_layerwise(extra_config)
+
+    @classmethod
+    def build_kv_connector_stats(cls, data: Optional[Dict[str, Any]] = None) -> Any:
+        from ucm.integration.vllm import stats
+
+        return stats.make(data or {})
+
+    @classmethod
+    def build_prom_metrics(
+        cls, vllm_config: Any, metric_types: Any, labelnames: Any, per_engine_labelvalues: Any
+    ) -> Any:
+        from ucm.integration.vllm import stats
+
+        return stats.prometheus(vllm_config, metric_types, labelnames, per_engine_labelvalues)
+
+
+def _is_ours(meta: Any) -> bool:
+    return meta is not None and hasattr(meta, "loads")

@@ -1,0 +1,290 @@
+"""Frames and messages between an engine and ``ucm serve``; see docs/protocol.md.
+
+All numbers are little-endian. A frame is u32 length, u16 type, u16 flags, u32 sequence, body.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+MAGIC = 0x314D4355
+VERSION = 1
+MAX_FRAME = 16 << 20
+NO_SLOT = 0xFFFFFFFF
+
+SCHEDULER, WORKER, OBSERVER = 0, 1, 2
+
+HELLO, WELCOME, REFUSED = 1, 2, 3
+OPEN_SCHEDULER, OPENED_SCHEDULER = 4, 5
+OPEN_WORKER, OPENED_WORKER = 6, 7
+LOOKUP, FOUND = 8, 9
+PLAN, PLANNED = 10, 11
+LOADED, SAVED = 12, 13
+ERRORS_SEEN = 14
+RESET, DONE = 15, 16
+STATUS, STATUS_TEXT, PING = 17, 18, 19
+
+REFUSED_ENGINE = 5
+
+_HEADER = struct.Struct("<IHHI")
+_U16 = struct.Struct("<H")
+_U32 = struct.Struct("<I")
+_U64 = struct.Struct("<Q")
+
+
+class ProtocolError(Exception):
+    """The daemon's bytes are no message of this version."""
+
+
+class Refused(Exception):
+    """The daemon refuses, and says why."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Writer:
+    """Builds the body of a message."""
+
+    def __init__(self) -> None:
+        self._parts: List[bytes] = []
+
+    def u8(self, value: int) -> Writer:
+        self._parts.append(bytes((value,)))
+        return self
+
+    def u16(self, value: int) -> Writer:
+        self._parts.append(_U16.pack(value))
+        return self
+
+    def u32(self, value: int) -> Writer:
+        self._parts.append(_U32.pack(value))
+        return self
+
+    def u64(self, value: int) -> Writer:
+        self._parts.append(_U64.pack(value))
+        return self
+
+    def raw(self, value: bytes) -> Writer:
+        self._parts.append(_U32.pack(len(value)))
+        self._parts.append(value)
+        return self
+
+    def string(self, value: str) -> Writer:
+        return self.raw(value.encode("utf-8"))
+
+    def strings(self, values: Sequence[str]) -> Writer:
+        self.u32(len(values))
+        for value in values:
+            self.string(value)
+        return self
+
+    def u32s(self, values: Sequence[int]) -> Writer:
+        self.u32(len(values))
+        self._parts.append(array("I", values).tobytes())
+        return self
+
+    def i32s(self, values: Sequence[int]) -> Writer:
+        self.u32(len(values))
+        self._parts.append(array("i", values).tobytes())
+        return self
+
+    def u64s(self, values: Sequence[int]) -> Writer:
+        self.u32(len(values))
+        self._parts.append(array("Q", values).tobytes())
+        return self
+
+    def frame(self, kind: int, sequence: int) -> bytes:
+        """The whole frame."""
+        body = b"".join(self._parts)
+        return _HEADER.pack(8 + len(body), kind, 0, sequence) + body
+
+
+class Reader:
+    """Reads the fields of a body in order; what follows the last known field is ignored."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._at = 0
+
+    def _take(self, count: int) -> bytes:
+        end = self._at + count
+        if count < 0 or end > len(self._body):
+            raise ProtocolError("a message of the daemon ends in the middle of a field")
+        part = self._body[self._at : end]
+        self._at = end
+        return part
+
+    def u8(self) -> int:
+        return self._take(1)[0]
+
+    def u16(self) -> int:
+        return int(_U16.unpack(self._take(2))[0])
+
+    def u32(self) -> int:
+        return int(_U32.unpack(self._take(4))[0])
+
+    def u64(self) -> int:
+        return int(_U64.unpack(self._take(8))[0])
+
+    def raw(self) -> bytes:
+        return self._take(self.u32())
+
+    def string(self) -> str:
+        try:
+            return self.raw().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ProtocolError("a text of the daemon is not UTF-8") from error
+
+    def u32s(self) -> List[int]:
+        values = array("I")
+        values.frombytes(self._take(4 * self.u32()))
+        return values.tolist()
+
+
+class Frame(NamedTuple):
+    """A frame that was received."""
+
+    kind: int
+    sequence: int
+    body: bytes
+
+
+def split(buffer: bytearray) -> Optional[Frame]:
+    """Takes the first frame off a buffer; None when it is not complete yet."""
+    if len(buffer) < 12:
+        return None
+    length, kind, _, sequence = _HEADER.unpack_from(buffer)
+    if length < 8 or length > MAX_FRAME:
+        raise ProtocolError(f"the daemon announces a frame of {length} bytes")
+    if len(buffer) < 4 + length:
+        return None
+    body = bytes(buffer[12 : 4 + length])
+    del buffer[: 4 + length]
+    return Frame(kind, sequence, body)
+
+
+class Engine(NamedTuple):
+    """What every connection of an engine says about it."""
+
+    engine_id: str
+    dp_rank: int
+    model: str
+    dtype: str
+    tp_size: int
+    mla: bool
+    block_tokens: int
+    role: int
+    config_name: str
+    config: str
+
+    def write(self, to: Writer) -> Writer:
+        to.string(self.engine_id).u32(self.dp_rank).string(self.model).string(self.dtype)
+        to.u32(self.tp_size).u8(1 if self.mla else 0).u32(self.block_tokens)
+        return to.u8(self.role).string(self.config_name).string(self.config)
+
+
+class Found(NamedTuple):
+    """FOUND: what can be loaded, and in which slots it lies."""
+
+    handle: int
+    tokens: int
+    hold: int
+    generation: int
+    slots: List[int]
+    prompt_blocks: int
+    found_blocks: int
+
+
+class Planned(NamedTuple):
+    """Blocks of a request to be copied into slots after the step."""
+
+    handle: int
+    save: int
+    first_block: int
+    slots: List[int]
+
+
+class Opened(NamedTuple):
+    """OPENED_WORKER: the slots of a rank."""
+
+    generation: int
+    path: str
+    size: int
+    inode: int
+    slots: int
+    stride: int
+
+
+def hello(token: bytes, role: int, pid: int, client: str) -> Writer:
+    writer = Writer().u32(MAGIC).u16(VERSION).u16(VERSION).raw(token)
+    return writer.u8(role).u32(pid).string(client)
+
+
+def open_worker(
+    engine: Engine, rank: int, layers: Sequence[Sequence[int]], layout: str
+) -> Writer:
+    writer = engine.write(Writer()).u32(rank).u32(len(layers))
+    for tensors in layers:
+        writer.u64s(tensors)
+    return writer.string(layout)
+
+
+def lookup(
+    handle: int,
+    request_id: str,
+    computed: int,
+    prompt_tokens: int,
+    max_tokens: int,
+    variants: Sequence[str],
+    first_index: int,
+    tokens: Sequence[int],
+) -> Writer:
+    writer = Writer().u32(handle).string(request_id).u32(computed).u32(prompt_tokens)
+    return writer.u32(max_tokens).strings(variants).u32(first_index).i32s(tokens)
+
+
+def plan(
+    step: int,
+    taken: Sequence[Tuple[int, int]],
+    forgotten: Sequence[int],
+    scheduled: Sequence[Tuple[int, int, int]],
+) -> Writer:
+    writer = Writer().u32(step & 0xFFFFFFFF).u32(len(taken))
+    for hold, blocks in taken:
+        writer.u64(hold).u32(blocks)
+    writer.u32s(forgotten).u32(len(scheduled))
+    for handle, computed, new in scheduled:
+        writer.u32(handle).u32(computed).u32(new)
+    return writer
+
+
+def read_found(body: bytes) -> Found:
+    reader = Reader(body)
+    handle, tokens, hold, generation = reader.u32(), reader.u32(), reader.u64(), reader.u32()
+    return Found(handle, tokens, hold, generation, reader.u32s(), reader.u32(), reader.u32())
+
+
+def read_planned(body: bytes) -> Tuple[int, List[Planned]]:
+    reader = Reader(body)
+    generation = reader.u32()
+    saves = []
+    for _ in range(reader.u32()):
+        handle, save, first = reader.u32(), reader.u64(), reader.u32()
+        saves.append(Planned(handle, save, first, reader.u32s()))
+    return generation, saves
+
+
+def read_opened(body: bytes) -> Opened:
+    reader = Reader(body)
+    generation, path = reader.u32(), reader.string()
+    return Opened(generation, path, reader.u64(), reader.u64(), reader.u32(), reader.u64())
+
+
+def read_refused(body: bytes) -> Refused:
+    reader = Reader(body)
+    code = reader.u16()
+    return Refused(code, reader.string())

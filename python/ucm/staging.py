@@ -1,0 +1,76 @@
+"""The slots that a worker shares with the daemon, and copies between them and the engine's blocks."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from typing import List, Sequence
+
+import torch
+
+from ucm.layout import KvLayout, Layer
+from ucm.protocol import Opened
+
+
+class Staging:
+    """A mapped segment: slot i begins at i * stride."""
+
+    def __init__(self, opened: Opened) -> None:
+        self.generation = opened.generation
+        fd = os.open(opened.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            found = os.fstat(fd)
+            if (
+                not stat.S_ISREG(found.st_mode)
+                or found.st_uid != os.getuid()
+                or stat.S_IMODE(found.st_mode) != 0o600
+                or found.st_size != opened.size
+                or found.st_ino != opened.inode
+                or opened.slots * opened.stride > opened.size
+            ):
+                raise OSError(f"{opened.path} is not the segment that the daemon made")
+            # The mapping lives as long as a tensor points into it.
+            self._map = mmap.mmap(fd, opened.size, mmap.MAP_SHARED)
+        finally:
+            os.close(fd)
+        count = opened.slots * opened.stride
+        self._slots = torch.frombuffer(self._map, dtype=torch.uint8, count=count).view(
+            opened.slots, opened.stride
+        )
+
+    def __len__(self) -> int:
+        return int(self._slots.shape[0])
+
+    def load(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
+        """Copies slots into blocks of the engine, for some of the layers."""
+        from_slots = torch.tensor(slots, dtype=torch.long)
+        for number, layer, offset in _offsets(layout):
+            if number in layers:
+                to_blocks = torch.tensor(blocks, dtype=torch.long, device=layer.pieces[0].device)
+                for piece in layer.pieces:
+                    length = piece.shape[1]
+                    part = self._slots[:, offset : offset + length].index_select(0, from_slots)
+                    piece.index_copy_(0, to_blocks, part.to(piece.device))
+                    offset += length
+
+    def save(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
+        """Copies blocks of the engine into slots, for some of the layers."""
+        to_slots = torch.tensor(slots, dtype=torch.long)
+        for number, layer, offset in _offsets(layout):
+            if number in layers:
+                from_blocks = torch.tensor(blocks, dtype=torch.long, device=layer.pieces[0].device)
+                for piece in layer.pieces:
+                    length = piece.shape[1]
+                    part = piece.index_select(0, from_blocks).cpu()
+                    self._slots[:, offset : offset + length].index_copy_(0, to_slots, part)
+                    offset += length
+
+
+def _offsets(layout: KvLayout) -> List["tuple[int, Layer, int]"]:
+    found = []
+    offset = 0
+    for number, layer in enumerate(layout.layers):
+        found.append((number, layer, offset))
+        offset += layer.block_bytes
+    return found
