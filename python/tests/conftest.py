@@ -1,0 +1,87 @@
+"""The stand-in of vLLM and the package come first; tests that need a daemon start one."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATHS = [os.path.join(HERE, "vllm_standin"), os.path.join(HERE, ".."), HERE]
+sys.path[:0] = PATHS
+# For the processes of ranks.
+os.environ["PYTHONPATH"] = os.pathsep.join(PATHS + [os.environ.get("PYTHONPATH", "")])
+
+
+class Daemon:
+    """`ucm serve` of UCM_HOME on a socket of its own, with blocks in files."""
+
+    def __init__(self, folder, pipeline="Posix"):
+        self.folder = folder
+        self.socket = os.path.join(folder, "ucm.sock")
+        os.makedirs(os.path.join(folder, "data"), exist_ok=True)
+        self.yaml = os.path.join(folder, "ucm.yaml")
+        self.write_yaml(pipeline)
+        self.process = None
+
+    def write_yaml(self, pipeline, top=""):
+        with open(self.yaml, "w", encoding="utf-8") as file:
+            file.write(
+                "ucm_connectors:\n"
+                "  - ucm_connector_name: UcmPipelineStore\n"
+                "    ucm_connector_config:\n"
+                f"      store_pipeline: {pipeline}\n"
+                f"      storage_backends: {self.folder}/data\n"
+                f"{'      cache_buffer_capacity_gb: 0.05' if 'Cache' in pipeline else ''}\n{top}"
+            )
+
+    def start(self):
+        program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
+        with open(os.path.join(self.folder, "serve.log"), "ab") as log:
+            self.process = subprocess.Popen(
+                [program, "serve", "--socket", self.socket, "--staging", "64MiB"],
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + 60
+        while not os.path.exists(self.socket):
+            assert self.process.poll() is None and time.monotonic() < deadline, self.log()
+            time.sleep(0.01)
+        return self
+
+    def log(self):
+        with open(os.path.join(self.folder, "serve.log"), encoding="utf-8") as file:
+            return file.read()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            assert self.process.wait(60) in (0, 143), self.log()
+
+    def transfer(self, **extra):
+        return {
+            "kv_connector": "UCMConnector",
+            "kv_connector_module_path": "ucm.integration.vllm.ucm_connector",
+            "kv_role": extra.pop("kv_role", "kv_both"),
+            "kv_connector_extra_config": {
+                "UCM_CONFIG_FILE": self.yaml,
+                "ucm_socket": self.socket,
+                **extra,
+            },
+        }
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    if "UCM_HOME" not in os.environ:
+        pytest.skip("UCM_HOME names no image, so there is no ucm serve to test with")
+    folder = str(tmp_path / "d")
+    os.makedirs(folder, mode=0o700)
+    found = Daemon(folder).start()
+    yield found
+    found.stop()

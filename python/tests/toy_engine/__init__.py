@@ -1,0 +1,5 @@
+"""An engine without a model, which finds every wrong byte in its KV cache. See python/tests/README.md."""
+
+from .engine import ToyEngine
+
+__all__ = ["ToyEngine"]

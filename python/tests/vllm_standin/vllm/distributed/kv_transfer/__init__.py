@@ -1,0 +1,1 @@
+"""Stand-in of vLLM: see python/tests/README.md."""
