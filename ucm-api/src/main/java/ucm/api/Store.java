@@ -3,6 +3,7 @@ package ucm.api;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigKey;
@@ -71,6 +72,15 @@ public interface Store extends AutoCloseable {
    * list.
    */
   List<ConfigKey<?>> configKeys();
+
+  /**
+   * Values that this store suggests to the stages above it, by the name of a key. A stage that reads
+   * such a key may take the value as its default ({@link StoreConfig#suggestion}); the value that the
+   * user set comes first. May be called in any state; has no side effect.
+   */
+  default Map<String, Object> suggestions() {
+    return Map.of();
+  }
 
   /**
    * Parses and checks the configuration, and does nothing else: no file, thread or memory is touched.

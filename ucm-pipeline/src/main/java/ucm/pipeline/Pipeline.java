@@ -140,10 +140,26 @@ public final class Pipeline implements Store {
     return List.copyOf(keys.values());
   }
 
+  /** What its stages suggest; of a key that several suggest, the value of the one nearest the head. */
+  @Override
+  public Map<String, Object> suggestions() {
+    return suggestions(0);
+  }
+
+  private Map<String, Object> suggestions(int from) {
+    Map<String, Object> all = new LinkedHashMap<>();
+    stages
+        .subList(from, stages.size())
+        .forEach(stage -> stage.suggestions().forEach(all::putIfAbsent));
+    return all;
+  }
+
   @Override
   public void configure(StoreConfig config) {
     life.configured();
-    stages.forEach(stage -> stage.configure(config));
+    for (int i = 0; i < stages.size(); i++) {
+      stages.get(i).configure(config.withSuggestions(suggestions(i + 1)));
+    }
   }
 
   @Override

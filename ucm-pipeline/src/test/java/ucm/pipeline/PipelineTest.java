@@ -27,6 +27,7 @@ import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.Transfer;
+import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -77,6 +78,30 @@ class PipelineTest {
             "A.close",
             "B.close",
             "C.close");
+  }
+
+  @Test
+  void handsEachStageWhatTheStagesBelowItSuggest() {
+    ConfigKey<Long> key = ConfigKey.longInteger("buffer_size");
+    stage("B").suggests(Map.of("buffer_size", 2));
+    stage("C").suggests(Map.of("buffer_size", 3));
+    open("A|B|C").close();
+    assertThat(stage("A").config().suggestion(key)).contains(2L);
+    assertThat(stage("B").config().suggestion(key)).contains(3L);
+    assertThat(stage("C").config().suggestion(key)).isEmpty();
+    assertThat(stage("A").config().find(key)).isEmpty();
+    stages.clear();
+    stage("B").suggests(Map.of("buffer_size", 2));
+    Pipeline inner = Pipeline.of(PipelineSpec.parse("A|B"), catalogOf("A", "B"));
+    inner.configure(StoreConfig.of(Map.of()));
+    assertThat(stage("A").config().suggestion(key)).contains(2L);
+    assertThat(inner.suggestions()).containsEntry("buffer_size", 2);
+    inner.close();
+  }
+
+  private StoreCatalog catalogOf(String... names) {
+    List.of(names).forEach(this::stage);
+    return catalog();
   }
 
   @Test

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -72,6 +73,8 @@ public final class RecordingStore implements Store {
   private final List<ConfigKey<?>> keys;
   private final List<String> journal;
   private Consumer<String> trap = step -> {};
+  private Map<String, Object> suggestions = Map.of();
+  private @Nullable StoreConfig config;
   private @Nullable StoreContext context;
 
   public RecordingStore(String name, List<ConfigKey<?>> keys, List<String> journal) {
@@ -99,6 +102,21 @@ public final class RecordingStore implements Store {
   public RecordingStore trap(Consumer<String> newTrap) {
     this.trap = newTrap;
     return this;
+  }
+
+  RecordingStore suggests(Map<String, Object> values) {
+    this.suggestions = values;
+    return this;
+  }
+
+  /** What it was configured with. */
+  StoreConfig config() {
+    return Objects.requireNonNull(config);
+  }
+
+  @Override
+  public Map<String, Object> suggestions() {
+    return suggestions;
   }
 
   public static Consumer<String> failsAt(String step) {
@@ -131,6 +149,7 @@ public final class RecordingStore implements Store {
   @Override
   public void configure(StoreConfig config) {
     note("configure");
+    this.config = config;
     for (ConfigKey<?> key : keys) {
       config.get(key);
     }

@@ -1,24 +1,22 @@
 package ucm.api.admin;
 
-import java.util.Arrays;
 import java.util.List;
-import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
 /**
- * A service beside {@code Store}: looks whether this machine has what a module needs, and says what to do
- * where it has not. {@code ucm doctor} shows the findings of all.
+ * A service beside {@code Store}: checks whether this machine has what a module needs, and says what to do
+ * where it does not. {@code ucm doctor} shows the findings of all.
  *
- * <p>A module that has something to look at says {@code provides ucm.api.admin.HealthCheck with ...}. Creating one
+ * <p>A module that has something to check says {@code provides ucm.api.admin.HealthCheck with ...}. Creating one
  * does nothing. Stateless; called by one thread. A jar of plugins may bring one beside its store.
  */
 public interface HealthCheck {
 
   /**
-   * One thing that was looked at.
+   * One thing that was checked.
    *
    * @param status how it is
-   * @param subject what was looked at, in few words, for example {@code open files}
+   * @param subject what was checked, in few words, for example {@code open files}
    * @param found what there is
    * @param advice what to do; empty when nothing needs to be done
    */
@@ -51,24 +49,14 @@ public interface HealthCheck {
   }
 
   /**
-   * Looks. May take seconds, and leaves nothing behind. Never throws for what it finds.
+   * Checks the machine. May take seconds, and leaves nothing on the machine. Never throws for what it
+   * finds.
    *
-   * @param config the values of the pipeline in question, with {@code store_pipeline} among them (see
-   *     {@link #isInPipeline}); without any, what is asked for is taken to be the defaults. What is wrong
-   *     in it is somebody else's business
+   * @param config the values of the pipeline in question; without any, the defaults count. Mistakes in
+   *     the values are reported elsewhere
+   * @param stages the names of the pipeline's stages, the one nearest the engine first; empty when no
+   *     pipeline is in question
    * @return the findings, in the order to be shown
    */
-  List<Finding> look(StoreConfig config);
-
-  /**
-   * Whether the pipeline in question has a stage.
-   *
-   * @param config what {@link #look} is given
-   * @param stage the name of a store
-   */
-  static boolean isInPipeline(StoreConfig config, String stage) {
-    return config.find(ConfigKey.text("store_pipeline")).stream()
-        .flatMap(pipeline -> Arrays.stream(pipeline.split("\\|", -1)))
-        .anyMatch(name -> name.strip().equals(stage));
-  }
+  List<Finding> run(StoreConfig config, List<String> stages);
 }

@@ -25,15 +25,18 @@ public final class StoreConfig {
   public record Value(Object raw, ConfigOrigin origin) {}
 
   private final Map<String, Value> values;
+  private final Map<String, Object> suggestions;
   private final List<ConfigProblem> problems;
 
   /** A view of these values, by key name. */
   public StoreConfig(Map<String, Value> values) {
-    this(values, new ArrayList<>());
+    this(values, Map.of(), new ArrayList<>());
   }
 
-  private StoreConfig(Map<String, Value> values, List<ConfigProblem> problems) {
+  private StoreConfig(
+      Map<String, Value> values, Map<String, Object> suggestions, List<ConfigProblem> problems) {
     this.values = Map.copyOf(values);
+    this.suggestions = Map.copyOf(suggestions);
     this.problems = problems;
   }
 
@@ -53,7 +56,17 @@ public final class StoreConfig {
   public StoreConfig with(Map<String, Value> more) {
     Map<String, Value> all = new LinkedHashMap<>(values);
     all.putAll(more);
-    return new StoreConfig(all, problems);
+    return new StoreConfig(all, suggestions, problems);
+  }
+
+  /**
+   * These values, and what the stages below the reader suggest ({@code Store.suggestions}). What is
+   * wrong is recorded here as well as there.
+   *
+   * @param suggested raw values by key name; takes the place of earlier suggestions
+   */
+  public StoreConfig withSuggestions(Map<String, Object> suggested) {
+    return new StoreConfig(values, suggested, problems);
   }
 
   /**
@@ -68,6 +81,22 @@ public final class StoreConfig {
   /** The value of a key if it is set (and good); its default does not count. */
   public <T> Optional<T> find(ConfigKey<T> key) {
     return value(key) == null ? Optional.empty() : read(key);
+  }
+
+  /**
+   * What a stage below suggests for a key; the value that the user set does not count. A suggestion
+   * that the key does not allow is ignored.
+   */
+  public <T> Optional<T> suggestion(ConfigKey<T> key) {
+    Object raw = suggestions.get(key.name());
+    if (raw == null) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(key.parse(raw));
+    } catch (IllegalArgumentException _) {
+      return Optional.empty();
+    }
   }
 
   /** Whether a value was given for a key. */

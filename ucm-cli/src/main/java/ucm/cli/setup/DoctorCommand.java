@@ -26,6 +26,7 @@ import ucm.cli.output.Progress;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.MetricsOptions;
 import ucm.cli.runtime.PluginsOption;
+import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.config.UcmConfig;
@@ -75,8 +76,11 @@ public final class DoctorCommand implements Callable<Integer> {
     boolean isWrong = report != null && report.hasErrors();
     HealthCheckRun run = new HealthCheckRun(LIMIT);
     List<Finding> findings = new ArrayList<>();
+    List<String> stages = stages(read, isWrong);
+    Map<String, Object> suggested =
+        catalog.suggestions(stages.subList(Math.min(1, stages.size()), stages.size()));
     for (HealthCheck check : inOrder(catalog.healthChecks())) {
-      findings.addAll(run.run(check, values(read, isWrong)));
+      findings.addAll(run.run(check, values(read).withSuggestions(suggested), stages));
     }
     if (report != null) {
       findings.add(configuration(report));
@@ -95,18 +99,21 @@ public final class DoctorCommand implements Callable<Integer> {
   }
 
   /** A fresh view for each health check: what one records in it is not the next one's. */
-  private static StoreConfig values(@Nullable UcmConfig read, boolean isWrong) {
-    if (read == null) {
-      return StoreConfig.of(Map.of());
-    }
-    // The name UcmNfsStore says which stage there is, where no pipeline is written.
-    return isWrong
-        ? read.storeConfig()
-        : read.with(Map.of("store_pipeline", read.openedPipeline().toString()), "doctor")
-            .storeConfig();
+  private static StoreConfig values(@Nullable UcmConfig read) {
+    return read == null ? StoreConfig.of(Map.of()) : read.storeConfig();
   }
 
-  /** What concerns everybody first. */
+  /** The stages that an engine opens; of a file with errors those it names, if it can be told. */
+  private static List<String> stages(@Nullable UcmConfig read, boolean isWrong) {
+    if (read == null) {
+      return List.of();
+    }
+    return isWrong
+        ? read.findPipeline(new ArrayList<>()).map(PipelineSpec::stages).orElse(List.of())
+        : read.openedPipeline().stages();
+  }
+
+  /** What concerns every pipeline first. */
   private static List<HealthCheck> inOrder(List<HealthCheck> healthChecks) {
     return healthChecks.stream()
         .sorted(Comparator.comparing(check -> !(check instanceof SystemHealthCheck)))

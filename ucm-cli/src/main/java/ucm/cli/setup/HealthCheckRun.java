@@ -35,9 +35,10 @@ final class HealthCheckRun {
   }
 
   /** Runs one. */
-  List<Finding> run(HealthCheck check, StoreConfig config) throws InterruptedException {
+  List<Finding> run(HealthCheck check, StoreConfig config, List<String> stages)
+      throws InterruptedException {
     String name = check.getClass().getName();
-    FutureTask<List<Finding>> task = new FutureTask<>(() -> check.look(config));
+    FutureTask<List<Finding>> task = new FutureTask<>(() -> check.run(config, stages));
     Thread.ofPlatform().daemon().name("ucm-doctor-check-" + started++).start(task);
     try {
       return task.get(limit.toNanos(), TimeUnit.NANOSECONDS);

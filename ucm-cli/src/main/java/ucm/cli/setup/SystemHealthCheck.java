@@ -34,13 +34,13 @@ public final class SystemHealthCheck implements HealthCheck {
 
   private final Path root;
 
-  /** Looks at this machine. */
+  /** Checks this machine. */
   public SystemHealthCheck() {
     this(Path.of("/"));
   }
 
   /**
-   * Looks below a root.
+   * Checks below a root.
    *
    * @param root what stands in for {@code /} in a test
    */
@@ -49,7 +49,7 @@ public final class SystemHealthCheck implements HealthCheck {
   }
 
   @Override
-  public List<Finding> look(StoreConfig config) {
+  public List<Finding> run(StoreConfig config, List<String> stages) {
     List<Finding> findings = new ArrayList<>();
     findings.add(java());
     findings.add(kernel());

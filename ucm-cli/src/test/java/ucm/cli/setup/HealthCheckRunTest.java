@@ -20,7 +20,7 @@ class HealthCheckRunTest {
   void handsOnWhatWasFound() throws InterruptedException {
     HealthCheckRun run = new HealthCheckRun(Duration.ofMinutes(1));
     List<Finding> found = List.of(Finding.ok("a", "b"));
-    assertThat(run.run(config -> found, NOTHING)).isEqualTo(found);
+    assertThat(run.run((config, stages) -> found, NOTHING, List.of())).isEqualTo(found);
     assertThat(run.hung()).isFalse();
   }
 
@@ -28,7 +28,7 @@ class HealthCheckRunTest {
   void healthCheckThatHangsIsAFinding() throws InterruptedException {
     CountDownLatch end = new CountDownLatch(1);
     HealthCheck hanging =
-        config -> {
+        (config, stages) -> {
           try {
             end.await();
           } catch (InterruptedException e) {
@@ -37,7 +37,7 @@ class HealthCheckRunTest {
           return List.of();
         };
     HealthCheckRun run = new HealthCheckRun(Duration.ofMillis(1));
-    Finding found = run.run(hanging, NOTHING).getFirst();
+    Finding found = run.run(hanging, NOTHING, List.of()).getFirst();
     end.countDown();
     assertThat(found.status()).isEqualTo(Status.FAILED);
     assertThat(found.found()).contains("has not come back");
@@ -47,11 +47,11 @@ class HealthCheckRunTest {
   @Test
   void healthCheckThatFailsIsAFindingAndNoStackTrace() throws InterruptedException {
     HealthCheck broken =
-        config -> {
+        (config, stages) -> {
           throw new NoClassDefFoundError("acme/Lib");
         };
     HealthCheckRun run = new HealthCheckRun(Duration.ofMinutes(1));
-    Finding found = run.run(broken, NOTHING).getFirst();
+    Finding found = run.run(broken, NOTHING, List.of()).getFirst();
     assertThat(found.status()).isEqualTo(Status.FAILED);
     assertThat(found.found()).contains("acme/Lib");
   }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,7 +21,7 @@ class SystemHealthCheckTest {
 
   private Finding finding(String subject) {
     return new SystemHealthCheck(root)
-        .look(StoreConfig.of(Map.of())).stream()
+        .run(StoreConfig.of(Map.of()), List.of()).stream()
             .filter(finding -> finding.subject().equals(subject))
             .findFirst()
             .orElseThrow();

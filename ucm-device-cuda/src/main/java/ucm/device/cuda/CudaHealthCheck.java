@@ -29,13 +29,13 @@ public final class CudaHealthCheck implements HealthCheck {
 
   private final Path root;
 
-  /** Looks at this machine. */
+  /** Checks this machine. */
   public CudaHealthCheck() {
     this(Path.of("/"));
   }
 
   /**
-   * Looks below a root.
+   * Checks below a root.
    *
    * @param root what stands in for {@code /} in a test
    */
@@ -44,7 +44,7 @@ public final class CudaHealthCheck implements HealthCheck {
   }
 
   @Override
-  public List<Finding> look(StoreConfig config) {
+  public List<Finding> run(StoreConfig config, List<String> stages) {
     List<Finding> findings = new ArrayList<>();
     String asked = config.get(DEVICE);
     int deviceId = config.get(CommonKeys.DEVICE_ID);

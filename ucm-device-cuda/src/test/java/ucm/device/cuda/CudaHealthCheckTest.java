@@ -22,44 +22,44 @@ final class CudaHealthCheckTest {
 
   @Test
   void listsTheDevices() {
-    assertThat(look(Map.of()))
+    assertThat(run(Map.of()))
         .containsExactly(Finding.ok("GPU 0", "Simulated GPU 0, 16.0 GiB, driver for CUDA 12.6"));
   }
 
   @Test
   void missesTheDeviceThatIsAskedFor() {
-    Finding warning = look(Map.of("device_id", 4)).getLast();
+    Finding warning = run(Map.of("device_id", 4)).getLast();
     assertThat(warning.status()).isEqualTo(Status.WARNING);
     assertThat(warning.found()).isEqualTo("device_id is 4, and the driver shows 1");
-    assertThat(look(Map.of("device_id", 4, "cache_device", "cuda")).getLast().status())
+    assertThat(run(Map.of("device_id", 4, "cache_device", "cuda")).getLast().status())
         .isEqualTo(Status.FAILED);
-    assertThat(look(Map.of("device_id", 4, "cache_device", "host"))).hasSize(1);
+    assertThat(run(Map.of("device_id", 4, "cache_device", "host"))).hasSize(1);
   }
 
   @Test
   void aDriverThatDoesNotWorkFailsWhoAsksForIt() {
     cuda.fail("cuInit", 1, 2, 999);
-    assertThat(look(Map.of()).getFirst().status()).isEqualTo(Status.WARNING);
-    Finding failed = look(Map.of("cache_device", "cuda")).getFirst();
+    assertThat(run(Map.of()).getFirst().status()).isEqualTo(Status.WARNING);
+    Finding failed = run(Map.of("cache_device", "cuda")).getFirst();
     assertThat(failed.status()).isEqualTo(Status.FAILED);
     assertThat(failed.found()).contains("999 CUDA_ERROR_UNKNOWN");
   }
 
   @Test
   void namesEverythingThatGpuDirectLacks() throws IOException {
-    Finding all = look(Map.of("use_gdr", true)).getLast();
+    Finding all = run(Map.of("use_gdr", true)).getLast();
     assertThat(all.status()).isEqualTo(Status.FAILED);
     assertThat(all.found()).contains("nvidia_peermem", "nvidia_fs", "RDMA", "a store that moves");
     Files.createDirectories(root.resolve("sys/module/nvidia_peermem"));
     Files.createDirectories(root.resolve("sys/class/infiniband/mlx5_0"));
     Files.createDirectories(root.resolve("proc/driver/nvidia-fs/version"));
-    Finding rest = look(Map.of("use_gdr", true)).getLast();
+    Finding rest = run(Map.of("use_gdr", true)).getLast();
     assertThat(rest.found())
         .contains("a store that moves")
         .doesNotContain("nvidia_peermem", "nvidia_fs", "RDMA network");
   }
 
-  private List<Finding> look(Map<String, ?> values) {
-    return new CudaHealthCheck(root).look(StoreConfig.of(values));
+  private List<Finding> run(Map<String, ?> values) {
+    return new CudaHealthCheck(root).run(StoreConfig.of(values), List.of());
   }
 }

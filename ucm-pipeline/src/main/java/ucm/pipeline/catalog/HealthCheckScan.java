@@ -62,7 +62,7 @@ final class HealthCheckScan {
               home.location(),
               "the health check " + name + " cannot be made: " + BoundedCall.reason(e),
               "repair the plugin or remove it");
-      return config -> List.of(finding);
+      return (config, stages) -> List.of(finding);
     }
   }
 }

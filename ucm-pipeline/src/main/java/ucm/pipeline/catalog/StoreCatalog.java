@@ -301,6 +301,28 @@ public final class StoreCatalog {
     return call(name, "configKeys()", () -> List.copyOf(store.configKeys()));
   }
 
+  /**
+   * What stages of a pipeline suggest to a stage above them; of a key that several suggest, the value of
+   * the first. A stage that cannot be asked suggests nothing.
+   *
+   * @param names of the stages below, the one nearest the engine first
+   */
+  public Map<String, Object> suggestions(List<String> names) {
+    Map<String, Object> all = new TreeMap<>();
+    for (String name : names) {
+      if (usable.containsKey(name)) {
+        try {
+          Store store = create(name);
+          call(name, "suggestions()", () -> Map.copyOf(store.suggestions()))
+              .forEach(all::putIfAbsent);
+        } catch (RuntimeException | LinkageError e) {
+          LOG.warn("Store {} does not say what it suggests: {}", name, e.toString());
+        }
+      }
+    }
+    return all;
+  }
+
   /** Runs code of a store, for a bounded time when it comes out of a plugin. */
   public void run(String name, String what, Runnable code) {
     Object _ =

@@ -60,7 +60,7 @@ public final class ConfigCheck {
       Store store = stage.isEmpty() ? null : make(stage);
       if (store != null) {
         made.put(stage, store);
-        configure(stage, store, true);
+        configure(meant, meant.indexOf(stage), store, true);
       }
     }
     if (meant.isEmpty() || !made.keySet().containsAll(meant)) {
@@ -99,14 +99,16 @@ public final class ConfigCheck {
   /** Configures the stages of a pipeline that is about to open; everything must be there. */
   public ConfigReport configure(PipelineSpec spec, List<Store> stages) {
     for (int i = 0; i < stages.size(); i++) {
-      configure(spec.stages().get(i), stages.get(i), false);
+      configure(spec.stages(), i, stages.get(i), false);
     }
     checkOrder(spec.stages(), stages);
     return finish(Optional.of(spec), path -> {});
   }
 
-  private void configure(String name, Store stage, boolean engineMayLack) {
-    StoreConfig view = config.storeConfig();
+  private void configure(List<String> names, int index, Store stage, boolean engineMayLack) {
+    String name = names.get(index);
+    Map<String, Object> suggested = catalog.suggestions(names.subList(index + 1, names.size()));
+    StoreConfig view = config.storeConfig().withSuggestions(suggested);
     try {
       declared.put(name, catalog.configKeys(name, stage));
       catalog.run(name, "configure()", () -> stage.configure(view));

@@ -22,21 +22,22 @@ class PluginHealthCheckTest extends PluginTest {
         module %s {
           requires ucm.api;
           provides ucm.api.Store with %s.Odd;
-          provides ucm.api.admin.HealthCheck with %s.Look;
+          provides ucm.api.admin.HealthCheck with %s.OddCheck;
         }
         """
             .formatted(module, module, module));
     sources.put(
-        "Look.java",
+        "OddCheck.java",
         """
         package %s;
         import ucm.api.admin.*;
         import ucm.api.config.*;
-        public final class Look implements HealthCheck {
-          public Look() { %s }
-          public java.util.List<Finding> look(StoreConfig config) {
+        public final class OddCheck implements HealthCheck {
+          public OddCheck() { %s }
+          public java.util.List<Finding> run(
+              StoreConfig config, java.util.List<String> stages) {
             return java.util.List.of(
-                Finding.ok("odd", HealthCheck.isInPipeline(config, "Odd") ? "asked" : "not asked"));
+                Finding.ok("odd", stages.contains("Odd") ? "asked" : "not asked"));
           }
         }
         """
@@ -45,18 +46,19 @@ class PluginHealthCheckTest extends PluginTest {
   }
 
   @Test
-  void healthCheckOfAPluginLooksBesideThoseOfUcm() throws IOException {
+  void healthCheckOfAPluginRunsBesideThoseOfUcm() throws IOException {
     plugin("odd.jar", sources("acme.odd", ""));
     StoreCatalog catalog = find();
     assertThat(catalog.problems()).isEmpty();
     List<HealthCheck> own =
         catalog.healthChecks().stream()
-            .filter(check -> check.getClass().getName().equals("acme.odd.Look"))
+            .filter(check -> check.getClass().getName().equals("acme.odd.OddCheck"))
             .toList();
     assertThat(own).hasSize(1);
-    assertThat(own.getFirst().look(StoreConfig.of(Map.of("store_pipeline", "Cache | Odd"))))
+    StoreConfig none = StoreConfig.of(Map.of());
+    assertThat(own.getFirst().run(none, List.of("Cache", "Odd")))
         .containsExactly(Finding.ok("odd", "asked"));
-    assertThat(own.getFirst().look(StoreConfig.of(Map.of("store_pipeline", "Cache|Odder"))))
+    assertThat(own.getFirst().run(none, List.of("Cache", "Odder")))
         .containsExactly(Finding.ok("odd", "not asked"));
   }
 
@@ -68,9 +70,9 @@ class PluginHealthCheckTest extends PluginTest {
     assertThat(catalog.names()).contains("Odd");
     assertThat(catalog.problems()).isEmpty();
     StoreConfig none = StoreConfig.of(Map.of());
-    assertThat(catalog.healthChecks().getLast().look(none))
+    assertThat(catalog.healthChecks().getLast().run(none, List.of()))
         .singleElement()
         .asString()
-        .contains("odd.jar", "the health check acme.odd.Look cannot be made", "no luck");
+        .contains("odd.jar", "the health check acme.odd.OddCheck cannot be made", "no luck");
   }
 }

@@ -9,7 +9,7 @@ import ucm.store.cache.config.CacheConfig;
 import ucm.store.cache.config.HostMemory;
 import ucm.store.cache.shared.SegmentFolder;
 
-/** Looks whether there is memory for the buffer of {@code Cache}. */
+/** Checks whether there is memory for the buffer of {@code Cache}. */
 public final class CacheHealthCheck implements HealthCheck {
 
   private static final String SHARED = "/dev/shm for Cache";
@@ -18,20 +18,20 @@ public final class CacheHealthCheck implements HealthCheck {
   private final SegmentFolder folder;
   private final HostMemory memory;
 
-  /** Looks at this machine. */
+  /** Checks this machine. */
   public CacheHealthCheck() {
     this(SegmentFolder.DEV_SHM, new HostMemory(Path.of("/")));
   }
 
-  /** Looks elsewhere, for tests. */
+  /** Checks other folders, for tests. */
   CacheHealthCheck(SegmentFolder folder, HostMemory memory) {
     this.folder = folder;
     this.memory = memory;
   }
 
   @Override
-  public List<Finding> look(StoreConfig config) {
-    if (!HealthCheck.isInPipeline(config, "Cache")) {
+  public List<Finding> run(StoreConfig config, List<String> stages) {
+    if (!stages.contains("Cache")) {
       return List.of();
     }
     CacheConfig read = CacheConfig.from(config);

@@ -28,30 +28,32 @@ class CacheHealthCheckTest {
   void hasEightGib() throws IOException {
     Files.createDirectory(root.resolve("proc"));
     Files.writeString(root.resolve("proc/meminfo"), "MemAvailable: " + 8 * GIB_IN_KB + " kB\n");
-    values.put("store_pipeline", "Cache|Posix");
   }
 
-  private List<Finding> look(Path shared) {
-    return new CacheHealthCheck(new SegmentFolder(shared), new HostMemory(root))
-        .look(StoreConfig.of(values));
+  private CacheHealthCheck check(Path shared) {
+    return new CacheHealthCheck(new SegmentFolder(shared), new HostMemory(root));
+  }
+
+  private Finding only(Path shared) {
+    return check(shared).run(StoreConfig.of(values), List.of("Cache", "Posix")).getFirst();
   }
 
   private Finding only() {
-    return look(root).getFirst();
+    return only(root);
   }
 
   @Test
   void saysNothingAboutPipelinesWithoutCache() {
-    values.put("store_pipeline", "Posix");
-    assertThat(look(root)).isEmpty();
+    assertThat(check(root).run(StoreConfig.of(values), List.of("Posix"))).isEmpty();
   }
 
   @Test
   void defaultThatDoesNotFitFails() {
     assertThat(only().status()).isEqualTo(Status.FAILED);
     assertThat(only().found()).contains("8.0 GiB are available", "capacity_gb is 32.0");
-    values.put("store_pipeline", "Cache|Ds3fs");
-    assertThat(only().found()).contains("capacity_gb is 64.0");
+    StoreConfig suggested = StoreConfig.of(values).withSuggestions(Map.of("buffer_size", 64));
+    assertThat(check(root).run(suggested, List.of("Cache", "Odd")).getFirst().found())
+        .contains("capacity_gb is 64.0");
   }
 
   @Test
@@ -74,6 +76,6 @@ class CacheHealthCheckTest {
     values.remove("cache_buffer_capacity_gb");
     assertThat(only().status()).isEqualTo(Status.FAILED);
     assertThat(only().found()).contains("capacity_gb is 256.0, shared");
-    assertThat(look(root.resolve("absent")).getFirst().status()).isEqualTo(Status.FAILED);
+    assertThat(only(root.resolve("absent")).status()).isEqualTo(Status.FAILED);
   }
 }

@@ -12,19 +12,19 @@ import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
 import ucm.store.file.FileHealthCheck;
 
-/** Looks whether what {@code Ds3fs} needs is there: 3FS's library, its mounts, and shared memory. */
+/** Checks whether what {@code Ds3fs} needs is there: 3FS's library, its mounts, and shared memory. */
 public final class Ds3fsHealthCheck implements HealthCheck {
 
   private static final String LIBRARY = "3FS library";
   private static final String MOUNT = "3FS mount";
   private static final String SHARED_MEMORY = "shared memory for 3FS";
 
-  /** Looks at this machine. */
+  /** Checks this machine. */
   public Ds3fsHealthCheck() {}
 
   @Override
-  public List<Finding> look(StoreConfig config) {
-    if (!HealthCheck.isInPipeline(config, "Ds3fs")) {
+  public List<Finding> run(StoreConfig config, List<String> stages) {
+    if (!stages.contains(Ds3fsStore.KIND.name())) {
       return List.of(unasked());
     }
     List<Finding> findings = lookAt(Ds3fsConfig.from(config));

@@ -32,6 +32,7 @@ import ucm.store.file.config.StoreKind;
 public final class Ds3fsStore extends FileStore {
 
   static final StoreKind KIND = new StoreKind("Ds3fs", false);
+  private static final long BUFFER_GIB = 64;
 
   private final RegisteredFiles registered;
   private @Nullable Ds3fsConfig config;
@@ -50,6 +51,12 @@ public final class Ds3fsStore extends FileStore {
   @Override
   public List<ConfigKey<?>> configKeys() {
     return Ds3fsConfig.keys(super.configKeys());
+  }
+
+  /** A buffer size for a {@code Cache} above, as the original has it. */
+  @Override
+  public Map<String, Object> suggestions() {
+    return Map.of("buffer_size", BUFFER_GIB);
   }
 
   @Override

@@ -49,6 +49,12 @@ final class Ds3fsConfigTest {
   }
 
   @Test
+  void suggestsTheBufferSizeOfTheOriginalToTheStageAbove() {
+    StoreConfig above = StoreConfig.of(Map.of()).withSuggestions(new Ds3fsStore().suggestions());
+    assertThat(above.suggestion(ConfigKey.number("buffer_size"))).contains(64.0);
+  }
+
+  @Test
   void readsEveryKeyAlsoByTheNamesOfLmcache() {
     Map<String, Object> all = new TreeMap<>();
     all.put("storage_backends", List.of("/3fs/a", "/3fs/b"));

@@ -16,19 +16,19 @@ final class Ds3fsHealthCheckTest {
 
   @TempDir private Path mount;
 
-  private static List<Finding> look(Map<String, Object> values) {
-    return new Ds3fsHealthCheck().look(StoreConfig.of(values));
+  private static List<Finding> findings(Map<String, Object> values) {
+    return new Ds3fsHealthCheck().run(StoreConfig.of(values), List.of("Cache", "Ds3fs"));
   }
 
   private static Map<String, Object> asked(Path directory) {
     Map<String, Object> settings = new TreeMap<>(SmallHf3fs.settings(directory));
-    settings.put("store_pipeline", "Cache|Ds3fs");
     return settings;
   }
 
   @Test
-  void isContentWithoutTheLibraryWhereNobodyAsksForIt() {
-    assertThat(look(Map.of("store_pipeline", "Cache|Posix")))
+  void isContentWithoutTheLibraryWhereNoPipelineAsksForIt() {
+    StoreConfig none = StoreConfig.of(Map.of());
+    assertThat(new Ds3fsHealthCheck().run(none, List.of("Cache", "Posix")))
         .singleElement()
         .satisfies(finding -> assertThat(finding.status()).isEqualTo(Status.OK))
         .satisfies(finding -> assertThat(finding.subject()).isEqualTo("3FS library"));
@@ -38,7 +38,7 @@ final class Ds3fsHealthCheckTest {
   void showsLibraryMountAndSharedMemory() throws Exception {
     mount = mount.toRealPath();
     SimulatedHf3fs.load(mount);
-    assertThat(look(asked(mount.resolve("not/there/yet"))))
+    assertThat(findings(asked(mount.resolve("not/there/yet"))))
         .noneMatch(finding -> finding.status() == Status.FAILED)
         .extracting(Finding::subject)
         .startsWith("3FS library", "3FS mount", "shared memory for 3FS")
@@ -50,15 +50,15 @@ final class Ds3fsHealthCheckTest {
     SimulatedHf3fs.load(mount);
     Map<String, Object> settings = asked(elsewhere);
     settings.put("iov_write_size", 1L << 40);
-    assertThat(look(settings))
+    assertThat(findings(settings))
         .extracting(Finding::status)
         .startsWith(Status.OK, Status.FAILED, Status.FAILED);
     settings.put("ds3fs_library_path", elsewhere.toString());
-    Finding library = look(settings).getFirst();
+    Finding library = findings(settings).getFirst();
     assertThat(library.status()).isEqualTo(Status.FAILED);
     assertThat(library.found()).contains("libhf3fs_api_shared.so");
     assertThat(library.advice()).contains("docs/3fs.md");
-    assertThat(look(settings))
+    assertThat(findings(settings))
         .as("without the library the type of the file system tells")
         .filteredOn(finding -> finding.subject().equals("3FS mount"))
         .singleElement()

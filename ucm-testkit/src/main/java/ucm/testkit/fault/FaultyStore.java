@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -124,6 +125,11 @@ public final class FaultyStore implements Store {
   @Override
   public List<ConfigKey<?>> configKeys() {
     return inner.configKeys();
+  }
+
+  @Override
+  public Map<String, Object> suggestions() {
+    return inner.suggestions();
   }
 
   @Override

@@ -50,7 +50,7 @@ public record CacheConfig(
       ConfigKey.number("cache_buffer_capacity_gb")
           .range(0, 1 << 20)
           .unit("GiB")
-          .defaultDescribed("256; when not shared 32, or 64 in front of Ds3fs")
+          .defaultDescribed("256; when not shared 32, or what a lower stage suggests")
           .doc(
               "Host memory for the buffer pool, fractions allowed; refused at start when that much"
                   + " is not available. Each worker has a pool of its own unless it is shared.");
@@ -60,8 +60,8 @@ public record CacheConfig(
           .atLeast(0)
           .unit("GiB; from 1048576 on, bytes")
           .doc(
-              "Another name of the original for cache_buffer_capacity_gb, which comes first; in"
-                  + " Cache|Ds3fs.");
+              "Another name of the original for cache_buffer_capacity_gb, which comes first."
+                  + " A lower stage may suggest its default.");
 
   static final ConfigKey<Boolean> SHARE =
       ConfigKey.flag("share_buffer_enable")
@@ -139,10 +139,7 @@ public record CacheConfig(
           CommonKeys.SHARD_SIZE,
           CommonKeys.BLOCK_SIZE);
 
-  // Tells which stages there are, where a file was read.
-  private static final ConfigKey<String> PIPELINE = ConfigKey.text("store_pipeline");
   private static final double PRIVATE_GB = 32;
-  private static final double DS3FS_GB = 64;
   private static final double FIRST_BYTES = 1 << 20;
   private static final double SHARED_GB = 256;
   private static final double GIB = 1L << 30;
@@ -217,11 +214,10 @@ public record CacheConfig(
     if (capacity.isPresent() && size.isPresent()) {
       config.warn(BUFFER_SIZE, "has no effect beside " + CAPACITY_GB.name() + ": remove one");
     }
-    boolean beforeDs3fs = config.find(PIPELINE).orElse("").endsWith("|Ds3fs");
-    double privateGb = beforeDs3fs ? DS3FS_GB : PRIVATE_GB;
+    Optional<Double> suggested = shared ? Optional.empty() : config.suggestion(BUFFER_SIZE);
     return capacity
-        .or(() -> size.map(value -> value < FIRST_BYTES ? value : value / GIB))
-        .orElse(shared ? SHARED_GB : privateGb);
+        .or(() -> size.or(() -> suggested).map(value -> value < FIRST_BYTES ? value : value / GIB))
+        .orElse(shared ? SHARED_GB : PRIVATE_GB);
   }
 
   /** Whether this store only answers look-ups. */

@@ -40,7 +40,7 @@ final class CacheConfigTest {
                 BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20)));
     assertThat(config.problems()).isEmpty();
     assertThat(CacheConfig.CAPACITY_GB.defaultText())
-        .isEqualTo("256; when not shared 32, or 64 in front of Ds3fs");
+        .isEqualTo("256; when not shared 32, or what a lower stage suggests");
     assertThat(CacheConfig.SHARE.defaultValue()).isFalse();
     assertThat(CacheConfig.USE_GDR.defaultValue()).isFalse();
     assertThat(CacheConfig.from(StoreConfig.of(Map.of())).isScheduler()).isTrue();
@@ -95,9 +95,27 @@ final class CacheConfigTest {
   }
 
   @Test
-  void takesTheSizeByTheNameThatDs3fsHasForIt() {
-    Map<String, Object> settings = new HashMap<>(Map.of("store_pipeline", "Cache|Ds3fs"));
-    assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(64);
+  void takesTheSuggestionOfALowerStageWhereNoSizeIsSet() {
+    Map<String, Object> settings = new HashMap<>();
+    Map<String, Object> suggested = Map.of("buffer_size", 64);
+    assertThat(capacityGb(settings, suggested)).isEqualTo(64);
+    settings.put("buffer_size", 3);
+    assertThat(capacityGb(settings, suggested)).isEqualTo(3);
+    settings.put("cache_buffer_capacity_gb", 2);
+    settings.remove("buffer_size");
+    assertThat(capacityGb(settings, suggested)).isEqualTo(2);
+    settings.remove("cache_buffer_capacity_gb");
+    settings.put("share_buffer_enable", true);
+    assertThat(capacityGb(settings, suggested)).isEqualTo(256);
+  }
+
+  private static double capacityGb(Map<String, Object> settings, Map<String, Object> suggested) {
+    return CacheConfig.from(StoreConfig.of(settings).withSuggestions(suggested)).capacityGb();
+  }
+
+  @Test
+  void takesTheSizeByAnotherName() {
+    Map<String, Object> settings = new HashMap<>();
     settings.put("buffer_size", 3);
     assertThat(CacheConfig.from(StoreConfig.of(settings)).capacityGb()).isEqualTo(3);
     settings.put("buffer_size", 3L << 29);
