@@ -1,5 +1,5 @@
 /**
- * {@code ucm bench}: measures stores, and an engine in front of them, beside what the machine can do.
+ * {@code ucm bench}: measures stores, and an engine that uses them, beside the limits of the machine.
  *
  * @provides ucm.cli.Subcommand the command {@code bench}
  */

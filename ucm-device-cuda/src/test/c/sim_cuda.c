@@ -1,5 +1,5 @@
 /*
- * A stand-in for libcuda.so.1, for tests on machines without a GPU: the functions of the CUDA driver API that
+ * A simulated libcuda.so.1, for tests on machines without a GPU: the functions of the CUDA driver API that
  * UCM calls, with their binary interface, and sim_* functions by which a test drives it.
  *
  * - Memory of a device lies in a range of addresses that no program may touch (PROT_NONE), and its bytes elsewhere:
@@ -599,7 +599,7 @@ void sim_hold(int hold) {
   pthread_mutex_unlock(&lock);
 }
 
-/* An event that was recorded behind a computation of the engine. */
+/* An event that was recorded after a computation of the engine. */
 event *sim_event(void) {
   event *e = calloc(1, sizeof *e);
   e->live = 1;

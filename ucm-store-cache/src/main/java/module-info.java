@@ -2,7 +2,7 @@
  * The store {@code Cache}: the stage between the engine's device memory and everything slower.
  *
  * <p>It exports nothing. It keeps shards in a pool of host memory that is allocated once, takes dumps
- * at the speed of a memory copy, writes them on to the stage behind in the background, and serves loads
+ * at the speed of a memory copy, writes them on to the next stage in the background, and serves loads
  * from the pool or through it.
  *
  * @provides ucm.api.admin.HealthCheck for the memory of the buffer

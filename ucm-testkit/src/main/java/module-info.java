@@ -4,7 +4,7 @@
  * <p>A store's test extends {@link ucm.testkit.StoreContract}. {@link ucm.testkit.fault.MemoryStore} is a
  * plain correct store, {@link ucm.testkit.fault.FaultyStore} makes one fail on demand, {@link
  * ucm.testkit.BlockBytes} says what a block's bytes are. A store is opened with a {@link
- * ucm.testkit.TestContext}. {@link ucm.testkit.fault.StandInLibrary} takes the place of a native library.
+ * ucm.testkit.TestContext}. {@link ucm.testkit.fault.SimulatedLibrary} takes the place of a native library.
  */
 @org.jspecify.annotations.NullMarked
 module ucm.testkit {

@@ -10,7 +10,7 @@ import java.util.Arrays;
  *   shard  | tensor 0 | tensor 1  | ...                             the same tensors in every shard
  * </pre>
  *
- * <p>A tensor is the smallest piece that lies in one stretch of the engine's memory (the keys of one
+ * <p>A tensor is the smallest segment that lies in one stretch of the engine's memory (the keys of one
  * layer of one block, say). A shard is what is moved at once and checked by one checksum: a layer
  * when the engine works layer by layer, the whole block otherwise. All sizes are bytes. Immutable.
  */

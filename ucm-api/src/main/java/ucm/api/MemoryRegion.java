@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Engines register theirs once (one region per KV-cache tensor, say) and name places in it by
  * offset, so that a transfer of thousands of tensors carries numbers and no objects. A region owns
- * nothing: whoever made the memory keeps it alive while a task uses it. Immutable; compared by
+ * nothing: the owner of the memory keeps it alive while a task uses it. Immutable; compared by
  * identity.
  */
 public final class MemoryRegion {

@@ -6,11 +6,11 @@ import java.util.Objects;
 /**
  * Where the shards of one transfer after another lie in memory, for a stage that moves what it was
  * handed to and from memory of its own; see {@link Transfer#packedRange} and {@link
- * Transfer#packedSelection}. It grows as needed and is used anew, so that nothing is allocated for the
+ * Transfer#packedSelection}. It grows as needed and is reused, so that nothing is allocated for the
  * places of the next transfer.
  *
  * <p>A transfer reads the places it was made with. They must not be {@linkplain #clear cleared} until
- * its task is terminal, or was refused: as a store touches no memory after that, it has no use for
+ * its task has completed, or was refused: as a store touches no memory after that, it has no use for
  * places either, and one that asks for them nevertheless gets an exception. Holds on to the regions,
  * but not to the transfer. Not thread-safe: used by one thread after another, each of which hands it
  * on safely.
@@ -84,7 +84,7 @@ public final class Places {
     used = false;
   }
 
-  /** Places a piece of some size. */
+  /** Places a segment of some size. */
   void add(MemoryRegion region, long offset, long pieceSize) {
     if (used) {
       throw new IllegalStateException(
@@ -147,7 +147,7 @@ public final class Places {
   private void requireUse(int use) {
     if (use != uses) {
       throw new IllegalStateException(
-          "the places of this transfer are used anew: its task is terminal, and a store must not"
+          "the places of this transfer are reused: its task has completed, and a store must not"
               + " touch its memory any more");
     }
   }

@@ -11,7 +11,7 @@ public interface ShardListener {
   ShardListener NONE = (transfer, shard, outcome) -> {};
 
   /**
-   * Called exactly once for each shard, before the task becomes terminal, on a thread of the store
+   * Called exactly once for each shard, before the task completes, on a thread of the store
    * (or of the caller, when the outcome is known at once); calls for different shards may come at the
    * same time and in any order. May work on the shard's bytes, which the store does not touch any
    * more; must not block and must not throw.

@@ -12,7 +12,7 @@ public enum ShardOutcome {
   /** Load only: what the store has is damaged or of another layout; it was not served. */
   CORRUPT,
 
-  /** Not started, because the store protects itself: over its limits, or its medium is down. */
+  /** Not started, because the store protects itself: over its limits, or its volume is down. */
   REFUSED,
 
   /** The deadline passed first. */

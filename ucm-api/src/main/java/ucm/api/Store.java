@@ -12,9 +12,9 @@ import ucm.api.config.StoreConfig;
 /**
  * Keeps KV-cache blocks, or moves them on to a store that does.
  *
- * <p>A store is one stage of a pipeline. The stage in front of it (or the engine, for the first
- * stage) calls it; the stage behind it, if any, is its <em>backend</em> ({@link
- * StoreContext#backend()}).
+ * <p>A store is one stage of a pipeline. The stage above it (or the engine, for the first
+ * stage) calls it; the next stage, if any, is {@link
+ * StoreContext#backend()}.
  *
  * <p>An implementation <strong>must</strong>
  *
@@ -25,8 +25,8 @@ import ucm.api.config.StoreConfig;
  *       the wrong order with {@link IllegalStateException} ({@link StoreLife} does this);
  *   <li>never serve a wrong byte: a block that is incomplete, damaged or of another layout is a miss.
  *       A miss is always allowed, a wrong hit never;
- *   <li>not touch the memory of a transfer once its task is terminal, whatever the outcome, nor ask
- *       where it is ({@link Transfer#region}, {@link Transfer#offset}): both may be in use anew. Its
+ *   <li>not touch the memory of a transfer once its task has completed, whatever the outcome, nor ask
+ *       where it is ({@link Transfer#region}, {@link Transfer#offset}): both may be reused. Its
  *       ids and shard indexes stay valid for ever;
  *   <li>accept calls from any number of threads at once between {@code open} and {@code close};
  *   <li>leave nothing of a failed load or dump that later answers as a hit.
@@ -36,8 +36,8 @@ import ucm.api.config.StoreConfig;
  * when one is full, name its threads {@code ucm-<stage>-<role>-<n>}, and sleep when there is nothing
  * to do.
  *
- * <p>What is not promised: a block once stored may disappear at any time (it was evicted, or somebody
- * else removed it), so an answer of a look-up is a hint about the near future and a load may still
+ * <p>What is not promised: a block once stored may disappear at any time (it was evicted, or another
+ * process removed it), so an answer of a look-up is a hint about the near future and a load may still
  * miss. Nothing is said about the order in which shards of a transfer are moved.
  */
 public interface Store extends AutoCloseable {
@@ -59,8 +59,8 @@ public interface Store extends AutoCloseable {
 
   /**
    * Whether this store keeps the bytes of blocks. One that keeps metadata only, to count hits, says
-   * no: its loads end well and move nothing, so nobody may use the memory afterwards, and no stage
-   * that hands bytes on may stand in front of it.
+   * no: its loads end well and move nothing, so the memory must not be used afterwards, and no stage
+   * that hands bytes on may stand above it.
    */
   default boolean keepsBytes() {
     return true;
@@ -92,11 +92,11 @@ public interface Store extends AutoCloseable {
   void configure(StoreConfig config);
 
   /**
-   * Says why a stage cannot stand behind this one, so that a wrong order of stages is told before
+   * Says why a stage cannot come after this one, so that a wrong order of stages is told before
    * anything is opened. Asked after {@code configure}, also of a store whose configuration has an error;
    * has no side effect. {@code open} refuses the same.
    *
-   * @param next the stage behind, configured and not open; null when this is the last one
+   * @param next the next stage, configured and not open; null when this is the last one
    * @return why not, with what to do; empty when nothing speaks against it
    */
   default Optional<String> refuseNext(@Nullable Store next) {
@@ -104,7 +104,7 @@ public interface Store extends AutoCloseable {
   }
 
   /**
-   * Acquires what the store needs. The backend is open already. May block. When it throws, it has
+   * Acquires what the store needs. The next stage is open already. May block. When it throws, it has
    * released what it had acquired, and the store is closed.
    *
    * @throws StoreException when the store cannot work, with what was asked, what was found, where and
@@ -114,9 +114,9 @@ public interface Store extends AutoCloseable {
   void open(StoreContext context);
 
   /**
-   * Says which blocks are here, or in a stage behind, whole and ready to be loaded.
+   * Says which blocks are here, or in a lower stage, whole and ready to be loaded.
    *
-   * <p>Blocks at most for as long as the medium takes to answer, bounded by {@code timeout_ms}; what
+   * <p>Blocks at most for as long as the volume takes to answer, bounded by {@code timeout_ms}; what
    * did not answer in time counts as absent. Never throws because of an I/O fault: a store that is
    * down answers that it has nothing.
    *
@@ -128,7 +128,7 @@ public interface Store extends AutoCloseable {
   BitSet lookup(BlockIds ids);
 
   /**
-   * Says which blocks this store knows to be present without asking its medium. For a stage in front
+   * Says which blocks this store knows to be present without asking its volume. For an upper stage
    * that would rather move a block once too often than wait for an answer. Never blocks.
    *
    * @param ids as for {@link #lookup}
@@ -163,9 +163,9 @@ public interface Store extends AutoCloseable {
    *
    * <p>A shard that is not there any more, or is damaged, ends as {@link ShardOutcome#MISSING} or
    * {@link ShardOutcome#CORRUPT}; that is no fault of the store. The bytes of a shard that did not
-   * end as {@link ShardOutcome#OK} are undefined. A transfer of no shards is terminal at once.
+   * end as {@link ShardOutcome#OK} are undefined. A transfer of no shards has completed at once.
    *
-   * @param transfer what goes where; the caller keeps its memory alive until the task is terminal
+   * @param transfer what goes where; the caller keeps its memory alive until the task has completed
    * @throws QueueFullException when the store has as much to do as its bounds allow; nothing was
    *     started
    * @throws StoreException when the transfer does not fit the store's layout, or the store has the
@@ -179,15 +179,15 @@ public interface Store extends AutoCloseable {
    *
    * <p>Shards of one block may come in several transfers and in any order; the block becomes visible
    * to look-ups only when all its shards are there. Dumping a block that the store knows to be there
-   * moves nothing and succeeds; one that somebody else has stored meanwhile may be moved, but is not
+   * moves nothing and succeeds; one that another process has stored meanwhile may be moved, but is not
    * stored a second time. Blocks of one prompt should be named root first.
    *
-   * <p>The task is terminal when the bytes have <em>left the memory</em>, which the caller may then
+   * <p>The task has completed when the bytes have <em>left the memory</em>, which the caller may then
    * reuse. Whether a block has become <em>durable</em> is another question, asked of {@link #flush}
    * and {@link #durable}; nor is it promised that a look-up finds the block before a flush.
    *
    * @param transfer what comes from where; the caller keeps its memory alive, and does not write to
-   *     it, until the task is terminal
+   *     it, until the task has completed
    * @throws QueueFullException when the store has as much to do as its bounds allow; nothing was
    *     started
    * @throws StoreException as for {@link #load}
@@ -221,14 +221,14 @@ public interface Store extends AutoCloseable {
   BitSet durable(BlockIds ids);
 
   /**
-   * Whether {@link #remove} works. Asked of an open store; the stages behind are taken into account.
+   * Whether {@link #remove} works. Asked of an open store; the lower stages are taken into account.
    */
   default boolean canRemove() {
     return false;
   }
 
   /**
-   * Removes blocks, here and in the stages behind. Optional: a store that does it says so by {@link
+   * Removes blocks, here and in the lower stages. Optional: a store that does it says so by {@link
    * #canRemove}.
    *
    * <p>Blocks until it is done, bounded by {@code timeout_ms}. A look-up that begins afterwards does not
@@ -247,12 +247,12 @@ public interface Store extends AutoCloseable {
   }
 
   /**
-   * Offers memory to the stage in front, so that bytes need not be copied twice (a registered
+   * Offers memory to the upper stage, so that bytes need not be copied twice (a registered
    * segment, the iov of a user-space file system). Called by that stage while it opens, at most once.
    *
-   * @param byteSize how much the stage in front wants
+   * @param byteSize how much the upper stage wants
    * @return a region of at least that size, page-aligned, owned by this store and alive until it is
-   *     closed; or null when this store has none to offer, and the stage in front brings its own
+   *     closed; or null when this store has none to offer, and the upper stage brings its own
    */
   default @Nullable MemoryRegion offerMemory(long byteSize) {
     return null;
@@ -260,10 +260,10 @@ public interface Store extends AutoCloseable {
 
   /**
    * Ends what is under way, within the store's deadline, and releases everything. Waits for background
-   * writes; logs what it had to drop. Idempotent; a second caller waits for the first. The store in
-   * front is closed already, the backend is still open, and whoever opened it closes it.
+   * writes; logs what it had to drop. Idempotent; a second caller waits for the first. The store
+   * above is closed already, the next stage is still open and is closed by its opener.
    *
-   * <p>A thread that is interrupted closes all the same, as nobody would do it later, and stays
+   * <p>A thread that is interrupted closes all the same, as no later call would, and stays
    * interrupted; a store may then drop what it would have waited for.
    */
   @Override

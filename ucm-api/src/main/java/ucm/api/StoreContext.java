@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /** What a store is given when it opens. */
 public interface StoreContext {
 
-  /** The stage behind, open; null for the last stage. */
+  /** The next stage, open; null for the last stage. */
   @Nullable Store backend();
 
   /** Where the store counts what it does. */
@@ -19,7 +19,7 @@ public interface StoreContext {
     return System::nanoTime;
   }
 
-  /** A context with a backend, or null, and the defaults otherwise. */
+  /** A context with a next stage, or null, and the defaults otherwise. */
   static StoreContext of(@Nullable Store backend) {
     return () -> backend;
   }

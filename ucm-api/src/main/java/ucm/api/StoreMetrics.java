@@ -56,7 +56,7 @@ public interface StoreMetrics {
   Histogram histogram(String name, String help);
 
   /**
-   * A gauge, read when somebody looks.
+   * A gauge, read on demand.
    *
    * @param value gives the value now; called from any thread, must not block
    */

@@ -7,15 +7,15 @@ import java.util.Objects;
 /**
  * What to move: for each shard its block, its index in the block, and where its bytes are in memory.
  *
- * <p>The memory of a shard is one or more <em>pieces</em>. A {@linkplain #scattered scattered}
- * transfer has one piece per tensor of the layout, as an engine's KV cache does; in a {@linkplain
+ * <p>The memory of a shard is one or more <em>segments</em>. A {@linkplain #scattered scattered}
+ * transfer has one segment per tensor of the layout, as an engine's KV cache does; in a {@linkplain
  * #packed packed} transfer each shard lies in one stretch, tensor after tensor, as a slot of a buffer
- * pool does, and is one piece. Stores loop over pieces and need not know which it is.
+ * pool does, and is one segment. Stores loop over segments and need not know which it is.
  *
  * <p>All of it is packed into arrays; nothing is an object per shard. Immutable and thread-safe. The
- * memory is owned by the caller, who keeps it alive until the task is terminal.
+ * memory is owned by the caller, who keeps it alive until the task has completed.
  *
- * <p>Until the task is terminal, and no longer, a store may ask where the bytes of a shard are
+ * <p>Until the task has completed, and no longer, a store may ask where the bytes of a shard are
  * ({@link #region}, {@link #offset}): the caller may have a use for the {@link Places} of a {@linkplain
  * #packedRange range} or {@linkplain #packedSelection selection} then, as it has for the memory
  * itself. All else, the ids and shard indexes among it, stays valid for ever.
@@ -27,7 +27,7 @@ public final class Transfer {
   // Shared with the transfers made of this one, as are the ids: both of a shard are at one
   // position.
   private final int[] shardIndexes;
-  private final int pieces;
+  private final int segments;
   private final Places places;
   private final int use;
   private final int device;
@@ -36,7 +36,7 @@ public final class Transfer {
 
   private Transfer(Builder from, ShardListener listener) {
     this.layout = from.layout;
-    this.pieces = from.pieces;
+    this.segments = from.segments;
     this.ids = BlockIds.wrap(Arrays.copyOf(from.words, 2 * from.shards));
     this.shardIndexes = Arrays.copyOf(from.shardIndexes, from.shards);
     this.places = from.places.copy();
@@ -48,7 +48,7 @@ public final class Transfer {
 
   private Transfer(Transfer of, BlockIds part, Places places, ShardListener listener) {
     this.layout = of.layout;
-    this.pieces = 1;
+    this.segments = 1;
     this.ids = part;
     this.shardIndexes = of.shardIndexes;
     this.places = places;
@@ -58,12 +58,12 @@ public final class Transfer {
     this.listener = listener;
   }
 
-  /** Starts a transfer with one piece per tensor. */
+  /** Starts a transfer with one segment per tensor. */
   public static Builder scattered(BlockLayout layout) {
     return new Builder(layout, layout.tensorCount());
   }
 
-  /** Starts a transfer in which each shard is one piece. */
+  /** Starts a transfer in which each shard is one segment. */
   public static Builder packed(BlockLayout layout) {
     return new Builder(layout, 1);
   }
@@ -77,7 +77,7 @@ public final class Transfer {
    * @param from first shard, inclusive
    * @param to last shard, exclusive
    * @param places where each of them lies, in their order; not to be changed until the task of the
-   *     transfer is terminal, or was refused
+   *     transfer has completed, or was refused
    * @param listener is told of each shard, by its index in the range
    * @throws IndexOutOfBoundsException when these are no shards of {@code of}
    * @throws IllegalArgumentException when the places are more or fewer than the shards, or were made
@@ -95,7 +95,7 @@ public final class Transfer {
    * @param from the shard that bit 0 stands for
    * @param some which shards from there on; may be changed afterwards
    * @param places where each of them lies, in their order; not to be changed until the task of the
-   *     transfer is terminal, or was refused
+   *     transfer has completed, or was refused
    * @param listener is told of each shard, by its index among those chosen
    * @throws IndexOutOfBoundsException when these are no shards of {@code of}
    * @throws IllegalArgumentException when the places are more or fewer than the shards, or were made
@@ -131,24 +131,24 @@ public final class Transfer {
     return shardIndexes[ids.position(shard)];
   }
 
-  /** In how many pieces each shard lies: {@link BlockLayout#tensorCount()}, or 1 when packed. */
+  /** In how many segments each shard lies: {@link BlockLayout#tensorCount()}, or 1 when packed. */
   public int pieceCount() {
-    return pieces;
+    return segments;
   }
 
-  /** Bytes of a piece, the same for every shard. */
-  public long pieceSize(int piece) {
-    return pieces == 1 ? layout.shardSize() : layout.tensorSize(piece);
+  /** Bytes of a segment, the same for every shard. */
+  public long pieceSize(int segment) {
+    return segments == 1 ? layout.shardSize() : layout.tensorSize(segment);
   }
 
-  /** The memory a piece lies in; not to be asked for once the task is terminal. */
-  public MemoryRegion region(int shard, int piece) {
-    return places.region(shard * pieces + piece, use);
+  /** The memory a segment lies in; not to be asked for once the task has completed. */
+  public MemoryRegion region(int shard, int segment) {
+    return places.region(shard * segments + segment, use);
   }
 
-  /** Where in its region a piece starts, in bytes; not to be asked for once the task is terminal. */
-  public long offset(int shard, int piece) {
-    return places.offset(shard * pieces + piece, use);
+  /** Where in its region a segment starts, in bytes; not to be asked for once the task has completed. */
+  public long offset(int shard, int segment) {
+    return places.offset(shard * segments + segment, use);
   }
 
   /** Whether all of the memory is host memory. */
@@ -182,7 +182,7 @@ public final class Transfer {
     private static final int FIRST_CAPACITY = 16;
 
     private final BlockLayout layout;
-    private final int pieces;
+    private final int segments;
     private long[] words = new long[2 * FIRST_CAPACITY];
     private int[] shardIndexes = new int[FIRST_CAPACITY];
     private final Places places;
@@ -190,14 +190,14 @@ public final class Transfer {
     private int placed;
     private long event;
 
-    private Builder(BlockLayout layout, int pieces) {
+    private Builder(BlockLayout layout, int segments) {
       this.layout = layout;
-      this.pieces = pieces;
+      this.segments = segments;
       this.places = new Places(layout);
     }
 
     /**
-     * Begins the next shard; {@link #piece} must follow once per piece.
+     * Begins the next shard; {@link #piece} must follow once per segment.
      *
      * @param ids a list that holds the shard's block
      * @param i the index of the block in that list
@@ -222,27 +222,27 @@ public final class Transfer {
     }
 
     /**
-     * Places the next piece of the shard just begun.
+     * Places the next segment of the shard just begun.
      *
      * @param region the memory it lies in
      * @param offset where it starts there, in bytes
-     * @throws IndexOutOfBoundsException when the piece does not lie within the region
+     * @throws IndexOutOfBoundsException when the segment does not lie within the region
      */
     public Builder piece(MemoryRegion region, long offset) {
-      if (shards == 0 || placed == pieces) {
+      if (shards == 0 || placed == segments) {
         throw new IllegalStateException(
-            "a shard has " + pieces + " pieces; begin the next shard first");
+            "a shard has " + segments + " segments; begin the next shard first");
       }
-      places.add(region, offset, pieces == 1 ? layout.shardSize() : layout.tensorSize(placed));
+      places.add(region, offset, segments == 1 ? layout.shardSize() : layout.tensorSize(placed));
       placed++;
       return this;
     }
 
     /**
      * Names an event of the device that the memory belongs to: its memory is not touched before the
-     * event has come. An engine that dumps what it computes records one behind the computation, and
+     * event has come. An engine that dumps what it computes records one after the computation, and
      * need not wait for it. The event must have been recorded, and must not be destroyed or recorded
-     * anew until the task is terminal. An event that never comes keeps the task open beyond its
+     * again until the task has completed. An event that never comes keeps the task open beyond its
      * deadline, as a device cannot be told to forget what it was told to do.
      *
      * @param event the driver's own handle of it (for CUDA, the value of a {@code CUevent}); 0 for none
@@ -252,7 +252,7 @@ public final class Transfer {
       return this;
     }
 
-    /** Makes the transfer; nobody is told of single shards. */
+    /** Makes the transfer, without a listener for single shards. */
     public Transfer build() {
       return build(ShardListener.NONE);
     }
@@ -260,7 +260,7 @@ public final class Transfer {
     /**
      * Makes the transfer and empties the builder.
      *
-     * @throws IllegalStateException when the last shard lacks pieces
+     * @throws IllegalStateException when the last shard lacks segments
      */
     public Transfer build(ShardListener listener) {
       requireComplete();
@@ -272,9 +272,9 @@ public final class Transfer {
     }
 
     private void requireComplete() {
-      if (shards > 0 && placed < pieces) {
+      if (shards > 0 && placed < segments) {
         throw new IllegalStateException(
-            "shard " + (shards - 1) + " has " + placed + " of " + pieces + " pieces");
+            "shard " + (shards - 1) + " has " + placed + " of " + segments + " segments");
       }
     }
 

@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The task that stores hand out: counts the shards of a transfer as they end.
  *
- * <p>The store calls {@link #end} exactly once per shard, from any thread. The last one makes the task
- * terminal. Where several threads may come to end a shard, as one that moves it and one that looks
- * after deadlines, each asks {@link #begin} first, and only the one that may goes on.
+ * <p>The store calls {@link #end} exactly once per shard, from any thread. The last one completes the
+ * task. Where several threads may end a shard, such as one that moves it and the timeout scheduler,
+ * each asks {@link #begin} first, and only the one that may goes on.
  *
  * <p>A shard costs two bits, which the task has from the start; an outcome is written down for those
  * only that do not end well.
@@ -44,7 +44,7 @@ public final class TransferTask implements Task {
   private @Nullable List<Runnable> actions = new ArrayList<>(1);
 
   /**
-   * A task of which no shard has ended; one of an empty transfer is terminal at once.
+   * A task of which no shard has ended; one of an empty transfer has completed at once.
    *
    * @param id names the task in logs
    */
@@ -79,8 +79,8 @@ public final class TransferTask implements Task {
   }
 
   /**
-   * Ends a shard, tells the transfer's listener, and makes the task terminal if it was the last. Who
-   * did not {@link #begin} the shard may end it, too, where nobody else does.
+   * Ends a shard, tells the transfer's listener, and completes the task if it was the last. Who
+   * did not {@link #begin} the shard may end it, too, where no other thread does.
    *
    * @param shard index of the shard within the transfer
    * @param fault why it did not end well, or null; the first one is kept as the task's cause
@@ -103,8 +103,10 @@ public final class TransferTask implements Task {
     try {
       transfer.listener().shardEnded(transfer, shard, outcome);
     } finally {
-      // Also when a listener throws, which it must not: nobody shall wait for this task for ever.
-      // The decrement publishes what was written and the cause to whoever sees the latch open.
+      // Also when a listener throws, which it must not: no caller shall wait for this task for
+      // ever.
+      // The decrement publishes what was written and the cause to a thread that sees the latch
+      // open.
       if (open.decrementAndGet() == 0) {
         finish();
       }
@@ -169,7 +171,7 @@ public final class TransferTask implements Task {
       throw new StoreTimeoutException(
           "task "
               + id
-              + " is not terminal after "
+              + " has not completed after "
               + timeout.toMillis()
               + " ms: "
               + open.get()
@@ -183,7 +185,7 @@ public final class TransferTask implements Task {
   @Override
   public TransferResult result() {
     if (!check()) {
-      throw new IllegalStateException("task " + id + " is not terminal; await it first");
+      throw new IllegalStateException("task " + id + " has not completed; await it first");
     }
     return new TransferResult(transfer, faults, cause.get());
   }
@@ -200,9 +202,9 @@ public final class TransferTask implements Task {
   }
 
   /**
-   * Sets what the store does before anybody sees the task terminal, such as giving back the room that
+   * Sets what the store does before the task is seen to have completed, such as giving back the room that
    * the task took: who has waited for one task may hand in the next. Run on the thread that ends the
-   * last shard, or at once when the task is terminal. Set at most once, before a shard can end.
+   * last shard, or at once when the task has completed. Set at most once, before a shard can end.
    */
   public void beforeTerminal(Runnable action) {
     if (check()) {

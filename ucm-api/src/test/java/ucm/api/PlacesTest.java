@@ -146,7 +146,7 @@ final class PlacesTest {
     Transfer second = Transfer.packedRange(engine, 0, 2, places.add(OTHER, 1).add(OTHER, 2), NONE);
     assertThatThrownBy(() -> first.region(0, 0))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("used anew");
+        .hasMessageContaining("reused");
     assertThatThrownBy(() -> first.offset(1, 0)).isInstanceOf(IllegalStateException.class);
     assertThat(second.region(0, 0)).isSameAs(OTHER);
     assertThat(second.offset(1, 0)).isEqualTo(2);

@@ -33,8 +33,8 @@ final class StoreTest {
     assertThat(context.metrics()).isSameAs(StoreMetrics.NONE);
     long before = System.nanoTime();
     assertThat(context.nanoClock().getAsLong()).isBetween(before, System.nanoTime());
-    Store behind = new Named();
-    assertThat(StoreContext.of(behind).backend()).isSameAs(behind);
+    Store next = new Named();
+    assertThat(StoreContext.of(next).backend()).isSameAs(next);
   }
 
   @Test

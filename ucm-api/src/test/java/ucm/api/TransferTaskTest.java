@@ -187,7 +187,7 @@ final class TransferTaskTest {
     assertThatThrownBy(() -> task.await(Duration.ofMillis(1)))
         .isInstanceOf(StoreTimeoutException.class)
         .hasMessage(
-            "task 5 is not terminal after 1 ms: 1 of 2 shards are open; the memory is still in"
+            "task 5 has not completed after 1 ms: 1 of 2 shards are open; the memory is still in"
                 + " use");
     assertThatThrownBy(() -> task.await(Duration.ofSeconds(-1)))
         .isInstanceOf(StoreTimeoutException.class);

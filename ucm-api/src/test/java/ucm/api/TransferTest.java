@@ -13,7 +13,7 @@ final class TransferTest {
   private static final BlockIds IDS = BlockIds.wrap(new long[] {1, 2, 3, 4});
 
   @Test
-  void holdsOnePiecePerTensorWhenScattered() {
+  void holdsOneSegmentPerTensorWhenScattered() {
     MemoryRegion other = MemoryRegion.device(1, 8192, 50);
     ShardListener listener = (transfer, shard, outcome) -> {};
     Transfer transfer =
@@ -45,7 +45,7 @@ final class TransferTest {
   }
 
   @Test
-  void holdsOnePiecePerShardWhenPacked() {
+  void holdsOneSegmentPerShardWhenPacked() {
     Transfer transfer = Transfer.packed(LAYOUT).shard(IDS, 0, 1).piece(MEMORY, 92).build();
     assertThat(transfer.pieceCount()).isEqualTo(1);
     assertThat(transfer.pieceSize(0)).isEqualTo(8);
@@ -90,7 +90,7 @@ final class TransferTest {
   }
 
   @Test
-  void refusesPiecesOutsideTheirRegion() {
+  void refusesSegmentsOutsideTheirRegion() {
     for (long offset : new long[] {-1, 96, 101, Long.MAX_VALUE}) {
       Transfer.Builder builder = Transfer.scattered(LAYOUT).shard(IDS, 0, 0);
       assertThatThrownBy(() -> builder.piece(MEMORY, offset))
@@ -116,7 +116,7 @@ final class TransferTest {
   }
 
   @Test
-  void refusesShardsThatLackPieces() {
+  void refusesShardsThatLackSegments() {
     Transfer.Builder builder = Transfer.scattered(LAYOUT);
     assertThatThrownBy(() -> builder.piece(MEMORY, 0))
         .isInstanceOf(IllegalStateException.class)
@@ -124,10 +124,10 @@ final class TransferTest {
     builder.shard(IDS, 0, 0).piece(MEMORY, 0);
     assertThatThrownBy(() -> builder.shard(IDS, 1, 0))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessage("shard 0 has 1 of 2 pieces");
+        .hasMessage("shard 0 has 1 of 2 segments");
     assertThatThrownBy(builder::build)
         .isInstanceOf(IllegalStateException.class)
-        .hasMessage("shard 0 has 1 of 2 pieces");
+        .hasMessage("shard 0 has 1 of 2 segments");
     builder.piece(MEMORY, 8);
     assertThatThrownBy(() -> builder.piece(MEMORY, 16)).isInstanceOf(IllegalStateException.class);
     assertThat(builder.build().shardCount()).isEqualTo(1);

@@ -37,7 +37,7 @@ import ucm.device.DeviceInfo;
       "Measures copies between a GPU and the buffer pool, and beside each figure the driver's plain"
           + " pinned copy of the same sizes at the same moment. Every byte is compared.",
       "",
-      "Shapes are layers of 64 KiB to 4 MiB, in one piece and in several that lie apart. Needs an"
+      "Shapes are layers of 64 KiB to 4 MiB, in one segment and in several that lie apart. Needs an"
           + " NVIDIA driver and nothing else; writes no file."
     })
 final class BenchGpuCommand implements Runnable {
@@ -178,7 +178,7 @@ final class BenchGpuCommand implements Runnable {
     machine.forEach((name, value) -> out.println(name + ": " + value));
     out.println(
         "RATIO is ours by plain, pair by pair. Plain is one stream, pinned memory of the driver and"
-            + " a call for each piece; QUEUEING is what such a call takes. Every byte was"
+            + " a call for each segment; QUEUEING is what such a call takes. Every byte was"
             + " compared.");
   }
 

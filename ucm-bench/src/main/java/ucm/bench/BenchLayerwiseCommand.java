@@ -26,7 +26,7 @@ import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.HostMemory;
 import ucm.cli.runtime.PluginsOption;
 
-/** {@code ucm bench layerwise}: how much of the transfers hides behind the compute of layers. */
+/** {@code ucm bench layerwise}: how much of the transfers overlaps with the compute of layers. */
 @Command(
     name = "layerwise",
     description = {

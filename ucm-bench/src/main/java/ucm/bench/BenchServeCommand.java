@@ -36,11 +36,11 @@ import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.hash.BlockHasher;
 
-/** {@code ucm bench serve}: a simulated engine in front of a real pipeline. */
+/** {@code ucm bench serve}: a simulated engine that uses a real pipeline. */
 @Command(
     name = "serve",
     description = {
-      "Serves requests with a simulated inference engine in front of a real pipeline, and prints"
+      "Serves requests with a simulated inference engine that uses a real pipeline, and prints"
           + " the time to first token with and without UCM.",
       "",
       "The engine drives the connector as vLLM does: continuous batching, chunked prefill, paged KV"

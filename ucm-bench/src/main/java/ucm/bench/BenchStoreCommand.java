@@ -33,7 +33,7 @@ import ucm.cli.runtime.MetricsOptions;
 import ucm.cli.runtime.PluginsOption;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 
 /** {@code ucm bench store}: the speed of a pipeline beside the machine's limits. */
 @Command(
@@ -41,13 +41,13 @@ import ucm.pipeline.connector.statistics.MetricsPlaces;
     description = {
       "Measures a pipeline, and beside each figure what this machine can do at the same moment.",
       "",
-      "Without --config: Posix, and Cache|Posix, each with blocks of 1 MiB in one piece and of 64"
-          + " pieces of 32 KiB. Each round dumps fresh blocks, waits until they are flushed, loads"
-          + " them from the same instance and from another one that does not know them, and looks"
-          + " them up. The limits are memcpy of the same pieces, and create+pwrite+close,"
+      "Without --config: Posix, and Cache|Posix, each with blocks of 1 MiB in one segment and of 64"
+          + " segments of 32 KiB. Each round dumps fresh blocks, waits until they are flushed,"
+          + " loads them from the same instance and from another one that does not know them, and"
+          + " looks them up. The limits are memcpy of the same segments, and create+pwrite+close,"
           + " open+pread+close and access of files of the same size, and fio where it is installed."
-          + " Files are made in new folders"
-          + " within those that the configuration names, and removed at the end."
+          + " Files are made in new folders within those that the configuration names, and removed"
+          + " at the end."
     })
 final class BenchStoreCommand implements Runnable {
 
@@ -55,7 +55,7 @@ final class BenchStoreCommand implements Runnable {
   private static final double GIB = 1L << 30;
   private static final double DEFAULT_BUFFER_GB = 0.5;
   private static final String BUFFER_KEY = "cache_buffer_capacity_gb";
-  private static final long WARM_PIECE = 1024;
+  private static final long WARM_SEGMENT = 1024;
   private static final long WARM_SHARD = 4096;
   private static final int WARM_BLOCKS = 256;
   // So many blocks in all that few of 4096 folders are made later, while something is timed.
@@ -101,7 +101,7 @@ final class BenchStoreCommand implements Runnable {
   @Option(
       names = "--tensor-size",
       paramLabel = "BYTES",
-      description = "size of a tensor, one piece of memory, of such a shard (default: the shard)")
+      description = "size of a tensor, one segment of memory, of such a shard (default: the shard)")
   private @Nullable Long tensorSize;
 
   @Option(
@@ -198,7 +198,7 @@ final class BenchStoreCommand implements Runnable {
       requireRoom(parents, layouts, pipelines);
       List<Path> folders = new ArrayList<>();
       parents.forEach(parent -> folders.add(cleanup.folder(parent, FOLDER_PREFIX)));
-      MetricsPlaces places =
+      MetricsScopes places =
           metrics.open(pipelines.getFirst(), cleanup, spec.commandLine().getErr());
       for (int i = 0; i < pipelines.size(); i++) {
         UcmConfig pipeline = pipelines.get(i);
@@ -246,7 +246,7 @@ final class BenchStoreCommand implements Runnable {
   }
 
   private BlockLayout smallLayout() {
-    return BlockLayout.uniform(WARM_PIECE, WARM_SHARD, layerwise ? 4 * WARM_SHARD : WARM_SHARD);
+    return BlockLayout.uniform(WARM_SEGMENT, WARM_SHARD, layerwise ? 4 * WARM_SHARD : WARM_SHARD);
   }
 
   private void requireSense() {

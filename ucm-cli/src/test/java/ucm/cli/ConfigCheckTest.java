@@ -17,11 +17,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ConfigCheckTest {
 
   @TempDir private Path folder;
-  private Path backend = Path.of("");
+  private Path directory = Path.of("");
 
   @BeforeEach
   void makesADirectory() throws IOException {
-    backend = Files.createDirectory(folder.resolve("blocks"));
+    directory = Files.createDirectory(folder.resolve("blocks"));
   }
 
   private record Checked(int exitCode, String text) {}
@@ -48,18 +48,18 @@ class ConfigCheckTest {
             "check",
             file.toString(),
             "--plugins",
-            backend.toString());
+            directory.toString());
     return new Checked(code, out.toString().replace(file.toString(), "ucm.yaml"));
   }
 
-  private String backends() {
-    return "storage_backends: " + backend;
+  private String directories() {
+    return "storage_backends: " + directory;
   }
 
   @Test
   void whatOpensHasNoErrors() throws IOException {
     for (String pipeline : new String[] {"Cache|Posix", "Cache|Cache|Posix", "Posix", "Cache"}) {
-      String values = pipeline.contains("Posix") ? backends() : "";
+      String values = pipeline.contains("Posix") ? directories() : "";
       Checked checked = check(pipeline, values, "");
       assertThat(checked.text()).contains("0 errors");
       assertThat(checked.exitCode()).isZero();
@@ -68,15 +68,15 @@ class ConfigCheckTest {
 
   @ParameterizedTest
   @CsvSource({
-    "Posix|Cache, Posix is a last stage and takes no stage behind it; found Cache",
-    "Fake|Posix, Fake is a last stage and takes no stage behind it; found Posix",
-    "Empty|Posix, Empty is a last stage and takes no stage behind it; found Posix",
-    "Cache|Posix|Nfs, Posix is a last stage and takes no stage behind it; found Nfs",
-    "Cache|Fake, 'Cache hands bytes on, and the stage behind it, Fake, keeps metadata only'"
+    "Posix|Cache, Posix is a last stage and takes no next stage; found Cache",
+    "Fake|Posix, Fake is a last stage and takes no next stage; found Posix",
+    "Empty|Posix, Empty is a last stage and takes no next stage; found Posix",
+    "Cache|Posix|Nfs, Posix is a last stage and takes no next stage; found Nfs",
+    "Cache|Fake, 'Cache hands bytes on, and the next stage, Fake, keeps metadata only'"
   })
   void orderOfStagesThatCannotWorkIsAnErrorOfThePipeline(String pipeline, String message)
       throws IOException {
-    Checked checked = check(pipeline, backends(), "");
+    Checked checked = check(pipeline, directories(), "");
     assertThat(checked.text()).contains("ucm.yaml:4:23: error: store_pipeline: " + message);
     assertThat(checked.exitCode()).isEqualTo(2);
   }
@@ -89,7 +89,7 @@ class ConfigCheckTest {
 
   @Test
   void bufferOfNoBytesIsAnError() throws IOException {
-    Checked checked = check("Cache|Posix", backends() + "\ncache_buffer_capacity_gb: 0", "");
+    Checked checked = check("Cache|Posix", directories() + "\ncache_buffer_capacity_gb: 0", "");
     assertThat(checked.text()).contains("cache_buffer_capacity_gb: is 0; the buffer must hold");
     assertThat(checked.exitCode()).isEqualTo(2);
   }
@@ -98,10 +98,10 @@ class ConfigCheckTest {
   void missingOrBrokenMetricsFileIsAnError() throws IOException {
     Path metrics = folder.resolve("metrics.yaml");
     String top = "metrics_config_path: " + metrics;
-    assertThat(check("Posix", backends(), top).text())
+    assertThat(check("Posix", directories(), top).text())
         .contains("error: metrics_config_path: ", metrics + ", which is not there");
     Files.writeString(metrics, "port: [not, a, port");
-    Checked broken = check("Posix", backends(), top);
+    Checked broken = check("Posix", directories(), top);
     assertThat(broken.text()).contains("error: metrics_config_path: ", "1 error");
     assertThat(broken.exitCode()).isEqualTo(2);
   }
@@ -140,7 +140,7 @@ class ConfigCheckTest {
 
   @Test
   void integerThatIsTooLargeIsToldTheTrueRange() throws IOException {
-    assertThat(check("Posix", backends(), "persist_token_threshold: 2147483648").text())
+    assertThat(check("Posix", directories(), "persist_token_threshold: 2147483648").text())
         .contains("found 2147483648; allowed is an integer, 0 to 2147483647 (tokens)");
   }
 }

@@ -7,7 +7,7 @@ import ucm.api.MemoryRegion;
  * thread that asked for it.
  *
  * <p>A copy that was queued reads and writes its memory at any time until a {@linkplain #await mark}
- * behind it is reached. When a call throws, what was queued before it is still under way: wait with
+ * after it is reached. When a call throws, what was queued before it is still under way: wait with
  * {@link #awaitAll} before the memory is used for anything else. Queueing allocates nothing.
  */
 public interface DeviceStream extends AutoCloseable {

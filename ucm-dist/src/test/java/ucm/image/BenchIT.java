@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
-/** What the benchmark prints and leaves behind; no figure of it is judged here. */
+/** What the benchmark prints and leaves on disk; no figure of it is judged here. */
 class BenchIT {
 
   private static final Object[] TINY = {
@@ -105,12 +105,12 @@ class BenchIT {
   void usesNewFoldersWithinThoseOfAConfigurationAndLeavesTheRest() throws IOException {
     Path first = Files.createDirectories(folder.resolve("a"));
     Path second = Files.createDirectories(folder.resolve("b"));
-    Path kept = Files.writeString(first.resolve("kept"), "somebody's");
+    Path kept = Files.writeString(first.resolve("kept"), "a user's");
     UcmProcess.Ended bench =
         bench("--config", config("Posix", first + ":" + second), "--block-size", 8192, "--json");
     assertThat(bench.exitCode()).as(bench.all()).isZero();
     assertThat(bench.json().get("results").findValuesAsString("pipeline")).containsExactly("Posix");
-    assertThat(kept).hasContent("somebody's");
+    assertThat(kept).hasContent("a user's");
     assertThat(entries(first)).isEqualTo(1);
     assertThat(entries(second)).isZero();
   }
@@ -166,7 +166,7 @@ class BenchIT {
 
   @Test
   void leavesNothingBehindAfterCtrlC() throws Exception {
-    Path backend = Files.createDirectories(folder.resolve("backend"));
+    Path directory = Files.createDirectories(folder.resolve("blocks"));
     Process bench =
         UcmProcess.start(
             UcmProcess.IMAGE,
@@ -174,7 +174,7 @@ class BenchIT {
             "bench",
             "store",
             "--config",
-            config("Cache|Posix", backend.toString()),
+            config("Cache|Posix", directory.toString()),
             "--buffer-gb",
             0.1,
             "--blocks",
@@ -189,14 +189,14 @@ class BenchIT {
         line = err.readLine();
       }
       assertThat(line).isNotNull();
-      assertThat(entries(backend)).isPositive();
+      assertThat(entries(directory)).isPositive();
       new ProcessBuilder("kill", "-INT", Long.toString(bench.pid())).start().waitFor();
       assertThat(err.lines().filter(rest -> rest.contains("Exception") || rest.contains("\tat ")))
           .isEmpty();
     }
     assertThat(bench.waitFor(60, TimeUnit.SECONDS)).isTrue();
     assertThat(bench.exitValue()).isEqualTo(130);
-    assertThat(entries(backend)).isZero();
+    assertThat(entries(directory)).isZero();
   }
 
   private static UcmProcess.Ended bench(Object... args) {
@@ -214,7 +214,7 @@ class BenchIT {
     assertThat(bench.err()).contains(expected).doesNotContain("Exception", "\tat ");
   }
 
-  private Path config(String pipeline, String backends) throws IOException {
+  private Path config(String pipeline, String directories) throws IOException {
     String text =
         """
         ucm_connectors:
@@ -223,7 +223,7 @@ class BenchIT {
               store_pipeline: "%s"
         """
             .formatted(pipeline);
-    String more = backends == null ? "" : "      storage_backends: \"" + backends + "\"\n";
+    String more = directories == null ? "" : "      storage_backends: \"" + directories + "\"\n";
     return Files.writeString(folder.resolve("ucm.yaml"), text + more);
   }
 

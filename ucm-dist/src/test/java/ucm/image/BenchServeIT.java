@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
 /**
- * The simulated engine of the image in front of Cache|Posix. Every run compares all loaded bytes. The
+ * The simulated engine of the image over Cache|Posix. Every run compares all loaded bytes. The
  * simulated compute is slow on purpose: what hits save is seconds, however loaded the machine is.
  */
 class BenchServeIT {

@@ -44,12 +44,12 @@ class BlockRemovalTest {
 
   @Test
   void theDoctorRemovesItsBlockFromAStoreWithoutDirectories() throws InterruptedException {
-    MemoryStore.Medium medium = new MemoryStore.Medium();
+    MemoryStore.Volume volume = new MemoryStore.Volume();
     List<Finding> found =
-        probe("Memory", StoreCatalog.of(Map.of("Memory", () -> new MemoryStore(medium))));
+        probe("Memory", StoreCatalog.of(Map.of("Memory", () -> new MemoryStore(volume))));
     assertThat(found).extracting(Finding::status).containsExactly(Status.OK);
     assertThat(found.getFirst().found()).contains("removed again");
-    assertThat(medium.size()).isZero();
+    assertThat(volume.size()).isZero();
   }
 
   @Test

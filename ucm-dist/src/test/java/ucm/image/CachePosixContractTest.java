@@ -9,7 +9,7 @@ import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.testkit.StoreContract;
 
-/** The pipeline that everybody uses is a store like any other. */
+/** The usual pipeline is a store like any other. */
 final class CachePosixContractTest extends StoreContract {
 
   @Override

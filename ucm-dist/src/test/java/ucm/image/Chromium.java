@@ -167,7 +167,7 @@ final class Chromium implements AutoCloseable {
     List<ProcessHandle> all = new ArrayList<>(process.descendants().toList());
     all.add(process.toHandle());
     try {
-      // It ends when nobody is at the other end of the pipe.
+      // It ends when the other end of the pipe is closed.
       process.getOutputStream().close();
       for (ProcessHandle one : all) {
         one.onExit().get(30, TimeUnit.SECONDS);
@@ -180,7 +180,7 @@ final class Chromium implements AutoCloseable {
     }
   }
 
-  /** After this nobody writes into the profile any more. */
+  /** After this no process writes into the profile any more. */
   private static void kill(List<ProcessHandle> all) {
     all.forEach(ProcessHandle::destroyForcibly);
     CompletableFuture<?>[] ends =

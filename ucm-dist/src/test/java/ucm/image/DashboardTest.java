@@ -60,14 +60,14 @@ class DashboardTest {
                 "posix_capacity_gb",
                 1));
     ConnectorSetup setup =
-        ConnectorSetup.of(config, StoreCatalog.find(), spec).withMetricsPlaces(registry::place);
+        ConnectorSetup.of(config, StoreCatalog.find(), spec).withMetricsScopes(registry::scope);
     ConnectorSetup lite =
         ConnectorSetup.of(
                 UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("use_lite", true), "test"),
                 StoreCatalog.find(),
                 spec)
             .withTraces(new TraceOptions(folder, 1 << 20, 1))
-            .withMetricsPlaces(registry::place);
+            .withMetricsScopes(registry::scope);
     try (Arena arena = Arena.ofShared();
         WorkerConnector worker = setup.worker(0, 0, caches(arena, spec.kv()));
         SchedulerConnector scheduler = setup.scheduler();

@@ -26,7 +26,7 @@ import java.util.stream.Collectors;
  * @param page path from the root of the repository
  * @param line where the block begins, from 1
  * @param section the last heading before it
- * @param language {@code sh}: each line is a command; {@code console}: those behind a prompt are
+ * @param language {@code sh}: each line is a command; {@code console}: those after a prompt are
  * @param instructions those of the comment
  */
 record DocsBlock(
@@ -71,7 +71,7 @@ record DocsBlock(
     return blocks;
   }
 
-  /** Its commands as they are printed, without the comments behind them. */
+  /** Its commands as they are printed, without the comments after them. */
   List<String> commands() {
     return switch (language) {
       case "sh" -> text.lines().map(DocsBlock::withoutComment).toList();

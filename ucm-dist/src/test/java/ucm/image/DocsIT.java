@@ -15,7 +15,7 @@ class DocsIT {
     assertThat(docs.exitCode()).as(docs.all()).isZero();
     assertThat(Files.readString(Path.of("../docs/config.md")))
         .as(
-            "docs/config.md is stale; write it anew with: ./ucm config docs --output"
+            "docs/config.md is stale; write it again with: ./ucm config docs --output"
                 + " docs/config.md")
         .isEqualTo(docs.out());
   }

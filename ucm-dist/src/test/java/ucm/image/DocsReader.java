@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * Somebody who follows a page of the documentation: types its commands into a shell and makes the files it
+ * A reader who follows a page of the documentation: types its commands into a shell and makes the files it
  * shows, in a folder where {@code ./ucm}, {@code bin/ucm} and {@code ucm} are that of an image. What the page
  * has below /mnt and /tmp is below this folder; all else is as it is printed.
  */

@@ -11,9 +11,9 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.testkit.fault.StandInLibrary;
+import ucm.testkit.fault.SimulatedLibrary;
 
-/** What an operator of 3FS runs, on the image and the stand-in of ucm-store-ds3fs's tests. */
+/** What an operator of 3FS runs, on the image and the simulated library of ucm-store-ds3fs's tests. */
 class Ds3fsIT {
 
   private static final Path SOURCE = Path.of("../ucm-store-ds3fs/src/test/c/sim_hf3fs.c");
@@ -27,7 +27,7 @@ class Ds3fsIT {
     folder = folder.toRealPath();
     Path mount = Files.createDirectory(folder.resolve("mount"));
     Path lib = Files.createDirectory(folder.resolve("lib"));
-    StandInLibrary.build(SOURCE, lib.resolve("libhf3fs_api_shared.so"));
+    SimulatedLibrary.build(SOURCE, lib.resolve("libhf3fs_api_shared.so"));
     config =
         UcmYaml.in(
             folder,

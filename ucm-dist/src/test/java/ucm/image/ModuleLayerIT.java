@@ -27,7 +27,7 @@ class ModuleLayerIT {
               .map(Path::of)
               .toArray(Path[]::new));
 
-  /** What each of our modules shows to everybody. */
+  /** What each of our modules exports to all. */
   private static final Map<String, Set<String>> EXPORTS =
       Map.ofEntries(
           Map.entry("ucm.api", Set.of("ucm.api", "ucm.api.admin", "ucm.api.config")),

@@ -9,7 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-import ucm.testkit.fault.StandInLibrary;
+import ucm.testkit.fault.SimulatedLibrary;
 
 /** A {@code libcuda.so.1} for processes of the image: that of ucm-device-cuda's tests, built by gcc. */
 final class SimulatedDriver {
@@ -21,7 +21,7 @@ final class SimulatedDriver {
   /** Builds it in a folder; the test is skipped where there is no gcc. */
   SimulatedDriver(Path folder) throws IOException {
     this.folder = Files.createDirectories(folder);
-    StandInLibrary.build(SOURCE, folder.resolve("libcuda.so.1"), "-Wl,-soname,libcuda.so.1");
+    SimulatedLibrary.build(SOURCE, folder.resolve("libcuda.so.1"), "-Wl,-soname,libcuda.so.1");
   }
 
   /** Skips a test of what is said without a driver where there is one. */

@@ -108,7 +108,7 @@ class StoreExamplesIT {
     Process server;
     int failed = 0;
     do {
-      // Somebody else may take the port before the server does.
+      // Another program may take the port before the server does.
       assertThat(failed).as("servers that did not start").isLessThan(START_ATTEMPTS);
       port = freePort();
       server = server(port);

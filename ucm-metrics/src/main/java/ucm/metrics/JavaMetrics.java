@@ -11,18 +11,18 @@ final class JavaMetrics {
 
   private JavaMetrics() {}
 
-  static void show(StoreMetrics place) {
+  static void show(StoreMetrics scope) {
     MemoryMXBean memory = ManagementFactory.getMemoryMXBean();
     List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
-    place.gauge(
+    scope.gauge(
         "jvm_heap_used_bytes",
         "Bytes of the Java heap in use; blocks lie outside it.",
         () -> memory.getHeapMemoryUsage().getUsed());
-    place.gauge(
+    scope.gauge(
         "jvm_gc_collections",
         "Garbage collections of the Java heap since the process began.",
         () -> collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum());
-    place.gauge(
+    scope.gauge(
         "jvm_gc_time_ms",
         "Time in those collections.",
         () -> collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum());

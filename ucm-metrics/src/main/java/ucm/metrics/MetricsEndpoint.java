@@ -26,7 +26,7 @@ import ucm.api.StoreException;
  * Answers Prometheus at {@code /metrics}, also while nothing is moved. Each connection serves one
  * request, on a virtual thread of its own, and is ended after {@value #SECONDS} s whatever it waits
  * for. {@value #CONNECTIONS} are open at once: a further one takes the place of the oldest, so that
- * clients that only hold connections keep nobody from scraping.
+ * clients that only hold connections keep no scraper out.
  */
 public final class MetricsEndpoint implements AutoCloseable {
 
@@ -49,7 +49,7 @@ public final class MetricsEndpoint implements AutoCloseable {
   /** Bounds the answers that are being written down, which hold the most memory. */
   private final Semaphore scrapes = new Semaphore(SCRAPES);
 
-  /** Has permits when connections have ended since somebody last waited for that. */
+  /** Has permits when connections have ended since the last wait for that. */
   private final Semaphore ended = new Semaphore(0);
 
   /** Oldest first; guarded by itself. Each adds and removes itself but for those that are ended. */
@@ -164,7 +164,7 @@ public final class MetricsEndpoint implements AutoCloseable {
     try (socket) {
       answer(socket);
     } catch (IOException hungUp) {
-      // By the client or by a bound: there is nobody to tell.
+      // By the client or by a bound: no client is left to tell.
     } catch (InterruptedException ended) {
       Thread.currentThread().interrupt();
     } finally {

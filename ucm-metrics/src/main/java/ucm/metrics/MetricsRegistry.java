@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
 import ucm.api.StoreMetrics;
 
 /**
- * What is counted in a process, for Prometheus. Stores and connectors count in a {@link #place}; a
+ * What is counted in a process, for Prometheus. Stores and connectors count in a {@link #scope}; a
  * {@link MetricsEndpoint} shows it. Thread-safe; counting allocates nothing once it is compiled.
  *
  * <p>Every metric has the labels {@code model_name} and {@code worker_id}, as dashboards of the
@@ -38,7 +38,7 @@ public final class MetricsRegistry {
   /** A registry in which nothing is counted yet but the Java runtime. */
   public MetricsRegistry(MetricsConfig config) {
     this.config = config;
-    JavaMetrics.show(place("", ""));
+    JavaMetrics.show(scope("", ""));
   }
 
   /**
@@ -48,7 +48,7 @@ public final class MetricsRegistry {
    * @param worker the label {@code worker_id}: a rank, or {@code scheduler}
    * @return the same instruments whenever the same labels are asked for
    */
-  public StoreMetrics place(String model, String worker) {
+  public StoreMetrics scope(String model, String worker) {
     return new Place(model, worker);
   }
 

@@ -24,10 +24,10 @@ class MetricsConfigTest {
 
   private static List<MetricSnapshot> snapshots(MetricsConfig config) {
     MetricsRegistry registry = new MetricsRegistry(config);
-    StoreMetrics place = registry.place("m", "0");
-    place.counter("load_bytes", "built in");
-    place.histogram("load_duration", "built in");
-    place.gauge("cache_lookup_hit_rate", "built in", () -> 0.5);
+    StoreMetrics scope = registry.scope("m", "0");
+    scope.counter("load_bytes", "built in");
+    scope.histogram("load_duration", "built in");
+    scope.gauge("cache_lookup_hit_rate", "built in", () -> 0.5);
     return registry.prometheus().scrape().stream()
         .filter(metric -> !metric.getMetadata().getName().contains("jvm"))
         .toList();

@@ -19,7 +19,7 @@ class MetricsEndpointTest {
   private static final String LABELS = "{model_name=\"qwq\",worker_id=\"0\"}";
 
   private final MetricsRegistry registry = new MetricsRegistry(MetricsConfig.defaults());
-  private final StoreMetrics place = registry.place("qwq", "0");
+  private final StoreMetrics scope = registry.scope("qwq", "0");
 
   private static HttpURLConnection get(MetricsEndpoint endpoint, String path) throws IOException {
     URI uri = URI.create("http://127.0.0.1:" + endpoint.port() + path);
@@ -43,10 +43,10 @@ class MetricsEndpointTest {
 
   @Test
   void showsWhatIsCountedUnderTheNamesOfTheOriginal() throws Exception {
-    place.counter("cache_load_bytes", "Bytes copied to the engine.").add(4096);
-    place.counter("posix_load_bytes", "Bytes loaded").add(512);
-    place.histogram("load_speed", "GB/s").record(2.5);
-    place.gauge("posix_health_state", "worst breaker", () -> 2);
+    scope.counter("cache_load_bytes", "Bytes copied to the engine.").add(4096);
+    scope.counter("posix_load_bytes", "Bytes loaded").add(512);
+    scope.histogram("load_speed", "GB/s").record(2.5);
+    scope.gauge("posix_health_state", "worst breaker", () -> 2);
     assertThat(scrape())
         .contains("# HELP ucm:cache_load_bytes_total Bytes copied to the engine.")
         .contains("ucm:cache_load_bytes_total" + LABELS + " 4096.0")
@@ -59,8 +59,8 @@ class MetricsEndpointTest {
 
   @Test
   void isLiveWhenNothingMoves() throws Exception {
-    place.counter("load_bytes", "Bytes loaded");
-    place.histogram("load_duration", "ms");
+    scope.counter("load_bytes", "Bytes loaded");
+    scope.histogram("load_duration", "ms");
     assertThat(scrape())
         .contains("ucm:load_bytes_total" + LABELS + " 0.0")
         .contains("ucm:load_duration_count" + LABELS + " 0")
@@ -69,9 +69,9 @@ class MetricsEndpointTest {
 
   @Test
   void keepsPlacesApartAndGivesTheSameInstrumentTwice() throws Exception {
-    registry.place("qwq", "1").counter("load_bytes", "Bytes").add(1);
-    place.counter("load_bytes", "Bytes").add(2);
-    place.counter("load_bytes", "Bytes").add(3);
+    registry.scope("qwq", "1").counter("load_bytes", "Bytes").add(1);
+    scope.counter("load_bytes", "Bytes").add(2);
+    scope.counter("load_bytes", "Bytes").add(3);
     assertThat(scrape())
         .contains("ucm:load_bytes_total{model_name=\"qwq\",worker_id=\"1\"} 1.0")
         .contains("ucm:load_bytes_total" + LABELS + " 5.0");
@@ -79,13 +79,13 @@ class MetricsEndpointTest {
 
   @Test
   void aGaugeOfAClosedStoreHidesNoOther() throws Exception {
-    place.gauge(
+    scope.gauge(
         "cache_slots",
         "Slots",
         () -> {
           throw new IllegalStateException("closed");
         });
-    place.gauge("cache_slots_in_use", "Slots", () -> 7);
+    scope.gauge("cache_slots_in_use", "Slots", () -> 7);
     assertThat(scrape())
         .doesNotContain("ucm:cache_slots{")
         .contains("ucm:cache_slots_in_use" + LABELS + " 7.0");
@@ -93,9 +93,9 @@ class MetricsEndpointTest {
 
   @Test
   void aNameThatIsTakenByAnotherKindCostsThatMetricOnly() throws Exception {
-    place.counter("mine", "a counter").increment();
-    place.gauge("mine", "a gauge", () -> 1);
-    place.histogram("mine", "a histogram").record(1);
+    scope.counter("mine", "a counter").increment();
+    scope.gauge("mine", "a gauge", () -> 1);
+    scope.histogram("mine", "a histogram").record(1);
     assertThat(scrape()).contains("ucm:mine_total" + LABELS + " 1.0");
   }
 
@@ -121,8 +121,8 @@ class MetricsEndpointTest {
 
   @Test
   void countingAllocatesNothing() {
-    StoreMetrics.Counter counter = place.counter("load_bytes", "Bytes");
-    StoreMetrics.Histogram histogram = place.histogram("load_duration", "ms");
+    StoreMetrics.Counter counter = scope.counter("load_bytes", "Bytes");
+    StoreMetrics.Histogram histogram = scope.histogram("load_duration", "ms");
     ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long allocated = Long.MAX_VALUE;
     // The client leaves an object a value that the JIT compiler removes once it gets to it.

@@ -34,9 +34,9 @@ import ucm.pipeline.config.UcmConfig;
 
 /**
  * Several stores chained into one: {@code Cache|Posix}. What is asked of the pipeline is asked of its
- * head, and each stage asks the one behind it.
+ * head, and each stage asks the next one.
  *
- * <p>Stages open from the tail, each with the stage behind it as its backend, and close from the
+ * <p>Stages open from the tail, each with the next stage, and close from the
  * head. When one fails to open, those already open are closed, and the failure names the stage and
  * its place in the chain. The pipeline owns its stages: closing it closes them all, and goes on when
  * one of them fails. Thread-safe as every store is.
@@ -165,23 +165,23 @@ public final class Pipeline implements Store {
   @Override
   public void open(StoreContext context) {
     life.opened();
-    Store backend = context.backend();
+    Store next = context.backend();
     List<Store> opened = new ArrayList<>();
     for (int i = stages.size() - 1; i >= 0; i--) {
       try {
-        stages.get(i).open(new StageContext(context, backend, metrics.apply(spec.stages().get(i))));
+        stages.get(i).open(new StageContext(context, next, metrics.apply(spec.stages().get(i))));
       } catch (RuntimeException | Error e) {
         life.closed();
         closeAll(opened, e);
         throw failure(i, e);
       }
-      backend = stages.get(i);
-      opened.addFirst(backend);
+      next = stages.get(i);
+      opened.addFirst(next);
     }
     LOG.debug("Opened {}", this);
   }
 
-  /** What one stage is given: the stage behind it and its place to count; the rest is handed on. */
+  /** What one stage is given: the next stage and its place to count; the rest is handed on. */
   private record StageContext(
       StoreContext outer, @Nullable Store backend, @Nullable StoreMetrics own)
       implements StoreContext {
@@ -323,7 +323,7 @@ public final class Pipeline implements Store {
   /** What a caller is told that met a close: not a stage is closed, but the pipeline. */
   private StoreClosedException closed(StoreClosedException ofStage) {
     life.requireOpen();
-    // A stage was closed by somebody else.
+    // A stage was closed from outside.
     return ofStage;
   }
 

@@ -11,12 +11,12 @@ import ucm.testkit.fault.MemoryStore;
 /** A pipeline is a store like any other. */
 final class PipelineContractTest extends StoreContract {
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
 
   @Override
   protected Store newStore() {
     Map<String, Supplier<Store>> stores =
-        Map.of("Relay", RelayStore::new, "Memory", () -> new MemoryStore(medium));
+        Map.of("Relay", RelayStore::new, "Memory", () -> new MemoryStore(volume));
     return Pipeline.of(PipelineSpec.parse("Relay|Relay|Memory"), StoreCatalog.of(stores));
   }
 

@@ -271,13 +271,13 @@ class PipelineTest {
   void isItselfAStageThatAnotherCanStandBehind() {
     stage("A");
     stage("B");
-    RecordingStore behind = new RecordingStore("Behind", List.of(), journal);
+    RecordingStore outerNext = new RecordingStore("Outer", List.of(), journal);
     StoreMetrics metrics = new OwnMetrics();
-    StoreContext outer = new TestContext(behind, metrics);
+    StoreContext outer = new TestContext(outerNext, metrics);
     try (Pipeline pipeline = Pipeline.of(PipelineSpec.parse("A|B"), catalog())) {
       pipeline.configure(StoreConfig.of(Map.of()));
       pipeline.open(outer);
-      assertThat(journal).contains("B.backend=Behind", "A.backend=B");
+      assertThat(journal).contains("B.backend=Outer", "A.backend=B");
       assertThat(stage("A").context().metrics()).isSameAs(metrics);
     }
   }

@@ -158,8 +158,8 @@ public final class RecordingStore implements Store {
   @Override
   public void open(StoreContext newContext) {
     this.context = newContext;
-    Store backend = newContext.backend();
-    journal.add(name + ".backend=" + (backend == null ? "none" : backend.name()));
+    Store next = newContext.backend();
+    journal.add(name + ".backend=" + (next == null ? "none" : next.name()));
     note("open");
   }
 

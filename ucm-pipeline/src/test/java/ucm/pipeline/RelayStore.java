@@ -16,12 +16,12 @@ import ucm.api.Transfer;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
-/** A stage that hands everything to the one behind it. */
+/** A stage that hands everything to the next one. */
 @StoreName("Relay")
 final class RelayStore implements Store {
 
   private final StoreLife life = new StoreLife("Relay");
-  private @Nullable Store backend;
+  private @Nullable Store next;
 
   @Override
   public List<ConfigKey<?>> configKeys() {
@@ -36,57 +36,57 @@ final class RelayStore implements Store {
   @Override
   public void open(StoreContext context) {
     life.opened();
-    backend = Objects.requireNonNull(context.backend(), "Relay needs a stage behind it");
+    next = Objects.requireNonNull(context.backend(), "Relay needs a next stage");
   }
 
-  private Store behind() {
+  private Store next() {
     life.requireOpen();
-    return Objects.requireNonNull(backend);
+    return Objects.requireNonNull(next);
   }
 
   @Override
   public BitSet lookup(BlockIds ids) {
-    return behind().lookup(ids);
+    return next().lookup(ids);
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
-    return behind().lookupPrefix(ids);
+    return next().lookupPrefix(ids);
   }
 
   @Override
   public void prefetch(BlockIds ids) {
-    behind().prefetch(ids);
+    next().prefetch(ids);
   }
 
   @Override
   public Task load(Transfer transfer) {
-    return behind().load(transfer);
+    return next().load(transfer);
   }
 
   @Override
   public Task dump(Transfer transfer) {
-    return behind().dump(transfer);
+    return next().dump(transfer);
   }
 
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
-    return behind().flush(timeout);
+    return next().flush(timeout);
   }
 
   @Override
   public BitSet durable(BlockIds ids) {
-    return behind().durable(ids);
+    return next().durable(ids);
   }
 
   @Override
   public boolean canRemove() {
-    return behind().canRemove();
+    return next().canRemove();
   }
 
   @Override
   public BitSet remove(BlockIds ids) {
-    return behind().remove(ids);
+    return next().remove(ids);
   }
 
   @Override

@@ -9,7 +9,7 @@ import ucm.api.BlockIds;
  * What the bytes of a block are, in tests: a fixed function of the block's id, the shard and the
  * offset in the shard.
  *
- * <p>Whoever fills memory and whoever checks it need not share anything but this class, so bytes can
+ * <p>The code that fills memory and the code that checks it need not share anything but this class, so bytes can
  * be followed through threads, processes and restarts. Bytes of different blocks, shards or offsets
  * are unrelated, so that anything moved to a wrong place is noticed. All methods are thread-safe.
  */

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 /**
  * Runs each step of a test (before, the test, after) on a thread of its own, for a bounded time. One that
  * does not end fails with the name of the test and what its thread was doing, all threads are dumped to
- * standard error, and the suite goes on; the thread is interrupted and left behind. JUnit's own timeouts
+ * standard error, and the suite goes on; the thread is interrupted and left over. JUnit's own timeouts
  * wait for a thread that no interrupt ends.
  */
 final class BoundedSteps implements InvocationInterceptor {

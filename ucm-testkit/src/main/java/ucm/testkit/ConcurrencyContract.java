@@ -38,7 +38,7 @@ abstract class ConcurrencyContract extends TaskContract {
   private static final int THREADS = 6;
   private static final int STEPS = 40;
   private static final long SEED = 20_261;
-  // Whoever finds within patience that something never ends shall be the one to say so.
+  // What waits with a shorter patience is to report a wait that never ends.
   private static final Duration MARGIN = Duration.ofSeconds(60);
 
   private interface Job {

@@ -189,7 +189,7 @@ abstract class DurabilityContract extends ConcurrencyContract {
     Store store = open(SAMPLE);
     long wanted = 100_000;
     MemoryRegion offered = store.offerMemory(wanted);
-    assumeTrue(offered != null, "offers no memory to the stage in front");
+    assumeTrue(offered != null, "offers no memory to the upper stage");
     assertThat(offered.byteSize()).isGreaterThanOrEqualTo(wanted);
     assertThat(offered.address() % PAGE_BYTES).as("aligned to pages").isZero();
   }

@@ -23,7 +23,7 @@ import ucm.api.Task;
 import ucm.testkit.TransferMemory.Placement;
 
 /**
- * What a killed process leaves behind, for stores whose blocks outlive their process. The test of a
+ * What a killed process leaves, for stores whose blocks outlive their process. The test of a
  * store extends this class; it needs a constructor without parameters, because the processes that are
  * killed make an object of it too.
  *

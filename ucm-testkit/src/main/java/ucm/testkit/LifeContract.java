@@ -132,7 +132,7 @@ abstract class LifeContract extends ConfigurationContract {
   }
 
   @Test
-  void canBeOpenedAnewByAnotherInstance() {
+  void canBeOpenedAgainByAnotherInstance() {
     for (int i = 0; i < 3; i++) {
       Store store = open(SAMPLE);
       assertThat(store.lookup(BlockBytes.ids(2, 8)).stream()).isEmpty();
@@ -141,9 +141,9 @@ abstract class LifeContract extends ConfigurationContract {
     }
   }
 
-  /** A backend is still open when its front has been closed, so its threads may live on. */
+  /** The next stage is still open when the stage above it was closed, so its threads may live on. */
   private void requireNoThreadBut(Store closed) {
-    if (newBackend() == null) {
+    if (newNextStage() == null) {
       requireNoThread();
     }
     assertThatThrownBy(() -> closed.lookup(IDS)).isInstanceOf(StoreClosedException.class);

@@ -18,7 +18,7 @@ import ucm.api.config.StoreConfig;
 
 /**
  * A last stage that ends every shard well before {@code load} or {@code dump} returns, and moves
- * nothing: what is measured is the stage in front of it. Takes no heap for a shard. A look-up finds the
+ * nothing: what is measured is the upper stage. Takes no heap for a shard. A look-up finds the
  * blocks whose ids are even, so a stage that asks before it dumps moves the others. Thread-safe.
  */
 @StoreName("Prompt")

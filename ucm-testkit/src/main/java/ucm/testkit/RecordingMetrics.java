@@ -96,7 +96,8 @@ public final class RecordingMetrics implements StoreMetrics {
   private <T> T known(Map<String, T> instruments, String name) {
     T instrument = instruments.get(name);
     if (instrument == null) {
-      throw new AssertionError("nobody asked for an instrument " + name + "; there are " + names());
+      throw new AssertionError(
+          "no code asked for an instrument " + name + "; there are " + names());
     }
     return instrument;
   }

@@ -20,7 +20,7 @@ package ucm.testkit;
  *
  * <p>Everything is promised unless a switch ({@link #keepsBytes}, {@link #survivesRestart}, ...) says
  * that it does not hold for this store; the tests it concerns are then skipped and say which switch
- * it was. A stage in front of another gives {@link #newBackend} too, which the suite opens first and
+ * it was. A stage above another gives {@link #newNextStage} too, which the suite opens first and
  * closes last.
  *
  * <p>Bytes are those of {@link BlockBytes}; memory is {@link TransferMemory}. Each test ends with all
@@ -34,7 +34,7 @@ package ucm.testkit;
  *
  * <p>What a killed process leaves is the question of {@link KillContract}. What the suite cannot
  * prove: what a power loss or a full disk leaves (a test of the store itself), how full queues answer (the store decides when one is full), that deadlines
- * are kept when a medium hangs, and that nothing is wrong in an interleaving of threads that did not
+ * are kept when a volume hangs, and that nothing is wrong in an interleaving of threads that did not
  * happen.
  */
 public abstract class StoreContract extends DurabilityContract {

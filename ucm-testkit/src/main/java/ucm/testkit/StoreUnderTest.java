@@ -35,7 +35,7 @@ import ucm.testkit.TransferMemory.Placement;
 @ExtendWith(BoundedSteps.class)
 abstract class StoreUnderTest {
 
-  private record Opened(Store store, @Nullable Store backend) {}
+  private record Opened(Store store, @Nullable Store next) {}
 
   /** A folder of its own for each test, empty at first, removed afterwards. */
   @TempDir Path directory;
@@ -47,7 +47,7 @@ abstract class StoreUnderTest {
 
   /**
    * A fresh store, neither configured nor opened. Asked for several times in one test, to open the
-   * store anew.
+   * store again.
    */
   protected abstract Store newStore();
 
@@ -61,13 +61,13 @@ abstract class StoreUnderTest {
     return Map.of();
   }
 
-  /** A fresh store to stand behind the tested one, or null when it is a last stage. */
-  protected @Nullable Store newBackend() {
+  /** A fresh store for the stage after the tested one, or null when it is a last stage. */
+  protected @Nullable Store newNextStage() {
     return null;
   }
 
-  /** As {@link #settings}, for the backend. */
-  protected Map<String, Object> backendSettings(BlockLayout layout, Path directory) {
+  /** As {@link #settings}, for the next stage. */
+  protected Map<String, Object> nextStageSettings(BlockLayout layout, Path directory) {
     return Map.of();
   }
 
@@ -161,23 +161,23 @@ abstract class StoreUnderTest {
 
   /** Opens a store that is configured already. */
   Store open(Store store, SampleLayout sample, Map<String, Object> more) {
-    Store backend = newBackend();
-    opened.push(new Opened(store, backend));
-    if (backend != null) {
+    Store next = newNextStage();
+    opened.push(new Opened(store, next));
+    if (next != null) {
       Map<String, Object> all = new TreeMap<>(SampleLayout.keys(sample.layout()));
       all.put(CommonKeys.DEVICE_ID.name(), 0);
-      all.putAll(backendSettings(sample.layout(), directory));
+      all.putAll(nextStageSettings(sample.layout(), directory));
       if (more.containsKey(CommonKeys.DEVICE_ID.name())) {
         all.put(CommonKeys.DEVICE_ID.name(), more.get(CommonKeys.DEVICE_ID.name()));
       }
-      configure(backend, all);
-      backend.open(StoreContext.of(null));
+      configure(next, all);
+      next.open(StoreContext.of(null));
     }
-    store.open(StoreContext.of(backend));
+    store.open(StoreContext.of(next));
     return store;
   }
 
-  /** Closes everything and opens it anew. */
+  /** Closes everything and opens it again. */
   Store reopen(SampleLayout sample, Map<String, Object> more) {
     closeAll();
     return open(sample, more);
@@ -189,8 +189,8 @@ abstract class StoreUnderTest {
       try {
         last.store().close();
       } finally {
-        if (last.backend() != null) {
-          last.backend().close();
+        if (last.next() != null) {
+          last.next().close();
         }
       }
     }

@@ -89,7 +89,7 @@ abstract class TaskContract extends PartialBlockContract {
     assertThat(end.await(patience().toSeconds(), TimeUnit.SECONDS))
         .as("the store ends the task within the patience")
         .isTrue();
-    assertThat(callsAtTheEnd.get(0)).as("calls when the task became terminal").isEqualTo(shards);
+    assertThat(callsAtTheEnd.get(0)).as("calls when the task completed").isEqualTo(shards);
     for (int shard = 0; shard < shards; shard++) {
       assertThat(calls.count.get(shard)).as("calls for shard %d", shard).isEqualTo(1);
       assertThat(calls.outcomes.get(shard))
@@ -147,11 +147,11 @@ abstract class TaskContract extends PartialBlockContract {
           TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids).fill();
       Task task = round % 2 == 0 ? store.dump(memory.transfer()) : store.load(memory.transfer());
       AtomicIntegerArray runs = new AtomicIntegerArray(2);
-      AtomicReference<@Nullable Boolean> terminal = new AtomicReference<>();
+      AtomicReference<@Nullable Boolean> completed = new AtomicReference<>();
       CountDownLatch both = new CountDownLatch(2);
       task.whenTerminal(
           () -> {
-            terminal.set(task.check());
+            completed.set(task.check());
             runs.incrementAndGet(0);
             both.countDown();
           });
@@ -162,7 +162,7 @@ abstract class TaskContract extends PartialBlockContract {
           });
       ended(task);
       assertThat(both.await(patience().toSeconds(), TimeUnit.SECONDS)).as("both ran").isTrue();
-      assertThat(terminal.get()).as("terminal when the action ran").isTrue();
+      assertThat(completed.get()).as("completed when the action ran").isTrue();
       AtomicReference<@Nullable Thread> runner = new AtomicReference<>();
       task.whenTerminal(() -> runner.set(Thread.currentThread()));
       assertThat(runner.get()).as("runs at once").isSameAs(Thread.currentThread());
@@ -182,14 +182,14 @@ abstract class TaskContract extends PartialBlockContract {
       Task task = store.dump(memory.transfer());
       try {
         assertThat(task.await(Duration.ZERO).ok())
-            .as("the task is terminal and went well")
+            .as("the task has completed and went well")
             .isTrue();
-        assertThat(task.check()).as("terminal, as await returned").isTrue();
+        assertThat(task.check()).as("completed, as await returned").isTrue();
       } catch (StoreTimeoutException e) {
         assertThat(e).hasMessageContaining(Long.toString(task.id()));
       }
       TransferResult result = ended(task);
-      assertThat(task.check()).as("terminal").isTrue();
+      assertThat(task.check()).as("completed").isTrue();
       assertThat(task.await(Duration.ZERO).okCount()).isEqualTo(result.okCount());
       assertThat(task.result().okCount()).as("ended so for good").isEqualTo(result.okCount());
     }

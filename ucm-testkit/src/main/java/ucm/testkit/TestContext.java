@@ -9,7 +9,7 @@ import ucm.api.StoreMetrics;
 /**
  * What a store under test is opened with.
  *
- * @param backend the stage behind, open; null for the last stage
+ * @param backend the next stage, open; null for the last stage
  * @param metrics where the store counts, often a {@link RecordingMetrics}
  * @param nanoClock the store's clock, often a {@link ManualClock}
  */

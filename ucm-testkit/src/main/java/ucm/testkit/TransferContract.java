@@ -56,13 +56,14 @@ abstract class TransferContract extends LookupContract {
 
   @ParameterizedTest
   @EnumSource
-  void movesRangesWhosePlacesAreUsedAnew(SampleLayout sample) throws InterruptedException {
+  void movesRangesWhosePlacesAreReused(SampleLayout sample) throws InterruptedException {
     needBlocks();
     Store store = open(sample);
     BlockIds ids = BlockBytes.ids(23, 6);
     TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids).fill();
     Transfer all = memory.transfer();
-    // Whoever asks for the places of a task that has ended gets an exception, or those of the next.
+    // A store that asks for the places of a task that has ended gets an exception, or those of the
+    // next.
     Places places = new Places(sample.layout());
     for (int block = 0; block < ids.size(); block++) {
       assertThat(ended(store.dump(range(all, block, places))).ok())
@@ -273,7 +274,7 @@ abstract class TransferContract extends LookupContract {
     Store store = open(SampleLayout.ODD_TENSORS);
     Transfer nothing = Transfer.scattered(SampleLayout.ODD_TENSORS.layout()).build();
     for (Task task : new Task[] {store.load(nothing), store.dump(nothing)}) {
-      assertThat(task.check()).as("%s is terminal at once", task).isTrue();
+      assertThat(task.check()).as("%s has completed at once", task).isTrue();
       assertThat(task.result().ok()).as("the task went well").isTrue();
       assertThat(task.result().failedShards().stream()).isEmpty();
     }

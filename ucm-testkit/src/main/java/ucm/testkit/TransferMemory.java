@@ -11,7 +11,7 @@ import ucm.api.Transfer;
 
 /**
  * Host memory for the shards of one transfer, as an engine would have it, with guard bytes around
- * every piece so that a store that writes a byte too many is found.
+ * every segment so that a store that writes a byte too many is found.
  *
  * <p>The memory is freed by the garbage collector and never earlier, so that a store that touches it
  * too late fails a test instead of crashing the process. Filling and checking are for one thread at a
@@ -19,17 +19,17 @@ import ucm.api.Transfer;
  */
 public final class TransferMemory {
 
-  /** How the pieces lie in memory. */
+  /** How the segments lie in memory. */
   public enum Placement {
-    /** Each shard is one piece; all in one region, last shard first. */
+    /** Each shard is one segment; all in one region, last shard first. */
     PACKED,
-    /** Each tensor is a piece; all in one region, last shard first. */
+    /** Each tensor is a segment; all in one region, last shard first. */
     SCATTERED,
-    /** Each tensor is a piece, in a region of its own as with an engine's KV-cache tensors. */
+    /** Each tensor is a segment, in a region of its own as with an engine's KV-cache tensors. */
     REGION_PER_TENSOR
   }
 
-  /** Bytes between two pieces; not a power of two, so that most pieces are not aligned. */
+  /** Bytes between two segments; not a power of two, so that most segments are not aligned. */
   public static final int GUARD_BYTES = 67;
 
   private static final byte GUARD = (byte) 0xE7;
@@ -39,9 +39,9 @@ public final class TransferMemory {
   private final Placement placement;
   private final BlockIds ids;
   private final int[] shards;
-  private final int pieces;
+  private final int segments;
   private final MemoryRegion[] regions;
-  private final MemoryRegion[] regionOfPiece;
+  private final MemoryRegion[] regionOfSegment;
   private final long[] offsets;
 
   /**
@@ -64,13 +64,13 @@ public final class TransferMemory {
     this.placement = placement;
     this.ids = ids;
     this.shards = shards.clone();
-    this.pieces = placement == Placement.PACKED ? 1 : layout.tensorCount();
-    this.regions = new MemoryRegion[placement == Placement.REGION_PER_TENSOR ? pieces : 1];
-    this.regionOfPiece = new MemoryRegion[shards.length * pieces];
-    this.offsets = new long[shards.length * pieces];
+    this.segments = placement == Placement.PACKED ? 1 : layout.tensorCount();
+    this.regions = new MemoryRegion[placement == Placement.REGION_PER_TENSOR ? segments : 1];
+    this.regionOfSegment = new MemoryRegion[shards.length * segments];
+    this.offsets = new long[shards.length * segments];
     for (int r = 0; r < regions.length; r++) {
       int first = regions.length == 1 ? 0 : r;
-      int end = regions.length == 1 ? pieces : r + 1;
+      int end = regions.length == 1 ? segments : r + 1;
       regions[r] = place(arena, first, end);
     }
   }
@@ -105,19 +105,19 @@ public final class TransferMemory {
     return new TransferMemory(layout, placement, BlockIds.wrap(words), shards);
   }
 
-  private MemoryRegion place(Arena arena, int firstPiece, int endPiece) {
+  private MemoryRegion place(Arena arena, int firstSegment, int endSegment) {
     long perShard = 0;
-    for (int piece = firstPiece; piece < endPiece; piece++) {
-      perShard += pieceSize(piece) + GUARD_BYTES;
+    for (int segment = firstSegment; segment < endSegment; segment++) {
+      perShard += pieceSize(segment) + GUARD_BYTES;
     }
-    MemorySegment segment = arena.allocate(GUARD_BYTES + shards.length * perShard).fill(GUARD);
-    MemoryRegion region = MemoryRegion.host(segment);
+    MemorySegment memory = arena.allocate(GUARD_BYTES + shards.length * perShard).fill(GUARD);
+    MemoryRegion region = MemoryRegion.host(memory);
     long at = GUARD_BYTES;
     for (int shard = shards.length - 1; shard >= 0; shard--) {
-      for (int piece = firstPiece; piece < endPiece; piece++) {
-        regionOfPiece[shard * pieces + piece] = region;
-        offsets[shard * pieces + piece] = at;
-        at += pieceSize(piece) + GUARD_BYTES;
+      for (int segment = firstSegment; segment < endSegment; segment++) {
+        regionOfSegment[shard * segments + segment] = region;
+        offsets[shard * segments + segment] = at;
+        at += pieceSize(segment) + GUARD_BYTES;
       }
     }
     return region;
@@ -139,8 +139,9 @@ public final class TransferMemory {
         placement == Placement.PACKED ? Transfer.packed(layout) : Transfer.scattered(layout);
     for (int shard = 0; shard < shards.length; shard++) {
       builder.shard(ids, shard, shards[shard]);
-      for (int piece = 0; piece < pieces; piece++) {
-        builder.piece(regionOfPiece[shard * pieces + piece], offsets[shard * pieces + piece]);
+      for (int segment = 0; segment < segments; segment++) {
+        builder.piece(
+            regionOfSegment[shard * segments + segment], offsets[shard * segments + segment]);
       }
     }
     return builder.build(listener);
@@ -149,9 +150,13 @@ public final class TransferMemory {
   /** Fills every shard with the bytes of its block. */
   public TransferMemory fill() {
     for (int shard = 0; shard < shards.length; shard++) {
-      for (int piece = 0; piece < pieces; piece++) {
+      for (int segment = 0; segment < segments; segment++) {
         BlockBytes.fill(
-            piece(shard, piece), ids.high(shard), ids.low(shard), shards[shard], start(piece));
+            segment(shard, segment),
+            ids.high(shard),
+            ids.low(shard),
+            shards[shard],
+            start(segment));
       }
     }
     return this;
@@ -167,8 +172,8 @@ public final class TransferMemory {
 
   /** Fills a shard with bytes that belong to no block. */
   public void scribble(int shard) {
-    for (int piece = 0; piece < pieces; piece++) {
-      piece(shard, piece).fill(SCRIBBLE);
+    for (int segment = 0; segment < segments; segment++) {
+      segment(shard, segment).fill(SCRIBBLE);
     }
   }
 
@@ -178,9 +183,9 @@ public final class TransferMemory {
    * @throws AssertionError naming the first wrong byte
    */
   public void check(int shard) {
-    for (int piece = 0; piece < pieces; piece++) {
+    for (int segment = 0; segment < segments; segment++) {
       BlockBytes.check(
-          piece(shard, piece), ids.high(shard), ids.low(shard), shards[shard], start(piece));
+          segment(shard, segment), ids.high(shard), ids.low(shard), shards[shard], start(segment));
     }
   }
 
@@ -203,52 +208,53 @@ public final class TransferMemory {
    */
   public void checkScribbled() {
     for (int shard = 0; shard < shards.length; shard++) {
-      for (int piece = 0; piece < pieces; piece++) {
-        requireAll(SCRIBBLE, piece(shard, piece), shard, piece, "inside");
+      for (int segment = 0; segment < segments; segment++) {
+        requireAll(SCRIBBLE, segment(shard, segment), shard, segment, "inside");
       }
     }
     checkGuards();
   }
 
   /**
-   * Checks that no byte around the pieces was changed.
+   * Checks that no byte around the segments was changed.
    *
-   * @throws AssertionError naming the piece beside which a byte was changed
+   * @throws AssertionError naming the segment beside which a byte was changed
    */
   public void checkGuards() {
     for (int shard = 0; shard < shards.length; shard++) {
-      for (int piece = 0; piece < pieces; piece++) {
-        MemorySegment region = regionOfPiece[shard * pieces + piece].segment();
-        long from = offsets[shard * pieces + piece];
-        long end = from + pieceSize(piece);
+      for (int segment = 0; segment < segments; segment++) {
+        MemorySegment region = regionOfSegment[shard * segments + segment].segment();
+        long from = offsets[shard * segments + segment];
+        long end = from + pieceSize(segment);
         MemorySegment before = region.asSlice(from - GUARD_BYTES, GUARD_BYTES);
-        requireAll(GUARD, before, shard, piece, "before");
-        requireAll(GUARD, region.asSlice(end, GUARD_BYTES), shard, piece, "behind");
+        requireAll(GUARD, before, shard, segment, "before");
+        requireAll(GUARD, region.asSlice(end, GUARD_BYTES), shard, segment, "after");
       }
     }
   }
 
-  private void requireAll(byte expected, MemorySegment memory, int shard, int piece, String where) {
+  private void requireAll(
+      byte expected, MemorySegment memory, int shard, int segment, String where) {
     for (long i = 0; i < memory.byteSize(); i++) {
       byte found = memory.get(ValueLayout.JAVA_BYTE, i);
       if (found != expected) {
         throw new AssertionError(
-            "memory was changed %s piece %d of shard %d of block %s, at byte %d: 0x%02x"
-                .formatted(where, piece, shards[shard], ids.hex(shard), i, found));
+            "memory was changed %s segment %d of shard %d of block %s, at byte %d: 0x%02x"
+                .formatted(where, segment, shards[shard], ids.hex(shard), i, found));
       }
     }
   }
 
-  private MemorySegment piece(int shard, int piece) {
-    int at = shard * pieces + piece;
-    return regionOfPiece[at].segment().asSlice(offsets[at], pieceSize(piece));
+  private MemorySegment segment(int shard, int segment) {
+    int at = shard * segments + segment;
+    return regionOfSegment[at].segment().asSlice(offsets[at], pieceSize(segment));
   }
 
-  private long pieceSize(int piece) {
-    return pieces == 1 ? layout.shardSize() : layout.tensorSize(piece);
+  private long pieceSize(int segment) {
+    return segments == 1 ? layout.shardSize() : layout.tensorSize(segment);
   }
 
-  private long start(int piece) {
-    return layout.tensorOffset(piece);
+  private long start(int segment) {
+    return layout.tensorOffset(segment);
   }
 }

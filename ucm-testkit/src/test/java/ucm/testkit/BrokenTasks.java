@@ -11,7 +11,7 @@ import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.fault.BrokenStore;
-import ucm.testkit.fault.MemoryStore.Medium;
+import ucm.testkit.fault.MemoryStore.Volume;
 
 /** Stores whose tasks and listeners are wrong. */
 public final class BrokenTasks {
@@ -19,8 +19,8 @@ public final class BrokenTasks {
   private BrokenTasks() {}
 
   public static final class NeverEndsALoadThatMisses extends BrokenStore {
-    public NeverEndsALoadThatMisses(Medium medium) {
-      super(medium);
+    public NeverEndsALoadThatMisses(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -31,8 +31,8 @@ public final class BrokenTasks {
   }
 
   public static final class NeverEndsATransferOfNothing extends BrokenStore {
-    public NeverEndsATransferOfNothing(Medium medium) {
-      super(medium);
+    public NeverEndsATransferOfNothing(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -47,8 +47,8 @@ public final class BrokenTasks {
   }
 
   public static final class TellsNoListener extends BrokenStore {
-    public TellsNoListener(Medium medium) {
-      super(medium);
+    public TellsNoListener(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -58,8 +58,8 @@ public final class BrokenTasks {
   }
 
   public static final class TellsTheListenerTwice extends BrokenStore {
-    public TellsTheListenerTwice(Medium medium) {
-      super(medium);
+    public TellsTheListenerTwice(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -71,8 +71,8 @@ public final class BrokenTasks {
   }
 
   public static final class TellsTheListenerEarly extends BrokenStore {
-    public TellsTheListenerEarly(Medium medium) {
-      super(medium);
+    public TellsTheListenerEarly(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -85,8 +85,8 @@ public final class BrokenTasks {
   }
 
   public static final class TellsOfAnotherTransfer extends BrokenStore {
-    public TellsOfAnotherTransfer(Medium medium) {
-      super(medium);
+    public TellsOfAnotherTransfer(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -101,8 +101,8 @@ public final class BrokenTasks {
   }
 
   public static final class NumbersAllTasksAlike extends BrokenStore {
-    public NumbersAllTasksAlike(Medium medium) {
-      super(medium);
+    public NumbersAllTasksAlike(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -116,8 +116,8 @@ public final class BrokenTasks {
   }
 
   public static final class LeavesTasksOpen extends BrokenStore {
-    public LeavesTasksOpen(Medium medium) {
-      super(medium);
+    public LeavesTasksOpen(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -130,8 +130,8 @@ public final class BrokenTasks {
   public static final class HangsWhenItsQueueIsShort extends BrokenStore {
     private boolean isShort;
 
-    public HangsWhenItsQueueIsShort(Medium medium) {
-      super(medium);
+    public HangsWhenItsQueueIsShort(Volume volume) {
+      super(volume);
     }
 
     @Override

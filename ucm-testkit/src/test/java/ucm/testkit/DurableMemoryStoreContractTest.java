@@ -5,10 +5,10 @@ import ucm.testkit.fault.MemoryStore;
 
 final class DurableMemoryStoreContractTest extends StoreContract {
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
 
   @Override
   protected Store newStore() {
-    return new MemoryStore(medium);
+    return new MemoryStore(volume);
   }
 }

@@ -19,8 +19,8 @@ final class KillContractTest {
 
     @Override
     protected Store newStore() {
-      // Durable for as long as its medium lives, which here is as long as the process.
-      return new MemoryStore(new MemoryStore.Medium());
+      // Durable for as long as its volume lives, which here is as long as the process.
+      return new MemoryStore(new MemoryStore.Volume());
     }
 
     @Override

@@ -30,7 +30,7 @@ final class RecordingMetricsTest {
   }
 
   @Test
-  void refusesACounterThatShrinksAndANameNobodyAskedFor() {
+  void refusesACounterThatShrinksAndAnUnknownName() {
     assertThatThrownBy(() -> metrics.counter("x", "").add(-1))
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> metrics.count("z"))

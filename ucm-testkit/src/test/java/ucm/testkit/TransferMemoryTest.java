@@ -20,7 +20,7 @@ final class TransferMemoryTest {
 
   @ParameterizedTest
   @EnumSource
-  void addressesEveryPieceOfEveryShard(Placement placement) {
+  void addressesEverySegmentOfEveryShard(Placement placement) {
     TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, placement, IDS).fill();
     memory.check();
     Transfer transfer = memory.transfer();
@@ -29,33 +29,33 @@ final class TransferMemoryTest {
     for (int shard = 0; shard < 6; shard++) {
       assertThat(transfer.ids().hex(shard)).isEqualTo(IDS.hex(shard / 2));
       assertThat(transfer.shardIndex(shard)).isEqualTo(shard % 2);
-      for (int piece = 0; piece < transfer.pieceCount(); piece++) {
+      for (int segment = 0; segment < transfer.pieceCount(); segment++) {
         long expected =
             BlockBytes.at(
-                IDS.high(shard / 2), IDS.low(shard / 2), shard % 2, LAYOUT.tensorOffset(piece));
-        assertThat(byteAt(transfer, shard, piece, 0)).isEqualTo((byte) expected);
+                IDS.high(shard / 2), IDS.low(shard / 2), shard % 2, LAYOUT.tensorOffset(segment));
+        assertThat(byteAt(transfer, shard, segment, 0)).isEqualTo((byte) expected);
       }
     }
   }
 
   @ParameterizedTest
   @EnumSource
-  void noticesAChangeInsideOrBesideAnyPiece(Placement placement) {
+  void noticesAChangeInsideOrBesideAnySegment(Placement placement) {
     TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, placement, IDS);
     Transfer transfer = memory.transfer();
     for (int shard = 0; shard < 6; shard++) {
-      for (int piece = 0; piece < transfer.pieceCount(); piece++) {
+      for (int segment = 0; segment < transfer.pieceCount(); segment++) {
         memory.fill();
         int at = shard;
-        change(transfer, shard, piece, transfer.pieceSize(piece) - 1);
+        change(transfer, shard, segment, transfer.pieceSize(segment) - 1);
         assertThatThrownBy(() -> memory.check(at)).isInstanceOf(AssertionError.class);
         memory.fill();
-        for (long beside : new long[] {-1, transfer.pieceSize(piece)}) {
-          change(transfer, shard, piece, beside);
+        for (long beside : new long[] {-1, transfer.pieceSize(segment)}) {
+          change(transfer, shard, segment, beside);
           assertThatThrownBy(memory::check)
               .isInstanceOf(AssertionError.class)
               .hasMessageContaining("memory was changed");
-          change(transfer, shard, piece, beside);
+          change(transfer, shard, segment, beside);
         }
         memory.check();
       }
@@ -69,7 +69,7 @@ final class TransferMemoryTest {
     change(memory.transfer(), 0, 1, 7);
     assertThatThrownBy(memory::checkScribbled)
         .isInstanceOf(AssertionError.class)
-        .hasMessageContaining("inside piece 1 of shard 1 of block " + IDS.hex(2));
+        .hasMessageContaining("inside segment 1 of shard 1 of block " + IDS.hex(2));
   }
 
   @Test
@@ -79,16 +79,16 @@ final class TransferMemoryTest {
         .hasMessageContaining("3 blocks, 2 shards");
   }
 
-  private static byte byteAt(Transfer transfer, int shard, int piece, long at) {
+  private static byte byteAt(Transfer transfer, int shard, int segment, long at) {
     return transfer
-        .region(shard, piece)
+        .region(shard, segment)
         .segment()
-        .get(ValueLayout.JAVA_BYTE, transfer.offset(shard, piece) + at);
+        .get(ValueLayout.JAVA_BYTE, transfer.offset(shard, segment) + at);
   }
 
-  private static void change(Transfer transfer, int shard, int piece, long at) {
-    MemorySegment segment = transfer.region(shard, piece).segment();
-    byte changed = (byte) ~byteAt(transfer, shard, piece, at);
-    segment.set(ValueLayout.JAVA_BYTE, transfer.offset(shard, piece) + at, changed);
+  private static void change(Transfer transfer, int shard, int segment, long at) {
+    MemorySegment segment = transfer.region(shard, segment).segment();
+    byte changed = (byte) ~byteAt(transfer, shard, segment, at);
+    segment.set(ValueLayout.JAVA_BYTE, transfer.offset(shard, segment) + at, changed);
   }
 }

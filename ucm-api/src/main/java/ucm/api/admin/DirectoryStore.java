@@ -14,7 +14,7 @@ import ucm.api.config.StoreConfig;
 public interface DirectoryStore {
 
   /**
-   * Whether a directory looks like one of this store and of no other, so that nobody has to say which
+   * Whether a directory looks like one of this store and of no other, so that a user need not say which
    * store wrote it. Touches nothing; false when that cannot be told. May be called in any state.
    */
   default boolean recognizes(Path directory) {

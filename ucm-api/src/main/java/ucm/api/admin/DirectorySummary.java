@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *     holds a mixture; sentences without a full stop
  * @param blocks whole blocks, as far as that is known without reading their bytes
  * @param payloadBytes what these blocks hold
- * @param usedBytes what all files of the store in this directory take on the medium
+ * @param usedBytes what all files of the store in this directory take on the volume
  * @param layouts the layouts found, the most frequent first
  * @param unverifiedBlocks those of the blocks that carry no checksums
  * @param faultyFiles files of blocks that are damaged by what they say of themselves

@@ -12,7 +12,7 @@ import ucm.api.BlockIds;
  * @param idLow the last eight
  * @param directory the directory it lies in, as it was given
  * @param byteSize its payload in bytes, as far as known; else the size of its file
- * @param usedBytes what its file takes on the medium
+ * @param usedBytes what its file takes on the volume
  * @param layout its layout; null when it does not tell
  * @param lastUse when it was last used
  * @param fault what its own description says is wrong with it; null when nothing is

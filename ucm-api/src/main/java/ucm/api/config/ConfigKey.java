@@ -28,9 +28,9 @@ public final class ConfigKey<T> {
   private final String name;
   private final String type;
   private final Function<Object, T> parser;
-  private final T standIn;
+  private final T fallback;
 
-  // Written only by the method that has just made the copy, before anybody else sees it.
+  // Written only by the method that has just made the copy, before another thread sees it.
   private @Nullable T defaultValue;
   private String defaultText = "unset";
   private boolean required;
@@ -40,15 +40,15 @@ public final class ConfigKey<T> {
   private String doc = "";
   private List<String> aliases = List.of();
 
-  private ConfigKey(String name, String type, T standIn, Function<Object, T> parser) {
+  private ConfigKey(String name, String type, T fallback, Function<Object, T> parser) {
     this.name = name;
     this.type = type;
-    this.standIn = standIn;
+    this.fallback = fallback;
     this.parser = parser;
   }
 
   private ConfigKey<T> copy() {
-    ConfigKey<T> copy = new ConfigKey<>(name, type, standIn, parser);
+    ConfigKey<T> copy = new ConfigKey<>(name, type, fallback, parser);
     copy.defaultValue = defaultValue;
     copy.defaultText = defaultText;
     copy.required = required;
@@ -262,8 +262,8 @@ public final class ConfigKey<T> {
   }
 
   /** A value that stands in for one that is wrong, so that checking can go on. */
-  T standIn() {
-    return defaultValue != null ? defaultValue : standIn;
+  T fallback() {
+    return defaultValue != null ? defaultValue : fallback;
   }
 
   private IllegalArgumentException refusal(Object raw, @Nullable Exception cause) {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The configured values a store may read, and the place where it reports what is wrong with them.
  *
- * <p>Reading never throws for a user's mistake: a bad value is recorded and a stand-in returned, so
+ * <p>Reading never throws for a user's mistake: a bad value is recorded and a fallback returned, so
  * that a store parses all of its keys, checks them against each other, and every fault is reported
  * together. Used by one thread.
  */
@@ -71,11 +71,11 @@ public final class StoreConfig {
 
   /**
    * The value of a key, else its default. When the value is bad, or missing though required, an error
-   * is recorded (once) and a stand-in returned; a key without default that is not set gives a
-   * stand-in too (0, false, empty), so ask {@link #find} for those.
+   * is recorded (once) and a fallback returned; a key without default that is not set gives a
+   * fallback too (0, false, empty), so ask {@link #find} for those.
    */
   public <T> T get(ConfigKey<T> key) {
-    return read(key).orElseGet(key::standIn);
+    return read(key).orElseGet(key::fallback);
   }
 
   /** The value of a key if it is set (and good); its default does not count. */

@@ -93,7 +93,7 @@ final class ConfigKeyTest {
   }
 
   @Test
-  void givesListsThatNobodyChanges() {
+  void givesUnmodifiableLists() {
     List<Long> parsed = SIZES.parse(new ArrayList<>(List.of(1L)));
     assertThatThrownBy(() -> parsed.add(2L)).isInstanceOf(UnsupportedOperationException.class);
   }

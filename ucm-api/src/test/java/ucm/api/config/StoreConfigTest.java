@@ -34,7 +34,7 @@ final class StoreConfigTest {
     assertThat(config.find(WORKERS)).as("its default does not count").isEmpty();
     assertThat(config.isSet(WORKERS)).isFalse();
     assertThat(config.origin(WORKERS)).hasToString("default");
-    assertThat(config.get(NAME)).as("a stand-in").isEmpty();
+    assertThat(config.get(NAME)).as("a fallback").isEmpty();
     assertThat(config.find(NAME)).isEmpty();
     assertThat(config.problems()).isEmpty();
   }

@@ -4,7 +4,7 @@ import java.util.SplittableRandom;
 import ucm.api.BlockIds;
 
 /**
- * Ids of blocks that nobody has stored yet. Their first digits, from which stores choose a folder, are
+ * Ids of blocks that are not stored yet. Their first digits, from which stores choose a folder, are
  * those of few folders and the same in every round: a store that has run for a while has made its
  * folders, and a benchmark shall not time that.
  */

@@ -41,13 +41,13 @@ public record BenchLife(double openMillis, double closeMillis, @Nullable Idle id
    */
   public static BenchLife of(double openMillis, Pipeline pipeline, int instances, int seconds)
       throws InterruptedException {
-    Idle idle = seconds == 0 ? null : look(instances, seconds);
+    Idle idle = seconds == 0 ? null : measureIdle(instances, seconds);
     long start = System.nanoTime();
     pipeline.close();
     return new BenchLife(openMillis, millisSince(start), idle);
   }
 
-  private static Idle look(int instances, int seconds) throws InterruptedException {
+  private static Idle measureIdle(int instances, int seconds) throws InterruptedException {
     OperatingSystemMXBean process =
         ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
     TimeUnit.SECONDS.sleep(SETTLE_SECONDS);

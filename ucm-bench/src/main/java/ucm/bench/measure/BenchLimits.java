@@ -4,8 +4,8 @@ package ucm.bench.measure;
  * What the machine did by itself in one round, beside the store.
  *
  * <p>A front stage named Cache moves bytes through memory of its own, so what it does at once is
- * limited by copying, and what goes through it to the medium takes both times one after the other.
- * Any other pipeline is limited by the medium.
+ * limited by copying, and what goes through it to the volume takes both times one after the other.
+ * Any other pipeline is limited by the volume.
  */
 public final class BenchLimits {
 
@@ -42,12 +42,12 @@ public final class BenchLimits {
     absent = absentPerSecond;
   }
 
-  /** Whether a stage with memory of its own is in front. */
+  /** Whether the upper stage has memory of its own. */
   public boolean isBuffered() {
     return buffered;
   }
 
-  /** The medium, when what it gives is checked as a store checks it: GB/s. */
+  /** The volume, when what it gives is checked as a store checks it: GB/s. */
   public double checkedRead() {
     return checkedRead;
   }

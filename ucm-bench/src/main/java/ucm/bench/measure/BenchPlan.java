@@ -12,7 +12,7 @@ import ucm.pipeline.config.UcmConfig;
  * @param config the pipeline, with the layout of its blocks
  * @param layout that layout
  * @param direct whether the pipeline's files pass by the page cache
- * @param folder an empty folder for the files of the machine's limits, on the medium of the pipeline
+ * @param folder an empty folder for the files of the machine's limits, on the volume of the pipeline
  * @param blocks how many blocks are dumped and loaded in a round
  * @param taskBlocks how many of them in one task
  * @param layerwise whether a task has one shard of all blocks instead, and the tasks follow the shards
@@ -49,7 +49,7 @@ public record BenchPlan(
 
   /** The same, of so many that were asked for; none when none were. */
   public static int mostWarmup(int warmup) {
-    return warmup == 0 ? 0 : warmup + CompilerWatch.MOST_ROUNDS;
+    return warmup == 0 ? 0 : warmup + CompilerMonitor.MOST_ROUNDS;
   }
 
   /** The same with other rounds, in which as many ids are looked up as there are blocks. */

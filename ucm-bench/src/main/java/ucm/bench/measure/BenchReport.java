@@ -48,8 +48,8 @@ public final class BenchReport {
         "RATIO is ours by the limit, pair by pair within a round; over 1 is faster than the plain"
             + " calls.");
     out.println(
-        "The limits move the same pieces with FileChannel and memcpy of Java, on as many threads as"
-            + " said; files are one a block, not synced.");
+        "The limits move the same segments with FileChannel and memcpy of Java, on as many threads"
+            + " as said; files are one a block, not synced.");
     out.println(
         "ALLOCATED is heap of all threads of the process, by ThreadMXBean."
             + "getTotalThreadAllocatedBytes. Every loaded byte was compared.");

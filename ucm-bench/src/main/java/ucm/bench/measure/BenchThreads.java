@@ -120,7 +120,7 @@ public final class BenchThreads implements AutoCloseable {
   }
 
   /**
-   * Keeps all processors busy for a moment with reading memory that nobody else uses. So a timed region
+   * Keeps all processors busy for a moment with reading memory of its own. So a timed region
    * neither meets processors that were put to sleep while one thread prepared it, nor a cache full of what
    * was just written, which would go to memory in its time.
    */
@@ -171,7 +171,7 @@ public final class BenchThreads implements AutoCloseable {
     }
   }
 
-  /** Whoever waits for parts that no thread has begun is told that they never will be. */
+  /** A caller that waits for parts that no thread has begun is told that they never will be. */
   private static void stop(ExecutorService pool) {
     for (Runnable left : pool.shutdownNow()) {
       if (left instanceof Future<?> part) {

@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import ucm.api.BlockLayout;
 
 /**
- * What copying alone can do: the pieces of some blocks, from where an engine has them (tensor by
+ * What copying alone can do: the segments of some blocks, from where an engine has them (tensor by
  * tensor) to where a pool has them (block by block), by {@code memcpy} on several threads, in the same
  * steps as the tasks of the store. Memory is touched beforehand and freed by {@link #close}.
  */

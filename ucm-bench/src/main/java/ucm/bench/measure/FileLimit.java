@@ -192,7 +192,7 @@ public final class FileLimit implements AutoCloseable {
   public double access(int times, boolean existing) {
     Path[] asked = existing ? files : new Path[times];
     for (int i = 0; i < times && !existing; i++) {
-      // Each of them once, like ids that nobody knows: the kernel remembers names that are absent.
+      // Each of them once, like unknown ids: the kernel remembers names that are absent.
       asked[i] = files[i % files.length].resolveSibling("absent-" + absent++);
     }
     int found = 0;

@@ -15,13 +15,13 @@ import java.nio.file.StandardOpenOption;
  */
 public final class PageCacheRoom implements AutoCloseable {
 
-  // The largest pieces in which a file system takes memory, and the kernel gives it back to the
+  // The largest chunks in which a file system takes memory, and the kernel gives it back to the
   // host.
-  private static final int PIECE = 2 << 20;
+  private static final int CHUNK = 2 << 20;
 
   private final FileChannel file;
   private final BenchThreads threads;
-  private final ByteBuffer piece = ByteBuffer.allocateDirect(PIECE);
+  private final ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
 
   public PageCacheRoom(Path path, BenchThreads threads) throws IOException {
     this.threads = threads;
@@ -35,8 +35,8 @@ public final class PageCacheRoom implements AutoCloseable {
           if (thread > 0) {
             return;
           }
-          for (long at = 0; at < bytes; at += PIECE) {
-            file.write(piece.clear(), at);
+          for (long at = 0; at < bytes; at += CHUNK) {
+            file.write(chunk.clear(), at);
           }
           file.truncate(0);
         });

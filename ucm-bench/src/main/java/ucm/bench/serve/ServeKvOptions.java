@@ -60,16 +60,16 @@ public final class ServeKvOptions {
     }
     long bytes = bytesPerToken == null ? 0 : bytesPerToken;
     long ofRank = own ? model.bytesPerTokenAndRank(ranks) : bytes / (model.latent() ? 1 : ranks);
-    long pieces = (long) count * model.tensorsPerLayer();
-    if (!own && (bytes < 1 || bytes > 1 << 24 || bytes % (pieces * parts(model, ranks)) != 0)) {
+    long segments = (long) count * model.tensorsPerLayer();
+    if (!own && (bytes < 1 || bytes > 1 << 24 || bytes % (segments * parts(model, ranks)) != 0)) {
       throw new UsageException(
           "--bytes-per-token is a multiple of layers x tensors x ranks, here "
-              + pieces * parts(model, ranks)
+              + segments * parts(model, ranks)
               + ", and at most 16777216; found "
               + bytes);
     }
     long[] tensors = new long[model.tensorsPerLayer()];
-    Arrays.fill(tensors, ofRank / pieces * blockTokens);
+    Arrays.fill(tensors, ofRank / segments * blockTokens);
     return new EngineSpec(
         "ucm-bench-serve-" + ProcessHandle.current().pid(),
         model.name(),

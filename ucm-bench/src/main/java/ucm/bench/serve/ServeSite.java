@@ -23,7 +23,7 @@ import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.engine.EngineSpec;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.pipeline.connector.statistics.TraceOptions;
 import ucm.pipeline.hash.BlockHasher;
 
@@ -40,7 +40,7 @@ public final class ServeSite {
   private final UcmConfig config;
   private final StoreCatalog catalog;
   private final EngineSpec spec;
-  private final MetricsPlaces metrics;
+  private final MetricsScopes metrics;
   private final BlockHasher hasher;
   private final EnginePlan plan;
   private final List<Path> folders = new ArrayList<>();
@@ -57,7 +57,7 @@ public final class ServeSite {
       UcmConfig config,
       StoreCatalog catalog,
       EngineSpec spec,
-      MetricsPlaces metrics,
+      MetricsScopes metrics,
       BlockHasher hasher,
       EnginePlan plan,
       long storedBytes,
@@ -144,7 +144,7 @@ public final class ServeSite {
                     CommonKeys.STORAGE_BACKENDS.name(),
                     folders.stream().map(folder -> folder.resolve(name).toString()).toList()),
                 "bench serve");
-    ConnectorSetup setup = ConnectorSetup.of(here, catalog, spec).withMetricsPlaces(metrics);
+    ConnectorSetup setup = ConnectorSetup.of(here, catalog, spec).withMetricsScopes(metrics);
     if (config.settings().useLite()) {
       // The folder of the engines' own traces is left to engines that serve real requests.
       Path tmp = Path.of(System.getProperty("java.io.tmpdir"));

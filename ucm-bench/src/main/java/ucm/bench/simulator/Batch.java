@@ -20,7 +20,7 @@ record Batch(List<Part> parts) {
    * @param loadTo last block that is loaded, exclusive
    * @param newBlocks what the connector is told of the request's table
    */
-  // Nobody compares these.
+  // These are never compared.
   @SuppressWarnings("ArrayRecordComponent")
   record Part(
       ServeRequest request, int from, int newTokens, int loadFrom, int loadTo, int[] newBlocks) {

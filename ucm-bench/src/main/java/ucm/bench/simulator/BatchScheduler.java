@@ -12,7 +12,7 @@ import ucm.pipeline.hash.BlockHasher;
 /**
  * Chooses what each step computes, first come, first served, as the scheduler of vLLM (version 1) does:
  * requests that run go on, each with as many tokens as the step has left; when one finds no block, the
- * request that came last loses its memory and waits again, at the head of the queue; only when nobody had to
+ * request that came last loses its memory and waits again, at the head of the queue; only when no request had to
  * give way, requests that wait are admitted as long as there is room. Used by one thread.
  */
 final class BatchScheduler {

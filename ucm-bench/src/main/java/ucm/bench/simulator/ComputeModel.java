@@ -36,7 +36,7 @@ public final class ComputeModel {
   /**
    * The same time for each token.
    *
-   * @param millisPerToken as somebody measured it on an engine
+   * @param millisPerToken as measured on an engine
    * @param decodeMillis least time of a step that generates
    */
   public static ComputeModel measured(double millisPerToken, double decodeMillis) {

@@ -8,6 +8,6 @@ import ucm.api.BlockIds;
  * @param ids as rank 0 names them
  * @param pages the engine's block for each
  */
-// Nobody compares these.
+// These are never compared.
 @SuppressWarnings("ArrayRecordComponent")
 record PageRun(BlockIds ids, int[] pages) {}

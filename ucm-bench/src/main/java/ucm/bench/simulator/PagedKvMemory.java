@@ -10,7 +10,7 @@ import ucm.api.BlockIds;
 
 /**
  * Which blocks of the engine's KV memory are whose. Blocks are given out one by one as requests grow.
- * With a prefix cache, a block that is not used any more keeps its content until somebody needs the room,
+ * With a prefix cache, a block that is not used any more keeps its content until its room is needed,
  * the one that was given back first going first, and serves requests that begin the same way. Used by one
  * thread.
  */
@@ -50,7 +50,7 @@ final class PagedKvMemory {
     return users.length;
   }
 
-  /** Blocks that nobody uses, those with cached content included. */
+  /** Unused blocks, those with cached content included. */
   int free() {
     return empty.size() + idle.size();
   }

@@ -23,7 +23,7 @@ final class RankGroup implements StepRunner, AutoCloseable {
   private static final long CLOSE_SECONDS = 60;
 
   @FunctionalInterface
-  private interface Work {
+  private interface RankAction {
     void run(Rank rank) throws InterruptedException;
   }
 
@@ -67,16 +67,16 @@ final class RankGroup implements StepRunner, AutoCloseable {
     return ranks.getFirst().failed();
   }
 
-  private void uncounted(Work work) throws InterruptedException {
+  private void uncounted(RankAction action) throws InterruptedException {
     clock.stop();
     try {
-      onAll(work);
+      onAll(action);
     } finally {
       clock.go();
     }
   }
 
-  private void onAll(Work work) throws InterruptedException {
+  private void onAll(RankAction action) throws InterruptedException {
     AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
     List<Future<?>> running = new ArrayList<>();
     for (int i = 0; i < ranks.size(); i++) {
@@ -87,7 +87,7 @@ final class RankGroup implements StepRunner, AutoCloseable {
               .submit(
                   () -> {
                     try {
-                      work.run(rank);
+                      action.run(rank);
                     } catch (InterruptedException | RuntimeException | Error e) {
                       first.compareAndSet(null, e);
                       pace.giveUp();

@@ -29,7 +29,7 @@ public final class ServeRequest {
   /**
    * A request that has not begun.
    *
-   * @param prompt its tokens; not changed by anybody
+   * @param prompt its tokens; never changed
    * @param outputTokens how many to generate, 1 or more
    * @param arrivalNanos when it comes, from the start of the run
    */
@@ -139,7 +139,7 @@ public final class ServeRequest {
     preemptions++;
   }
 
-  /** What lies behind a block that could not be loaded is computed again. */
+  /** The blocks after one that could not be loaded are computed again. */
   void backTo(int tokens) {
     computed = tokens;
   }

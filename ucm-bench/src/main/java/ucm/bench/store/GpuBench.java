@@ -27,7 +27,7 @@ import ucm.pipeline.config.UcmConfig;
  * <p>A round: a pattern in pinned host memory is copied to the device, plainly; the Cache dumps it into
  * its pool; it is copied back, plainly; the Cache loads it to another place on the device; from there it
  * is fetched, and every byte is compared. Plain copies are one stream of the driver and pinned memory of
- * its own, a call for each piece, all queued before the first wait. In every other round they come after
+ * its own, a call for each segment, all queued before the first wait. In every other round they come after
  * the Cache's.
  *
  * <p>Owned and run by one thread, which is the stream's.
@@ -35,7 +35,7 @@ import ucm.pipeline.config.UcmConfig;
 public final class GpuBench implements AutoCloseable {
 
   private static final double GIB = 1L << 30;
-  // A piece of the engine's memory is followed by memory that is another block's.
+  // A segment of the engine's memory is followed by memory that is another block's.
   private static final long GAP_BYTES = 4096;
   private static final Duration PATIENCE = Duration.ofMinutes(2);
 
@@ -56,8 +56,8 @@ public final class GpuBench implements AutoCloseable {
   public GpuResult run(GpuShape shape, long bytes, int warmup, int repeat, Progress progress)
       throws InterruptedException {
     int shards = Math.toIntExact(bytes / shape.shardBytes());
-    long stride = shape.pieceBytes() + (shape.pieces() == 1 ? 0 : GAP_BYTES);
-    long onDevice = stride * shards * shape.pieces();
+    long stride = shape.segmentBytes() + (shape.segments() == 1 ? 0 : GAP_BYTES);
+    long onDevice = stride * shards * shape.segments();
     List<MemoryRegion> owned = new ArrayList<>();
     try (Pipeline cache = open(shape, shards)) {
       MemoryRegion source = own(owned, device.allocate(onDevice));
@@ -93,7 +93,7 @@ public final class GpuBench implements AutoCloseable {
           double moved = shards * shape.shardBytes();
           up.add(moved / dumped, moved / plainUp.nanos);
           down.add(moved / loaded, moved / beside.nanos);
-          calls[round - warmup] = plainDown.queueing / 1e3 / (shards * shape.pieces());
+          calls[round - warmup] = plainDown.queueing / 1e3 / (shards * shape.segments());
         }
       }
       return new GpuResult(shape, down, up, Spread.of(calls));
@@ -108,7 +108,7 @@ public final class GpuBench implements AutoCloseable {
   private Plain plain(GpuShape shape, MemoryRegion from, MemoryRegion to, long stride) {
     boolean down = from.isHost();
     MemoryRegion host = down ? from : to;
-    long size = shape.pieceBytes();
+    long size = shape.segmentBytes();
     long count = host.byteSize() / size;
     long start = System.nanoTime();
     for (long i = 0; i < count; i++) {
@@ -124,8 +124,8 @@ public final class GpuBench implements AutoCloseable {
     Transfer.Builder builder = Transfer.scattered(shape.layout());
     for (int shard = 0; shard < blocks.size(); shard++) {
       builder.shard(blocks, shard, 0);
-      for (int piece = 0; piece < shape.pieces(); piece++) {
-        builder.piece(memory, ((long) shard * shape.pieces() + piece) * stride);
+      for (int segment = 0; segment < shape.segments(); segment++) {
+        builder.piece(memory, ((long) shard * shape.segments() + segment) * stride);
       }
     }
     return builder.build();

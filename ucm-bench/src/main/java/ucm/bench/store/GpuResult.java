@@ -20,7 +20,7 @@ public record GpuResult(
   public Map<String, Object> data() {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("shard_bytes", shape.shardBytes());
-    data.put("piece_bytes", shape.pieceBytes());
+    data.put("piece_bytes", shape.segmentBytes());
     data.put("measures", List.of(toDevice.data(), toHost.data()));
     data.put("queueing_us", callMicros.data());
     return data;

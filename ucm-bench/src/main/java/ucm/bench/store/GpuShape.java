@@ -8,14 +8,14 @@ import ucm.api.BlockLayout;
  * The memory of a layer, as {@code ucm bench gpu} moves it.
  *
  * @param shardBytes bytes of a shard, one a block
- * @param pieceBytes bytes of each of its pieces, which lie apart on the device; a power of two less
+ * @param segmentBytes bytes of each of its segments, which lie apart on the device; a power of two less
  */
-public record GpuShape(long shardBytes, long pieceBytes) {
+public record GpuShape(long shardBytes, long segmentBytes) {
 
   private static final long KIB = 1 << 10;
   private static final long MIB = 1 << 20;
 
-  /** Layers of 64 KiB to 4 MiB in one piece, keys and values apart, and many small pieces. */
+  /** Layers of 64 KiB to 4 MiB in one segment, keys and values apart, and many small segments. */
   public static final List<GpuShape> ALL =
       List.of(
           new GpuShape(64 * KIB, 64 * KIB),
@@ -29,18 +29,19 @@ public record GpuShape(long shardBytes, long pieceBytes) {
           new GpuShape(2 * MIB, 16 * KIB));
 
   BlockLayout layout() {
-    return BlockLayout.uniform(pieceBytes, shardBytes, shardBytes);
+    return BlockLayout.uniform(segmentBytes, shardBytes, shardBytes);
   }
 
-  int pieces() {
-    return Math.toIntExact(shardBytes / pieceBytes);
+  int segments() {
+    return Math.toIntExact(shardBytes / segmentBytes);
   }
 
   /** What people call it. */
   public String text() {
-    return pieces() == 1
+    return segments() == 1
         ? size(shardBytes)
-        : String.format(Locale.ROOT, "%s in %d x %s", size(shardBytes), pieces(), size(pieceBytes));
+        : String.format(
+            Locale.ROOT, "%s in %d x %s", size(shardBytes), segments(), size(segmentBytes));
   }
 
   private static String size(long bytes) {

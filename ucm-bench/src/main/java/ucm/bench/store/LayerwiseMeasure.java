@@ -44,7 +44,7 @@ public final class LayerwiseMeasure {
     int layers = waitNanos.length;
     steps.add(stepMillis);
     transfers.add(transferMillis);
-    // The first transfer, or the last, has nothing to hide behind.
+    // The first transfer, or the last, overlaps with nothing.
     double ideal = transferMillis + computeNanos[layers - 1] / 1e6;
     for (int i = 0; i < layers - 1; i++) {
       ideal += Math.max(computeNanos[i] / 1e6, transferMillis);

@@ -30,13 +30,13 @@ import ucm.bench.measure.BenchPlan;
 import ucm.bench.measure.BenchResult;
 import ucm.bench.measure.BenchStep;
 import ucm.bench.measure.BenchThreads;
-import ucm.bench.measure.CompilerWatch;
+import ucm.bench.measure.CompilerMonitor;
 import ucm.bench.measure.CopyLimit;
+import ucm.bench.measure.DiscardedFiles;
 import ucm.bench.measure.FileLimit;
 import ucm.bench.measure.FioLimit;
 import ucm.bench.measure.FioResult;
 import ucm.bench.measure.PageCacheRoom;
-import ucm.bench.measure.SpentFiles;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -46,12 +46,12 @@ import ucm.cli.runtime.TimedFlush;
 import ucm.lite.trace.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 
 /**
  * Measures one pipeline, and the machine's limits beside it.
  *
- * <p>Two instances of the pipeline are open on the same medium: one dumps, the other has never seen
+ * <p>Two instances of the pipeline are open on the same volume: one dumps, the other has never seen
  * the blocks when it loads them, so that its buffers are cold while those of the first are hot. Each
  * round has blocks of its own. Round by round the limit is measured before the store or after it, so
  * that neither always comes first. Every loaded byte is compared, between the timed regions.
@@ -65,7 +65,7 @@ public final class StoreBench implements AutoCloseable {
 
   private final BenchPlan plan;
   private final StoreCatalog catalog;
-  private final MetricsPlaces metrics;
+  private final MetricsScopes metrics;
   private final Duration timeout;
   private final BenchLimits limits;
   private final BenchMeasure dumpReady;
@@ -85,7 +85,7 @@ public final class StoreBench implements AutoCloseable {
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private boolean closed;
 
-  public StoreBench(BenchPlan plan, StoreCatalog catalog, MetricsPlaces metrics) {
+  public StoreBench(BenchPlan plan, StoreCatalog catalog, MetricsScopes metrics) {
     this.metrics = metrics;
     this.plan = plan;
     this.catalog = catalog;
@@ -139,7 +139,7 @@ public final class StoreBench implements AutoCloseable {
     PageCacheRoom room = own(room(threads));
     EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
     BenchIds ids = new BenchIds(System.nanoTime());
-    CompilerWatch compiler = new CompilerWatch();
+    CompilerMonitor compiler = new CompilerMonitor();
     warmup = plan.warmup();
     for (int round = 0; round < warmup + plan.repeat(); round++) {
       compiler.roundBegins();
@@ -206,10 +206,10 @@ public final class StoreBench implements AutoCloseable {
   /** Only files in the page cache are worth it: others are on the disk already when the round ends. */
   private void cutFiles() {
     try {
-      SpentFiles.cut(plan.folder(), plan.layout().blockSize());
+      DiscardedFiles.cut(plan.folder(), plan.layout().blockSize());
       for (String folder :
           plan.config().storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of())) {
-        SpentFiles.cut(Path.of(folder), plan.layout().blockSize());
+        DiscardedFiles.cut(Path.of(folder), plan.layout().blockSize());
       }
     } catch (IOException e) {
       throw new UncheckedIOException("cannot cut off the files of a round: " + FileFault.of(e), e);
@@ -235,8 +235,8 @@ public final class StoreBench implements AutoCloseable {
     Map<String, ?> id =
         Map.of(
             CommonKeys.UNIQUE_ID.name(), "ucm-bench-" + ProcessHandle.current().pid() + "-" + role);
-    StoreMetrics place = metrics.place("bench", role);
-    return Pipeline.open(plan.config().with(id, "engine"), catalog, stage -> place);
+    StoreMetrics scope = metrics.scope("bench", role);
+    return Pipeline.open(plan.config().with(id, "engine"), catalog, stage -> scope);
   }
 
   private FileLimit files(BenchThreads threads) {

@@ -73,7 +73,7 @@ class BatchSchedulerTest {
     scheduler.add(request("b", 100, 8, 2));
     scheduler.add(request("c", 200, 4, 1));
     assertThat(step(scheduler)).containsExactly("a 0-8", "b 0-8");
-    assertThat(step(scheduler)).as("b gives way, and nobody comes in").containsExactly("a 8-9");
+    assertThat(step(scheduler)).as("b gives way, and no request comes in").containsExactly("a 8-9");
     assertThat(scheduler.preemptions()).isOne();
     assertThat(step(scheduler)).containsExactly("a 9-10");
     assertThat(step(scheduler))

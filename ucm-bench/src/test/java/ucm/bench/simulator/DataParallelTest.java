@@ -118,7 +118,7 @@ class DataParallelTest {
         assertThat(own.savedBlocks()).isEqualTo(15);
       }
       assertThat(segments(0)).as("the first is closed").isZero();
-      assertThat(segments(1)).as("which harms nobody").isOne();
+      assertThat(segments(1)).as("which does no harm").isOne();
       ServeResult other = serve(second, 20, 3);
       assertThat(other.loadedBlocks()).as("what only the first had stored").isEqualTo(15);
       assertThat(serve(second, 0, 8).loadedBlocks()).isEqualTo(40);

@@ -26,12 +26,12 @@ import ucm.testkit.fault.Fault.Call;
 import ucm.testkit.fault.FaultyStore;
 import ucm.testkit.fault.MemoryStore;
 
-/** The engine with its threads and bytes, in front of a plain store. */
+/** The engine with its threads and bytes, over a plain store. */
 class ServeEngineTest {
 
   private static final int BLOCKS = 64;
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
   private final List<KvPages> memory = new ArrayList<>();
 
   @AfterEach
@@ -59,7 +59,7 @@ class ServeEngineTest {
   }
 
   private Store plain() {
-    return new MemoryStore(medium);
+    return new MemoryStore(volume);
   }
 
   private static EnginePlan plan(int blocks) {
@@ -84,7 +84,7 @@ class ServeEngineTest {
       assertThat(result.loadedBlocks()).isZero();
       first.flush(Duration.ofSeconds(30));
     }
-    assertThat(medium.size()).isEqualTo(15 * spec.parts());
+    assertThat(volume.size()).isEqualTo(15 * spec.parts());
     try (ServeEngine second = engine(spec, layerwise, this::plain)) {
       List<Integer> finished = new ArrayList<>();
       ServeResult result = second.run(plan(BLOCKS), ComputeModel.FREE, requests(2), finished::add);

@@ -77,7 +77,7 @@ final class StoreAdoptCommand implements Callable<Integer> {
     List<Damage> failures = new ArrayList<>();
     AdoptResult result;
     try (Cleanup cleanup = new Cleanup()) {
-      StoreWork work = cleanup.add(new StoreWork("MiB", (long) ByteText.MIB));
+      DirectoryProgress work = cleanup.add(new DirectoryProgress("MiB", (long) ByteText.MIB));
       result = directories.adopt(plan, work, failures::add);
     }
     if (!Cleanup.interrupted()) {

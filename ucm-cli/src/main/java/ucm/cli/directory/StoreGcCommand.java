@@ -75,7 +75,7 @@ final class StoreGcCommand implements Callable<Integer> {
             dryRun);
     CollectResult result;
     try (Cleanup cleanup = new Cleanup()) {
-      StoreWork work = cleanup.add(new StoreWork("MiB", (long) ByteText.MIB));
+      DirectoryProgress work = cleanup.add(new DirectoryProgress("MiB", (long) ByteText.MIB));
       result = directories.collect(plan, work);
     }
     if (!Cleanup.interrupted()) {

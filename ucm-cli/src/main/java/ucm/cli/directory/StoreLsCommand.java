@@ -74,7 +74,7 @@ final class StoreLsCommand implements Runnable {
     PriorityQueue<StoredBlock> first = new PriorityQueue<>(order.reversed());
     try (Cleanup cleanup = new Cleanup()) {
       directories.list(
-          cleanup.add(new StoreWork("blocks", 1)),
+          cleanup.add(new DirectoryProgress("blocks", 1)),
           block -> {
             if (block.id().startsWith(start)) {
               first.add(block);

@@ -39,7 +39,7 @@ final class StoreStatCommand implements Runnable {
     StoreDirectories directories = input.open();
     List<DirectorySummary> summaries;
     try (Cleanup cleanup = new Cleanup()) {
-      summaries = directories.summarize(cleanup.add(new StoreWork("blocks", 1)));
+      summaries = directories.summarize(cleanup.add(new DirectoryProgress("blocks", 1)));
     }
     if (Cleanup.interrupted()) {
       return;

@@ -47,7 +47,7 @@ final class StoreVerifyCommand implements Callable<Integer> {
     List<Damage> damages = new ArrayList<>();
     VerifyResult result;
     try (Cleanup cleanup = new Cleanup()) {
-      StoreWork work = cleanup.add(new StoreWork("MiB", (long) ByteText.MIB));
+      DirectoryProgress work = cleanup.add(new DirectoryProgress("MiB", (long) ByteText.MIB));
       result = directories.verify(plan, work, damages::add);
     }
     if (!Cleanup.interrupted()) {

@@ -13,7 +13,7 @@ import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.SchedulerConnector;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.PromptRequest;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.pipeline.connector.statistics.TraceOptions;
 import ucm.pipeline.hash.BlockHasher;
 import ucm.pipeline.hash.PromptVariant;
@@ -25,7 +25,7 @@ final class LiteRun implements TraceVisitor, AutoCloseable {
 
   private final UcmConfig config;
   private final StoreCatalog catalog;
-  private final MetricsPlaces metrics;
+  private final MetricsScopes metrics;
   private final TraceOptions folder;
   private final long limit;
   private final KnownBlocks blocks = new KnownBlocks();
@@ -38,12 +38,12 @@ final class LiteRun implements TraceVisitor, AutoCloseable {
    *
    * @param config with {@code use_lite}
    * @param folder where the status is written
-   * @param limit requests behind this many are left out
+   * @param limit requests after this many are left out
    */
   LiteRun(
       UcmConfig config,
       StoreCatalog catalog,
-      MetricsPlaces metrics,
+      MetricsScopes metrics,
       TraceOptions folder,
       long limit) {
     this.config = config;
@@ -90,7 +90,7 @@ final class LiteRun implements TraceVisitor, AutoCloseable {
     return ConnectorSetup.of(
             config, catalog, EngineConfig.spec("trace", tokens, KvLayout.uniform(1, 1)))
         .withBlockHasher(blocks)
-        .withMetricsPlaces(metrics)
+        .withMetricsScopes(metrics)
         .withTraces(folder)
         .scheduler();
   }

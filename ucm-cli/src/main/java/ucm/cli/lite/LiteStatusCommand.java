@@ -33,7 +33,7 @@ import ucm.lite.trace.FileFault;
     description = {
       "Prints what engines in lite mode found so far: the hit rate, and from a sample of the blocks"
           + " the hit rate of LRU caches of other sizes.",
-      "Each engine renews its file every five seconds while requests come, and leaves it behind"
+      "Each engine renews its file every five seconds while requests come, and leaves it there"
           + " when it ends. A running engine that shows its metrics also answers over the network:"
           + " --url."
     })

@@ -20,7 +20,7 @@ import ucm.lite.trace.FileFault;
 
 /**
  * Where a command writes what it made: standard output, or a file. A new or regular file appears under its
- * name only when it is complete; until then it is a file of the same name with {@code .part} behind it,
+ * name only when it is complete; until then it is a file of the same name that ends in {@code .part},
  * which is removed when the work does not end well. A device, a pipe or a link is written into and stays
  * what it is.
  */

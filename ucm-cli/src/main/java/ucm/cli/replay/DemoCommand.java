@@ -50,7 +50,7 @@ import ucm.pipeline.hash.BlockHasher;
           + " between.",
       "",
       "Round 1 finds nothing: it makes up the KV cache of each prompt and dumps it. Then the stores"
-          + " are closed and opened anew. Round 2 finds every block, loads it and compares every"
+          + " are closed and opened again. Round 2 finds every block, loads it and compares every"
           + " byte. There is no model and no GPU here: what is measured is hashing, look-up and the"
           + " movement of the bytes."
     })

@@ -30,7 +30,7 @@ import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
-import ucm.pipeline.connector.statistics.LookupWatch;
+import ucm.pipeline.connector.statistics.StageLookups;
 
 /** {@code ucm explain}: what became of each token of one request of a replay. */
 @Command(
@@ -108,8 +108,8 @@ public final class ExplainCommand implements Runnable {
       boolean isApart = isLite || PipelineProbe.hasDirectories(given, catalog);
       UcmConfig ucm = isApart && !isLite ? inNewFolders(given, cleanup) : given;
       EngineSpec engine = EngineConfig.spec("explain", 1, KvLayout.uniform(1, blockBytes));
-      LookupWatch watch = new LookupWatch(StoreMetrics.NONE, ucm.openedPipeline().stages());
-      ConnectorSetup setup = ConnectorSetup.of(ucm, catalog, engine).withMetrics(watch);
+      StageLookups lookups = new StageLookups(StoreMetrics.NONE, ucm.openedPipeline().stages());
+      ConnectorSetup setup = ConnectorSetup.of(ucm, catalog, engine).withMetrics(lookups);
       Pipeline pipeline = cleanup.add(setup.openPipeline(0));
       if (!isApart && !pipeline.canRemove()) {
         throw new UsageException(
@@ -122,7 +122,7 @@ public final class ExplainCommand implements Runnable {
           cleanup.add(
               new ExplainedReplay(
                   pipeline,
-                  watch,
+                  lookups,
                   layout,
                   EngineConfig.taskTimeout(ucm),
                   setup.settings(),
@@ -138,7 +138,7 @@ public final class ExplainCommand implements Runnable {
   private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
     List<String> folders =
         given.storeConfig().get(CommonKeys.STORAGE_BACKENDS).stream()
-            .map(backend -> cleanup.folder(Path.of(backend), FOLDER_PREFIX).toString())
+            .map(directory -> cleanup.folder(Path.of(directory), FOLDER_PREFIX).toString())
             .toList();
     return given.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "explain");
   }

@@ -21,13 +21,13 @@ import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.connector.HitPolicy;
-import ucm.pipeline.connector.statistics.LookupWatch;
+import ucm.pipeline.connector.statistics.StageLookups;
 
 /**
  * Sends the requests of a trace through a store, one after the other, up to the one to be explained,
  * and says of each token of it what became of it. Used by one thread.
  *
- * <p>A block behind the first one that is missing cannot be used, even when it is there; it shares
+ * <p>A block after the first one that is missing cannot be used, even when it is there; it shares
  * the fate of that one.
  */
 final class ExplainedReplay implements TraceVisitor, AutoCloseable {
@@ -35,7 +35,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   private static final int FIRST_PAGES = 256;
 
   private final Store store;
-  private final LookupWatch watch;
+  private final StageLookups lookups;
   private final BlockLayout layout;
   private final Duration timeout;
   private final ConnectorSettings settings;
@@ -60,7 +60,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
    * A replay.
    *
    * @param store closed with the replay
-   * @param watch of the store's look-ups
+   * @param lookups of the store's look-ups
    * @param timeout for each task
    * @param settings say which requests are left alone, and how much of what is found is used
    * @param hbmBlocks room of the simulated engine
@@ -69,7 +69,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
    */
   ExplainedReplay(
       Store store,
-      LookupWatch watch,
+      StageLookups lookups,
       BlockLayout layout,
       Duration timeout,
       ConnectorSettings settings,
@@ -77,7 +77,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       long target,
       boolean removes) {
     this.store = store;
-    this.watch = watch;
+    this.lookups = lookups;
     this.layout = layout;
     this.timeout = timeout;
     this.settings = settings;
@@ -85,7 +85,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     this.target = target;
     this.removes = removes;
     this.salt = removes ? new SecureRandom().nextLong() : 0;
-    this.hitsBefore = new long[watch.stages().size()];
+    this.hitsBefore = new long[lookups.stages().size()];
     this.memory = new EngineMemory(layout, FIRST_PAGES);
   }
 
@@ -188,9 +188,9 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   }
 
   private int lookup(TraceRequest next, BlockIds ids, int from, RequestFunnel into) {
-    long unanswered = watch.unanswered();
+    long unanswered = lookups.unanswered();
     for (int i = 0; i < hitsBefore.length; i++) {
-      hitsBefore[i] = watch.hits(i);
+      hitsBefore[i] = lookups.hits(i);
     }
     int found = 0;
     boolean failed = false;
@@ -200,7 +200,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       failed = true;
     }
     findInTiers(found, next.blockTokens(), into);
-    boolean down = failed || watch.unanswered() > unanswered;
+    boolean down = failed || lookups.unanswered() > unanswered;
     MissReason first = null;
     for (int i = from + found; i < ids.size(); i++) {
       MissReason own = down ? MissReason.STORE_DOWN : missing(ids.slice(i, i + 1));
@@ -218,13 +218,13 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     return stored.contains(id) ? MissReason.EVICTED : MissReason.NEVER_STORED;
   }
 
-  /** The last stage has what those in front of it do not say they had. */
+  /** The last stage has what the upper stages do not report. */
   private void findInTiers(int found, int blockTokens, RequestFunnel into) {
     int left = found;
     for (int i = 0; i < hitsBefore.length; i++) {
-      long hits = watch.hits(i) - hitsBefore[i];
+      long hits = lookups.hits(i) - hitsBefore[i];
       int here = i == hitsBefore.length - 1 ? left : (int) Math.min(left, hits);
-      into.find(watch.stages().get(i), (long) here * blockTokens);
+      into.find(lookups.stages().get(i), (long) here * blockTokens);
       left -= here;
     }
   }

@@ -86,14 +86,14 @@ public final class ReplayCommand implements Runnable {
     EngineConfig.tellUnused(ucm, spec.commandLine().getErr());
     try (Cleanup cleanup = new Cleanup()) {
       EngineSpec engine = EngineConfig.spec("replay", 1, KvLayout.uniform(1, blockBytes));
-      StoreMetrics place =
-          metrics.open(ucm, cleanup, spec.commandLine().getErr()).place(engine.model(), "0");
-      ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine).withMetrics(place);
+      StoreMetrics scope =
+          metrics.open(ucm, cleanup, spec.commandLine().getErr()).scope(engine.model(), "0");
+      ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine).withMetrics(scope);
       Pipeline pipeline = cleanup.add(setup.openPipeline(0));
       TraceReplay replay =
           cleanup.add(
               new TraceReplay(
-                  pipeline, layout, EngineConfig.taskTimeout(ucm), limit, place, setup.settings()));
+                  pipeline, layout, EngineConfig.taskTimeout(ucm), limit, scope, setup.settings()));
       long start = System.nanoTime();
       inputs.read("requests", spec.commandLine().getErr(), replay);
       FlushResult flushed = pipeline.flush(EngineConfig.taskTimeout(ucm));

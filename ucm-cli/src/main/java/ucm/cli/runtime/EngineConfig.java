@@ -58,7 +58,7 @@ public final class EngineConfig {
     if (settings.enableRecordTraces()) {
       err.println("ucm: enable_record_traces is not used here: only an engine writes traces");
     }
-    // On by default, which nobody asked for.
+    // On by default, which the user did not ask for.
     if (settings.useLayerwise() && config.isSet(ConnectorKeys.USE_LAYERWISE)) {
       err.println("ucm: use_layerwise is not used here: blocks are moved whole");
     }

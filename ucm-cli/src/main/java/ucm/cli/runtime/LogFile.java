@@ -16,7 +16,7 @@ import java.util.Optional;
 import ucm.pipeline.connector.statistics.PrivateFiles;
 
 /**
- * The log as files: {@code ucm-<pid>.log} in the folder {@code UCM_LOG_PATH}, begun anew at {@code
+ * The log as files: {@code ucm-<pid>.log} in the folder {@code UCM_LOG_PATH}, begun again at {@code
  * UCM_LOG_MAX_SIZE} MiB (default 5), with {@code UCM_LOG_MAX_FILES} files kept (default 10), the one
  * being written included.
  */

@@ -12,7 +12,7 @@ import ucm.metrics.MetricsRegistry;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.config.UcmConfig;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 
 /** Whether a command that runs long shows its metrics to Prometheus; the same option of all of them. */
 public final class MetricsOptions {
@@ -42,7 +42,7 @@ public final class MetricsOptions {
    * @param err told where
    * @return where the command counts
    */
-  public MetricsPlaces open(UcmConfig config, Cleanup cleanup, PrintWriter err) {
+  public MetricsScopes open(UcmConfig config, Cleanup cleanup, PrintWriter err) {
     if (port != null && (port < 0 || port > MAX_PORT)) {
       throw new UsageException("--metrics-port is 0 to " + MAX_PORT + "; found " + port);
     }
@@ -60,6 +60,6 @@ public final class MetricsOptions {
     MetricsEndpoint endpoint =
         cleanup.add(MetricsEndpoint.start(registry, file.host(), chosen.getAsInt()));
     err.println("ucm: metrics at http://" + file.host() + ":" + endpoint.port() + "/metrics");
-    return registry::place;
+    return registry::scope;
   }
 }

@@ -67,19 +67,19 @@ public final class PipelineProbe {
   /** Probes; what goes wrong is a finding. */
   public List<Finding> run() throws InterruptedException {
     String subject = SUBJECT + config.pipeline();
-    List<String> backends = config.storeConfig().get(CommonKeys.STORAGE_BACKENDS);
+    List<String> directories = config.storeConfig().get(CommonKeys.STORAGE_BACKENDS);
     if (!hasDirectories(config, catalog)) {
-      return List.of(guarded(subject, "", config));
+      return List.of(probed(subject, "", config));
     }
     List<Finding> findings = new ArrayList<>();
-    for (String backend : backends) {
-      String where = subject + " in " + backend;
+    for (String directory : directories) {
+      String where = subject + " in " + directory;
       try {
-        Path folder = cleanup.folder(nearest(Path.of(backend)), FOLDER);
+        Path folder = cleanup.folder(nearest(Path.of(directory)), FOLDER);
         findings.add(
-            guarded(
+            probed(
                 where,
-                backend,
+                directory,
                 config.with(Map.of(BACKENDS, List.of(folder.toString())), "doctor")));
         Cleanup.delete(folder);
       } catch (IOException | RuntimeException e) {
@@ -109,16 +109,16 @@ public final class PipelineProbe {
     return path;
   }
 
-  private Finding guarded(String subject, String backend, UcmConfig where)
+  private Finding probed(String subject, String directory, UcmConfig where)
       throws InterruptedException {
     try (EngineMemory memory = new EngineMemory(LAYOUT, 1)) {
-      return probe(subject, backend, where, memory);
+      return probe(subject, directory, where, memory);
     } catch (StoreException | WrongBytesException e) {
       return failed(subject, e);
     }
   }
 
-  private Finding probe(String subject, String backend, UcmConfig where, EngineMemory memory)
+  private Finding probe(String subject, String directory, UcmConfig where, EngineMemory memory)
       throws InterruptedException {
     BlockIds id = BlockIds.of(random.nextLong(), random.nextLong());
     long start = System.nanoTime();
@@ -128,7 +128,7 @@ public final class PipelineProbe {
         return Finding.warning(
             subject, "it keeps no bytes", "it counts hits only: name a stage that keeps blocks");
       }
-      if (backend.isEmpty() && !first.canRemove()) {
+      if (directory.isEmpty() && !first.canRemove()) {
         return Finding.warning(
             subject,
             "no block was sent: its store cannot remove blocks, so that it would stay for good",
@@ -138,7 +138,7 @@ public final class PipelineProbe {
       try {
         store(first, memory, id);
       } catch (StoreException e) {
-        remove(first, id, backend);
+        remove(first, id, directory);
         throw e;
       }
       durableNanos = System.nanoTime() - start;
@@ -149,14 +149,14 @@ public final class PipelineProbe {
       try {
         if (second.lookup(id).isEmpty()) {
           String found = "a second instance does not find it";
-          return backend.isEmpty()
+          return directory.isEmpty()
               ? Finding.warning(subject, found, "what this pipeline keeps ends with its process")
               : Finding.failed(subject, found, "nothing that is stored will be found: see the log");
         }
         second.load(memory.transfer(id, 0, 1)).await(timeout).requireOk();
         memory.verify(id, 0, 1);
       } finally {
-        removed = remove(second, id, backend);
+        removed = remove(second, id, directory);
       }
     }
     if (!removed) {
@@ -184,8 +184,8 @@ public final class PipelineProbe {
   }
 
   /** Removes the block where no folder goes with it. */
-  private static boolean remove(Pipeline pipeline, BlockIds id, String backend) {
-    return !backend.isEmpty() || pipeline.remove(id).get(0);
+  private static boolean remove(Pipeline pipeline, BlockIds id, String directory) {
+    return !directory.isEmpty() || pipeline.remove(id).get(0);
   }
 
   private Pipeline open(UcmConfig where, int instance) {

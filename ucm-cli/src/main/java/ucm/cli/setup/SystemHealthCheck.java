@@ -131,7 +131,7 @@ public final class SystemHealthCheck implements HealthCheck {
     String found = now.truncatedTo(ChronoUnit.SECONDS) + (source.isEmpty() ? "" : ", " + source);
     if (now.isBefore(EARLIEST)) {
       return Finding.warning(
-          subject, found, "it is behind: let NTP (chrony) set it, as times of files order blocks");
+          subject, found, "it is late: let NTP (chrony) set it, as times of files order blocks");
     }
     return SLOW_CLOCKS.contains(source)
         ? Finding.warning(

@@ -52,7 +52,7 @@ public final class HtmlReport {
     return JsonMapper.builder().build().writeValueAsString(data).replace("<", "\\u003c");
   }
 
-  /** Writes the text before a marker, and returns the text behind it. */
+  /** Writes the text before a marker, and returns the text after it. */
   private static String copyUpTo(String marker, String text, Writer page) throws IOException {
     int at = text.indexOf(marker);
     if (at < 0) {

@@ -73,7 +73,7 @@ public final class ReportPage {
     advice.addAll(CurveAdvice.of(analysis, blockBytes));
   }
 
-  /** Names without their folders, which are nobody's business who is handed the page. */
+  /** Names without their folders, which readers of the page need not see. */
   private static String names(TraceReadReport read) {
     return read.inputs().stream()
         .map(input -> input.substring(input.lastIndexOf('/') + 1))

@@ -79,7 +79,7 @@ public final class SampleOptions {
     }
   }
 
-  /** Says that figures are estimated though nobody asked for that. */
+  /** Says that figures are estimated without being asked for. */
   public void warn(PrintWriter err, double sampleRate) {
     if (!asked() && sampleRate < 1) {
       err.println(

@@ -37,7 +37,7 @@ public final class ShareRead {
         return files.filter(Files::isRegularFile).mapToLong(file -> file.toFile().length()).sum();
       }
     } catch (IOException | InvalidPathException e) {
-      // Only the bar is lost: whoever reads it says what is wrong.
+      // Only the bar is lost: the reader says what is wrong.
       return -1;
     }
   }

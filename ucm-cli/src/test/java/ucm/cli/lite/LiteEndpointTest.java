@@ -61,7 +61,7 @@ class LiteEndpointTest {
         UcmConfig.of("Fake", Map.of()).withTopLevel(Map.of("use_lite", lite), "test");
     return ConnectorSetup.of(config, StoreCatalog.find(), spec)
         .withTraces(new TraceOptions(folder, 1 << 20, 2))
-        .withMetricsPlaces(registry::place)
+        .withMetricsScopes(registry::scope)
         .scheduler();
   }
 
@@ -154,7 +154,7 @@ class LiteEndpointTest {
   }
 
   @Test
-  void saysThatNobodyAnswers() throws IOException {
+  void saysThatNoServerAnswers() throws IOException {
     int port;
     try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       port = socket.getLocalPort();

@@ -15,7 +15,7 @@ import ucm.api.StoreMetrics;
 import ucm.api.config.StoreConfig;
 import ucm.lite.trace.TraceRequest;
 import ucm.pipeline.config.UcmConfig;
-import ucm.pipeline.connector.statistics.LookupWatch;
+import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.testkit.fault.Fault;
 import ucm.testkit.fault.Fault.Call;
 import ucm.testkit.fault.FaultyStore;
@@ -26,8 +26,8 @@ class ExplainedReplayTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 4096);
   private static final int BLOCK_TOKENS = 16;
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
-  private final LookupWatch watch = new LookupWatch(StoreMetrics.NONE, List.of("Memory"));
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
+  private final StageLookups lookups = new StageLookups(StoreMetrics.NONE, List.of("Memory"));
   private RequestFunnel funnel = new RequestFunnel();
 
   /** Opens a store of blocks as large as those of the tests. */
@@ -54,7 +54,7 @@ class ExplainedReplayTest {
   private ExplainedReplay replay(Store store, Map<String, ?> top, int hbmBlocks, boolean removes) {
     return new ExplainedReplay(
         store,
-        watch,
+        lookups,
         LAYOUT,
         Duration.ofMinutes(1),
         UcmConfig.of("Fake", Map.of()).withTopLevel(top, "test").settings(),
@@ -94,23 +94,23 @@ class ExplainedReplayTest {
 
   @Test
   void meetsNoBlockOfOthersInAStoreItSharesAndRemovesItsOwn() {
-    try (ExplainedReplay others = replay(open(new MemoryStore(medium)), 0, 0)) {
+    try (ExplainedReplay others = replay(open(new MemoryStore(volume)), 0, 0)) {
       serve(others, request(48, 1, 2, 3));
     }
-    assertThat(medium.size()).isEqualTo(3);
-    try (ExplainedReplay replay = replay(open(new MemoryStore(medium)), Map.of(), 0, true)) {
+    assertThat(volume.size()).isEqualTo(3);
+    try (ExplainedReplay replay = replay(open(new MemoryStore(volume)), Map.of(), 0, true)) {
       serve(replay, request(32, 1, 2));
       assertThat(funnel.found()).as("tokens of others").isZero();
       serve(replay, request(48, 1, 2, 3));
       assertThat(funnel.found()).as("tokens of its own").isEqualTo(32);
-      assertThat(medium.size()).isEqualTo(6);
+      assertThat(volume.size()).isEqualTo(6);
     }
-    assertThat(medium.size()).as("blocks of others, left alone").isEqualTo(3);
+    assertThat(volume.size()).as("blocks of others, left alone").isEqualTo(3);
   }
 
   @Test
   void tellsWhatIsFoundFromWhatWasNeverStoredAndWhatFillsNoBlock() {
-    try (Store store = open(new MemoryStore(medium));
+    try (Store store = open(new MemoryStore(volume));
         ExplainedReplay replay = replay(store, 0, 0)) {
       serve(replay, request(40, 1, 2, 3));
       assertThat(funnel.missed(MissReason.NEVER_STORED)).isEqualTo(32);
@@ -128,10 +128,10 @@ class ExplainedReplayTest {
 
   @Test
   void whatWasStoredAndIsGoneIsEvictedAndSoIsWhatLiesBehindIt() {
-    try (Store store = open(new MemoryStore(medium));
+    try (Store store = open(new MemoryStore(volume));
         ExplainedReplay replay = replay(store, 0, 0)) {
       serve(replay, request(64, 1, 2, 3, 4));
-      medium.remove(ids(1, 2, 3, 4), 1);
+      volume.remove(ids(1, 2, 3, 4), 1);
       serve(replay, request(80, 1, 2, 3, 4, 5));
       assertThat(funnel.found()).isEqualTo(16);
       assertThat(funnel.missed(MissReason.EVICTED)).isEqualTo(48);
@@ -142,7 +142,7 @@ class ExplainedReplayTest {
   @Test
   void damageIsCorruptWhenItIsFoundAndAfterwards() {
     FaultyStore faulty =
-        new FaultyStore(new MemoryStore(medium), 1).at(1, Call.LOAD, Fault.CORRUPT);
+        new FaultyStore(new MemoryStore(volume), 1).at(1, Call.LOAD, Fault.CORRUPT);
     try (Store store = open(faulty);
         ExplainedReplay replay = replay(store, 0, 0)) {
       serve(replay, request(32, 1, 2));
@@ -156,14 +156,14 @@ class ExplainedReplayTest {
 
   @Test
   void aStoreThatDoesNotAnswerIsDown() {
-    Store store = open(new MemoryStore(medium));
+    Store store = open(new MemoryStore(volume));
     try (ExplainedReplay replay = replay(store, 0, 0)) {
       serve(replay, request(32, 1, 2));
       store.close();
       serve(replay, request(32, 1, 2));
       assertThat(funnel.missed(MissReason.STORE_DOWN)).isEqualTo(32);
     }
-    FaultyStore refusing = new FaultyStore(new MemoryStore(medium), 1).at(1, Call.LOAD, Fault.FAIL);
+    FaultyStore refusing = new FaultyStore(new MemoryStore(volume), 1).at(1, Call.LOAD, Fault.FAIL);
     try (Store again = open(refusing);
         ExplainedReplay replay = replay(again, 0, 0)) {
       serve(replay, request(32, 1, 2));
@@ -173,7 +173,7 @@ class ExplainedReplayTest {
 
   @Test
   void shortRequestsAreLeftAloneAndTheDeviceIsAskedFirst() {
-    try (Store store = open(new MemoryStore(medium));
+    try (Store store = open(new MemoryStore(volume));
         ExplainedReplay replay = replay(store, 33, 3)) {
       serve(replay, request(32, 1, 2));
       assertThat(funnel.missed(MissReason.TOO_SHORT)).isEqualTo(32);

@@ -23,7 +23,7 @@ import ucm.api.Transfer;
 import ucm.lite.trace.TraceRequest;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
-import ucm.pipeline.connector.statistics.LookupWatch;
+import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.testkit.fault.Fault;
 import ucm.testkit.fault.Fault.Call;
 import ucm.testkit.fault.FaultyStore;
@@ -60,7 +60,7 @@ class ReplayMemoryTest {
       replay.request(request(1, 2));
       replay.request(request(1, 2));
       assertThat(replay.requests()).isEqualTo(3);
-      assertThat(replay.hitBlocks()).as("dumped anew by the second").isEqualTo(2);
+      assertThat(replay.hitBlocks()).as("dumped again by the second").isEqualTo(2);
       assertThat(replay.hitTokens()).isEqualTo(32);
     }
   }
@@ -106,8 +106,8 @@ class ReplayMemoryTest {
   }
 
   private ExplainedReplay explained(Store store, Duration timeout) {
-    LookupWatch watch = new LookupWatch(StoreMetrics.NONE, List.of("Memory"));
-    return new ExplainedReplay(open(store), watch, LAYOUT, timeout, SETTINGS, 0, 100, false);
+    StageLookups lookups = new StageLookups(StoreMetrics.NONE, List.of("Memory"));
+    return new ExplainedReplay(open(store), lookups, LAYOUT, timeout, SETTINGS, 0, 100, false);
   }
 
   /** The first call of a kind does not end before the store is closed. */

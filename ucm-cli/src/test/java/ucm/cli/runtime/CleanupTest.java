@@ -13,7 +13,7 @@ class CleanupTest {
 
   @TempDir private Path folder;
 
-  /** A command that begins or ends when Ctrl-C has come, and before anybody has told it. */
+  /** A command that begins or ends when Ctrl-C has come, and before it was told. */
   public static final class InShutdown {
 
     private InShutdown() {}

@@ -11,7 +11,7 @@ import ucm.device.DeviceException;
  *
  * <p>It is loaded here before JCuda does it: from the runtime's {@code lib/} or {@code
  * java.library.path}, or not at all. JCuda itself, when it does not find it there, loads a file of that
- * name from the temporary folder, whoever put it there.
+ * name from the temporary folder, of any owner.
  */
 final class CudaLibrary {
 

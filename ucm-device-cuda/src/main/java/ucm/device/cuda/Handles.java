@@ -5,8 +5,8 @@ import java.lang.invoke.VarHandle;
 import jcuda.NativePointerObject;
 
 /**
- * Sets the address behind JCuda's objects. JCuda's own way to name a place is a fresh object for each,
- * and for an event that somebody else made it has none; the field is what its native code reads.
+ * Sets the address in JCuda's objects. JCuda's own way to name a place is a fresh object for each,
+ * and for an event made elsewhere it has none; the field is what its native code reads.
  */
 final class Handles {
 

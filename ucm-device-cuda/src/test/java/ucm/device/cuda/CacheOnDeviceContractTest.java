@@ -8,12 +8,12 @@ import ucm.api.Store;
 import ucm.store.cache.CacheStore;
 import ucm.testkit.fault.MemoryStore;
 
-/** The contract of a store, for Cache in front of another one and an engine with its memory on a GPU. */
+/** The contract of a store, for Cache above another one and an engine with its memory on a GPU. */
 final class CacheOnDeviceContractTest extends OnDeviceContract {
 
   private static final double GIB = 1L << 30;
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
 
   @Override
   Store newDeviceStore() {
@@ -21,8 +21,8 @@ final class CacheOnDeviceContractTest extends OnDeviceContract {
   }
 
   @Override
-  protected @Nullable Store newBackend() {
-    return new MemoryStore(medium);
+  protected @Nullable Store newNextStage() {
+    return new MemoryStore(volume);
   }
 
   @Override

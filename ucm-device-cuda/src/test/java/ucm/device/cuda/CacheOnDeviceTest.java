@@ -36,7 +36,7 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.MemoryStore;
 
-/** Cache between an engine on a GPU and a backend: order, faults of every call, and what is left. */
+/** Cache between an engine on a GPU and a next stage: order, faults of every call, and what is left. */
 @Timeout(60)
 final class CacheOnDeviceTest {
 
@@ -130,13 +130,13 @@ final class CacheOnDeviceTest {
 
   @Test
   void readsThroughTheBackendIntoTheDevice() throws InterruptedException {
-    MemoryStore.Medium medium = new MemoryStore.Medium();
+    MemoryStore.Volume volume = new MemoryStore.Volume();
     BlockIds ids = BlockBytes.ids(1, 20);
-    Store first = cache(new MemoryStore(medium), Map.of());
+    Store first = cache(new MemoryStore(volume), Map.of());
     bench.dump(first, ids).requireOk();
     assertThat(first.flush(PATIENCE).ok()).isTrue();
     first.close();
-    Store second = cache(new MemoryStore(medium), Map.of());
+    Store second = cache(new MemoryStore(volume), Map.of());
     bench.requireLoads(second, ids);
     bench.requireLoads(second, ids);
     assertThat(bench.metrics.count("cache_load_bytes")).isEqualTo(2L * 20 * 8192);
@@ -299,7 +299,7 @@ final class CacheOnDeviceTest {
   }
 
   @Test
-  void touchingPiecesAreOneCopyAndSmallOnesAtEqualDistancesAreRows() throws InterruptedException {
+  void touchingSegmentsAreOneCopyAndSmallOnesAtEqualDistancesAreRows() throws InterruptedException {
     Store cache = cache(null, Map.of("cache_stream_number", 1));
     BlockIds ids = BlockBytes.ids(1, 1);
     long copies = cuda.count("copies");
@@ -324,11 +324,11 @@ final class CacheOnDeviceTest {
     awaitThat(() -> bench.metrics.gauge("cache_slots_referenced") == 0);
   }
 
-  private Store cache(@Nullable Store backend, Map<String, Object> more) {
+  private Store cache(@Nullable Store next, Map<String, Object> more) {
     Map<String, Object> settings = new HashMap<>();
     settings.put("cache_buffer_capacity_gb", SLOTS * 4096.0 / (1L << 30));
     settings.put("cache_device", "cuda");
     settings.putAll(more);
-    return bench.open(new CacheStore(), backend, settings);
+    return bench.open(new CacheStore(), next, settings);
   }
 }

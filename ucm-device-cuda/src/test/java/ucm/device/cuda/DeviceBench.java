@@ -39,23 +39,23 @@ final class DeviceBench implements AutoCloseable {
   private final List<Store> stores = new ArrayList<>();
   private final List<DeviceMirror> mirrors = new ArrayList<>();
 
-  /** Opens a store of {@link #LAYOUT}, and the stage behind it first, if there is one. */
-  Store open(Store store, @Nullable Store backend, Map<String, Object> more) {
+  /** Opens a store of {@link #LAYOUT}, and the next stage first, if there is one. */
+  Store open(Store store, @Nullable Store next, Map<String, Object> more) {
     Map<String, Object> settings = new HashMap<>();
     settings.put("tensor_size", 2048);
     settings.put("shard_size", 4096);
     settings.put("block_size", 8192);
     settings.put("device_id", 0);
-    if (backend != null) {
-      backend.configure(StoreConfig.of(settings));
-      backend.open(StoreContext.of(null));
-      stores.add(backend);
+    if (next != null) {
+      next.configure(StoreConfig.of(settings));
+      next.open(StoreContext.of(null));
+      stores.add(next);
     }
     settings.putAll(more);
     StoreConfig config = StoreConfig.of(settings);
     store.configure(config);
     assertThat(config.problems()).isEmpty();
-    store.open(new TestContext(backend, metrics, clock));
+    store.open(new TestContext(next, metrics, clock));
     stores.add(store);
     return store;
   }

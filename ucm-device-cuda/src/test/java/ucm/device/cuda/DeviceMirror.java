@@ -39,8 +39,8 @@ final class DeviceMirror implements ShardListener {
             : Transfer.scattered(original.layout());
     for (int shard = 0; shard < original.shardCount(); shard++) {
       builder.shard(original.ids(), shard, original.shardIndex(shard));
-      for (int piece = 0; piece < original.pieceCount(); piece++) {
-        builder.piece(mirror(original.region(shard, piece)), original.offset(shard, piece));
+      for (int segment = 0; segment < original.pieceCount(); segment++) {
+        builder.piece(mirror(original.region(shard, segment)), original.offset(shard, segment));
       }
     }
     this.mirrored = builder.after(event).build(this);
@@ -64,13 +64,13 @@ final class DeviceMirror implements ShardListener {
   @Override
   public void shardEnded(Transfer transfer, int shard, ShardOutcome outcome) {
     if (loads && outcome == ShardOutcome.OK) {
-      for (int piece = 0; piece < original.pieceCount(); piece++) {
-        MemoryRegion region = original.region(shard, piece);
-        long at = original.offset(shard, piece);
+      for (int segment = 0; segment < original.pieceCount(); segment++) {
+        MemoryRegion region = original.region(shard, segment);
+        long at = original.offset(shard, segment);
         long from = Math.max(0, at - TransferMemory.GUARD_BYTES);
         long size =
             Math.min(
-                region.byteSize(), at + original.pieceSize(piece) + TransferMemory.GUARD_BYTES);
+                region.byteSize(), at + original.pieceSize(segment) + TransferMemory.GUARD_BYTES);
         MemorySegment.copy(bytes(region), from, region.segment(), from, size - from);
       }
     }

@@ -19,7 +19,7 @@ import ucm.testkit.PromptStore;
 
 /**
  * What a load into memory of a GPU takes of the heap where the pool has each other block: some bits for each
- * shard, though what comes from behind is put together as it arrives.
+ * shard, though what comes from the next stage is put together as it arrives.
  */
 @Timeout(60)
 final class LoadAllocationTest {

@@ -7,10 +7,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import ucm.api.MemoryRegion;
-import ucm.testkit.fault.StandInLibrary;
+import ucm.testkit.fault.SimulatedLibrary;
 
 /**
- * The stand-in for the CUDA driver, {@code src/test/c/sim_cuda.c}, built by gcc and loaded into this
+ * The simulated CUDA driver, {@code src/test/c/sim_cuda.c}, built by gcc and loaded into this
  * process before JCuda asks for a {@code libcuda.so.1}: the linker takes the one that is there. All the
  * rest, JCuda's native code included, is the real thing.
  */
@@ -26,17 +26,17 @@ final class SimulatedCuda {
 
   private static SimulatedCuda loaded;
 
-  private final StandInLibrary library;
+  private final SimulatedLibrary library;
 
   private SimulatedCuda() {
     System.load(LIBRARY.toString());
-    library = new StandInLibrary(LIBRARY);
+    library = new SimulatedLibrary(LIBRARY);
   }
 
   /** The driver, healed; the test is skipped where it cannot be built. */
   static synchronized SimulatedCuda load() {
     if (loaded == null) {
-      StandInLibrary.build(SOURCE, LIBRARY, "-Wl,-soname,libcuda.so.1");
+      SimulatedLibrary.build(SOURCE, LIBRARY, "-Wl,-soname,libcuda.so.1");
       loaded = new SimulatedCuda();
     }
     loaded.heal();

@@ -3,13 +3,13 @@ package ucm.lite.curve;
 import java.util.Arrays;
 
 /**
- * The order in which blocks were last touched, with the question behind every stack distance: how
+ * The order in which blocks were last touched, and the question of every stack distance: how
  * many distinct blocks were touched since time t?
  *
  * <p>Every touch gets the next time. A bit per time says whether some block was last touched then;
  * a Fenwick tree (Fenwick 1994) sums the set bits over words of 64. The word being filled stays out
  * of the tree until it is full, so a touch costs one tree update, for the time it leaves. When the
- * times run out they are dealt anew, without gaps and in the same order; as there are at least
+ * times run out they are dealt again, without gaps and in the same order; as there are at least
  * twice as many times as blocks, that costs a constant per touch, and memory is O(distinct blocks):
  * about 4.5 to 9 bytes a block.
  */
@@ -54,7 +54,7 @@ final class RecencyOrder {
   /** Makes the block the most recent one. */
   void touch(int block) {
     if (now >>> 6 == live.length) {
-      dealTimesAnew();
+      renumberTimes();
     }
     int left = lastTime[block];
     if (left == NEVER) {
@@ -93,7 +93,7 @@ final class RecencyOrder {
     }
   }
 
-  private void dealTimesAnew() {
+  private void renumberTimes() {
     int[] before = new int[live.length];
     for (int word = 0, sum = 0; word < live.length; word++) {
       before[word] = sum;

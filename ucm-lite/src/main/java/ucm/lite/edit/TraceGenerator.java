@@ -10,7 +10,7 @@ import ucm.lite.trace.TraceVisitor;
 /**
  * Makes up a trace: sessions begin at random times (a Poisson process), each sends prompts that grow
  * from turn to turn, and all begin with one of a few system prompts. Lengths and gaps are
- * log-normal. It is for trying things out; it is no model of anybody's traffic.
+ * log-normal. It is for trying things out; it is no model of real traffic.
  *
  * <p>Memory: the sessions under way.
  */
@@ -120,7 +120,7 @@ public final class TraceGenerator {
     return new Session(kind, startMillis, turns, shared, shared.length * options.blockTokens());
   }
 
-  /** A document behind its system prompt; few are asked about often (Zipf). */
+  /** A document after its system prompt; few are asked about often (Zipf). */
   private long[] document() {
     int rank = (int) Math.pow(DOCUMENTS, random.nextDouble()) - 1;
     if (documents[rank].length == 0) {

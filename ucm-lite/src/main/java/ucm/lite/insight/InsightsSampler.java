@@ -69,7 +69,7 @@ public final class InsightsSampler implements TraceVisitor {
     long lastRequest;
     long uses = 1;
 
-    /** When a session ended here, or NaN; and the hash of what came behind in that prompt. */
+    /** When a session ended here, or NaN; and the hash of what followed in that prompt. */
     double sessionTime = Double.NaN;
 
     long sessionNext;

@@ -14,7 +14,7 @@ import ucm.lite.record.PrefixModel;
  * giving up those that end last finds them. Counted are blocks that are inside when asked for and
  * that an unbounded cache would hit, whether or not the blocks before them are inside; that is at
  * least what any policy gets under the rule of the unbroken run. With prefix hashes it is exactly
- * what a clairvoyant policy gets: whoever has a block has its prefix, so no interval of a prefix
+ * what a clairvoyant policy gets: a cache that has a block has its prefix, so no interval of a prefix
  * ends later than that of its continuation, and of those that end together the deepest goes first.
  */
 final class OptimalBound implements PrefixModel {

@@ -55,7 +55,7 @@ public final class PolicySimulation {
         throw new IllegalArgumentException("capacity " + capacity + " is negative");
       }
     }
-    // Simulations that end at once would be over before anybody waits for them.
+    // Simulations that end at once would be over before their results are awaited.
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import ucm.lite.trace.TraceException;
 
 /**
- * Numbers 128-bit block ids 0, 1, 2, ... in the order first seen, so that everything behind it
+ * Numbers 128-bit block ids 0, 1, 2, ... in the order first seen, so that everything after it
  * works on small integers and plain arrays.
  *
  * <p>Open addressing with linear probing over primitive arrays: the ids lie in the order of their

@@ -16,7 +16,7 @@ import ucm.lite.trace.TraceException;
 /**
  * A long row of integers: on the heap up to a bound, beyond it in a memory-mapped temporary file,
  * which the kernel writes and drops as memory gets short. The file has no name any more while it is
- * used, so nothing is left behind however the process ends.
+ * used, so nothing is left over however the process ends.
  *
  * <p>One thread writes; many may read after it is done.
  */

@@ -1,7 +1,7 @@
 package ucm.lite.record;
 
 /**
- * One request with its blocks numbered, as the models see it. A cursor: one instance is filled anew
+ * One request with its blocks numbered, as the models see it. A cursor: one instance is filled again
  * for each request, so nothing is allocated per request.
  */
 public final class NumberedRequest {

@@ -8,7 +8,7 @@ import ucm.lite.trace.TraceException;
  *
  * <p>Memory: 24 to 48 bytes a distinct block on the heap; 4 bytes a reference and 36 a request on the
  * heap up to a bound, then in memory-mapped temporary files. Made by a {@code TraceAnalyzer} or a
- * {@code TraceSample}; whoever asked for it closes it. Many threads may read it.
+ * {@code TraceSample}; its opener closes it. Many threads may read it.
  */
 public final class RecordedTrace implements AutoCloseable {
   /** References kept on the heap: 256 MiB, and no more than a 32nd of it. */

@@ -17,7 +17,7 @@ public final class FileFault {
    * Puts an exception into words.
    *
    * @param fault what reading or writing a file threw
-   * @return the reason, to stand behind a colon; without the name of the file
+   * @return the reason, to follow a colon; without the name of the file
    */
   public static String of(IOException fault) {
     return switch (fault) {

@@ -6,7 +6,7 @@ import java.util.Arrays;
 
 /**
  * Cuts a stream into lines without copying them out of its buffer. The buffer grows to the longest
- * line seen, up to a bound; what is longer is passed over in pieces, so memory stays bounded.
+ * line seen, up to a bound; what is longer is passed over in chunks, so memory stays bounded.
  */
 final class LineReader {
   private static final int INITIAL_BYTES = 1 << 17;
@@ -64,7 +64,7 @@ final class LineReader {
     return -1;
   }
 
-  /** Makes room behind the current line's bytes; returns by how much they moved to the front. */
+  /** Makes room after the current line's bytes; returns by how much they moved to the front. */
   private int makeRoom() {
     if (filled < buffer.length) {
       return 0;

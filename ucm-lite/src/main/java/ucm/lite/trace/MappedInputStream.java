@@ -11,9 +11,9 @@ import java.util.Objects;
 
 /**
  * The bytes of a file through a mapping of the whole of it into memory. The end is where the file
- * ended when it was opened: what is written behind it meanwhile is not read.
+ * ended when it was opened: what is appended meanwhile is not read.
  *
- * <p>A file may be cut off while it is read. Touching a page behind the new end is then a fault,
+ * <p>A file may be cut off while it is read. Touching a page after the new end is then a fault,
  * which the JVM turns into an {@link InternalError}, and the rest of the last page reads as zeros
  * without one. Both become an {@link IOException}, because after each copy the file is asked for its
  * size. The JVM may throw the error only when the next system call returns, which that question is.

@@ -69,7 +69,7 @@ final class TraceInputs {
 
   /**
    * The files directly in a directory in name order, hidden ones left out. One that is there
-   * compressed, too, is read once: whoever compresses it was stopped before it removed the other.
+   * compressed, too, is read once: the compressor was stopped before it removed the other.
    */
   private static List<Path> filesIn(Path directory) {
     try (Stream<Path> entries = Files.list(directory)) {

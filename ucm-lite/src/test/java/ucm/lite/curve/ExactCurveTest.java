@@ -28,7 +28,7 @@ class ExactCurveTest {
   }
 
   @Test
-  void staysExactWhenTouchTimesAreDealtAnewManyTimes() {
+  void staysExactWhenTouchTimesAreRenumberedManyTimes() {
     List<TraceRequest> trace = RandomTraces.conversations(4711, 1500);
     TraceAnalysis analysis = Analyses.analyze(trace);
 

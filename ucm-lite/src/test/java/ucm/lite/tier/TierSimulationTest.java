@@ -137,7 +137,7 @@ class TierSimulationTest {
       // Each turn but the last of a chat is used by the last one.
       assertThat(insights.lifetimes().count()).isEqualTo(16 * 9);
       assertThat(insights.requestsNeverReused()).isEqualTo(16);
-      // Turns of a chat are 16 seconds apart: behind 10 and at most 30.
+      // Turns of a chat are 16 seconds apart: more than 10 and at most 30.
       assertThat(insights.timeBins().get(3).upToSeconds()).isEqualTo(30);
       assertThat(insights.timeBins().get(3).sessionGaps()).isEqualTo(16 * 9);
       assertThat(insights.timeBins().stream().mapToLong(TimeBin::blockGaps).sum())

@@ -13,7 +13,7 @@ import ucm.lite.record.TouchOrder;
 
 /**
  * The small golden trace of the project: drawn by seed, written as Mooncake lines, with the hits of
- * the naive simulation. {@link #main} writes both files anew.
+ * the naive simulation. {@link #main} writes both files again.
  */
 public final class GoldenTrace {
   public static final String TRACE = "small_trace.jsonl";

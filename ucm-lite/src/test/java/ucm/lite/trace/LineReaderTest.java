@@ -12,10 +12,10 @@ import org.junit.jupiter.api.Test;
 
 class LineReaderTest {
   @Test
-  void cutsLinesWhereverThePiecesOfTheStreamEnd() throws IOException {
+  void cutsLinesWhereverTheChunksOfTheStreamEnd() throws IOException {
     String text = "a\n\nbc\r\n" + "x".repeat(300_000) + "\nlast";
-    for (int piece : new int[] {1, 2, 3, 1000, 1 << 20}) {
-      assertThat(lines(text, piece, 1 << 20))
+    for (int chunk : new int[] {1, 2, 3, 1000, 1 << 20}) {
+      assertThat(lines(text, chunk, 1 << 20))
           .containsExactly("a", "", "bc\r", "x".repeat(300_000), "last");
     }
   }
@@ -29,10 +29,10 @@ class LineReaderTest {
 
   @Test
   void passesOverLinesLongerThanTheBoundAndGoesOn() throws IOException {
-    for (int piece : new int[] {1, 7, 64, 65, 1000}) {
+    for (int chunk : new int[] {1, 7, 64, 65, 1000}) {
       String fits = "y".repeat(64);
       String text = "a\n" + "x".repeat(65) + "\n" + fits + "\n" + "z".repeat(1000);
-      assertThat(lines(text, piece, 64)).containsExactly("a", "(too long)", fits, "(too long)");
+      assertThat(lines(text, chunk, 64)).containsExactly("a", "(too long)", fits, "(too long)");
     }
   }
 
@@ -44,8 +44,8 @@ class LineReaderTest {
     }
   }
 
-  private static List<String> lines(String text, int piece, int maxLineBytes) throws IOException {
-    LineReader reader = new LineReader(inPieces(text, piece), maxLineBytes);
+  private static List<String> lines(String text, int chunk, int maxLineBytes) throws IOException {
+    LineReader reader = new LineReader(inChunks(text, chunk), maxLineBytes);
     List<String> lines = new ArrayList<>();
     while (reader.next()) {
       lines.add(
@@ -61,11 +61,11 @@ class LineReaderTest {
     return lines;
   }
 
-  private static InputStream inPieces(String text, int piece) {
+  private static InputStream inChunks(String text, int chunk) {
     return new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)) {
       @Override
       public int read(byte[] target, int offset, int length) {
-        return super.read(target, offset, Math.min(length, piece));
+        return super.read(target, offset, Math.min(length, chunk));
       }
     };
   }

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Plain files, which are mapped into memory, also while somebody writes or cuts them. */
+/** Plain files, which are mapped into memory, also while they are written or cut. */
 class MappedTraceTest {
   private static final int LINES = 20_000;
   private static final long BYTES = LINES * 89L;
@@ -65,7 +65,7 @@ class MappedTraceTest {
   }
 
   @ParameterizedTest
-  // Behind the last of these, all that is missing is on the last page: there is no fault.
+  // After the last of these, all that is missing is on the last page: there is no fault.
   @ValueSource(longs = {0, 4096, 300_000, (1 << 18) + 17, 1_000_000, BYTES - 10})
   void neverTakesTheZerosBehindACutForBytesOfTheTrace(long left) {
     String file = bigFile();

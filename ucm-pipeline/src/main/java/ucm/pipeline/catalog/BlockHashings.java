@@ -94,7 +94,7 @@ final class BlockHashings {
     problems.add(FoundStore.broken(home, true, found.className(), problem));
   }
 
-  /** The names, sorted; of those that were not asked yet the classes, in brackets, behind them. */
+  /** The names, sorted; of those that were not asked yet the classes, in brackets, after them. */
   synchronized List<String> names() {
     return Stream.concat(
             named.keySet().stream(),

@@ -13,7 +13,7 @@ import ucm.pipeline.catalog.FoundStore.Home;
 
 /**
  * Goes through the plugins folder: {@code plugins/x.jar} is a plugin, and so is {@code plugins/x/}
- * with the jars in it. Other files, and names that start with a dot, are nobody's business. Links are
+ * with the jars in it. Other files, and names that start with a dot, are ignored. Links are
  * followed only to places within the folder.
  */
 final class PluginFolder {

@@ -26,7 +26,7 @@ import ucm.pipeline.hash.BlockHashing;
  * <p>How modules are chosen. All modules of the plugin are roots, and its own jars are asked before
  * the parent layer: a plugin may bring any version of any library, also of one that the parent has,
  * and sees its own. The exceptions are {@code ucm.api} and {@code ucm.pipeline}: they always come from
- * the parent, because a store that implements another copy of the interface would be no store to anybody
+ * the parent, because a store that implements another copy of the interface would be no store to others
  * here, and a block hasher none; a copy in the plugin is passed over. What the plugin does not bring is taken from the parent, if it is there
  * (a jlink image holds only some modules of the JDK). The module that provides stores must be an
  * explicit one; its libraries may be plain jars, which become automatic modules.

@@ -20,7 +20,7 @@ import ucm.pipeline.catalog.FoundStore.Home;
 
 /**
  * Lists the stores of a layer or a class loader without creating one. A provider that cannot be
- * loaded is recorded, and the search goes on behind it.
+ * loaded is recorded, and the search goes on after it.
  */
 final class ProviderScan {
 
@@ -164,7 +164,7 @@ final class ProviderScan {
     return version == null ? "" : version;
   }
 
-  /** The message without the name of the service in front, with the cause where it says more. */
+  /** The message without the leading name of the service, with the cause where it says more. */
   private static String explain(Throwable fault) {
     String message =
         fault instanceof ServiceConfigurationError

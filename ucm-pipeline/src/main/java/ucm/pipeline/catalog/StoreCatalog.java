@@ -206,7 +206,7 @@ public final class StoreCatalog {
 
   /**
    * The names that {@code block_hasher} can have, sorted. One that carries no {@code BlockHashingName}
-   * stands behind them with its class, in brackets, until {@link #blockHashing} had to ask for its name.
+   * follows with its class, in brackets, until {@link #blockHashing} had to ask for its name.
    */
   public List<String> blockHashings() {
     return hashings.names();

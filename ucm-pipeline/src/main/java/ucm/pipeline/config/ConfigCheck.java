@@ -121,7 +121,7 @@ public final class ConfigCheck {
     for (ConfigProblem problem : view.problems()) {
       boolean engines = KnownKeys.isFromEngine(problem.key());
       if (!(engineMayLack && engines && !config.connector().containsKey(problem.key()))) {
-        ConfigFinding finding = place(problem, config.connector());
+        ConfigFinding finding = withPosition(problem, config.connector());
         fromStages.computeIfAbsent(finding, f -> new ArrayList<>()).add(name);
       }
     }
@@ -132,7 +132,7 @@ public final class ConfigCheck {
   }
 
   /**
-   * Asks each stage whether the one behind it can stand there.
+   * Asks each stage whether the next one can stand there.
    *
    * @param stages null for one that could not be made
    */
@@ -251,13 +251,13 @@ public final class ConfigCheck {
       top.reject(ConnectorKeys.METRICS_CONFIG_PATH, String.valueOf(e.getMessage()));
     }
     for (ConfigProblem problem : top.problems()) {
-      findings.add(place(problem, config.topLevel()));
+      findings.add(withPosition(problem, config.topLevel()));
     }
     return new ConfigReport(findings);
   }
 
-  /** Adds what the problem itself does not carry: the value, what is allowed, a place. */
-  private ConfigFinding place(ConfigProblem problem, Map<String, Setting> settings) {
+  /** Adds what the problem itself does not carry: the value, what is allowed, a position. */
+  private ConfigFinding withPosition(ConfigProblem problem, Map<String, Setting> settings) {
     ConfigFinding finding = ConfigFinding.of(problem, List.of());
     Optional<ConfigKey<?>> key = declaration(problem.key());
     Setting setting = settings.get(problem.key());

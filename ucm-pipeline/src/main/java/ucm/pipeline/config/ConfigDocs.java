@@ -40,7 +40,7 @@ public final class ConfigDocs {
       ```
 
       Keys in a nested map are written here with a dot: `store_health.enabled` is `enabled` in the map
-      `store_health`. A key that nobody knows is an error that names the nearest known one; a key of a
+      `store_health`. An unknown key is an error that names the nearest known one; a key of a
       stage that is not in the pipeline is a warning. Aliases and tags of YAML are refused.
 
       """;

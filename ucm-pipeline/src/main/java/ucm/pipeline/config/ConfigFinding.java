@@ -55,8 +55,8 @@ public record ConfigFinding(
         problem.severity(), problem.origin(), problem.key(), stages, problem.message(), "", "", "");
   }
 
-  ConfigFinding at(ConfigOrigin place) {
-    return new ConfigFinding(severity, place, key, stages, message, value, allowed, nearest);
+  ConfigFinding at(ConfigOrigin position) {
+    return new ConfigFinding(severity, position, key, stages, message, value, allowed, nearest);
   }
 
   ConfigFinding in(List<String> newStages) {
@@ -91,7 +91,7 @@ public record ConfigFinding(
     return data;
   }
 
-  /** One line: place, severity, key, message, and the stages in brackets. */
+  /** One line: position, severity, key, message, and the stages in brackets. */
   @Override
   public String toString() {
     return origin

@@ -14,7 +14,7 @@ public final class ConfigReport {
     this.findings = findings.stream().distinct().sorted(ConfigFinding.BY_PLACE).toList();
   }
 
-  /** The findings, sorted by place. */
+  /** The findings, sorted by position. */
   public List<ConfigFinding> findings() {
     return findings;
   }

@@ -16,7 +16,7 @@ import ucm.pipeline.catalog.NearestName;
 import ucm.pipeline.catalog.PipelineSpec;
 
 /**
- * Says of every key that was set whether somebody knows it: the pipeline, one of its stages, a stage
+ * Says of every key that was set which part knows it: the pipeline, one of its stages, a stage
  * that is not in the pipeline, or the original UCM. Values are not its business.
  */
 final class KeyCheck {

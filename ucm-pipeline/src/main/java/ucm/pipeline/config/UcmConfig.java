@@ -18,7 +18,7 @@ import ucm.pipeline.yaml.YamlSyntaxException;
 import ucm.pipeline.yaml.YamlText;
 
 /**
- * A configuration as it was written: the values, each with its place, not yet judged. Immutable.
+ * A configuration as it was written: the values, each with its position, not yet judged. Immutable.
  *
  * <p>The file is YAML in one of the two shapes that the original UCM reads. What an engine knows (the
  * layout of a block, the device) is added by {@link #with}. {@link #check} says what is wrong; {@link
@@ -64,7 +64,7 @@ public final class UcmConfig {
   /**
    * Reads a text.
    *
-   * @param source what stands in front of line and column in messages, usually a file name
+   * @param source what precedes line and column in messages, usually a file name
    * @throws ConfigException when the text is no YAML map; the message says where and why
    */
   public static UcmConfig parse(String source, String yaml) {

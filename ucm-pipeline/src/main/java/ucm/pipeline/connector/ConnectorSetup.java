@@ -25,8 +25,8 @@ import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
 import ucm.pipeline.connector.statistics.LiteMonitor;
-import ucm.pipeline.connector.statistics.LookupWatch;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
+import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.pipeline.connector.statistics.TraceOptions;
 import ucm.pipeline.connector.statistics.TraceRecorder;
 import ucm.pipeline.hash.BlockHasher;
@@ -50,7 +50,7 @@ public final class ConnectorSetup {
   static final String SCHEDULER = "scheduler";
 
   private static final Logger LOG = LoggerFactory.getLogger(ConnectorSetup.class);
-  private static final MetricsPlaces NOWHERE = (model, worker) -> StoreMetrics.NONE;
+  private static final MetricsScopes NOWHERE = (model, worker) -> StoreMetrics.NONE;
   private static final String ENGINE = "engine";
   private static final String CACHE_STAGE = "Cache";
   private static final ConfigKey<Boolean> SHARE_BUFFER =
@@ -63,10 +63,11 @@ public final class ConnectorSetup {
   private final EngineSpec spec;
   private final ConnectorSettings settings;
   private final BlockHasher hasher;
-  private final MetricsPlaces metrics;
+  private final MetricsScopes metrics;
   private final TraceOptions traces;
   // Of pipelines opened here, for schedulers that share them.
-  private final Map<Store, LookupWatch> watches = Collections.synchronizedMap(new WeakHashMap<>());
+  private final Map<Store, StageLookups> stageLookups =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   private ConnectorSetup(
       UcmConfig config,
@@ -74,7 +75,7 @@ public final class ConnectorSetup {
       EngineSpec spec,
       ConnectorSettings settings,
       BlockHasher hasher,
-      MetricsPlaces metrics,
+      MetricsScopes metrics,
       TraceOptions traces) {
     this.config = config;
     this.catalog = catalog;
@@ -110,16 +111,16 @@ public final class ConnectorSetup {
   }
 
   /** This setup, counting elsewhere; the stages of its pipelines count there too. */
-  public ConnectorSetup withMetrics(StoreMetrics place) {
-    return withMetricsPlaces((model, worker) -> place);
+  public ConnectorSetup withMetrics(StoreMetrics scope) {
+    return withMetricsScopes((model, worker) -> scope);
   }
 
   /**
-   * This setup, with a place to count for the scheduler side and for each rank; the stages of its
+   * This setup, with a scope to count for the scheduler side and for each rank; the stages of its
    * pipelines count where their owner does. {@code metrics_config_path} says what a registry of {@code
    * ucm.metrics} shows of it.
    */
-  public ConnectorSetup withMetricsPlaces(MetricsPlaces places) {
+  public ConnectorSetup withMetricsScopes(MetricsScopes places) {
     return new ConnectorSetup(config, catalog, spec, settings, hasher, places, traces);
   }
 
@@ -132,8 +133,8 @@ public final class ConnectorSetup {
   }
 
   /** This setup, with traces written elsewhere. */
-  public ConnectorSetup withTraces(TraceOptions place) {
-    return new ConnectorSetup(config, catalog, spec, settings, hasher, metrics, place);
+  public ConnectorSetup withTraces(TraceOptions traces) {
+    return new ConnectorSetup(config, catalog, spec, settings, hasher, metrics, traces);
   }
 
   /**
@@ -146,9 +147,9 @@ public final class ConnectorSetup {
   public SchedulerConnector scheduler() {
     UcmConfig complete =
         settings.useLite() ? liteConfig(LiteCache.LAYOUT) : configOf(-1, spec.kv());
-    LookupWatch watch = watch(SCHEDULER, complete);
-    Store store = Pipeline.open(complete, catalog, stage -> watch);
-    return scheduler(store, store, LiteCache.LAYOUT, watch);
+    StageLookups lookups = lookups(SCHEDULER, complete);
+    Store store = Pipeline.open(complete, catalog, stage -> lookups);
+    return scheduler(store, store, LiteCache.LAYOUT, lookups);
   }
 
   /**
@@ -166,20 +167,20 @@ public final class ConnectorSetup {
               + shared
               + " keeps bytes: open the pipeline with openPipeline()");
     }
-    LookupWatch watch = watches.get(shared);
+    StageLookups lookups = stageLookups.get(shared);
     return scheduler(
         shared,
         null,
         spec.kv(),
-        watch == null ? new LookupWatch(StoreMetrics.NONE, List.of()) : watch);
+        lookups == null ? new StageLookups(StoreMetrics.NONE, List.of()) : lookups);
   }
 
   private SchedulerConnector scheduler(
-      Store store, @Nullable Store owned, KvLayout liteLayout, LookupWatch watch) {
+      Store store, @Nullable Store owned, KvLayout liteLayout, StageLookups lookups) {
     if (settings.metricsConfigPath().isPresent() && metrics.equals(NOWHERE)) {
       LOG.warn(
           "metrics_config_path is set, and the engine has no metrics: it must hand a registry to"
-              + " withMetricsPlaces()");
+              + " withMetricsScopes()");
     }
     return new SchedulerConnector(
         this,
@@ -188,7 +189,7 @@ public final class ConnectorSetup {
         settings.enableRecordTraces() ? recorder() : null,
         settings.useLite() ? monitor() : null,
         liteLayout,
-        watch);
+        lookups);
   }
 
   private LiteMonitor monitor() {
@@ -197,8 +198,8 @@ public final class ConnectorSetup {
     return new LiteMonitor(spec, traces.folder(), LiteMonitor.INTERVAL, counted, faults);
   }
 
-  private LookupWatch watch(String worker, UcmConfig complete) {
-    return new LookupWatch(metrics(worker), stages(complete));
+  private StageLookups lookups(String worker, UcmConfig complete) {
+    return new StageLookups(metrics(worker), stages(complete));
   }
 
   private TraceRecorder recorder() {
@@ -230,8 +231,8 @@ public final class ConnectorSetup {
           this, rank, caches, StoreCalls.refused("lite mode moves nothing", faultsOf(rank)), null);
     }
     check(rank, caches);
-    StoreMetrics place = metrics(String.valueOf(rank));
-    Store store = Pipeline.open(configOf(deviceId, spec.kv()), catalog, stage -> place);
+    StoreMetrics scope = metrics(String.valueOf(rank));
+    Store store = Pipeline.open(configOf(deviceId, spec.kv()), catalog, stage -> scope);
     return worker(rank, caches, store, store);
   }
 
@@ -281,9 +282,9 @@ public final class ConnectorSetup {
    */
   public Pipeline openPipeline(int deviceId) {
     UcmConfig complete = settings.useLite() ? liteConfig(spec.kv()) : configOf(deviceId, spec.kv());
-    LookupWatch watch = watch(deviceId < 0 ? SCHEDULER : String.valueOf(deviceId), complete);
-    Pipeline pipeline = Pipeline.open(complete, catalog, stage -> watch);
-    watches.put(pipeline, watch);
+    StageLookups lookups = lookups(deviceId < 0 ? SCHEDULER : String.valueOf(deviceId), complete);
+    Pipeline pipeline = Pipeline.open(complete, catalog, stage -> lookups);
+    stageLookups.put(pipeline, lookups);
     return pipeline;
   }
 
@@ -351,7 +352,7 @@ public final class ConnectorSetup {
 
   /** Where a rank, or {@link #SCHEDULER}, counts. */
   StoreMetrics metrics(String worker) {
-    return metrics.place(spec.model(), worker);
+    return metrics.scope(spec.model(), worker);
   }
 
   private Duration patience() {

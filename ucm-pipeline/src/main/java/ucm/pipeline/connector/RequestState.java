@@ -46,7 +46,7 @@ final class RequestState {
     this.id = id;
   }
 
-  /** The ids of its full blocks; hashed anew when it comes with another array of tokens. */
+  /** The ids of its full blocks; hashed again when it comes with another array of tokens. */
   // The same array is the same tokens: comparing them would cost what hashing them costs.
   @SuppressWarnings("ReferenceEquality")
   BlockIds ids(PromptRequest request, BlockHasher hasher, int blockTokens) {

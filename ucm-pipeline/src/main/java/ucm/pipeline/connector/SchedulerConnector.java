@@ -21,7 +21,7 @@ import ucm.pipeline.connector.statistics.ConnectorFaults;
 import ucm.pipeline.connector.statistics.HitFunnel;
 import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.pipeline.connector.statistics.LiteMonitor;
-import ucm.pipeline.connector.statistics.LookupWatch;
+import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.pipeline.connector.statistics.TraceRecorder;
 import ucm.pipeline.hash.BlockHasher;
 
@@ -45,7 +45,7 @@ public final class SchedulerConnector implements AutoCloseable {
   private final EngineSpec spec;
   private final BlockHasher hasher;
   private final HitPolicy policy;
-  private final PartLookup lookup;
+  private final RankLookup lookup;
   private final @Nullable LiteCache lite;
   private final @Nullable TraceRecorder traces;
   private final @Nullable LiteMonitor monitor;
@@ -64,7 +64,7 @@ public final class SchedulerConnector implements AutoCloseable {
    * @param owned the store to close with this, or null
    * @param monitor told of requests in lite mode, or null
    * @param liteLayout how blocks of the store are cut; for lite mode
-   * @param watch of the store's look-ups
+   * @param lookups of the store's look-ups
    */
   SchedulerConnector(
       ConnectorSetup setup,
@@ -73,14 +73,14 @@ public final class SchedulerConnector implements AutoCloseable {
       @Nullable TraceRecorder traces,
       @Nullable LiteMonitor monitor,
       KvLayout liteLayout,
-      LookupWatch watch) {
+      StageLookups lookups) {
     this.spec = setup.spec();
     this.hasher = setup.hasher();
     this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
     StoreMetrics metrics = setup.metrics(ConnectorSetup.SCHEDULER);
     ConnectorFaults faults = new ConnectorFaults("scheduler of " + spec.instance(), metrics);
-    this.funnel = new HitFunnel(metrics, spec, watch);
-    this.lookup = new PartLookup(store, hasher, spec.parts(), faults);
+    this.funnel = new HitFunnel(metrics, spec, lookups);
+    this.lookup = new RankLookup(store, hasher, spec.parts(), faults);
     this.lite = setup.settings().useLite() ? new LiteCache(store, liteLayout, faults) : null;
     this.traces = traces;
     this.monitor = monitor;

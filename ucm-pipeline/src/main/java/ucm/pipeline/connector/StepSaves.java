@@ -110,7 +110,7 @@ final class StepSaves {
   /**
    * Begins to save a layer that has been computed.
    *
-   * @param event of the device, behind the computation; 0 when the layer is in memory
+   * @param event of the device, after the computation; 0 when the layer is in memory
    */
   void layer(int layer, long event) {
     if (now.isEmpty()) {
@@ -133,7 +133,7 @@ final class StepSaves {
   /**
    * Saves what was to wait for the end of the step.
    *
-   * @param event of the device, behind the computation of all layers; 0 when they are in memory
+   * @param event of the device, after the computation of all layers; 0 when they are in memory
    */
   void rest(long event) {
     collect(atTheEnd, atTheEndIds);

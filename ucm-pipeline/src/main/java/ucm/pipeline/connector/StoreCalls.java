@@ -71,9 +71,9 @@ final class StoreCalls {
   }
 
   /**
-   * Waits until a task is terminal, however long that takes: until then the store may touch the
+   * Waits until a task has completed, however long that takes: until then the store may touch the
    * memory, so the engine must not go on. Stores end their tasks at their deadline; only one whose I/O
-   * hangs in the kernel does not, and a Cache in front of it does.
+   * hangs in the kernel does not, and a Cache above it does.
    *
    * @param what {@code load} or {@code dump}, for the log
    * @return how each shard ended

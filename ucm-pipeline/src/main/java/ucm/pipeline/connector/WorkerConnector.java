@@ -193,12 +193,12 @@ public final class WorkerConnector implements AutoCloseable {
   }
 
   /**
-   * Says that the device has been told to compute a layer, and recorded an event behind that: the layer
-   * is saved when the event has come, and nobody waits for the device. What direct mode saves at the end
+   * Says that the device has been told to compute a layer, and recorded an event after that: the layer
+   * is saved when the event has come, and no thread waits for the device. What direct mode saves at the end
    * of the step waits for the event handed in last, so events of one stream are expected.
    *
    * @param event the driver's own handle (for CUDA, the value of a {@code CUevent}), not destroyed or
-   *     recorded anew until {@link #waitForSave} has returned; 0 when the layer is in memory
+   *     recorded again until {@link #waitForSave} has returned; 0 when the layer is in memory
    * @throws IllegalStateException for an event when {@link #takesEvents} says no
    */
   public void saveLayer(int layer, long event) {

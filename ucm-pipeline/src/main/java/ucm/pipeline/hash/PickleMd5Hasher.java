@@ -14,7 +14,7 @@ import ucm.api.BlockIds;
  *
  * <p>An id is the MD5 of M followed by the Python pickle (protocol 5) of the pair (id of the block
  * before, tuple of the block's tokens). M is the UTF-8 text {@code model:tp_size:dtype:rank}, and
- * behind it {@link PromptVariant#text}; the first block follows the seed, the MD5 of M and the pickle
+ * after it {@link PromptVariant#text}; the first block follows the seed, the MD5 of M and the pickle
  * of {@code "UCM_HASH_SEED"}. Rank 0 gives the ids of the prompt; the part of a block that rank r
  * holds is named by the MD5 of M for that rank (without a variant, which is in the id already) and
  * rank 0's id.
@@ -157,7 +157,7 @@ final class PickleMd5Hasher implements BlockHasher {
     return BlockIds.wrap(words);
   }
 
-  /** Writes the pickle of (parent, tokens) behind the prefix; the parent's bytes are there already. */
+  /** Writes the pickle of (parent, tokens) after the prefix; the parent's bytes are there already. */
   private int pickle(byte[] message, int[] tokens, int first, int count) {
     int at = prefix.length + HEADER_BYTES;
     message[at++] = SHORT_BINBYTES;

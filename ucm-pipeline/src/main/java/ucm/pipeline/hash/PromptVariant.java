@@ -29,7 +29,7 @@ public record PromptVariant(String loraName, List<String> multimodalHashes, Stri
   }
 
   /**
-   * What is hashed behind the model's name: {@code ;lora:<length>:<name>}, {@code
+   * What is hashed after the model's name: {@code ;lora:<length>:<name>}, {@code
    * ;mm:<length>:<hash>} for each, {@code ;salt:<length>:<salt>}, without those that are empty. The
    * lengths keep different variants from having one text.
    */

@@ -52,7 +52,7 @@ public final class UcmYaml {
   /**
    * Reads a document whose root is a map.
    *
-   * @param source what stands in front of line and column in messages
+   * @param source what precedes line and column in messages
    * @throws YamlSyntaxException when the text is anything else
    */
   public static YamlMap read(String source, String text) throws YamlSyntaxException {

@@ -4,7 +4,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigOrigin;
 
-/** A piece of a YAML file, with the place where it starts. */
+/** A node of a YAML file, with the position where it starts. */
 public sealed interface YamlNode {
 
   /** Where it starts. */

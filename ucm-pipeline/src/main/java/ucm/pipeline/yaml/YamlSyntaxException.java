@@ -2,7 +2,7 @@ package ucm.pipeline.yaml;
 
 import ucm.api.config.ConfigOrigin;
 
-/** A text is not the YAML it should be; carries the place. */
+/** A text is not the YAML it should be; carries the position. */
 public final class YamlSyntaxException extends Exception {
 
   private static final long serialVersionUID = 1L;

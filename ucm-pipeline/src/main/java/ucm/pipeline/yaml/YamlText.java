@@ -14,7 +14,7 @@ import java.nio.file.Path;
 import ucm.api.config.ConfigOrigin;
 import ucm.lite.trace.FileFault;
 
-/** The text of a configuration file, before anybody takes it for YAML. */
+/** The text of a configuration file, before it is parsed as YAML. */
 public final class YamlText {
 
   private YamlText() {}
@@ -23,7 +23,7 @@ public final class YamlText {
   public static String read(Path file) throws YamlSyntaxException {
     ConfigOrigin at = ConfigOrigin.of(file.toString());
     if (Files.exists(file) && !Files.isRegularFile(file) && !Files.isDirectory(file)) {
-      // A pipe would hold us until somebody writes to it.
+      // A pipe would hold us until it is written to.
       throw new YamlSyntaxException(at, "is a pipe or a device; name a regular file");
     }
     byte[] bytes;
@@ -57,7 +57,7 @@ public final class YamlText {
     String text = out.flip().toString();
     if (result.isError()) {
       throw new YamlSyntaxException(
-          place(source, text, text.length()), "is no UTF-8 text from here on");
+          position(source, text, text.length()), "is no UTF-8 text from here on");
     }
     return text.startsWith("\uFEFF") ? text.substring(1) : text;
   }
@@ -74,14 +74,14 @@ public final class YamlText {
       boolean layout = c == '\n' || c == '\r' || c == '\t' || c == '\u0085';
       if ((Character.isISOControl(c) && !layout) || c >= '\uFFFE') {
         throw new YamlSyntaxException(
-            place(source, text, i),
+            position(source, text, i),
             "found the character U+%04X, which no YAML has; is this a text file?"
                 .formatted((int) c));
       }
     }
   }
 
-  private static ConfigOrigin place(String source, String text, int index) {
+  private static ConfigOrigin position(String source, String text, int index) {
     String before = text.substring(0, index);
     int line = 1 + (int) before.chars().filter(c -> c == '\n').count();
     return new ConfigOrigin(source, line, index - before.lastIndexOf('\n'));

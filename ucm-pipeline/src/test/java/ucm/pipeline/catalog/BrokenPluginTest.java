@@ -208,7 +208,7 @@ class BrokenPluginTest extends PluginTest {
 
   /** Found, or not loaded with a reason; never anything else. */
   @Test
-  void damagedJarsHarmNobody() throws IOException {
+  void damagedJarsHarmNoOther() throws IOException {
     plugin("good.jar", PluginJars.store("acme.good", "Good", "Good"));
     Path jar = plugin("tape.jar", PluginJars.store("acme.tape", "TapeStore", "Tape"));
     byte[] bytes = Files.readAllBytes(jar);

@@ -81,7 +81,7 @@ class StoreCatalogTest extends PluginTest {
   }
 
   @Test
-  void otherFilesAreNobodysBusiness() throws IOException {
+  void otherFilesAreIgnored() throws IOException {
     Files.writeString(plugins.resolve("README.md"), "no jar");
     Files.writeString(plugins.resolve(".hidden.jar"), "no jar");
     Files.createDirectory(plugins.resolve(".git"));

@@ -114,8 +114,8 @@ class ConnectorPropertyTest {
       hits += offered;
     }
 
-    /** Removes the part of a rank from the storage, behind everybody's back. */
-    void lose(Random random, MemoryStore.Medium medium) {
+    /** Removes the part of a rank from the storage, as another process would. */
+    void lose(Random random, MemoryStore.Volume volume) {
       List<String> all = parts.keySet().stream().sorted().toList();
       if (all.isEmpty()) {
         return;
@@ -123,7 +123,7 @@ class ConnectorPropertyTest {
       String hex = all.get(random.nextInt(all.size()));
       int part = random.nextInt(spec.parts());
       if (parts.getOrDefault(hex, Set.of()).remove(part)) {
-        medium.remove(hasher.ofRank(part, BlockIds.ofHex(hex)), 0);
+        volume.remove(hasher.ofRank(part, BlockIds.ofHex(hex)), 0);
       }
     }
   }
@@ -133,33 +133,33 @@ class ConnectorPropertyTest {
   void loadsAndSavesExactlyTheRightBlocks(EngineSpec spec, Map<String, Object> top, long seed)
       throws InterruptedException {
     Random random = new Random(seed);
-    MemoryStore.Medium medium = new MemoryStore.Medium();
+    MemoryStore.Volume volume = new MemoryStore.Volume();
     NaiveStore naive = new NaiveStore(spec, top);
     ConnectorSetup setup = TestEngines.setup(spec, top, StoreMetrics.NONE);
     List<Store> stores = new ArrayList<>();
     List<RankMemory> memories = new ArrayList<>();
     List<WorkerConnector> workers = new ArrayList<>();
     for (int rank = 0; rank < spec.tpSize(); rank++) {
-      stores.add(TestEngines.open(new MemoryStore(medium), spec));
+      stores.add(TestEngines.open(new MemoryStore(volume), spec));
       memories.add(new RankMemory(spec.kv(), SimulatedPages.COUNT));
       workers.add(setup.worker(rank, memories.get(rank).caches(), stores.get(rank)));
     }
-    SchedulerConnector scheduler = setup.scheduler(TestEngines.open(new MemoryStore(medium), spec));
+    SchedulerConnector scheduler = setup.scheduler(TestEngines.open(new MemoryStore(volume), spec));
     SimulatedEngine engine = new SimulatedEngine(spec, random, scheduler, workers, memories, naive);
     engine.tooShort = tokens -> tokens < (int) top.getOrDefault("persist_token_threshold", 0);
     for (int step = 0; step < STEPS; step++) {
       engine.step();
-      naive.lose(random, medium);
+      naive.lose(random, volume);
     }
     engine.end();
     assertThat(engine.loadErrors).isZero();
     assertThat(naive.hits).isPositive();
     assertThat(engine.loadedBlocks).isPositive();
     assertThat(engine.preemptions).isPositive();
-    assertThat(medium.size())
+    assertThat(volume.size())
         .as("parts stored")
         .isEqualTo(naive.parts.values().stream().mapToInt(Set::size).sum());
-    checkStored(spec, medium, naive);
+    checkStored(spec, volume, naive);
   }
 
   @ParameterizedTest
@@ -167,7 +167,7 @@ class ConnectorPropertyTest {
   void failuresOfTheStoreCostOnlyTime(EngineSpec spec, Map<String, Object> top, long seed)
       throws InterruptedException {
     Random random = new Random(seed);
-    MemoryStore.Medium medium = new MemoryStore.Medium();
+    MemoryStore.Volume volume = new MemoryStore.Volume();
     NaiveStore naive = new NaiveStore(spec, top);
     SimulatedEngine.Reference onlySaves =
         new SimulatedEngine.Reference() {
@@ -184,7 +184,7 @@ class ConnectorPropertyTest {
     List<WorkerConnector> workers = new ArrayList<>();
     for (int rank = 0; rank < spec.tpSize(); rank++) {
       FaultyStore faulty =
-          new FaultyStore(new MemoryStore(medium), seed + rank)
+          new FaultyStore(new MemoryStore(volume), seed + rank)
               .rate(Call.LOAD, Fault.FAIL, 0.02)
               .rate(Call.LOAD, Fault.MISS, 0.02)
               .rate(Call.LOAD, Fault.CORRUPT, 0.02)
@@ -198,7 +198,7 @@ class ConnectorPropertyTest {
       workers.add(setup.worker(rank, memories.get(rank).caches(), TestEngines.open(faulty, spec)));
     }
     FaultyStore lookups =
-        new FaultyStore(new MemoryStore(medium), seed).rate(Call.LOOKUP, Fault.MISS, 0.05);
+        new FaultyStore(new MemoryStore(volume), seed).rate(Call.LOOKUP, Fault.MISS, 0.05);
     SchedulerConnector scheduler = setup.scheduler(TestEngines.open(lookups, spec));
     SimulatedEngine engine =
         new SimulatedEngine(spec, random, scheduler, workers, memories, onlySaves);
@@ -208,16 +208,16 @@ class ConnectorPropertyTest {
     }
     engine.end();
     assertThat(engine.loadErrors).isPositive();
-    checkStored(spec, medium, naive);
+    checkStored(spec, volume, naive);
   }
 
   /** Whatever is stored under an id is what belongs there, byte by byte. */
-  private static void checkStored(EngineSpec spec, MemoryStore.Medium medium, NaiveStore naive)
+  private static void checkStored(EngineSpec spec, MemoryStore.Volume volume, NaiveStore naive)
       throws InterruptedException {
     RankMemory memory = new RankMemory(spec.kv(), 1);
     int found = 0;
     for (int part = 0; part < spec.parts(); part++) {
-      try (MemoryStore store = TestEngines.open(new MemoryStore(medium), spec);
+      try (MemoryStore store = TestEngines.open(new MemoryStore(volume), spec);
           WorkerConnector worker =
               TestEngines.setup(spec, "use_layerwise", false)
                   .worker(part, memory.caches(), store)) {
@@ -235,6 +235,6 @@ class ConnectorPropertyTest {
         }
       }
     }
-    assertThat(found).isEqualTo(medium.size()).isPositive();
+    assertThat(found).isEqualTo(volume.size()).isPositive();
   }
 }

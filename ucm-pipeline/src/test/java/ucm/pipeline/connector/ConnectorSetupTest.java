@@ -40,7 +40,7 @@ class ConnectorSetupTest {
   }
 
   @Test
-  void nobodyElseShares() {
+  void othersDoNotShare() {
     assertThat(shared(TestEngines.gqa(2), "Cache|Posix", Map.of(), 0)).as("no MLA").isEmpty();
     assertThat(shared(TestEngines.mla(2), "Posix", Map.of(), 0)).as("no Cache").isEmpty();
     assertThat(shared(TestEngines.mla(2), "Cache|Posix", Map.of(), -1)).as("scheduler").isEmpty();

@@ -12,8 +12,8 @@ import ucm.pipeline.connector.engine.KvTensor;
 import ucm.testkit.BlockBytes;
 
 /**
- * The paged KV cache of a rank in tests. The bytes of a block are made from its id, so that whoever
- * has the id can say whether they are right. Keys and values of a block lie side by side, so strides
+ * The paged KV cache of a rank in tests. The bytes of a block are made from its id, so that
+ * they can be checked by the id. Keys and values of a block lie side by side, so strides
  * are larger than tensors.
  */
 public final class RankMemory {

@@ -35,7 +35,7 @@ import ucm.testkit.fault.MemoryStore;
 
 class SchedulerConnectorTest {
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
 
   private static BlockIds ids(int[] tokens) {
     return BlockHasher.of("model", 1, "torch.bfloat16").hash(tokens, BLOCK_TOKENS);
@@ -46,7 +46,7 @@ class SchedulerConnectorTest {
     RankMemory memory = new RankMemory(spec.kv(), ids.size());
     int[] numbers = IntStream.range(0, ids.size()).toArray();
     for (int rank = 0; rank < spec.tpSize(); rank++) {
-      try (MemoryStore store = TestEngines.open(new MemoryStore(medium), spec);
+      try (MemoryStore store = TestEngines.open(new MemoryStore(volume), spec);
           WorkerConnector worker =
               setup(spec, "use_layerwise", false).worker(rank, memory.caches(), store)) {
         StepPlan plan =
@@ -58,7 +58,7 @@ class SchedulerConnectorTest {
   }
 
   private SchedulerConnector scheduler(EngineSpec spec, Object... top) {
-    return setup(spec, top).scheduler(TestEngines.open(new MemoryStore(medium), spec));
+    return setup(spec, top).scheduler(TestEngines.open(new MemoryStore(volume), spec));
   }
 
   @Test
@@ -186,9 +186,9 @@ class SchedulerConnectorTest {
     store(spec, ids);
     try (SchedulerConnector scheduler = scheduler(spec)) {
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(16);
-      medium.remove(hasher.ofRank(2, ids), 3);
+      volume.remove(hasher.ofRank(2, ids), 3);
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(12);
-      medium.remove(hasher.ofRank(1, ids), 1);
+      volume.remove(hasher.ofRank(1, ids), 1);
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(4);
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 8)).isEqualTo(4);
     }
@@ -199,7 +199,7 @@ class SchedulerConnectorTest {
     EngineSpec spec = mla(2);
     int[] prompt = tokens(0, 9);
     store(spec, BlockHasher.of("model", 2, "torch.bfloat16").hash(prompt, BLOCK_TOKENS));
-    assertThat(medium.size()).as("rank 0 dumps for all").isEqualTo(2);
+    assertThat(volume.size()).as("rank 0 dumps for all").isEqualTo(2);
     try (SchedulerConnector scheduler = scheduler(spec)) {
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(8);
     }
@@ -302,11 +302,11 @@ class SchedulerConnectorTest {
   }
 
   @Test
-  void aClosedStoreHasNothingAndDisturbsNobody() throws InterruptedException {
+  void aClosedStoreHasNothingAndDisturbsNoCaller() throws InterruptedException {
     int[] prompt = tokens(0, 9);
     store(gqa(1), ids(prompt));
     RecordingMetrics metrics = new RecordingMetrics();
-    MemoryStore store = TestEngines.open(new MemoryStore(medium), gqa(1));
+    MemoryStore store = TestEngines.open(new MemoryStore(volume), gqa(1));
     try (SchedulerConnector scheduler =
         TestEngines.setup(gqa(1), TestEngines.top(), metrics).scheduler(store)) {
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(8);
@@ -322,7 +322,7 @@ class SchedulerConnectorTest {
     int[] prompt = tokens(0, 9);
     store(gqa(1), ids(prompt));
     FaultyStore faulty =
-        new FaultyStore(new MemoryStore(medium), 1).at(1, Fault.Call.LOOKUP, Fault.MISS);
+        new FaultyStore(new MemoryStore(volume), 1).at(1, Fault.Call.LOOKUP, Fault.MISS);
     try (SchedulerConnector scheduler = setup(gqa(1)).scheduler(TestEngines.open(faulty, gqa(1)))) {
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isZero();
       assertThat(scheduler.matchedTokens(PromptRequest.of("a", prompt, 1), 0)).isEqualTo(8);

@@ -190,7 +190,8 @@ final class SimulatedEngine {
   }
 
   private boolean admit(Running request) {
-    // As vLLM does, the device never claims a whole prompt: a token must be left to compute.
+    // As vLLM does, the device never reports a whole prompt as cached: a token must be left to
+    // compute.
     List<Integer> hits = pages.hits(request.tokens, (request.tokens.length - 1) / BLOCK_TOKENS);
     int hbmTokens = hits.size() * BLOCK_TOKENS;
     int offered =
@@ -219,7 +220,7 @@ final class SimulatedEngine {
     return true;
   }
 
-  /** Gives a request pages for some tokens, evicting what nobody uses. */
+  /** Gives a request pages for some tokens, evicting what is unused. */
   private boolean grow(Running request, int tokens) {
     int needed = Math.ceilDiv(tokens, BLOCK_TOKENS);
     while (request.table.size() < needed) {

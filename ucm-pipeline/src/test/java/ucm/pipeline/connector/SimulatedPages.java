@@ -54,7 +54,7 @@ final class SimulatedPages {
     references[page]--;
   }
 
-  /** Takes any page that nobody uses, and evicts what it held; none when all are in use. */
+  /** Takes any unused page, and evicts what it held; none when all are in use. */
   OptionalInt take() {
     int[] free = IntStream.range(0, COUNT).filter(page -> references[page] == 0).toArray();
     if (free.length == 0) {
@@ -66,7 +66,7 @@ final class SimulatedPages {
     return OptionalInt.of(page);
   }
 
-  /** Evicts some of what nobody uses. */
+  /** Evicts some unused pages. */
   void dropSome() {
     for (List<Integer> key : List.copyOf(cached.keySet())) {
       int page = cached.get(key);

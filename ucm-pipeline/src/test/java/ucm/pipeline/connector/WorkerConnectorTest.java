@@ -30,7 +30,7 @@ class WorkerConnectorTest {
   private static final BlockIds IDS = BlockBytes.ids(7, 4);
   private static final BlockIds NONE = BlockIds.empty();
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
   private final RankMemory memory = new RankMemory(TestEngines.gqaLayout(), 8);
 
   private static StepPlan save(BlockIds ids, int[] blocks, int... context) {
@@ -42,7 +42,7 @@ class WorkerConnectorTest {
   }
 
   private MemoryStore store() {
-    return TestEngines.open(new MemoryStore(medium), gqa(1));
+    return TestEngines.open(new MemoryStore(volume), gqa(1));
   }
 
   private WorkerConnector worker(Store store, boolean layerwise) {
@@ -72,7 +72,7 @@ class WorkerConnectorTest {
     fill();
     Deque<Runnable> held = new ArrayDeque<>();
     FaultyStore store =
-        new FaultyStore(new MemoryStore(medium), 1)
+        new FaultyStore(new MemoryStore(volume), 1)
             .rate(Call.LOAD, Fault.DELAY, 1)
             .delayedBy(held::add);
     try (WorkerConnector worker = worker(TestEngines.open(store, gqa(1)), true)) {
@@ -118,7 +118,7 @@ class WorkerConnectorTest {
   @ValueSource(booleans = {false, true})
   void namesExactlyTheBlocksThatCouldNotBeLoaded(boolean layerwise) throws InterruptedException {
     fill();
-    medium.remove(IDS, 2);
+    volume.remove(IDS, 2);
     try (MemoryStore store = store();
         WorkerConnector worker = worker(store, layerwise)) {
       TestEngines.step(worker, load(IDS, 4, 5, 6, 7), TestEngines.LayerComputation.NONE);
@@ -134,8 +134,8 @@ class WorkerConnectorTest {
   @ValueSource(booleans = {false, true})
   void storesNothingThatWasComputedFromAFailedLoad(boolean layerwise) throws InterruptedException {
     fill();
-    medium.remove(IDS, 1);
-    int before = medium.size();
+    volume.remove(IDS, 1);
+    int before = volume.size();
     BlockIds fresh = BlockBytes.ids(8, 3);
     RequestPlan failing =
         new RequestPlan(
@@ -153,7 +153,7 @@ class WorkerConnectorTest {
           TestEngines.LayerComputation.NONE);
       assertThat(worker.takeLoadErrors()).containsExactly(1);
       assertThat(store.lookup(fresh).stream().toArray()).containsExactly(2);
-      assertThat(medium.size()).isEqualTo(before + 1);
+      assertThat(volume.size()).isEqualTo(before + 1);
     }
   }
 
@@ -161,7 +161,7 @@ class WorkerConnectorTest {
   void aRankStoresNothingThatOthersSpoilt() throws InterruptedException {
     fill();
     EngineSpec spec = gqa(2);
-    try (MemoryStore store = TestEngines.open(new MemoryStore(medium), spec);
+    try (MemoryStore store = TestEngines.open(new MemoryStore(volume), spec);
         WorkerConnector worker =
             setup(spec, "use_layerwise", true).worker(0, memory.caches(), store)) {
       BlockIds fresh = BlockBytes.ids(8, 2);
@@ -183,7 +183,7 @@ class WorkerConnectorTest {
 
   @Test
   void aBlockThatTwoRequestsComputedIsDumpedOnce() throws InterruptedException {
-    FaultyStore store = TestEngines.open(new FaultyStore(new MemoryStore(medium), 1), gqa(1));
+    FaultyStore store = TestEngines.open(new FaultyStore(new MemoryStore(volume), 1), gqa(1));
     RequestPlan one = new RequestPlan("a", NONE, blocks(), IDS, blocks(0, 1, 2, 3), blocks());
     RequestPlan two = new RequestPlan("b", NONE, blocks(), IDS, blocks(4, 5, 6, 7), blocks());
     try (WorkerConnector worker = worker(store, false)) {
@@ -193,7 +193,7 @@ class WorkerConnectorTest {
         }
       }
       TestEngines.step(worker, new StepPlan(List.of(one, two)), TestEngines.LayerComputation.NONE);
-      assertThat(medium.size()).isEqualTo(4);
+      assertThat(volume.size()).isEqualTo(4);
       TestEngines.step(worker, load(IDS, 4, 5, 6, 7), TestEngines.LayerComputation.NONE);
       for (int block = 0; block < 4; block++) {
         assertThat(memory.holds(4 + block, IDS, block)).isTrue();
@@ -207,7 +207,7 @@ class WorkerConnectorTest {
     List<RankMemory> memories = List.of(new RankMemory(spec.kv(), 8), new RankMemory(spec.kv(), 8));
     for (int rank = 0; rank < 2; rank++) {
       RankMemory own = memories.get(rank);
-      FaultyStore counted = new FaultyStore(new MemoryStore(medium), 1);
+      FaultyStore counted = new FaultyStore(new MemoryStore(volume), 1);
       try (WorkerConnector worker =
           setup(spec, "use_layerwise", true)
               .worker(rank, own.caches(), TestEngines.open(counted, spec))) {
@@ -244,7 +244,7 @@ class WorkerConnectorTest {
     fill();
     FaultyStore store =
         TestEngines.open(
-            new FaultyStore(new MemoryStore(medium), 1).rate(Call.LOAD, Fault.DELAY, 1), gqa(1));
+            new FaultyStore(new MemoryStore(volume), 1).rate(Call.LOAD, Fault.DELAY, 1), gqa(1));
     WorkerConnector worker = worker(store, true);
     worker.startLoad(load(IDS, 4, 5, 6, 7));
     store.close();

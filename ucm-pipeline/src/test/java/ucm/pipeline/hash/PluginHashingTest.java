@@ -166,17 +166,18 @@ class PluginHashingTest extends PluginTest {
     store.put(
         "module-info.java",
         "module acme.store { requires ucm.api; provides ucm.api.Store with acme.store.Bomb;"
-            + " provides ucm.api.admin.HealthCheck with acme.store.Look; }");
+            + " provides ucm.api.admin.HealthCheck with acme.store.OddCheck; }");
     store.put(
-        "Look.java",
+        "OddCheck.java",
         """
         package acme.store;
         import ucm.api.*;
         import ucm.api.admin.*;
         import ucm.api.config.*;
-        public final class Look implements HealthCheck {
-          public Look() { System.exit(3); }
-          public java.util.List<Finding> look(StoreConfig config) { return null; }
+        public final class OddCheck implements HealthCheck {
+          public OddCheck() { System.exit(3); }
+          public java.util.List<Finding> run(
+              StoreConfig config, java.util.List<String> stages) { return null; }
         }
         """);
     plugin("bomb.jar", store);

@@ -54,11 +54,11 @@ class UcmYamlTest {
         "a: %x ^ 1:4 ^ is no YAML: while scanning for the next token, found character '%' that"
             + " cannot start any token.",
       })
-  void saysWhatIsWrongAndWhere(String yaml, String place, String message) {
+  void saysWhatIsWrongAndWhere(String yaml, String position, String message) {
     String text = yaml.replace("\\n", "\n").replace("\\t", "\t");
     assertThatThrownBy(() -> UcmConfig.parse("f.yaml", text))
         .isInstanceOf(ConfigException.class)
-        .hasMessageStartingWith("f.yaml:" + place + ": error: " + message)
+        .hasMessageStartingWith("f.yaml:" + position + ": error: " + message)
         .hasMessageEndingWith("\n1 error, 0 warnings");
   }
 

@@ -22,16 +22,16 @@ import ucm.store.cache.config.CacheConfig;
 import ucm.store.cache.transfer.CacheRuntime;
 
 /**
- * Keeps blocks in host memory, in front of a slower stage or alone.
+ * Keeps blocks in host memory, above a slower stage or alone.
  *
- * <p>A dump ends for the engine when its bytes are in the pool; they are written to the stage behind in
+ * <p>A dump ends for the engine when its bytes are in the pool; they are written to the next stage in
  * the background, which {@link #flush} waits for. A block that could not be written there is no hit. A
- * load is served from the pool, or through it from the stage behind. Alone, the store is a memory that
+ * load is served from the pool, or through it from the next stage. Alone, the store is a memory that
  * forgets what was used least recently: nothing ever becomes durable.
  *
  * <p>The engine's memory is the host's, or that of GPU {@code device_id}: each transfer says which.
  *
- * <p>With {@code device_id: -1} it has no pool: look-ups go to the stage behind, and no data is moved.
+ * <p>With {@code device_id: -1} it has no pool: look-ups go to the next stage, and no data is moved.
  */
 @StoreName("Cache")
 public final class CacheStore implements Store {
@@ -39,7 +39,7 @@ public final class CacheStore implements Store {
   private final StoreLife life = new StoreLife("Cache");
   private final CountDownLatch closed = new CountDownLatch(1);
   private @Nullable CacheConfig config;
-  private @Nullable Store backend;
+  private @Nullable Store next;
   // Null while not open, and for a scheduler.
   private @Nullable CacheRuntime cache;
 
@@ -61,19 +61,19 @@ public final class CacheStore implements Store {
   public Optional<String> refuseNext(@Nullable Store next) {
     if (next == null) {
       CacheConfig checked = config;
-      return checked != null && checked.loadBackendOnly()
+      return checked != null && checked.loadNextOnly()
           ? Optional.of(
               "cache_load_backend_only is true, and Cache is the last stage: there is no stage"
-                  + " behind to load from; set it to false, or put a store behind, as in"
+                  + " below it to load from; set it to false, or add a store below it, as in"
                   + " Cache|Posix")
           : Optional.empty();
     }
     return next.keepsBytes()
         ? Optional.empty()
         : Optional.of(
-            "Cache hands bytes on, and the stage behind it, "
+            "Cache hands bytes on, and the next stage, "
                 + next.name()
-                + ", keeps metadata only: put a store behind that keeps bytes, or use "
+                + ", keeps metadata only: add a store below it that keeps bytes, or use "
                 + next.name()
                 + " alone");
   }
@@ -86,8 +86,8 @@ public final class CacheStore implements Store {
       throw new IllegalStateException("Store Cache is being configured by another thread");
     }
     try {
-      backend = context.backend();
-      Optional<String> refusal = refuseNext(backend);
+      next = context.backend();
+      Optional<String> refusal = refuseNext(next);
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }
@@ -108,7 +108,7 @@ public final class CacheStore implements Store {
     if (cache != null) {
       return cache.lookups().lookup(ids);
     }
-    return backend == null ? new BitSet() : backend.lookup(ids);
+    return next == null ? new BitSet() : next.lookup(ids);
   }
 
   @Override
@@ -117,7 +117,7 @@ public final class CacheStore implements Store {
     if (cache != null) {
       return cache.lookups().lookupPrefix(ids);
     }
-    return backend == null ? -1 : backend.lookupPrefix(ids);
+    return next == null ? -1 : next.lookupPrefix(ids);
   }
 
   @Override
@@ -144,28 +144,28 @@ public final class CacheStore implements Store {
     if (cache != null) {
       return cache.flush(timeout);
     }
-    return backend == null ? FlushResult.clean() : backend.flush(timeout);
+    return next == null ? FlushResult.clean() : next.flush(timeout);
   }
 
   @Override
   public BitSet durable(BlockIds ids) {
     life.requireOpen();
-    return backend == null ? new BitSet() : backend.durable(ids);
+    return next == null ? new BitSet() : next.durable(ids);
   }
 
   @Override
   public boolean canRemove() {
-    return backend == null || backend.canRemove();
+    return next == null || next.canRemove();
   }
 
-  /** Removes blocks behind first, so that none comes back from there into the pool. */
+  /** Removes blocks from the next stage first, so that none comes back into the pool. */
   @Override
   public BitSet remove(BlockIds ids) {
     life.requireOpen();
     BitSet gone = new BitSet(ids.size());
     gone.set(0, ids.size());
-    if (backend != null) {
-      gone = backend.remove(ids);
+    if (next != null) {
+      gone = next.remove(ids);
     }
     if (cache != null) {
       for (int i = 0; i < ids.size(); i++) {
@@ -220,7 +220,7 @@ public final class CacheStore implements Store {
     return cache;
   }
 
-  /** The open store behind this one, for the tests of this package; null for a scheduler. */
+  /** the open next stage, for the tests of this package; null for a scheduler. */
   @Nullable
   public CacheRuntime opened() {
     return cache;

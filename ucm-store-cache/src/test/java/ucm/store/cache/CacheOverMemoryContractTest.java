@@ -9,10 +9,10 @@ import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.StoreContract;
 import ucm.testkit.fault.MemoryStore;
 
-/** The contract of a store, for Cache in front of a store that keeps blocks beyond a restart. */
+/** The contract of a store, for Cache above a store that keeps blocks beyond a restart. */
 final class CacheOverMemoryContractTest extends StoreContract {
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
 
   /** Room for 256 blocks and for 32 MiB, as the suite asks for. */
   static double gibForSuite(BlockLayout layout) {
@@ -26,8 +26,8 @@ final class CacheOverMemoryContractTest extends StoreContract {
   }
 
   @Override
-  protected @Nullable Store newBackend() {
-    return new MemoryStore(medium);
+  protected @Nullable Store newNextStage() {
+    return new MemoryStore(volume);
   }
 
   @Override

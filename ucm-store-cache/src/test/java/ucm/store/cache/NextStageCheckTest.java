@@ -15,14 +15,14 @@ import ucm.store.cache.fixture.TestCache;
 class NextStageCheckTest {
 
   @Test
-  void refusesABackendThatKeepsMetadataOnly() {
-    HeldNext backend = new HeldNext(false);
+  void refusesANextStageThatKeepsMetadataOnly() {
+    HeldNext next = new HeldNext(false);
     CacheStore cache = new CacheStore();
     StoreConfig config =
         StoreConfig.of(new TreeMap<>(TestCache.keys(BlockLayout.uniform(4096, 4096, 4096))));
     cache.configure(config);
     assertThat(config.hasErrors()).isFalse();
-    assertThatThrownBy(() -> cache.open(StoreContext.of(backend)))
+    assertThatThrownBy(() -> cache.open(StoreContext.of(next)))
         .isInstanceOf(StoreException.class)
         .hasMessageContaining("Held")
         .hasMessageContaining("metadata only");

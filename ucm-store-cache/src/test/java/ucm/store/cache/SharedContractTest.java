@@ -13,7 +13,7 @@ import ucm.testkit.fault.MemoryStore;
 /** The contract of a store, for Cache with a shared buffer that one process uses. */
 final class SharedContractTest extends StoreContract {
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
 
   @AfterAll
   static void leavesNoSegment() {
@@ -26,8 +26,8 @@ final class SharedContractTest extends StoreContract {
   }
 
   @Override
-  protected @Nullable Store newBackend() {
-    return new MemoryStore(medium);
+  protected @Nullable Store newNextStage() {
+    return new MemoryStore(volume);
   }
 
   @Override

@@ -27,7 +27,7 @@ final class SharedWithNeighbourContractTest extends StoreContract {
 
   private static @Nullable TestProcess neighbour;
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
   private final Set<String> attached = new HashSet<>();
 
   @BeforeAll
@@ -54,8 +54,8 @@ final class SharedWithNeighbourContractTest extends StoreContract {
   }
 
   @Override
-  protected @Nullable Store newBackend() {
-    return new MemoryStore(medium);
+  protected @Nullable Store newNextStage() {
+    return new MemoryStore(volume);
   }
 
   @Override

@@ -37,7 +37,7 @@ final class ThreadFaultsTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
   private final BlockingQueue<String> errors = new LinkedBlockingQueue<>();
   private final Logger logger = (Logger) LoggerFactory.getLogger(ThreadFaults.class);
   private final AppenderBase<ILoggingEvent> reader =
@@ -64,12 +64,12 @@ final class ThreadFaultsTest {
   }
 
   @Test
-  void theThreadThatAsksTheStageBehind() throws InterruptedException {
+  void theThreadThatAsksTheNextStage() throws InterruptedException {
     LongSupplier stopped = new HeldClock();
-    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 1000), stopped)) {
+    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 1000), stopped)) {
       Task load = cache.store.load(memory(1).transfer());
-      HeldNext.Held held = backend.nextLoad();
-      backend.onLookup =
+      HeldNext.Held held = next.nextLoad();
+      next.onLookup =
           number -> {
             // Once: this thread asks, too, whether the store is closed.
             backend.onLookup = later -> {};
@@ -87,13 +87,9 @@ final class ThreadFaultsTest {
   void theThreadOfTheDeadlines() throws InterruptedException {
     try (TestCache cache =
         new TestCache(
-            LAYOUT,
-            backend,
-            8,
-            Map.of("timeout_ms", 1000),
-            new FaultyClock("ucm-cache-deadline-0"))) {
+            LAYOUT, next, 8, Map.of("timeout_ms", 1000), new FaultyClock("ucm-cache-deadline-0"))) {
       Task load = cache.store.load(memory(1).transfer());
-      HeldNext.Held held = backend.nextLoad();
+      HeldNext.Held held = next.nextLoad();
       requireClosed(cache, "ucm-cache-deadline-0");
       assertThat(load.await(PATIENCE).ok()).isFalse();
       held.serveAll();

@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import ucm.testkit.fault.StandInLibrary;
+import ucm.testkit.fault.SimulatedLibrary;
 
 /**
  * The stand-in for 3FS's library, {@code src/test/c/sim_hf3fs.c}, built by gcc. The stores find and load
@@ -33,17 +33,17 @@ final class SimulatedHf3fs {
 
   private static SimulatedHf3fs loaded;
 
-  private final StandInLibrary library;
+  private final SimulatedLibrary library;
 
   private SimulatedHf3fs() {
     UsrbioLibrary.require(LIBRARY.toString());
-    library = new StandInLibrary(LIBRARY);
+    library = new SimulatedLibrary(LIBRARY);
   }
 
   /** The library, healed, with folders as its mounts; the test is skipped where it cannot be built. */
   static synchronized SimulatedHf3fs load(Path... mounts) {
     if (loaded == null) {
-      StandInLibrary.build(SOURCE, LIBRARY);
+      SimulatedLibrary.build(SOURCE, LIBRARY);
       loaded = new SimulatedHf3fs();
     }
     loaded.heal();

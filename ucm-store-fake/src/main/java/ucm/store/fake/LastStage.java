@@ -15,8 +15,7 @@ final class LastStage {
   static Optional<String> refusal(String name, @Nullable Store behind) {
     return behind == null
         ? Optional.empty()
-        : Optional.of(
-            name + " is a last stage and takes no stage behind it; found " + behind.name());
+        : Optional.of(name + " is a last stage and takes no next stage; found " + behind.name());
   }
 
   /**

@@ -131,7 +131,7 @@ final class FakeStoreTest {
       store.configure(StoreConfig.of(settings(Map.of())));
       assertThatThrownBy(() -> store.open(StoreContext.of(new MemoryStore())))
           .isInstanceOf(StoreException.class)
-          .hasMessage(store.name() + " is a last stage and takes no stage behind it; found Memory");
+          .hasMessage(store.name() + " is a last stage and takes no next stage; found Memory");
       assertThatThrownBy(() -> store.lookup(IDS)).isInstanceOf(StoreClosedException.class);
     }
   }

@@ -80,7 +80,7 @@ public abstract class FileStore implements Store, DirectoryStore {
     return next == null
         ? Optional.empty()
         : Optional.of(
-            kind.name() + " is a last stage and takes no stage behind it; found " + next.name());
+            kind.name() + " is a last stage and takes no next stage; found " + next.name());
   }
 
   @Override

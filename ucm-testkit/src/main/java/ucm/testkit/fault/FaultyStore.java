@@ -32,10 +32,10 @@ import ucm.testkit.fault.Fault.Call;
 
 /**
  * A store around another one that goes wrong on demand, by rate or at the nth call, and always
- * within the contract of {@link Store}: what the stage in front makes of it is what is tested.
+ * within the contract of {@link Store}: what the upper stage makes of it is what is tested.
  *
  * <pre>{@code
- * FaultyStore behind =
+ * FaultyStore faulty =
  *     new FaultyStore(new MemoryStore(), seed)
  *         .at(1, Call.LOAD, Fault.CLOSE)
  *         .rate(Call.DUMP, Fault.FAIL, 0.05);
@@ -193,7 +193,7 @@ public final class FaultyStore implements Store {
     return move(Call.DUMP, transfer, inner::dump);
   }
 
-  private Task move(Call call, Transfer transfer, Function<Transfer, Task> behind) {
+  private Task move(Call call, Transfer transfer, Function<Transfer, Task> innerCall) {
     life.requireOpen();
     int number = plan.next(call);
     if (plan.strikes(call, Fault.THROW, number, 0)) {
@@ -218,17 +218,17 @@ public final class FaultyStore implements Store {
             reorders ? new Random(plan.draw(call, number)) : null);
     if (plan.strikes(call, Fault.DELAY, number, 0)) {
       // A transfer of nothing, so that what would be refused later is refused now.
-      behind.apply(Transfer.scattered(transfer.layout()).build()).result().requireOk();
+      innerCall.apply(Transfer.scattered(transfer.layout()).build()).result().requireOk();
       enter(moved);
       delayed.add(moved);
-      delays.execute(() -> startDelayed(moved, behind));
+      delays.execute(() -> startDelayed(moved, innerCall));
       if (!life.isOpen()) {
         expireDelayed();
       }
     } else {
       enter(moved);
       try {
-        moved.start(behind);
+        moved.start(innerCall);
       } catch (RuntimeException e) {
         open.remove(moved);
         throw e;
@@ -282,12 +282,12 @@ public final class FaultyStore implements Store {
     }
   }
 
-  private void startDelayed(FaultyTransfer moved, Function<Transfer, Task> behind) {
+  private void startDelayed(FaultyTransfer moved, Function<Transfer, Task> innerCall) {
     if (!delayed.remove(moved)) {
       return;
     }
     try {
-      moved.start(behind);
+      moved.start(innerCall);
     } catch (RuntimeException e) {
       moved.endAll(ShardOutcome.FAILED, e);
     }

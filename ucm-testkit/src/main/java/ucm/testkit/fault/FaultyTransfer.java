@@ -53,16 +53,16 @@ final class FaultyTransfer {
   /**
    * Hands on what is to be handed on.
    *
-   * @throws RuntimeException what the store behind throws; no shard has ended then
+   * @throws RuntimeException what the next store throws; no shard has ended then
    */
-  void start(Function<Transfer, Task> behind) {
+  void start(Function<Transfer, Task> innerCall) {
     int[] handedOn = handedOn();
     if (handedOn.length == 0) {
       endHeld(null);
       return;
     }
     Task inner =
-        behind.apply(
+        innerCall.apply(
             part(
                 handedOn,
                 (part, i, outcome) -> {
@@ -131,8 +131,8 @@ final class FaultyTransfer {
         packed ? Transfer.packed(transfer.layout()) : Transfer.scattered(transfer.layout());
     for (int shard : shards) {
       part.shard(transfer.ids(), shard, transfer.shardIndex(shard));
-      for (int piece = 0; piece < transfer.pieceCount(); piece++) {
-        part.piece(transfer.region(shard, piece), transfer.offset(shard, piece));
+      for (int segment = 0; segment < transfer.pieceCount(); segment++) {
+        part.piece(transfer.region(shard, segment), transfer.offset(shard, segment));
       }
     }
     return part.after(transfer.event()).build(listener);

@@ -28,29 +28,29 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
 /**
- * A plain correct store on the heap, to stand behind a stage under test. It is not bounded, has no
+ * A plain correct store on the heap, to be the stage after one under test. It is not bounded, has no
  * threads (everything happens on the caller's) and is a last stage.
  *
- * <p>Made with a {@link Medium}, its blocks are durable and found by the next store made with the
- * same medium, as with a disk; made without, they are gone when it is closed.
+ * <p>Made with a {@link Volume}, its blocks are durable and found by the next store made with the
+ * same volume, as with a disk; made without, they are gone when it is closed.
  */
 @StoreName("Memory")
 public final class MemoryStore implements Store {
 
   /** Where blocks outlive the stores that keep them. Thread-safe. */
-  public static final class Medium {
+  public static final class Volume {
 
     private final Map<Id, Whole> blocks = new ConcurrentHashMap<>();
 
     /** Holds nothing. */
-    public Medium() {}
+    public Volume() {}
 
     /** How many blocks it holds. */
     public int size() {
       return blocks.size();
     }
 
-    /** Removes a block behind the back of the stores, as an operator's {@code rm} would. */
+    /** Removes a block without telling the stores, as an operator's {@code rm} would. */
     public void remove(BlockIds ids, int i) {
       blocks.remove(Id.of(ids, i));
     }
@@ -70,7 +70,7 @@ public final class MemoryStore implements Store {
   private final AtomicLong taskNumbers = new AtomicLong();
   // Held for reading while the store is used, so that close waits for those who use it.
   private final ReentrantReadWriteLock use = new ReentrantReadWriteLock();
-  private final Medium medium;
+  private final Volume volume;
   private final boolean durable;
   // Guarded by itself, which is notified whenever a block leaves it.
   private final Map<Id, Partial> partials = new ConcurrentHashMap<>();
@@ -79,16 +79,16 @@ public final class MemoryStore implements Store {
 
   /** A store whose blocks are gone when it is closed. */
   public MemoryStore() {
-    this(new Medium(), false);
+    this(new Volume(), false);
   }
 
-  /** A store whose blocks are durable in a medium. */
-  public MemoryStore(Medium medium) {
-    this(medium, true);
+  /** A store whose blocks are durable in a volume. */
+  public MemoryStore(Volume volume) {
+    this(volume, true);
   }
 
-  private MemoryStore(Medium medium, boolean durable) {
-    this.medium = medium;
+  private MemoryStore(Volume volume, boolean durable) {
+    this.volume = volume;
     this.durable = durable;
   }
 
@@ -109,11 +109,11 @@ public final class MemoryStore implements Store {
   @Override
   public void open(StoreContext context) {
     life.opened();
-    Store backend = context.backend();
-    if (backend != null) {
+    Store next = context.backend();
+    if (next != null) {
       close();
       throw new StoreException(
-          "Memory is a last stage and takes no stage behind it; found " + backend.name());
+          "Memory is a last stage and takes no next stage; found " + next.name());
     }
   }
 
@@ -131,9 +131,9 @@ public final class MemoryStore implements Store {
     return found;
   }
 
-  /** A block of this layout; one that a store of another layout left in the medium is a miss. */
+  /** A block of this layout; one that a store of another layout left in the volume is a miss. */
   private @Nullable Whole find(Id id) {
-    Whole block = medium.blocks.get(id);
+    Whole block = volume.blocks.get(id);
     return block != null && block.layout().equals(layout.orElseThrow()) ? block : null;
   }
 
@@ -199,7 +199,7 @@ public final class MemoryStore implements Store {
       copy(transfer, shard, partial.bytes(), true);
       partial.shards().set(transfer.shardIndex(shard));
       if (partial.shards().cardinality() == cut.shardCount()) {
-        medium.blocks.put(id, new Whole(cut, partial.bytes()));
+        volume.blocks.put(id, new Whole(cut, partial.bytes()));
         partials.remove(id);
         partials.notifyAll();
       }
@@ -209,11 +209,11 @@ public final class MemoryStore implements Store {
   private static void copy(Transfer transfer, int shard, MemorySegment block, boolean toBlock) {
     BlockLayout layout = transfer.layout();
     long at = transfer.shardIndex(shard) * layout.shardSize();
-    for (int piece = 0; piece < transfer.pieceCount(); piece++) {
-      long size = transfer.pieceSize(piece);
+    for (int segment = 0; segment < transfer.pieceCount(); segment++) {
+      long size = transfer.pieceSize(segment);
       MemorySegment inBlock = block.asSlice(at, size);
       MemorySegment inMemory =
-          transfer.region(shard, piece).segment().asSlice(transfer.offset(shard, piece), size);
+          transfer.region(shard, segment).segment().asSlice(transfer.offset(shard, segment), size);
       if (toBlock) {
         inBlock.copyFrom(inMemory);
       } else {
@@ -274,7 +274,7 @@ public final class MemoryStore implements Store {
     life.requireOpen();
     synchronized (partials) {
       for (int i = 0; i < ids.size(); i++) {
-        medium.remove(ids, i);
+        volume.remove(ids, i);
         partials.remove(Id.of(ids, i));
       }
       partials.notifyAll();
@@ -296,6 +296,6 @@ public final class MemoryStore implements Store {
 
   @Override
   public String toString() {
-    return life + " with " + medium.size() + " blocks";
+    return life + " with " + volume.size() + " blocks";
   }
 }

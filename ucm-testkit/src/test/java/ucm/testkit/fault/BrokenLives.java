@@ -19,7 +19,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
-import ucm.testkit.fault.MemoryStore.Medium;
+import ucm.testkit.fault.MemoryStore.Volume;
 
 /** Stores that are configured, opened, flushed or closed wrongly. */
 final class BrokenLives {
@@ -27,8 +27,8 @@ final class BrokenLives {
   private BrokenLives() {}
 
   static final class AnswersAfterClose extends BrokenStore {
-    AnswersAfterClose(Medium medium) {
-      super(medium);
+    AnswersAfterClose(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -45,8 +45,8 @@ final class BrokenLives {
     private boolean configured;
     private boolean opened;
 
-    OpensWithoutAWord(Medium medium) {
-      super(medium);
+    OpensWithoutAWord(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -65,8 +65,8 @@ final class BrokenLives {
   }
 
   static final class ThrowsAtABadValue extends BrokenStore {
-    ThrowsAtABadValue(Medium medium) {
-      super(medium);
+    ThrowsAtABadValue(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -79,8 +79,8 @@ final class BrokenLives {
   }
 
   static final class StopsAtTheFirstBadValue extends BrokenStore {
-    StopsAtTheFirstBadValue(Medium medium) {
-      super(medium);
+    StopsAtTheFirstBadValue(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -97,8 +97,8 @@ final class BrokenLives {
   }
 
   static final class DeclaresAKeyItDoesNotRead extends BrokenStore {
-    DeclaresAKeyItDoesNotRead(Medium medium) {
-      super(medium);
+    DeclaresAKeyItDoesNotRead(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -113,8 +113,8 @@ final class BrokenLives {
   static class LeavesAThread extends BrokenStore {
     static final Queue<CountDownLatch> LATCHES = new ConcurrentLinkedQueue<>();
 
-    LeavesAThread(Medium medium) {
-      super(medium);
+    LeavesAThread(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -141,8 +141,8 @@ final class BrokenLives {
   }
 
   static final class StartsAThreadWhenConfigured extends BrokenStore {
-    StartsAThreadWhenConfigured(Medium medium) {
-      super(medium);
+    StartsAThreadWhenConfigured(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -155,8 +155,8 @@ final class BrokenLives {
   static class Role extends BrokenStore {
     boolean scheduler;
 
-    Role(Medium medium) {
-      super(medium);
+    Role(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -167,8 +167,8 @@ final class BrokenLives {
   }
 
   static final class MovesAsScheduler extends Role {
-    MovesAsScheduler(Medium medium) {
-      super(medium);
+    MovesAsScheduler(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -178,8 +178,8 @@ final class BrokenLives {
   }
 
   static final class BlindAsScheduler extends Role {
-    BlindAsScheduler(Medium medium) {
-      super(medium);
+    BlindAsScheduler(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -192,8 +192,8 @@ final class BrokenLives {
   static final class DeadlocksInClose extends BrokenStore {
     private final CountDownLatch end = new CountDownLatch(1);
 
-    DeadlocksInClose(Medium medium) {
-      super(medium);
+    DeadlocksInClose(Volume volume) {
+      super(volume);
       LeavesAThread.LATCHES.add(end);
     }
 
@@ -207,16 +207,16 @@ final class BrokenLives {
   }
 
   static final class Forgets extends BrokenStore {
-    Forgets(Medium medium) {
-      super(new Medium());
+    Forgets(Volume volume) {
+      super(new Volume());
     }
   }
 
   static final class LosesWhatWasNotFlushed extends BrokenStore {
     private volatile boolean flushed;
 
-    LosesWhatWasNotFlushed(Medium medium) {
-      super(medium);
+    LosesWhatWasNotFlushed(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -230,15 +230,15 @@ final class BrokenLives {
       super.close();
       for (Transfer dump : dumps) {
         for (int shard = 0; shard < dump.shardCount() && !flushed; shard++) {
-          medium.remove(dump.ids(), shard);
+          volume.remove(dump.ids(), shard);
         }
       }
     }
   }
 
   static final class HidesWhatIsPending extends BrokenStore {
-    HidesWhatIsPending(Medium medium) {
-      super(medium);
+    HidesWhatIsPending(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -249,8 +249,8 @@ final class BrokenLives {
   }
 
   static final class OffersTooLittle extends BrokenStore {
-    OffersTooLittle(Medium medium) {
-      super(medium);
+    OffersTooLittle(Volume volume) {
+      super(volume);
     }
 
     @Override

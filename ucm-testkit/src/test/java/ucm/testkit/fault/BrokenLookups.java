@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import ucm.api.BlockIds;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.testkit.fault.MemoryStore.Medium;
+import ucm.testkit.fault.MemoryStore.Volume;
 
 /** Stores that say wrong things about what is there. */
 final class BrokenLookups {
@@ -16,8 +16,8 @@ final class BrokenLookups {
   private BrokenLookups() {}
 
   static final class PrefixLogic extends BrokenStore {
-    PrefixLogic(Medium medium) {
-      super(medium);
+    PrefixLogic(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -29,8 +29,8 @@ final class BrokenLookups {
   }
 
   static final class ExclusivePrefix extends BrokenStore {
-    ExclusivePrefix(Medium medium) {
-      super(medium);
+    ExclusivePrefix(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -40,8 +40,8 @@ final class BrokenLookups {
   }
 
   static final class PrefixWithHoles extends BrokenStore {
-    PrefixWithHoles(Medium medium) {
-      super(medium);
+    PrefixWithHoles(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -51,8 +51,8 @@ final class BrokenLookups {
   }
 
   static final class RemovesOneBlockOnly extends BrokenStore {
-    RemovesOneBlockOnly(Medium medium) {
-      super(medium);
+    RemovesOneBlockOnly(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -65,8 +65,8 @@ final class BrokenLookups {
   }
 
   static final class SaysItCannotRemove extends BrokenStore {
-    SaysItCannotRemove(Medium medium) {
-      super(medium);
+    SaysItCannotRemove(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -76,8 +76,8 @@ final class BrokenLookups {
   }
 
   static final class ComparesHalfAnId extends BrokenStore {
-    ComparesHalfAnId(Medium medium) {
-      super(medium);
+    ComparesHalfAnId(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -97,8 +97,8 @@ final class BrokenLookups {
   }
 
   static final class TakesZerosForNothing extends BrokenStore {
-    TakesZerosForNothing(Medium medium) {
-      super(medium);
+    TakesZerosForNothing(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -116,8 +116,8 @@ final class BrokenLookups {
   static final class AnswersFromItsCache extends BrokenStore {
     private final Map<BlockIds, BitSet> answers = new ConcurrentHashMap<>();
 
-    AnswersFromItsCache(Medium medium) {
-      super(medium);
+    AnswersFromItsCache(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -127,8 +127,8 @@ final class BrokenLookups {
   }
 
   static final class ShowsIncompleteBlocks extends BrokenStore {
-    ShowsIncompleteBlocks(Medium medium) {
-      super(medium);
+    ShowsIncompleteBlocks(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -142,8 +142,8 @@ final class BrokenLookups {
   }
 
   static final class CommitsWithTheLastShard extends BrokenStore {
-    CommitsWithTheLastShard(Medium medium) {
-      super(medium);
+    CommitsWithTheLastShard(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -159,8 +159,8 @@ final class BrokenLookups {
   }
 
   static final class CountsEveryDump extends BrokenStore {
-    CountsEveryDump(Medium medium) {
-      super(medium);
+    CountsEveryDump(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -175,8 +175,8 @@ final class BrokenLookups {
   }
 
   static final class FindsWhatItFailedToLoad extends BrokenStore {
-    FindsWhatItFailedToLoad(Medium medium) {
-      super(medium);
+    FindsWhatItFailedToLoad(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -190,8 +190,8 @@ final class BrokenLookups {
   }
 
   static final class CallsPartsDurable extends BrokenStore {
-    CallsPartsDurable(Medium medium) {
-      super(medium);
+    CallsPartsDurable(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -205,8 +205,8 @@ final class BrokenLookups {
   }
 
   static final class CallsNothingDurable extends BrokenStore {
-    CallsNothingDurable(Medium medium) {
-      super(medium);
+    CallsNothingDurable(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -218,15 +218,15 @@ final class BrokenLookups {
   }
 
   static final class ForgetsWhatWasLoaded extends BrokenStore {
-    ForgetsWhatWasLoaded(Medium medium) {
-      super(medium);
+    ForgetsWhatWasLoaded(Volume volume) {
+      super(volume);
     }
 
     @Override
     public Task load(Transfer transfer) {
       Task task = super.load(transfer);
       for (int shard = 0; shard < transfer.shardCount(); shard++) {
-        medium.remove(transfer.ids(), shard);
+        volume.remove(transfer.ids(), shard);
       }
       return task;
     }

@@ -22,7 +22,7 @@ import ucm.api.config.StoreConfig;
 /** A correct store, of which a subclass gets one thing wrong. */
 public class BrokenStore implements Store {
 
-  final MemoryStore.Medium medium;
+  final MemoryStore.Volume volume;
   public final Store inner;
 
   /** What was dumped and loaded so far. */
@@ -30,9 +30,9 @@ public class BrokenStore implements Store {
 
   final Queue<Transfer> loads = new ConcurrentLinkedQueue<>();
 
-  public BrokenStore(MemoryStore.Medium medium) {
-    this.medium = medium;
-    this.inner = new MemoryStore(medium);
+  public BrokenStore(MemoryStore.Volume volume) {
+    this.volume = volume;
+    this.inner = new MemoryStore(volume);
   }
 
   @Override
@@ -131,8 +131,8 @@ public class BrokenStore implements Store {
     for (int shard = 0; shard < whole.shardCount(); shard++) {
       if (shards.test(shard)) {
         part.shard(whole.ids(), shard, whole.shardIndex(shard));
-        for (int piece = 0; piece < whole.pieceCount(); piece++) {
-          part.piece(whole.region(shard, piece), whole.offset(shard, piece));
+        for (int segment = 0; segment < whole.pieceCount(); segment++) {
+          part.piece(whole.region(shard, segment), whole.offset(shard, segment));
         }
       }
     }
@@ -147,10 +147,10 @@ public class BrokenStore implements Store {
     return task;
   }
 
-  /** Changes the byte at a distance from the end of the last piece of a shard. */
+  /** Changes the byte at a distance from the end of the last segment of a shard. */
   static void spoil(Transfer transfer, int shard, int distance) {
-    int piece = transfer.pieceCount() - 1;
-    long at = transfer.offset(shard, piece) + transfer.pieceSize(piece) - 1 + distance;
-    transfer.region(shard, piece).segment().set(ValueLayout.JAVA_BYTE, at, (byte) 0x11);
+    int segment = transfer.pieceCount() - 1;
+    long at = transfer.offset(shard, segment) + transfer.pieceSize(segment) - 1 + distance;
+    transfer.region(shard, segment).segment().set(ValueLayout.JAVA_BYTE, at, (byte) 0x11);
   }
 }

@@ -16,7 +16,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.api.TransferTask;
-import ucm.testkit.fault.MemoryStore.Medium;
+import ucm.testkit.fault.MemoryStore.Volume;
 
 /** Stores that move bytes wrongly. */
 final class BrokenTransfers {
@@ -24,8 +24,8 @@ final class BrokenTransfers {
   private BrokenTransfers() {}
 
   static final class MovesNothing extends BrokenStore {
-    MovesNothing(Medium medium) {
-      super(medium);
+    MovesNothing(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -35,8 +35,8 @@ final class BrokenTransfers {
   }
 
   static final class SpoilsTheLastByte extends BrokenStore {
-    SpoilsTheLastByte(Medium medium) {
-      super(medium);
+    SpoilsTheLastByte(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -48,8 +48,8 @@ final class BrokenTransfers {
   }
 
   static final class WritesAByteTooMany extends BrokenStore {
-    WritesAByteTooMany(Medium medium) {
-      super(medium);
+    WritesAByteTooMany(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -61,8 +61,8 @@ final class BrokenTransfers {
   }
 
   static final class ChangesWhatIsDumped extends BrokenStore {
-    ChangesWhatIsDumped(Medium medium) {
-      super(medium);
+    ChangesWhatIsDumped(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -74,8 +74,8 @@ final class BrokenTransfers {
   }
 
   static final class WritesLate extends BrokenStore {
-    WritesLate(Medium medium) {
-      super(medium);
+    WritesLate(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -90,8 +90,8 @@ final class BrokenTransfers {
   static final class ReadsLate extends BrokenStore {
     private final Queue<Transfer> waiting = new ConcurrentLinkedQueue<>();
 
-    ReadsLate(Medium medium) {
-      super(medium);
+    ReadsLate(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -115,8 +115,8 @@ final class BrokenTransfers {
   }
 
   static final class LosesAShard extends BrokenStore {
-    LosesAShard(Medium medium) {
-      super(medium);
+    LosesAShard(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -131,22 +131,22 @@ final class BrokenTransfers {
   }
 
   static final class Overwrites extends BrokenStore {
-    Overwrites(Medium medium) {
-      super(medium);
+    Overwrites(Volume volume) {
+      super(volume);
     }
 
     @Override
     public Task dump(Transfer transfer) {
       for (int shard = 0; shard < transfer.shardCount(); shard++) {
-        medium.remove(transfer.ids(), shard);
+        volume.remove(transfer.ids(), shard);
       }
       return super.dump(transfer);
     }
   }
 
   static final class MissesAllWhenOneIsMissing extends BrokenStore {
-    MissesAllWhenOneIsMissing(Medium medium) {
-      super(medium);
+    MissesAllWhenOneIsMissing(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -162,8 +162,8 @@ final class BrokenTransfers {
   }
 
   static final class FailsWhatIsMissing extends BrokenStore {
-    FailsWhatIsMissing(Medium medium) {
-      super(medium);
+    FailsWhatIsMissing(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -180,8 +180,8 @@ final class BrokenTransfers {
   }
 
   static final class TakesAnyLayout extends BrokenStore {
-    TakesAnyLayout(Medium medium) {
-      super(medium);
+    TakesAnyLayout(Volume volume) {
+      super(volume);
     }
 
     @Override
@@ -198,8 +198,8 @@ final class BrokenTransfers {
   static final class MixesWriters extends BrokenStore {
     private final Exchanger<Transfer> meeting = new Exchanger<>();
 
-    MixesWriters(Medium medium) {
-      super(medium);
+    MixesWriters(Volume volume) {
+      super(volume);
     }
 
     @Override

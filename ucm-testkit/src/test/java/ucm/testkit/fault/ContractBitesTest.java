@@ -25,15 +25,15 @@ import org.junit.platform.launcher.listeners.TestExecutionSummary;
 import ucm.api.Store;
 import ucm.testkit.BrokenTasks;
 import ucm.testkit.StoreContract;
-import ucm.testkit.fault.MemoryStore.Medium;
+import ucm.testkit.fault.MemoryStore.Volume;
 
 /** The contract suite passes a correct store, so what it does to broken ones is what counts. */
 final class ContractBitesTest {
 
-  private interface Broken extends Function<Medium, Store> {}
+  private interface Broken extends Function<Volume, Store> {}
 
   private static Arguments mutant(String caughtBy, Broken store) {
-    return Arguments.of(store.apply(new Medium()).getClass().getSimpleName(), caughtBy, store);
+    return Arguments.of(store.apply(new Volume()).getClass().getSimpleName(), caughtBy, store);
   }
 
   static final Arguments[] MUTANTS = {
@@ -110,7 +110,7 @@ final class ContractBitesTest {
 
   @ParameterizedTest(name = "{0} is caught by {1}")
   @FieldSource("MUTANTS")
-  void catches(String name, String caughtBy, Function<Medium, Store> broken) {
+  void catches(String name, String caughtBy, Function<Volume, Store> broken) {
     TestExecutionSummary summary = run(Set.of(caughtBy), broken, Duration.ofSeconds(1));
     assertThat(summary.getTestsFailedCount()).as("%s fails for %s", caughtBy, name).isPositive();
     assertThat(summary.getFailures())
@@ -144,7 +144,7 @@ final class ContractBitesTest {
 
   /** Runs the tests of some names, or all. */
   private static TestExecutionSummary run(
-      Set<String> methods, Function<Medium, Store> broken, Duration patience) {
+      Set<String> methods, Function<Volume, Store> broken, Duration patience) {
     BrokenContract.broken = broken;
     BrokenContract.patience = patience;
     PostDiscoveryFilter byName =
@@ -170,14 +170,14 @@ final class ContractBitesTest {
   /** Run by the tests above only. */
   static final class BrokenContract extends StoreContract {
 
-    private static Function<Medium, Store> broken = MemoryStore::new;
+    private static Function<Volume, Store> broken = MemoryStore::new;
     private static Duration patience = Duration.ofSeconds(1);
 
-    private final Medium medium = new Medium();
+    private final Volume volume = new Volume();
 
     @Override
     protected Store newStore() {
-      return broken.apply(medium);
+      return broken.apply(volume);
     }
 
     @Override

@@ -13,7 +13,7 @@ final class FaultyStoreContractTest extends StoreContract {
   private static final ExecutorService THREADS = Executors.newFixedThreadPool(3);
   private static final long SEED = 7;
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
 
   @AfterAll
   static void stopsTheThreads() {
@@ -22,7 +22,7 @@ final class FaultyStoreContractTest extends StoreContract {
 
   @Override
   protected Store newStore() {
-    return new FaultyStore(new MemoryStore(medium), SEED)
+    return new FaultyStore(new MemoryStore(volume), SEED)
         .rate(Call.LOAD, Fault.REORDER, 0.5)
         .rate(Call.DUMP, Fault.REORDER, 0.5)
         .rate(Call.LOAD, Fault.DELAY, 0.5)

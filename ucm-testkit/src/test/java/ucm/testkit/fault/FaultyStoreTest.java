@@ -35,7 +35,7 @@ final class FaultyStoreTest {
   private static final BlockIds IDS = BlockBytes.ids(1, 8);
   private static final long SEED = 42;
 
-  private final MemoryStore inner = new MemoryStore(new MemoryStore.Medium());
+  private final MemoryStore inner = new MemoryStore(new MemoryStore.Volume());
   private final FaultyStore store = new FaultyStore(inner, SEED);
 
   @AfterEach
@@ -142,7 +142,7 @@ final class FaultyStoreTest {
     assertThat(flushed.cause()).hasMessageContaining("seed 42");
     assertThat(store.flush(Duration.ZERO).ok()).as("said once").isTrue();
     dump(IDS).requireOk();
-    assertThat(store.lookupPrefix(IDS)).as("dumped anew").isEqualTo(7);
+    assertThat(store.lookupPrefix(IDS)).as("dumped again").isEqualTo(7);
   }
 
   @Test

@@ -33,7 +33,7 @@ final class Engine implements AutoCloseable {
    * @param tokens what was generated
    * @param loadedTokens tokens of the prompt that were not computed
    */
-  // Nobody compares these.
+  // These are never compared.
   @SuppressWarnings("ArrayRecordComponent")
   record Completion(float[] logits, List<Integer> tokens, int loadedTokens) {}
 

@@ -16,7 +16,7 @@ final class Model {
   private static final float EPSILON = 1e-5f;
   private static final double ROTARY_BASE = 10_000;
 
-  // Nobody compares these.
+  // These are never compared.
   @SuppressWarnings("ArrayRecordComponent")
   private record Layer(
       float[][] query,

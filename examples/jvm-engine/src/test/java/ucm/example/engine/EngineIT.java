@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import ucm.testkit.fault.StandInLibrary;
+import ucm.testkit.fault.SimulatedLibrary;
 
 /** The engine as README starts it: modules, and a process for each run. */
 class EngineIT {
@@ -103,12 +103,12 @@ class EngineIT {
             + more);
   }
 
-  /** With the stand-in of ucm-store-ds3fs's tests for the library of 3FS. */
+  /** With the simulated 3FS library of ucm-store-ds3fs's tests. */
   @Test
   void takesThePipelineOfAnOperatorOf3fs() throws IOException, InterruptedException {
     folder = folder.toRealPath();
     Path library = folder.resolve("libhf3fs_api_shared.so");
-    StandInLibrary.build(Path.of("../../ucm-store-ds3fs/src/test/c/sim_hf3fs.c"), library);
+    SimulatedLibrary.build(Path.of("../../ucm-store-ds3fs/src/test/c/sim_hf3fs.c"), library);
     environment.put("SIM_HF3FS_MOUNTS", folder.toString());
     Path file =
         file(

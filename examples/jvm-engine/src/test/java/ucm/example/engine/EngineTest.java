@@ -100,7 +100,7 @@ class EngineTest {
     assertThat(restored.loadedTokens()).isLessThan(159);
     assertThat(restored.logits()).containsExactly(computed.logits());
     Engine.Completion repaired = complete(layerwise, 48, PROMPT);
-    assertThat(repaired.loadedTokens()).as("the block was stored anew").isEqualTo(159);
+    assertThat(repaired.loadedTokens()).as("the block was stored again").isEqualTo(159);
     assertThat(repaired.logits()).containsExactly(computed.logits());
   }
 

@@ -103,12 +103,12 @@ final class BlockFiles {
   private boolean move(FileChannel file, Transfer transfer, int shard, boolean load)
       throws IOException {
     long at = transfer.shardIndex(shard) * layout.shardSize();
-    for (int piece = 0; piece < transfer.pieceCount(); piece++) {
+    for (int segment = 0; segment < transfer.pieceCount(); segment++) {
       ByteBuffer memory =
           transfer
-              .region(shard, piece)
+              .region(shard, segment)
               .segment()
-              .asSlice(transfer.offset(shard, piece), transfer.pieceSize(piece))
+              .asSlice(transfer.offset(shard, segment), transfer.pieceSize(segment))
               .asByteBuffer();
       while (memory.hasRemaining()) {
         int moved = load ? file.read(memory, at) : file.write(memory, at);

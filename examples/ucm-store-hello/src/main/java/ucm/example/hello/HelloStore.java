@@ -17,13 +17,13 @@ import ucm.api.Transfer;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
-/** Keeps each block in a file. The life of the store; what it does is in {@link OpenHello}. */
+/** Keeps each block in a file. The life of the store; what it does is in {@link HelloRuntime}. */
 @StoreName("Hello")
 public final class HelloStore implements Store {
 
   private final StoreLife life = new StoreLife("Hello");
   private Optional<HelloConfig> config = Optional.empty();
-  private volatile OpenHello open;
+  private volatile HelloRuntime open;
 
   /** Does nothing, as the contract says. */
   public HelloStore() {}
@@ -43,7 +43,7 @@ public final class HelloStore implements Store {
   public Optional<String> refuseNext(@Nullable Store next) {
     return next == null
         ? Optional.empty()
-        : Optional.of("Hello is a last stage and takes no stage behind it; found " + next.name());
+        : Optional.of("Hello is a last stage and takes no next stage; found " + next.name());
   }
 
   @Override
@@ -54,7 +54,7 @@ public final class HelloStore implements Store {
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }
-      open = new OpenHello(config.orElseThrow(), context, life);
+      open = new HelloRuntime(config.orElseThrow(), context, life);
     } catch (StoreException e) {
       life.closed();
       throw e;
@@ -113,7 +113,7 @@ public final class HelloStore implements Store {
     }
   }
 
-  private OpenHello opened() {
+  private HelloRuntime opened() {
     life.requireOpen();
     return open;
   }

@@ -77,7 +77,7 @@ final class HelloStoreTest {
         Store next = new HelloStore()) {
       assertThat(store.refuseNext(null)).isEmpty();
       assertThat(store.refuseNext(next))
-          .hasValue("Hello is a last stage and takes no stage behind it; found Hello");
+          .hasValue("Hello is a last stage and takes no next stage; found Hello");
     }
   }
 

@@ -85,7 +85,7 @@ final class ServerLink {
     }
   }
 
-  /** Waits in a way that no interrupt cuts short, as nobody would stop it later. */
+  /** Waits in a way that no interrupt cuts short, as nothing would stop it later. */
   private static void stop(AbstractRedisClient client) {
     client.shutdownAsync(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS).join();
   }

@@ -62,8 +62,8 @@ final class ShardMove {
       throw new IllegalStateException("the shard has ended, its memory is not to be read any more");
     }
     CRC32C crc = new CRC32C();
-    for (int piece = 0; piece < task.transfer().pieceCount(); piece++) {
-      ByteBuffer bytes = memory(piece).asByteBuffer();
+    for (int segment = 0; segment < task.transfer().pieceCount(); segment++) {
+      ByteBuffer bytes = memory(segment).asByteBuffer();
       target.writeBytes(bytes.duplicate());
       crc.update(bytes);
     }
@@ -88,8 +88,8 @@ final class ShardMove {
     }
     MemorySegment from = MemorySegment.ofBuffer(value);
     long at = 0;
-    for (int piece = 0; piece < task.transfer().pieceCount(); piece++) {
-      MemorySegment to = memory(piece);
+    for (int segment = 0; segment < task.transfer().pieceCount(); segment++) {
+      MemorySegment to = memory(segment);
       MemorySegment.copy(
           from, ValueLayout.JAVA_BYTE, at, to, ValueLayout.JAVA_BYTE, 0, to.byteSize());
       at += to.byteSize();
@@ -109,11 +109,11 @@ final class ShardMove {
     task.end(shard, outcome, fault);
   }
 
-  private MemorySegment memory(int piece) {
+  private MemorySegment memory(int segment) {
     Transfer transfer = task.transfer();
     return transfer
-        .region(shard, piece)
+        .region(shard, segment)
         .segment()
-        .asSlice(transfer.offset(shard, piece), transfer.pieceSize(piece));
+        .asSlice(transfer.offset(shard, segment), transfer.pieceSize(segment));
   }
 }

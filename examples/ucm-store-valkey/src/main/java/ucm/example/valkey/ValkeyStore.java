@@ -17,13 +17,13 @@ import ucm.api.Transfer;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
-/** Keeps blocks in Valkey, Redis or a cluster of them. The life of the store; what it does is in {@link OpenValkey}. */
+/** Keeps blocks in Valkey, Redis or a cluster of them. The life of the store; what it does is in {@link ValkeyRuntime}. */
 @StoreName("Valkey")
 public final class ValkeyStore implements Store {
 
   private final StoreLife life = new StoreLife("Valkey");
   private Optional<ValkeyConfig> config = Optional.empty();
-  private volatile OpenValkey open;
+  private volatile ValkeyRuntime open;
 
   /** Does nothing, as the contract says. */
   public ValkeyStore() {}
@@ -43,7 +43,7 @@ public final class ValkeyStore implements Store {
   public Optional<String> refuseNext(@Nullable Store next) {
     return next == null
         ? Optional.empty()
-        : Optional.of("Valkey is a last stage and takes no stage behind it; found " + next.name());
+        : Optional.of("Valkey is a last stage and takes no next stage; found " + next.name());
   }
 
   @Override
@@ -54,7 +54,7 @@ public final class ValkeyStore implements Store {
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }
-      open = new OpenValkey(config.orElseThrow(), context, life);
+      open = new ValkeyRuntime(config.orElseThrow(), context, life);
     } catch (StoreException e) {
       life.closed();
       throw e;
@@ -113,7 +113,7 @@ public final class ValkeyStore implements Store {
     }
   }
 
-  private OpenValkey opened() {
+  private ValkeyRuntime opened() {
     life.requireOpen();
     return open;
   }

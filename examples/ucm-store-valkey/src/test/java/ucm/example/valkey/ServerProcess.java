@@ -58,7 +58,7 @@ final class ServerProcess implements AutoCloseable {
       try {
         return startAt(freePort(), more);
       } catch (IOException e) {
-        // Somebody else may have taken the port since.
+        // Another program may have taken the port since.
         first = first == null ? e : first;
       }
     }

@@ -14,7 +14,7 @@ final class StageOrderTest {
         Store next = new ValkeyStore()) {
       assertThat(store.refuseNext(null)).isEmpty();
       assertThat(store.refuseNext(next))
-          .hasValue("Valkey is a last stage and takes no stage behind it; found Valkey");
+          .hasValue("Valkey is a last stage and takes no next stage; found Valkey");
     }
   }
 }

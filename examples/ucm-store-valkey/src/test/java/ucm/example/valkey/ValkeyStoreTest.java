@@ -28,7 +28,7 @@ import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
-/** What the contract does not know: time to live, passwords, TLS, servers that are sick. */
+/** What the contract does not know: time to live, passwords, TLS, failing servers. */
 final class ValkeyStoreTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 8192);
@@ -126,7 +126,7 @@ final class ValkeyStoreTest {
           .hasMessageContaining("WRONGPASS");
       settings.remove("valkey_tls_ca");
       assertThatThrownBy(() -> open(settings))
-          .as("a certificate that nobody vouches for")
+          .as("a certificate without a known issuer")
           .isInstanceOf(StoreException.class);
     }
   }

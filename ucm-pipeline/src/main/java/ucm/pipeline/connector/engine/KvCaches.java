@@ -44,14 +44,14 @@ public final class KvCaches {
             .toArray(long[][]::new));
   }
 
-  /** Adds the pieces of a shard that is one layer of a block. */
+  /** Adds the segments of a shard that is one layer of a block. */
   public void addLayer(Transfer.Builder transfer, int layer, int block) {
     for (KvTensor tensor : layers.get(layer)) {
       transfer.piece(tensor.region(), tensor.offsetOf(block));
     }
   }
 
-  /** Adds the pieces of all shards of a block. */
+  /** Adds the segments of all shards of a block. */
   public void addBlock(
       Transfer.Builder transfer, BlockLayout cut, long idHigh, long idLow, int block) {
     boolean shardIsLayer = cut.shardCount() == layers.size();

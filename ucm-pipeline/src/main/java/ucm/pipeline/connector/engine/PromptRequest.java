@@ -13,7 +13,7 @@ import ucm.pipeline.hash.PromptVariant;
  * @param maxOutputTokens most tokens to generate; goes into traces
  * @param variant what else the KV cache depends on
  */
-// Packed on purpose: thousands of numbers are no objects. Nobody compares these records.
+// Packed on purpose: thousands of numbers are no objects. These records are never compared.
 @SuppressWarnings("ArrayRecordComponent")
 public record PromptRequest(
     String id, int[] tokens, int promptTokens, int maxOutputTokens, PromptVariant variant) {

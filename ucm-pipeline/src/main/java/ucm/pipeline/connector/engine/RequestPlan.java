@@ -13,7 +13,7 @@ import ucm.api.BlockIds;
  * @param contextBlocks the engine's blocks before the first one to save, root first: what that was
  *     computed from; empty when nothing is saved
  */
-// Packed on purpose: thousands of numbers are no objects. Nobody compares these records.
+// Packed on purpose: thousands of numbers are no objects. These records are never compared.
 @SuppressWarnings("ArrayRecordComponent")
 public record RequestPlan(
     String requestId,

@@ -12,7 +12,7 @@ package ucm.pipeline.connector.engine;
  * @param resumed whether {@code newBlocks} is the whole table, because the request was preempted and
  *     got new blocks
  */
-// Packed on purpose: thousands of numbers are no objects. Nobody compares these records.
+// Packed on purpose: thousands of numbers are no objects. These records are never compared.
 @SuppressWarnings("ArrayRecordComponent")
 public record ScheduledRequest(
     String requestId, int computedTokens, int newTokens, int[] newBlocks, boolean resumed) {

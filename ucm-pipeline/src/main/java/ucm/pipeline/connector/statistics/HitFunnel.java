@@ -15,14 +15,14 @@ import ucm.pipeline.connector.engine.EngineSpec;
  *
  * <p>The worker side goes on with what was found: {@link WorkerMetrics}. Used by one thread.
  *
- * <p>A block behind the first one that is missing cannot be used, even when it is there. Whoever
- * stored it stored the missing one too, so it counts as lost to the eviction of that one.
+ * <p>A block after the first one that is missing cannot be used, even when it is there. The engine
+ * that stored it stored the missing one too, so it counts as lost to the eviction of that one.
  */
 public final class HitFunnel {
 
   private final int blockTokens;
   private final int parts;
-  private final LookupWatch watch;
+  private final StageLookups lookups;
   private final StoredBefore stored = new StoredBefore();
   private final Counter asked;
   private final Counter askedBlocks;
@@ -40,14 +40,14 @@ public final class HitFunnel {
   private long unansweredBefore;
 
   /**
-   * Counts in a place.
+   * Counts look-ups and hits.
    *
-   * @param watch of the pipeline that is looked up
+   * @param lookups of the pipeline that is looked up
    */
-  public HitFunnel(StoreMetrics metrics, EngineSpec spec, LookupWatch watch) {
+  public HitFunnel(StoreMetrics metrics, EngineSpec spec, StageLookups lookups) {
     this.blockTokens = spec.blockTokens();
     this.parts = spec.parts();
-    this.watch = watch;
+    this.lookups = lookups;
     this.asked = metrics.counter("total_prefix_query_tokens", "Tokens of prompts asked for.");
     this.askedBlocks =
         metrics.counter("total_prefix_query_blocks", "Full blocks of prompts asked for.");
@@ -55,11 +55,11 @@ public final class HitFunnel {
     this.hbmBlocks =
         metrics.counter("gpu_hbm_hit_blocks", "Blocks of those on the device already.");
     this.found = metrics.counter("ucm_hit_tokens", "Tokens of the others found outside.");
-    int stages = watch.stages().size();
+    int stages = lookups.stages().size();
     this.foundIn = new Counter[stages];
     this.hitsBefore = new long[stages];
     for (int i = 0; i < stages; i++) {
-      String stage = watch.stages().get(i);
+      String stage = lookups.stages().get(i);
       foundIn[i] =
           metrics.counter(
               "funnel_found_" + stage + "_tokens", "Tokens found outside, in stage " + stage + ".");
@@ -95,9 +95,9 @@ public final class HitFunnel {
   /** Notes where the sums stand before a look-up. */
   public void beforeLookup() {
     for (int i = 0; i < hitsBefore.length; i++) {
-      hitsBefore[i] = watch.hits(i);
+      hitsBefore[i] = lookups.hits(i);
     }
-    unansweredBefore = watch.unanswered();
+    unansweredBefore = lookups.unanswered();
   }
 
   /**
@@ -121,7 +121,7 @@ public final class HitFunnel {
     countStages(outside);
     int gap = onDevice + outside;
     stored.add(ids, 0, gap);
-    if (failed || watch.unanswered() > unansweredBefore) {
+    if (failed || lookups.unanswered() > unansweredBefore) {
       storeDown.add((long) (ids.size() - gap) * blockTokens);
       return;
     }
@@ -133,11 +133,11 @@ public final class HitFunnel {
     neverStored.add((long) (ids.size() - gap - lost) * blockTokens);
   }
 
-  /** The last stage has what those in front of it do not say they had. */
+  /** The last stage has what the upper stages do not report. */
   private void countStages(int outside) {
     int left = outside;
     for (int i = 0; i < foundIn.length; i++) {
-      long hits = (watch.hits(i) - hitsBefore[i]) / parts;
+      long hits = (lookups.hits(i) - hitsBefore[i]) / parts;
       int here = i == foundIn.length - 1 ? left : (int) Math.min(left, hits);
       foundIn[i].add((long) here * blockTokens);
       left -= here;

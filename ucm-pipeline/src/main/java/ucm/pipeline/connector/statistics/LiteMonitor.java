@@ -131,7 +131,8 @@ public final class LiteMonitor implements AutoCloseable {
       packed[2 * i] = ids.high(i);
       packed[2 * i + 1] = ids.low(i);
     }
-    // First: whoever publishes between the two sees by the curve that a request is still to come.
+    // First: a thread that publishes between the two sees by the curve that a request is still to
+    // come.
     statistics = soFar;
     online.add(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
   }

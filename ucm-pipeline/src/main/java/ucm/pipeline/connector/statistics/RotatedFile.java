@@ -16,7 +16,7 @@ import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Files of lines, begun anew when one is full: {@code name.000001.log}, {@code name.000002.log} and so
+ * Files of lines, begun again when one is full: {@code name.000001.log}, {@code name.000002.log} and so
  * on, so that their names are in the order of time; the oldest are removed.
  *
  * <p>A file that is full is compressed, as {@code name.000001.log.gz}: the compressed file appears as a
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * prefer the compressed one.
  *
  * <p>A line is one write, handed to the kernel at once. What a crash or a full disk leaves is at most
- * one torn line at the end; whoever opens it next ends that line first, so that no other is
+ * one torn line at the end; the next one to open it ends that line first, so that no other is
  * lost with it. Used by one thread.
  */
 final class RotatedFile implements AutoCloseable {
@@ -55,7 +55,7 @@ final class RotatedFile implements AutoCloseable {
    * Appends a line.
    *
    * @param line ends with a newline
-   * @throws IOException when it could not be written; the next line tries anew
+   * @throws IOException when it could not be written; the next line tries again
    */
   void append(byte[] line) throws IOException {
     try {
@@ -108,7 +108,7 @@ final class RotatedFile implements AutoCloseable {
   /** What cannot be compressed, because the disk is full, stays as it is: lines are worth more. */
   private static void compress(Path file) throws IOException {
     Path whole = compressed(file);
-    // Hidden, so that whoever reads the folder meanwhile passes it over.
+    // Hidden, so that readers of the folder pass it over meanwhile.
     Path part = file.resolveSibling("." + whole.getFileName() + ".part");
     try (OutputStream to = new GZIPOutputStream(PrivateFiles.replace(part), GZIP_BUFFER)) {
       Files.copy(file, to);

@@ -4,7 +4,7 @@ import ucm.api.BlockIds;
 
 /**
  * Remembers which blocks were stored or found lately, so that a miss can be called an eviction and not
- * a block that nobody ever stored. A table of fixed size ({@value #BLOCKS} blocks, 2 MiB): a block
+ * a block that was never stored. A table of fixed size ({@value #BLOCKS} blocks, 2 MiB): a block
  * may push out another one, whose eviction then goes unseen; a block is never taken for another in
  * practice, as 64 bits of its hash are compared. Used by one thread.
  */

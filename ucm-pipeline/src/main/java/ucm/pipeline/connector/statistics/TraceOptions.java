@@ -7,7 +7,7 @@ import java.util.Map;
  * Where traces of requests are written, and how much of them is kept.
  *
  * @param folder made when it is missing
- * @param maxFileBytes a file that would grow beyond it is compressed and begun anew; a single longer line is
+ * @param maxFileBytes a file that would grow beyond it is compressed and begun again; a single longer line is
  *     written all the same
  * @param maxFiles files kept of each writer, the one being written included
  */

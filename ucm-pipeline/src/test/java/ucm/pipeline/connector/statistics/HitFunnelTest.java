@@ -35,12 +35,12 @@ class HitFunnelTest {
   private static final BlockIds IDS =
       BlockHasher.of("model", 1, "torch.bfloat16").hash(PROMPT, BLOCK_TOKENS);
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
   private final RecordingMetrics metrics = new RecordingMetrics();
   private final RankMemory memory = new RankMemory(TestEngines.gqaLayout(), 8);
 
   private Store store() {
-    return TestEngines.open(new MemoryStore(medium), gqa(1));
+    return TestEngines.open(new MemoryStore(volume), gqa(1));
   }
 
   private ConnectorSetup counting(Object... top) {
@@ -90,12 +90,12 @@ class HitFunnelTest {
       assertThat(metrics.sum("save_blocks_num")).isEqualTo(5);
       assertThat(metrics.recorded("load_duration")).as("nothing was loaded").isZero();
 
-      medium.remove(IDS, 3);
+      volume.remove(IDS, 3);
       assertThat(serve(scheduler, worker, "warm", 4)).isEqualTo(8);
       assertThat(count("gpu_hbm_hit_tokens")).isEqualTo(4);
       assertThat(count("ucm_hit_tokens")).isEqualTo(8);
       assertThat(count("funnel_miss_evicted_tokens"))
-          .as("the block that is gone, and the one behind it")
+          .as("the block that is gone, and the next one")
           .isEqualTo(8);
       assertThat(count("funnel_loaded_tokens")).isEqualTo(8);
       assertThat(count("funnel_used_tokens")).isEqualTo(8);
@@ -159,7 +159,7 @@ class HitFunnelTest {
       serve(scheduler, worker, "cold", 0);
       PromptRequest again = PromptRequest.of("warm", PROMPT, 1);
       scheduler.allocated("warm", blocks(0, 1, 2, 3, 4, 5), scheduler.matchedTokens(again, 0));
-      medium.remove(IDS, 1);
+      volume.remove(IDS, 1);
       TestEngines.step(
           worker,
           scheduler.plan(List.of(ScheduledRequest.of("warm", 20, 2))),
@@ -174,7 +174,7 @@ class HitFunnelTest {
 
   /** Loads one block with a fault. */
   private long loadWith(Fault fault, String counter) throws InterruptedException {
-    FaultyStore faulty = new FaultyStore(new MemoryStore(medium), 1).at(1, Call.LOAD, fault);
+    FaultyStore faulty = new FaultyStore(new MemoryStore(volume), 1).at(1, Call.LOAD, fault);
     RequestPlan load =
         new RequestPlan("l", IDS.slice(0, 1), blocks(0), BlockIds.empty(), blocks(), blocks());
     try (Store store = TestEngines.open(faulty, gqa(1));
@@ -188,18 +188,18 @@ class HitFunnelTest {
 
   @Test
   void tellsTheStagesOfAPipelineApart() {
-    LookupWatch watch = new LookupWatch(metrics, List.of("Cache", "Posix"));
-    HitFunnel funnel = new HitFunnel(metrics, gqa(1), watch);
-    watch.counter("cache_lookup_hit_blocks", "").add(5);
+    StageLookups lookups = new StageLookups(metrics, List.of("Cache", "Posix"));
+    HitFunnel funnel = new HitFunnel(metrics, gqa(1), lookups);
+    lookups.counter("cache_lookup_hit_blocks", "").add(5);
     funnel.beforeLookup();
-    watch.counter("cache_lookup_hit_blocks", "").add(2);
-    watch.counter("posix_lookup_hit_blocks", "").add(9);
+    lookups.counter("cache_lookup_hit_blocks", "").add(2);
+    lookups.counter("posix_lookup_hit_blocks", "").add(9);
     funnel.looked(22, IDS, 0, 3, false);
     assertThat(count("funnel_found_cache_tokens")).isEqualTo(8);
     assertThat(count("funnel_found_posix_tokens")).as("others looked up as well").isEqualTo(4);
     assertThat(count("funnel_miss_never_stored_tokens")).isEqualTo(8);
     funnel.beforeLookup();
-    watch.counter("posix_health_lookup_misses", "").increment();
+    lookups.counter("posix_health_lookup_misses", "").increment();
     funnel.looked(22, IDS, 0, 3, false);
     assertThat(count("funnel_miss_store_down_tokens")).isEqualTo(8);
     assertThat(count("posix_lookup_hit_blocks")).as("passed on").isEqualTo(9);

@@ -80,7 +80,7 @@ class LiteMonitorTest {
   }
 
   @Test
-  void aFolderThatCannotBeWrittenIsCountedAndDisturbsNobody() throws IOException {
+  void aFolderThatCannotBeWrittenIsCountedAndDisturbsNoCaller() throws IOException {
     Files.writeString(folder.resolve("lite"), "a file where the folder should be");
     ConnectorFaults faults = new ConnectorFaults("test", metrics);
     new LiteMonitor(gqa(1), folder, LiteMonitor.INTERVAL, metrics, faults).close();

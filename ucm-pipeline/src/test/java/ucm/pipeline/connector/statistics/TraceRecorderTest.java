@@ -173,7 +173,7 @@ class TraceRecorderTest {
   }
 
   @Test
-  void aFolderThatCannotBeWrittenIsCountedAndDisturbsNobody() throws IOException {
+  void aFolderThatCannotBeWrittenIsCountedAndDisturbsNoCaller() throws IOException {
     Files.writeString(folder.resolve("log"), "a file where the folder should be");
     try (TraceRecorder recorder = recorder(options(1 << 20, 2))) {
       recorder.record("a", 8, 1, IDS);

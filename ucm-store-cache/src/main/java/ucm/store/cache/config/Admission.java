@@ -5,7 +5,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import ucm.api.QueueFullException;
 import ucm.api.StoreClosedException;
 
-/** Counts the tasks that are not terminal, keeps them within the bounds, and shuts the door at close. */
+/** Counts the tasks that have not completed, keeps them within the bounds, and admits none after close. */
 public final class Admission {
 
   private final int maxTasks;
@@ -48,7 +48,7 @@ public final class Admission {
     }
   }
 
-  /** Says that a task is terminal. */
+  /** Says that a task has completed. */
   public void leave(int shardCount) {
     lock.lock();
     try {
@@ -62,7 +62,7 @@ public final class Admission {
     }
   }
 
-  /** Lets nobody in any more. */
+  /** Admits no more tasks. */
   public void close() {
     lock.lock();
     try {
@@ -90,7 +90,7 @@ public final class Admission {
     }
   }
 
-  /** Tasks that are not terminal. */
+  /** Tasks that have not completed. */
   public int tasks() {
     lock.lock();
     try {

@@ -19,7 +19,7 @@ import ucm.store.cache.eviction.CachePolicy;
  * @param streams copy threads at the most
  * @param policy which blocks leave a full pool first
  * @param device whose memory the engine may name: {@code auto}, {@code host} or {@code cuda}
- * @param loadBackendOnly whether loads and look-ups pass by what is in the pool
+ * @param loadNextOnly whether loads and look-ups pass by what is in the pool
  * @param timeoutMs deadline of every task
  * @param deviceId the device served; -1 is the scheduler
  * @param uniqueId names the instance
@@ -34,7 +34,7 @@ public record CacheConfig(
     int streams,
     CachePolicy policy,
     String device,
-    boolean loadBackendOnly,
+    boolean loadNextOnly,
     int timeoutMs,
     int deviceId,
     String uniqueId,
@@ -113,7 +113,7 @@ public record CacheConfig(
       ConfigKey.flag("cache_load_backend_only")
           .defaultTo(false)
           .doc(
-              "For diagnosis: every load and look-up asks the stage behind, whatever is in the"
+              "For diagnosis: every load and look-up asks the next stage, whatever is in the"
                   + " buffer.");
 
   /** All keys, in the order of the reference page. */

@@ -18,43 +18,43 @@ public final class HostDevice {
     this.memory = memory;
   }
 
-  /** Gathers the pieces of a shard into a slot. */
+  /** Gathers the segments of a shard into a slot. */
   public void toSlot(Transfer transfer, int shard, int slot) {
-    IoVector pieces = VECTORS.get();
+    IoVector segments = VECTORS.get();
     long at = memory.offset(slot);
-    for (int piece = 0; piece < transfer.pieceCount(); ) {
-      pieces.clear();
-      while (hasNext(pieces, transfer, piece)) {
-        pieces.add(
-            transfer.region(shard, piece),
-            transfer.offset(shard, piece),
-            transfer.pieceSize(piece));
-        piece++;
+    for (int segment = 0; segment < transfer.pieceCount(); ) {
+      segments.clear();
+      while (hasNext(segments, transfer, segment)) {
+        segments.add(
+            transfer.region(shard, segment),
+            transfer.offset(shard, segment),
+            transfer.pieceSize(segment));
+        segment++;
       }
-      StreamingCopy.gather(pieces, memory.segment(slot), at);
-      at += pieces.byteSize();
+      StreamingCopy.gather(segments, memory.segment(slot), at);
+      at += segments.byteSize();
     }
   }
 
-  /** Scatters a slot over the pieces of a shard. */
+  /** Scatters a slot over the segments of a shard. */
   public void fromSlot(int slot, Transfer transfer, int shard) {
-    IoVector pieces = VECTORS.get();
+    IoVector segments = VECTORS.get();
     long at = memory.offset(slot);
-    for (int piece = 0; piece < transfer.pieceCount(); ) {
-      pieces.clear();
-      while (hasNext(pieces, transfer, piece)) {
-        pieces.addToWrite(
-            transfer.region(shard, piece),
-            transfer.offset(shard, piece),
-            transfer.pieceSize(piece));
-        piece++;
+    for (int segment = 0; segment < transfer.pieceCount(); ) {
+      segments.clear();
+      while (hasNext(segments, transfer, segment)) {
+        segments.addToWrite(
+            transfer.region(shard, segment),
+            transfer.offset(shard, segment),
+            transfer.pieceSize(segment));
+        segment++;
       }
-      StreamingCopy.scatter(pieces, memory.segment(slot), at);
-      at += pieces.byteSize();
+      StreamingCopy.scatter(segments, memory.segment(slot), at);
+      at += segments.byteSize();
     }
   }
 
-  private static boolean hasNext(IoVector vector, Transfer transfer, int piece) {
-    return piece < transfer.pieceCount() && vector.size() < IoVector.MAX_ENTRIES;
+  private static boolean hasNext(IoVector vector, Transfer transfer, int segment) {
+    return segment < transfer.pieceCount() && vector.size() < IoVector.MAX_ENTRIES;
   }
 }

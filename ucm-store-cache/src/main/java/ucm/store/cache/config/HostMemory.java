@@ -32,7 +32,7 @@ public final class HostMemory {
     if (limit == Long.MAX_VALUE || used == Long.MAX_VALUE) {
       return machine;
     }
-    // File pages that nobody uses count as used there, and are given back at once when needed.
+    // Unused file pages count as used there, and are given back at once when needed.
     long reclaimable = valueAfter("sys/fs/cgroup/memory.stat", "inactive_file", 1);
     long left = limit - used + (reclaimable == Long.MAX_VALUE ? 0 : reclaimable);
     return Math.min(machine, Math.max(0, left));

@@ -21,7 +21,7 @@ import ucm.platform.thread.ThreadEnd;
  *
  * <p>A private pool is one allocation, on huge pages as far as the system has them, and touched at the start
  * by several threads: one alone touches fresh memory at a fraction of the speed of the machine, and a
- * copy that does it is slower than that. Memory offered by the backend is taken as it is. Owned by the
+ * copy that does it is slower than that. Memory offered by the next stage is taken as it is. Owned by the
  * store; freed once.
  */
 public final class PoolMemory implements SlotMemory {
@@ -52,14 +52,14 @@ public final class PoolMemory implements SlotMemory {
   }
 
   /**
-   * The pool of one process: what the stage behind offers, or an allocation.
+   * The pool of one process: what the next stage offers, or an allocation.
    *
    * @throws StoreException when there is not enough memory
    */
-  public static PoolMemory of(CacheConfig config, @Nullable Store backend) {
+  public static PoolMemory of(CacheConfig config, @Nullable Store next) {
     int slots = (int) config.slots();
     long stride = config.stride();
-    MemoryRegion offered = backend == null ? null : backend.offerMemory(slots * stride);
+    MemoryRegion offered = next == null ? null : next.offerMemory(slots * stride);
     if (offered != null) {
       return offered(offered, slots, stride);
     }
@@ -79,13 +79,13 @@ public final class PoolMemory implements SlotMemory {
     return allocate(slots, stride);
   }
 
-  /** Slots in memory of the backend, which owns it and keeps it until it is closed. */
+  /** Slots in memory of the next stage, which owns it and keeps it until it is closed. */
   public static PoolMemory offered(MemoryRegion region, int slots, long stride) {
     if (!region.isHost()
         || region.byteSize() < slots * stride
         || region.address() % PAGE_BYTES != 0) {
       throw new StoreException(
-          "the stage behind Cache offered "
+          "the next stage Cache offered "
               + region
               + "; the pool needs page-aligned host memory of at least "
               + slots * stride
@@ -176,7 +176,7 @@ public final class PoolMemory implements SlotMemory {
     return slot * stride;
   }
 
-  /** Gives private memory back; nobody may touch a slot any more. */
+  /** Frees private memory. No slot may be touched afterwards. */
   public void free() {
     if (arena != null) {
       arena.close();

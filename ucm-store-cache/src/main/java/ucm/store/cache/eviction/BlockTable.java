@@ -7,7 +7,7 @@ import java.util.Arrays;
  *
  * <p>Open addressing with linear probing over primitive arrays; nothing is an object per block. An
  * entry keeps its number for life, also when the table grows. Guarded by the stripe's lock, except
- * that {@link #find} and {@link #ready} may also be called while somebody writes: they then may answer
+ * that {@link #find} and {@link #ready} may also be called during a write: they then may answer
  * wrongly, but end and stay within bounds, and the caller validates.
  */
 public final class BlockTable {

@@ -21,7 +21,7 @@ public interface EvictionOrder {
   /** A block is in use from now on. */
   void busy(int entry);
 
-  /** Nobody uses a block any more. */
+  /** The last reference to a block is gone. */
   void idle(int entry);
 
   /** The block to evict next, which is idle; {@link BlockTable#NONE} when none is. */

@@ -1,7 +1,7 @@
 package ucm.store.cache.eviction;
 
 /**
- * Least recently used: a block comes back as the newest when nobody uses it any more, so the oldest is
+ * Least recently used: a block comes back as the newest when its last reference goes, so the oldest is
  * the victim.
  */
 final class LruOrder implements EvictionOrder {

@@ -5,24 +5,24 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.Store;
 
-/** Answers which blocks are in the pool or behind it; asks the stage behind for those that are not here. */
+/** Answers which blocks are in the pool or in the next stage. */
 public final class CacheLookup {
 
   private final SlotDirectory pool;
-  private final @Nullable Store backend;
-  private final boolean behindOnly;
+  private final @Nullable Store next;
+  private final boolean nextOnly;
   private final LookupMetrics metrics;
 
   /**
-   * Looks into a pool and behind it.
+   * Looks into a pool and asks the next stage.
    *
-   * @param behindOnly leaves the pool out
+   * @param nextOnly leaves the pool out
    */
   public CacheLookup(
-      SlotDirectory pool, @Nullable Store backend, boolean behindOnly, LookupMetrics metrics) {
+      SlotDirectory pool, @Nullable Store next, boolean nextOnly, LookupMetrics metrics) {
     this.pool = pool;
-    this.backend = backend;
-    this.behindOnly = behindOnly;
+    this.next = next;
+    this.nextOnly = nextOnly;
     this.metrics = metrics;
   }
 
@@ -40,22 +40,22 @@ public final class CacheLookup {
       }
     }
     metrics.looked(size - absent, absent, System.nanoTime() - start);
-    if (absent == 0 || backend == null) {
+    if (absent == 0 || next == null) {
       return found;
     }
     if (absent == size) {
-      return backend.lookup(ids);
+      return next.lookup(ids);
     }
     long[] words = new long[2 * absent];
-    int next = 0;
+    int at = 0;
     for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
-      words[next++] = ids.high(i);
-      words[next++] = ids.low(i);
+      words[at++] = ids.high(i);
+      words[at++] = ids.low(i);
     }
-    BitSet behind = backend.lookup(BlockIds.wrap(words));
+    BitSet inNext = next.lookup(BlockIds.wrap(words));
     int asked = 0;
     for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
-      if (behind.get(asked++)) {
+      if (inNext.get(asked++)) {
         found.set(i);
       }
     }
@@ -66,31 +66,31 @@ public final class CacheLookup {
   public int lookupPrefix(BlockIds ids) {
     long start = System.nanoTime();
     int size = ids.size();
-    int next = 0;
+    int at = 0;
     int hits = 0;
-    long behindNanos = 0;
-    while (next < size) {
-      int from = next;
-      while (next < size && inPool(ids, next)) {
-        next++;
+    long nextNanos = 0;
+    while (at < size) {
+      int from = at;
+      while (at < size && inPool(ids, at)) {
+        at++;
       }
-      hits += next - from;
-      if (next == size || backend == null) {
+      hits += at - from;
+      if (at == size || next == null) {
         break;
       }
       long asked = System.nanoTime();
-      int run = backend.lookupPrefix(next == 0 ? ids : ids.slice(next, size)) + 1;
-      behindNanos += System.nanoTime() - asked;
-      next += run;
-      if (run == 0 || next == size || !inPool(ids, next)) {
+      int run = next.lookupPrefix(at == 0 ? ids : ids.slice(at, size)) + 1;
+      nextNanos += System.nanoTime() - asked;
+      at += run;
+      if (run == 0 || at == size || !inPool(ids, at)) {
         break;
       }
     }
-    metrics.looked(hits, size - hits, System.nanoTime() - start - behindNanos);
-    return next - 1;
+    metrics.looked(hits, size - hits, System.nanoTime() - start - nextNanos);
+    return at - 1;
   }
 
   private boolean inPool(BlockIds ids, int i) {
-    return !behindOnly && pool.isComplete(ids, i);
+    return !nextOnly && pool.isComplete(ids, i);
   }
 }

@@ -21,7 +21,7 @@ public final class LookupMetrics {
             "cache_lookup_miss_blocks", "Blocks looked up that the pool did not answer for.");
     millis =
         metrics.histogram(
-            "cache_lookup_duration_ms", "Time a look-up spent here, not in the stage behind (ms).");
+            "cache_lookup_duration_ms", "Time a look-up spent here, not in the next stage (ms).");
     metrics.gauge(
         "cache_lookup_hit_rate",
         "Share of the blocks of the last look-up that the pool had.",

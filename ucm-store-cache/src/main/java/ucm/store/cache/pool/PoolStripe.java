@@ -9,7 +9,7 @@ import ucm.store.cache.eviction.CachePolicy;
 /**
  * One part of the pool: some slots and the blocks that hash to it, under one lock.
  *
- * <p>Look-ups read optimistically and take no lock unless somebody changes the stripe at that moment. A
+ * <p>Look-ups read optimistically and take no lock unless the stripe changes at that moment. A
  * stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
  */
 final class PoolStripe implements SlotStripe {
@@ -22,7 +22,7 @@ final class PoolStripe implements SlotStripe {
   private final StampedLock lock = new StampedLock();
   // Guarded by lock.
   private final StripeSlots slots;
-  private final JoinedSlots joined;
+  private final SlotWaits joined;
 
   /**
    * A stripe of free slots.
@@ -44,7 +44,7 @@ final class PoolStripe implements SlotStripe {
     this.firstSlot = firstSlot;
     this.evictions = evictions;
     this.slots = new StripeSlots(count, shards, policy);
-    this.joined = new JoinedSlots(count);
+    this.joined = new SlotWaits(count);
   }
 
   @Override
@@ -73,7 +73,7 @@ final class PoolStripe implements SlotStripe {
   }
 
   @Override
-  public long claimForLoad(
+  public long reserveForLoad(
       long hash,
       long high,
       long low,
@@ -86,7 +86,7 @@ final class PoolStripe implements SlotStripe {
       int slot = slots.find(hash, high, low, shard);
       if (slot == NONE) {
         return mayTake
-            ? claimed(slots.take(hash, high, low, shard, StripeSlots.LOADING))
+            ? reserved(slots.take(hash, high, low, shard, StripeSlots.LOADING))
             : Reservation.of(Reservation.NO_ROOM, number);
       }
       if (slots.state(slot) == StripeSlots.READY) {
@@ -105,7 +105,7 @@ final class PoolStripe implements SlotStripe {
   }
 
   @Override
-  public long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
+  public long reserveForDump(long hash, long high, long low, int shard, boolean mayTake) {
     long stamp = lock.writeLock();
     try {
       int slot = slots.find(hash, high, low, shard);
@@ -117,7 +117,7 @@ final class PoolStripe implements SlotStripe {
         return Reservation.of(ready ? Reservation.HIT : Reservation.FILLING, firstSlot + slot);
       }
       return mayTake
-          ? claimed(slots.take(hash, high, low, shard, StripeSlots.DUMPING))
+          ? reserved(slots.take(hash, high, low, shard, StripeSlots.DUMPING))
           : Reservation.of(Reservation.NO_ROOM, number);
     } finally {
       lock.unlockWrite(stamp);
@@ -125,10 +125,10 @@ final class PoolStripe implements SlotStripe {
   }
 
   @Override
-  public long claimUnnamed() {
+  public long reserveUnnamed() {
     long stamp = lock.writeLock();
     try {
-      return claimed(slots.takeOrphan());
+      return reserved(slots.takeOrphan());
     } finally {
       lock.unlockWrite(stamp);
     }
@@ -177,7 +177,7 @@ final class PoolStripe implements SlotStripe {
   }
 
   @Override
-  public @Nullable Joined takeJoined(int slot) {
+  public @Nullable SlotWait takeWaits(int slot) {
     long stamp = lock.writeLock();
     try {
       return joined.take(slot - firstSlot);
@@ -187,7 +187,7 @@ final class PoolStripe implements SlotStripe {
   }
 
   @Override
-  public void giveBack(Joined all) {
+  public void giveBack(SlotWait all) {
     long stamp = lock.writeLock();
     try {
       joined.giveBack(all);
@@ -268,7 +268,7 @@ final class PoolStripe implements SlotStripe {
     return joined.has(slot) ? JOINED : 0;
   }
 
-  private long claimed(int slot) {
+  private long reserved(int slot) {
     if (slot == NONE) {
       return Reservation.of(Reservation.NO_ROOM, number);
     }
@@ -276,6 +276,6 @@ final class PoolStripe implements SlotStripe {
     if (evicted > 0) {
       evictions.add(evicted);
     }
-    return Reservation.of(Reservation.CLAIMED, firstSlot + slot);
+    return Reservation.of(Reservation.RESERVED, firstSlot + slot);
   }
 }

@@ -7,17 +7,17 @@ public final class Reservation {
   public static final int HIT = 0;
 
   /** The slot is the caller's to fill, and referenced. */
-  public static final int CLAIMED = 1;
+  public static final int RESERVED = 1;
 
-  /** Somebody fills it already; for a load, the waiter is told. */
+  /** It is being filled already; for a load, the waiter is told. */
   public static final int FILLING = 2;
 
   /** Not there, and no slot was to be had; the number is that of the stripe. */
   public static final int NO_ROOM = 3;
 
   /**
-   * For a dump: another process has the shard, or is about to, and brings it to the stage behind; nobody
-   * here knows whether it got there.
+   * For a dump: another process has the shard, or is about to, and brings it to the next stage; this
+   * process does not know whether it got there.
    */
   public static final int ELSEWHERE = 4;
 
@@ -27,12 +27,12 @@ public final class Reservation {
     return ((long) kind << 32) | number;
   }
 
-  public static int kind(long claim) {
-    return (int) (claim >>> 32);
+  public static int kind(long reservation) {
+    return (int) (reservation >>> 32);
   }
 
   /** The slot, or the stripe. */
-  public static int number(long claim) {
-    return (int) claim;
+  public static int number(long reservation) {
+    return (int) reservation;
   }
 }

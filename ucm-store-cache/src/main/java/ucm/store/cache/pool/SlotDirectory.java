@@ -30,36 +30,36 @@ public interface SlotDirectory {
   /**
    * Asks for a shard in order to read it; takes a slot for it if it is not there.
    *
-   * @param waiter joins whoever fills the slot; null when nobody wants to know
+   * @param waiter waits for a slot that is being filled; null when no result is wanted
    * @param index what the waiter calls the shard
    * @param fullStripes bit i set: take no slot of stripe i
    * @return a {@link Reservation}
    */
-  long claimForLoad(
+  long reserveForLoad(
       long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes);
 
   /**
-   * Asks for a slot to dump a shard into; see {@link #claimForLoad}. One that is {@link
-   * Reservation#ELSEWHERE} needs no move, and it is not known here whether the stage behind will have it.
+   * Asks for a slot to dump a shard into; see {@link #reserveForLoad}. One that is {@link
+   * Reservation#ELSEWHERE} needs no move, and it is not known here whether the next stage will have it.
    */
-  long claimForDump(long high, long low, int shard, long fullStripes);
+  long reserveForDump(long high, long low, int shard, long fullStripes);
 
-  /** Asks for a slot that nobody will find; the id only spreads such slots over the stripes. */
-  long claimUnnamed(long high, long low, long fullStripes);
+  /** Asks for a slot that look-ups do not find; the id only spreads such slots over the stripes. */
+  long reserveUnnamed(long high, long low, long fullStripes);
 
   /**
-   * Makes a claimed slot readable for everybody.
+   * Makes a reserved slot readable.
    *
    * @param release whether to give the filler's reference back
    */
   void filled(int slot, boolean release);
 
-  /** Makes claimed slots readable for everybody; negative numbers are passed over. */
+  /** Makes reserved slots readable; negative numbers are passed over. */
   void filled(int[] slots, int from, int to, boolean release);
 
   /**
-   * Makes a claimed slot one that nobody finds; the filler's reference stays, and keeps the slot from
-   * being used anew, until the filler's I/O is terminal.
+   * Hides a reserved slot from look-ups; the filler's reference stays, and keeps the slot from
+   * being reused, until the filler's I/O has completed.
    */
   void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause);
 
@@ -73,8 +73,8 @@ public interface SlotDirectory {
   void drop(long high, long low);
 
   /**
-   * Forgets a block that the stage behind was asked for and does not have, so that a dump takes all its
-   * shards. What was loaded proves nothing any more: it came from behind and is gone there. Only a dump
+   * Forgets a block that the next stage was asked for and does not have, so that a dump takes all its
+   * shards. What was loaded proves nothing any more: it came from the next stage and is gone there. Only a dump
    * that is under way is left alone: some of its shards are still to come, or are referenced, as those
    * are that wait to be written.
    *
@@ -95,6 +95,6 @@ public interface SlotDirectory {
   /** Slots that hold, or are about to hold, a shard. */
   int inUse();
 
-  /** Slots that somebody fills, reads or writes on at this moment. */
+  /** Slots that are being filled, read or written on at this moment. */
   int referenced();
 }

@@ -28,7 +28,7 @@ public final class SlotPool extends StripedSlots {
    * @param shards shards in a block
    * @param policy which blocks are evicted first
    * @param evictions counts the shards evicted
-   * @param whenRoom is told that slots came free while somebody {@linkplain #wanting wants} some; must
+   * @param whenRoom is told that slots came free while tasks {@linkplain #wanting want} some; must
    *     not block
    */
   public SlotPool(

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  */
 public interface SlotStripe {
 
-  /** Answer to {@link #filled}: somebody here waits for one of the slots. */
+  /** Answer to {@link #filled}: a task of this process waits for one of the slots. */
   int JOINED = 1;
 
   /** Answer to several calls: a slot can now be taken by others. */
@@ -20,12 +20,12 @@ public interface SlotStripe {
   /**
    * Asks for a shard in order to read it.
    *
-   * @param waiter joins whoever fills the slot; null when nobody wants to know
+   * @param waiter waits for a slot that is being filled; null when no result is wanted
    * @param index what the waiter calls the shard
    * @param mayTake whether a slot may be taken if the shard is not there
    * @return a {@link Reservation}
    */
-  long claimForLoad(
+  long reserveForLoad(
       long hash,
       long high,
       long low,
@@ -38,13 +38,13 @@ public interface SlotStripe {
    * Asks for a slot to dump a shard into. A load of the shard that is under way is displaced: the dump
    * brings the bytes, and what the load finds is for those who wait for it only.
    */
-  long claimForDump(long hash, long high, long low, int shard, boolean mayTake);
+  long reserveForDump(long hash, long high, long low, int shard, boolean mayTake);
 
   /** Asks for a slot that belongs to no block. */
-  long claimUnnamed();
+  long reserveUnnamed();
 
   /**
-   * Says that claimed slots are filled. When somebody here waits for one of them, all references are
+   * Says that reserved slots are filled. When a task of this process waits for one of them, all references are
    * kept, and the filler gives them back after it has told who waits: a slot that went to another block
    * before would have others wait for it.
    *
@@ -54,20 +54,20 @@ public interface SlotStripe {
    */
   int filled(int[] slots, int from, int to, boolean release);
 
-  /** Says that one claimed slot is filled; see {@link #filled(int[], int, int, boolean)}. */
+  /** Says that one reserved slot is filled; see {@link #filled(int[], int, int, boolean)}. */
   int filled(int slot, boolean release);
 
   /**
-   * Says that a claimed slot will not be filled: nobody finds it any more. The filler keeps its
-   * reference until its I/O is terminal.
+   * Says that a reserved slot will not be filled: look-ups do not find it any more. The filler keeps its
+   * reference until its I/O has completed.
    */
   void notFilled(int slot);
 
-  /** Those here who waited for a slot that is filled now, or will not be. Nobody joins it any more. */
-  @Nullable Joined takeJoined(int slot);
+  /** The waits of this process for a slot that is filled now, or will not be. No wait is added any more. */
+  @Nullable SlotWait takeWaits(int slot);
 
-  /** Takes back those who were taken together, all of whom were told. */
-  void giveBack(Joined all);
+  /** Takes back waits that were taken together; all waiters were told. */
+  void giveBack(SlotWait all);
 
   /** Gives references back; negative numbers are passed over. {@link #ROOM} or 0. */
   int release(int[] slots, int from, int to);
@@ -81,6 +81,6 @@ public interface SlotStripe {
   /** See {@link SlotDirectory#forgetLost}; {@link #ROOM} or 0. */
   int forgetLost(long hash, long high, long low, boolean whole);
 
-  /** Slots that somebody here references. */
+  /** Slots that this process references. */
   int referenced();
 }

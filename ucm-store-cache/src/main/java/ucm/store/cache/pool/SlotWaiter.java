@@ -4,8 +4,8 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.ShardOutcome;
 
 /**
- * Waits for a slot that somebody else fills. Exactly one of these is called, on the thread of
- * whoever filled it, without any lock held.
+ * Waits for a slot that another task fills. Exactly one of these is called, on the filler's thread,
+ * without any lock held.
  */
 public interface SlotWaiter {
 
@@ -25,7 +25,7 @@ public interface SlotWaiter {
   void notFilled(int index, ShardOutcome outcome, @Nullable Throwable cause);
 
   /**
-   * Whoever was filling the slot is gone: it belonged to another process, which failed or died. The slot
+   * The filler of the slot is gone: it belonged to another process, which failed or died. The slot
    * is not referenced any more. One that can ask for the shard again should do so, and not here.
    */
   default void abandoned(int index) {

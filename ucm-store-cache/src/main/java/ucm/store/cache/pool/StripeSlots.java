@@ -16,8 +16,8 @@ import ucm.store.cache.eviction.EvictionOrder;
  *                        +--------> ORPHAN <------+   --last reference gone--> FREE
  * </pre>
  *
- * <p>Whoever fills, reads or writes on a slot holds a reference; only a READY slot without references is
- * evicted. An ORPHAN is found by nobody any more and lives on for those who hold it. Guarded by the
+ * <p>A task that fills, reads or writes on a slot holds a reference; only a READY slot without references is
+ * evicted. An ORPHAN is not found by look-ups and lives on until its references go. Guarded by the
  * stripe's lock, except {@link #isComplete}.
  */
 public final class StripeSlots {
@@ -69,7 +69,7 @@ public final class StripeSlots {
     }
   }
 
-  /** Whether all shards of a block are READY; a guess when somebody writes meanwhile. */
+  /** Whether all shards of a block are READY; a guess during a write. */
   boolean isComplete(long hash, long high, long low) {
     BlockTable now = table;
     int entry = now.find(hash, high, low);
@@ -207,7 +207,7 @@ public final class StripeSlots {
     return states.length - freeCount;
   }
 
-  /** Slots that somebody references. */
+  /** Slots with references. */
   int referenced() {
     return states.length - freeCount - idleCount;
   }

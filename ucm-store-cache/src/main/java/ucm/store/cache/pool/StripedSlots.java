@@ -21,7 +21,7 @@ public abstract class StripedSlots implements SlotDirectory {
    * Slots in stripes.
    *
    * @param stripes as many as a power of two, 64 at the most
-   * @param whenRoom is told that slots came free while somebody {@linkplain #wanting wants} some; must
+   * @param whenRoom is told that slots came free while tasks {@linkplain #wanting want} some; must
    *     not block
    */
   public StripedSlots(SlotStripe[] stripes, Runnable whenRoom) {
@@ -44,29 +44,29 @@ public abstract class StripedSlots implements SlotDirectory {
   }
 
   @Override
-  public long claimForLoad(
+  public long reserveForLoad(
       long high, long low, int shard, @Nullable SlotWaiter waiter, int index, long fullStripes) {
     long hash = BlockTable.hash(high, low);
     int stripe = stripeOf(hash);
     boolean mayTake = (fullStripes >>> stripe & 1) == 0;
-    return stripes[stripe].claimForLoad(hash, high, low, shard, waiter, index, mayTake);
+    return stripes[stripe].reserveForLoad(hash, high, low, shard, waiter, index, mayTake);
   }
 
   @Override
-  public long claimForDump(long high, long low, int shard, long fullStripes) {
+  public long reserveForDump(long high, long low, int shard, long fullStripes) {
     long hash = BlockTable.hash(high, low);
     int stripe = stripeOf(hash);
     boolean mayTake = (fullStripes >>> stripe & 1) == 0;
-    return stripes[stripe].claimForDump(hash, high, low, shard, mayTake);
+    return stripes[stripe].reserveForDump(hash, high, low, shard, mayTake);
   }
 
   @Override
-  public long claimUnnamed(long high, long low, long fullStripes) {
+  public long reserveUnnamed(long high, long low, long fullStripes) {
     int stripe = stripeOf(BlockTable.hash(high, low));
     if ((fullStripes >>> stripe & 1) != 0) {
       return Reservation.of(Reservation.NO_ROOM, stripe);
     }
-    return stripes[stripe].claimUnnamed();
+    return stripes[stripe].reserveUnnamed();
   }
 
   @Override
@@ -105,8 +105,8 @@ public abstract class StripedSlots implements SlotDirectory {
   public void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
     SlotStripe stripe = stripes[stripeOfSlot(slot)];
     stripe.notFilled(slot);
-    Joined all = stripe.takeJoined(slot);
-    for (Joined joined = all; joined != null; joined = joined.next()) {
+    SlotWait all = stripe.takeWaits(slot);
+    for (SlotWait joined = all; joined != null; joined = joined.next()) {
       release(slot);
       joined.waiter().notFilled(joined.index(), outcome, cause);
     }
@@ -198,8 +198,8 @@ public abstract class StripedSlots implements SlotDirectory {
   }
 
   private static void tellFilled(SlotStripe stripe, int slot) {
-    Joined all = stripe.takeJoined(slot);
-    for (Joined joined = all; joined != null; joined = joined.next()) {
+    SlotWait all = stripe.takeWaits(slot);
+    for (SlotWait joined = all; joined != null; joined = joined.next()) {
       joined.waiter().filled(joined.index(), slot);
     }
     if (all != null) {

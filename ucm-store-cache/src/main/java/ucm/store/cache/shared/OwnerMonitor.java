@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory;
 final class OwnerMonitor {
 
   private static final Logger LOG = LoggerFactory.getLogger(OwnerMonitor.class);
-  // Bounds the time for which anybody waits for a process that died.
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+  // Bounds the time for which others wait for a process that died.
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
   private final SharedPool pool;
   private final SegmentOwners owners;
@@ -68,8 +68,8 @@ final class OwnerMonitor {
         return;
       }
       try {
-        pool.look();
-        if (System.nanoTime() - looked >= LOOK_NANOS) {
+        pool.checkOwners();
+        if (System.nanoTime() - looked >= POLL_NANOS) {
           looked = System.nanoTime();
           pool.clear();
         }
@@ -78,7 +78,7 @@ final class OwnerMonitor {
         // others.
         LOG.error("Cache: what another process did could not be told", e);
       }
-      owners.awaitEvent(event, LOOK_NANOS);
+      owners.awaitEvent(event, POLL_NANOS);
     }
   }
 }

@@ -21,7 +21,7 @@ final class SegmentHeader {
     words.set(SegmentLayout.BYTES_AT, layout.byteSize());
     words.set(SegmentLayout.SHARD_SIZE_AT, layout.shardSize());
     words.setInt(SegmentLayout.SHARDS_AT, layout.shards());
-    words.setInt(SegmentLayout.FRAMES_AT, layout.frames());
+    words.setInt(SegmentLayout.SLABS_AT, layout.slabs());
     words.setInt(SegmentLayout.STRIPES_AT, layout.stripes());
     words.set(SegmentLayout.FINGERPRINT_AT, layout.fingerprint());
     // Last: a segment whose maker died on the way is never ready.
@@ -50,7 +50,7 @@ final class SegmentHeader {
       }
       if (words.get(SegmentLayout.BOOT_HIGH_AT) != bootId[0]
           || words.get(SegmentLayout.BOOT_LOW_AT) != bootId[1]) {
-        return Optional.of("it was made before the machine was started anew");
+        return Optional.of("it was made before the machine was restarted");
       }
       return sizes(words, layout, size);
     }
@@ -60,7 +60,7 @@ final class SegmentHeader {
     List<String> found = new ArrayList<>();
     compare(found, "shard_size", words.get(SegmentLayout.SHARD_SIZE_AT), layout.shardSize());
     compare(found, "shards a block", words.getInt(SegmentLayout.SHARDS_AT), layout.shards());
-    compare(found, "blocks in the buffer", words.getInt(SegmentLayout.FRAMES_AT), layout.frames());
+    compare(found, "blocks in the buffer", words.getInt(SegmentLayout.SLABS_AT), layout.slabs());
     compare(found, "stripes", words.getInt(SegmentLayout.STRIPES_AT), layout.stripes());
     compare(found, "bytes", words.get(SegmentLayout.BYTES_AT), layout.byteSize());
     compare(found, "bytes of the file", size, layout.byteSize());

@@ -11,11 +11,11 @@ import ucm.platform.memory.SharedFile;
  *
  * <p>An owner holds a lock on a byte of the file for as long as it lives; the kernel drops it with the
  * process, however that ends. So an owner lives if and only if its byte is locked: no clock is asked, no
- * heartbeat can be late, and a process number used anew, or one of another container, cannot be
+ * heartbeat can be late, and a reused process number, or one of another container, cannot be
  * mistaken for it. The table in the segment says what the owner was called; process numbers in it are
  * for people.
  *
- * <p>Whoever takes the lock of a dead owner's byte clears up after it, one at a time; if that one dies
+ * <p>The process that takes the lock of a dead owner's byte clears up after it, one at a time; if that one dies
  * too, the next one begins again.
  */
 final class SegmentOwners {
@@ -35,7 +35,7 @@ final class SegmentOwners {
   private static final long INCARNATIONS = 1 << 24;
   private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   private static final long PATIENCE_NANOS = 2 * QUARANTINE_NANOS;
-  // Whoever clears up after a dead owner locks its byte, and looks like it meanwhile.
+  // The process that clears up after a dead owner locks its byte, and looks like it meanwhile.
   private static final long CLEARING_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final SharedFile file;
@@ -132,7 +132,7 @@ final class SegmentOwners {
   }
 
   /**
-   * Whether an owner has died and this one should clear up after it, which nobody else does until
+   * Whether an owner has died and this one should clear up after it, which no other process does until
    * {@link #cleared}.
    */
   boolean tryClear(int owner) {

@@ -23,8 +23,8 @@ public final class SharedBuffer {
   private final SharedSegment segment;
   private final PoolMemory memory;
   private @Nullable SharedPool pool;
-  private @Nullable OwnerMonitor watch;
-  private @Nullable Store backend;
+  private @Nullable OwnerMonitor monitor;
+  private @Nullable Store next;
 
   private SharedBuffer(SharedSegment segment) {
     this.segment = segment;
@@ -34,12 +34,12 @@ public final class SharedBuffer {
 
   /** Attaches to the buffer of the configured instance, or makes it. */
   public static SharedBuffer join(CacheConfig config) {
-    int frames = (int) (config.slots() / config.layout().shardCount());
+    int slabs = (int) (config.slots() / config.layout().shardCount());
     return new SharedBuffer(
         SharedSegment.join(
             SegmentFolder.DEV_SHM,
             config.uniqueId(),
-            SegmentLayout.of(config.layout(), frames),
+            SegmentLayout.of(config.layout(), slabs),
             new HostMemory(Path.of("/")).available()));
   }
 
@@ -50,14 +50,14 @@ public final class SharedBuffer {
 
   /** This process's view of the pool; asked for once. */
   public SharedPool pool(
-      @Nullable Store backend,
+      @Nullable Store next,
       StoreMetrics.Counter evictions,
       Runnable whenRoom,
       Thread.UncaughtExceptionHandler faults) {
-    SharedPool made = new SharedPool(segment, backend != null, evictions, whenRoom);
-    this.backend = backend;
+    SharedPool made = new SharedPool(segment, next != null, evictions, whenRoom);
+    this.next = next;
     this.pool = made;
-    this.watch = new OwnerMonitor(made, segment.owners(), faults);
+    this.monitor = new OwnerMonitor(made, segment.owners(), faults);
     return made;
   }
 
@@ -67,23 +67,23 @@ public final class SharedBuffer {
     return new StripeLock(segment.words(), layout.stripeAt(stripe), segment.owners());
   }
 
-  /** Starts to watch the other owners. */
+  /** Starts to monitor the other owners. */
   public void start() {
-    if (watch != null) {
-      watch.start();
+    if (monitor != null) {
+      monitor.start();
     }
   }
 
-  /** Drops from the pool what the backend does not have from this worker for good. May block. */
+  /** Drops from the pool what the next stage does not have from this worker for good. May block. */
   public void forgetDumped() {
-    if (pool != null && backend != null) {
-      pool.forgetDumped(backend);
+    if (pool != null && next != null) {
+      pool.forgetDumped(next);
     }
   }
 
-  /** Gives up all references and the memory; nobody here may touch either any more. */
+  /** Gives up all references and the memory; this process may touch neither afterwards. */
   public void leave() {
-    if (watch != null && !watch.close(JOIN)) {
+    if (monitor != null && !monitor.close(JOIN)) {
       LOG.error("Cache: a copy for another worker's load does not end; {} is not left", segment);
       return;
     }

@@ -8,18 +8,18 @@ import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreMetrics;
 import ucm.store.cache.eviction.BlockTable;
-import ucm.store.cache.pool.Joined;
+import ucm.store.cache.pool.SlotWait;
 import ucm.store.cache.pool.StripedSlots;
 
 /**
  * The slots of a pool that several processes share, as this process sees them.
  *
- * <p>Here a whole block has its place or none: slots come in frames of one block. That makes what must
- * survive the death of a process small (a word a frame and a word a slot), and one eviction gives room
- * for all shards of a block. A block of which few shards are ever moved wastes the rest of its frame.
+ * <p>Here a whole block has its place or none: slots come in slabs of one block. That makes what must
+ * survive the death of a process small (a word a slab and a word a slot), and one eviction gives room
+ * for all shards of a block. A block of which few shards are ever moved wastes the rest of its slab.
  *
  * <p>What happens in other processes is told to this one by {@link OwnerMonitor}, which calls {@link
- * #look} and {@link #clear}. Look-ups take no lock at all; nobody waits for a process that has died for
+ * #checkOwners} and {@link #clear}. Look-ups take no lock at all; no process waits for one that has died for
  * longer than it takes to see that it has.
  */
 final class SharedPool extends StripedSlots {
@@ -35,16 +35,13 @@ final class SharedPool extends StripedSlots {
   /**
    * A view of a segment's pool.
    *
-   * @param hasBackend whether blocks dumped here are written to a stage behind
+   * @param hasNext whether blocks dumped here are written to a lower stage
    * @param evictions counts the shards this process evicts
-   * @param whenRoom is told that slots came free while somebody {@linkplain #wanting wants} some; must
+   * @param whenRoom is told that slots came free while tasks {@linkplain #wanting want} some; must
    *     not block
    */
   SharedPool(
-      SharedSegment segment,
-      boolean hasBackend,
-      StoreMetrics.Counter evictions,
-      Runnable whenRoom) {
+      SharedSegment segment, boolean hasNext, StoreMetrics.Counter evictions, Runnable whenRoom) {
     SharedStripe[] all = new SharedStripe[segment.layout().stripes()];
     super(all, whenRoom);
     this.layout = segment.layout();
@@ -52,7 +49,7 @@ final class SharedPool extends StripedSlots {
     this.owners = segment.owners();
     this.stripes = all;
     for (int i = 0; i < stripes.length; i++) {
-      stripes[i] = new SharedStripe(i, layout, words, owners, hasBackend, evictions);
+      stripes[i] = new SharedStripe(i, layout, words, owners, hasNext, evictions);
     }
   }
 
@@ -61,7 +58,7 @@ final class SharedPool extends StripedSlots {
     try {
       return super.isComplete(ids, i);
     } catch (IllegalStateException e) {
-      // Look-ups are not waited for at close: the segment was unmapped in front of this one.
+      // Look-ups are not waited for at close: the segment was unmapped before this one.
       throw new StoreClosedException("Cache");
     }
   }
@@ -86,19 +83,19 @@ final class SharedPool extends StripedSlots {
     super.setWanting(tasks);
   }
 
-  /** Slots of frames that have a block, or are about to; 0 once this process has left. */
+  /** Slots of slabs that have a block, or are about to; 0 once this process has left. */
   @Override
   public int inUse() {
-    int frames = 0;
+    int slabs = 0;
     try {
-      for (int frame = 0; frame < layout.frames() && !left; frame++) {
-        frames += SlabWord.state(words.get(layout.frameAt(frame))) == SlabWord.FREE ? 0 : 1;
+      for (int slab = 0; slab < layout.slabs() && !left; slab++) {
+        slabs += SlabWord.state(words.get(layout.slabAt(slab))) == SlabWord.FREE ? 0 : 1;
       }
     } catch (IllegalStateException e) {
-      // A gauge that is read while the store closes: the segment was unmapped in front of it.
+      // A gauge that is read while the store closes: the segment was unmapped before it.
       return 0;
     }
-    return left ? 0 : frames * layout.shards();
+    return left ? 0 : slabs * layout.shards();
   }
 
   /** Slots that any process refers to. Looks at all of them. */
@@ -110,7 +107,7 @@ final class SharedPool extends StripedSlots {
     return count;
   }
 
-  /** Stripes whose shared lock somebody holds. */
+  /** Stripes whose shared lock is held. */
   int locked() {
     int count = 0;
     for (int stripe = 0; stripe < layout.stripes(); stripe++) {
@@ -120,9 +117,9 @@ final class SharedPool extends StripedSlots {
   }
 
   /** Tells those who wait for other processes what these have done. */
-  void look() {
+  void checkOwners() {
     for (SharedStripe stripe : stripes) {
-      for (Joined ended = stripe.takeEnded(); ended != null; ended = stripe.takeEnded()) {
+      for (SlotWait ended = stripe.takeEnded(); ended != null; ended = stripe.takeEnded()) {
         tell(ended);
         stripe.giveBack(ended);
       }
@@ -130,7 +127,7 @@ final class SharedPool extends StripedSlots {
     offerRoom();
   }
 
-  /** Clears up after the owners that have died, unless somebody else does. */
+  /** Clears up after the owners that have died, unless another process does. */
   void clear() {
     for (int owner = 0; owner < SegmentLayout.OWNERS; owner++) {
       if (!owners.tryClear(owner)) {
@@ -151,19 +148,19 @@ final class SharedPool extends StripedSlots {
   }
 
   /**
-   * Drops the blocks that this process dumped and the stage behind does not have for good: once this
-   * process has left, nobody would bring them there.
+   * Drops the blocks that this process dumped and the next stage does not have for good: once this
+   * process has left, no process would bring them there.
    */
-  void forgetDumped(Store backend) {
+  void forgetDumped(Store next) {
     long bit = SlabWord.dumper(owners.own());
-    for (int frame = 0; frame < layout.frames(); frame++) {
-      long at = layout.frameAt(frame);
+    for (int slab = 0; slab < layout.slabs(); slab++) {
+      long at = layout.slabAt(slab);
       if ((words.get(at) & bit) == 0) {
         continue;
       }
-      long high = words.plain(at + SegmentLayout.FRAME_HIGH);
-      long low = words.plain(at + SegmentLayout.FRAME_LOW);
-      if (isDurable(backend, BlockIds.of(high, low))) {
+      long high = words.plain(at + SegmentLayout.SLAB_HIGH);
+      long low = words.plain(at + SegmentLayout.SLAB_LOW);
+      if (isDurable(next, BlockIds.of(high, low))) {
         words.clearBits(at, bit);
       } else {
         drop(high, low);
@@ -180,9 +177,9 @@ final class SharedPool extends StripedSlots {
     owners.wakeAll();
   }
 
-  private static boolean isDurable(Store backend, BlockIds id) {
+  private static boolean isDurable(Store next, BlockIds id) {
     try {
-      BitSet durable = backend.durable(id);
+      BitSet durable = next.durable(id);
       return durable.get(0);
     } catch (RuntimeException e) {
       // Not known is not there.
@@ -190,8 +187,8 @@ final class SharedPool extends StripedSlots {
     }
   }
 
-  private void tell(Joined ended) {
-    for (Joined joined = ended; joined != null; joined = joined.next()) {
+  private void tell(SlotWait ended) {
+    for (SlotWait joined = ended; joined != null; joined = joined.next()) {
       if (ended.isFilled) {
         joined.waiter().filled(joined.index(), ended.slot);
       } else {
@@ -207,7 +204,7 @@ final class SharedPool extends StripedSlots {
 
   @Override
   public int stripeOfSlot(int slot) {
-    return layout.stripeOfFrame(slot / layout.shards());
+    return layout.stripeOfSlab(slot / layout.shards());
   }
 
   @Override

@@ -23,7 +23,7 @@ import ucm.store.cache.config.CacheConfig;
  * <p>Coming and going is done by one process at a time, the one that has locked the gate (a byte of the
  * file). Under it, the first comer makes the segment, each comer enters the table of owners, and the last one to leave
  * removes the file: that is, who finds no other owner's byte locked. A file that no living owner has is
- * the remains of a crash; whoever meets it removes it, and everybody who makes a segment looks for such
+ * the remains of a crash; each process that meets it removes it, and looks for such when it makes a segment
  * remains first.
  */
 final class SharedSegment implements AutoCloseable {
@@ -96,7 +96,7 @@ final class SharedSegment implements AutoCloseable {
     return MemoryRegion.host(words.memory().asSlice(layout.slotsAt()));
   }
 
-  /** Leaves; the last one removes the file. Nobody may touch the segment any more. */
+  /** Leaves; the last one removes the file. The segment must not be touched afterwards. */
   @Override
   public void close() {
     try {
@@ -106,7 +106,7 @@ final class SharedSegment implements AutoCloseable {
           file.remove();
         }
       } else {
-        LOG.warn("Cache: {} is left for the next one to remove, if nobody uses it", file.path());
+        LOG.warn("Cache: {} is left for the next process to remove, if it is unused", file.path());
       }
     } finally {
       file.close();
@@ -244,7 +244,7 @@ final class SharedSegment implements AutoCloseable {
           file.remove();
         }
       } catch (FileException e) {
-        // Somebody else's, or gone by now.
+        // Another process has it, or it is gone by now.
         LOG.debug("Cache leaves {} alone: {}", path, e.getMessage());
       }
     }

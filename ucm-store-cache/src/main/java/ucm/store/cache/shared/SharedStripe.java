@@ -3,9 +3,9 @@ package ucm.store.cache.shared;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreMetrics;
-import ucm.store.cache.pool.Joined;
 import ucm.store.cache.pool.Reservation;
 import ucm.store.cache.pool.SlotStripe;
+import ucm.store.cache.pool.SlotWait;
 import ucm.store.cache.pool.SlotWaiter;
 
 /**
@@ -23,8 +23,8 @@ final class SharedStripe implements SlotStripe {
   private final SegmentWords words;
   private final SegmentOwners owners;
   private final SlabTable table;
-  private final StripeSlabs frames;
-  private final boolean hasBackend;
+  private final StripeSlabs slabs;
+  private final boolean hasNext;
   private final int own;
   private final int shards;
   private final ReentrantLock local = new ReentrantLock();
@@ -36,7 +36,7 @@ final class SharedStripe implements SlotStripe {
       SegmentLayout layout,
       SegmentWords words,
       SegmentOwners owners,
-      boolean hasBackend,
+      boolean hasNext,
       StoreMetrics.Counter evictions) {
     this.number = number;
     this.layout = layout;
@@ -44,38 +44,38 @@ final class SharedStripe implements SlotStripe {
     this.owners = owners;
     this.own = owners.own();
     this.table = new SlabTable(words, layout, number, own);
-    this.frames = new StripeSlabs(words, layout, owners, number, hasBackend, evictions);
-    this.hasBackend = hasBackend;
+    this.slabs = new StripeSlabs(words, layout, owners, number, hasNext, evictions);
+    this.hasNext = hasNext;
     this.shards = layout.shards();
     this.references =
         new SlotReferences(
             words,
             layout,
             own,
-            layout.firstFrame(number) * shards,
-            layout.firstFrame(number + 1) * shards);
+            layout.firstSlab(number) * shards,
+            layout.firstSlab(number + 1) * shards);
   }
 
   @Override
   public boolean isComplete(long hash, long high, long low) {
-    int frame = table.find(hash, high, low);
-    return frame != SlabTable.NONE
-        && SlabWord.isComplete(table.word(frame))
-        && table.holds(frame, high, low);
+    int slab = table.find(hash, high, low);
+    return slab != SlabTable.NONE
+        && SlabWord.isComplete(table.word(slab))
+        && table.holds(slab, high, low);
   }
 
   /** The owners that dumped a shard of the block which is still here, bit by bit. */
   int dumpers(long hash, long high, long low) {
-    int frame = table.find(hash, high, low);
-    if (frame == SlabTable.NONE) {
+    int slab = table.find(hash, high, low);
+    if (slab == SlabTable.NONE) {
       return 0;
     }
-    int dumpers = SlabWord.dumpers(table.word(frame));
-    return table.holds(frame, high, low) ? dumpers : 0;
+    int dumpers = SlabWord.dumpers(table.word(slab));
+    return table.holds(slab, high, low) ? dumpers : 0;
   }
 
   @Override
-  public long claimForLoad(
+  public long reserveForLoad(
       long hash,
       long high,
       long low,
@@ -86,18 +86,18 @@ final class SharedStripe implements SlotStripe {
     local.lock();
     try {
       while (true) {
-        int frame = table.find(hash, high, low);
-        if (frame == SlabTable.NONE) {
-          frame = mayTake ? frames.take(hash, high, low, shard, SlotWord.LOADING) : SlabTable.NONE;
-          if (frame == SlabTable.FOUND) {
+        int slab = table.find(hash, high, low);
+        if (slab == SlabTable.NONE) {
+          slab = mayTake ? slabs.take(hash, high, low, shard, SlotWord.LOADING) : SlabTable.NONE;
+          if (slab == SlabTable.FOUND) {
             continue;
           }
-          return frame == SlabTable.NONE ? noRoom() : claimed(frame * shards + shard);
+          return slab == SlabTable.NONE ? noRoom() : reserved(slab * shards + shard);
         }
-        int slot = frame * shards + shard;
+        int slot = slab * shards + shard;
         long word = words.get(layout.slotWordAt(slot));
         // Asked after the word was read: the word is this block's as long as it stays the same.
-        if (!table.holds(frame, high, low)) {
+        if (!table.holds(slab, high, low)) {
           continue;
         }
         switch (SlotWord.state(word)) {
@@ -115,8 +115,8 @@ final class SharedStripe implements SlotStripe {
             if (!mayTake) {
               return noRoom();
             }
-            if (claim(frame, slot, word, SlotWord.LOADING)) {
-              return Reservation.of(Reservation.CLAIMED, slot);
+            if (reserve(slab, slot, word, SlotWord.LOADING)) {
+              return Reservation.of(Reservation.RESERVED, slot);
             }
           }
           default -> Thread.onSpinWait();
@@ -128,28 +128,28 @@ final class SharedStripe implements SlotStripe {
   }
 
   @Override
-  public long claimForDump(long hash, long high, long low, int shard, boolean mayTake) {
+  public long reserveForDump(long hash, long high, long low, int shard, boolean mayTake) {
     local.lock();
     try {
       while (true) {
-        int frame = table.find(hash, high, low);
-        if (frame == SlabTable.NONE) {
-          frame = mayTake ? frames.take(hash, high, low, shard, SlotWord.DUMPING) : SlabTable.NONE;
-          if (frame == SlabTable.FOUND) {
+        int slab = table.find(hash, high, low);
+        if (slab == SlabTable.NONE) {
+          slab = mayTake ? slabs.take(hash, high, low, shard, SlotWord.DUMPING) : SlabTable.NONE;
+          if (slab == SlabTable.FOUND) {
             continue;
           }
-          return frame == SlabTable.NONE ? noRoom() : claimed(frame * shards + shard);
+          return slab == SlabTable.NONE ? noRoom() : reserved(slab * shards + shard);
         }
-        int slot = frame * shards + shard;
-        long before = table.word(frame);
+        int slot = slab * shards + shard;
+        long before = table.word(slab);
         long word = words.get(layout.slotWordAt(slot));
-        boolean holds = table.holds(frame, high, low);
-        // Read after the slot's: who has claimed a slot for a dump is among the dumpers by then.
-        long frameWord = table.word(frame);
-        if (!holds || !SlabWord.sameBlock(before, frameWord)) {
+        boolean holds = table.holds(slab, high, low);
+        // Read after the slot's: who has reserved a slot for a dump is among the dumpers by then.
+        long slabWord = table.word(slab);
+        if (!holds || !SlabWord.sameBlock(before, slabWord)) {
           continue;
         }
-        if ((SlabWord.dumpers(frameWord) & ~(1 << own)) != 0) {
+        if ((SlabWord.dumpers(slabWord) & ~(1 << own)) != 0) {
           return Reservation.of(Reservation.ELSEWHERE, slot);
         }
         switch (SlotWord.state(word)) {
@@ -160,15 +160,15 @@ final class SharedStripe implements SlotStripe {
             if (!mayTake) {
               return noRoom();
             }
-            table.orphan(frame);
+            table.orphan(slab);
           }
           case SlotWord.EMPTY -> {
             if (!mayTake) {
               return noRoom();
             }
-            if ((!hasBackend || table.markDumped(frame, frameWord))
-                && claim(frame, slot, word, SlotWord.DUMPING)) {
-              return Reservation.of(Reservation.CLAIMED, slot);
+            if ((!hasNext || table.markDumped(slab, slabWord))
+                && reserve(slab, slot, word, SlotWord.DUMPING)) {
+              return Reservation.of(Reservation.RESERVED, slot);
             }
           }
           default -> Thread.onSpinWait();
@@ -180,11 +180,11 @@ final class SharedStripe implements SlotStripe {
   }
 
   @Override
-  public long claimUnnamed() {
+  public long reserveUnnamed() {
     local.lock();
     try {
-      int frame = frames.takeUnnamed();
-      return frame == SlabTable.NONE ? noRoom() : claimed(frame * shards);
+      int slab = slabs.takeUnnamed();
+      return slab == SlabTable.NONE ? noRoom() : reserved(slab * shards);
     } finally {
       local.unlock();
     }
@@ -194,22 +194,22 @@ final class SharedStripe implements SlotStripe {
   public int filled(int[] slots, int from, int to, boolean release) {
     int answer = 0;
     int elsewhere = 0;
-    int frame = SlabTable.NONE;
+    int slab = SlabTable.NONE;
     local.lock();
     try {
       for (int i = from; i < to; i++) {
         if (slots[i] < 0) {
           continue;
         }
-        if (frame != slots[i] / shards && frame != SlabTable.NONE) {
-          table.noteComplete(frame);
+        if (slab != slots[i] / shards && slab != SlabTable.NONE) {
+          table.noteComplete(slab);
         }
-        frame = slots[i] / shards;
+        slab = slots[i] / shards;
         elsewhere |= end(slots[i], SlotWord.READY);
-        answer |= references.isJoined(slots[i]) ? JOINED : 0;
+        answer |= references.isWaitedFor(slots[i]) ? JOINED : 0;
       }
-      if (frame != SlabTable.NONE) {
-        table.noteComplete(frame);
+      if (slab != SlabTable.NONE) {
+        table.noteComplete(slab);
       }
       for (int i = from; i < to && release && answer != JOINED; i++) {
         answer |= slots[i] < 0 ? 0 : drop(slots[i]);
@@ -229,7 +229,7 @@ final class SharedStripe implements SlotStripe {
     try {
       elsewhere = end(slot, SlotWord.READY);
       table.noteComplete(slot / shards);
-      answer = references.isJoined(slot) ? JOINED : 0;
+      answer = references.isWaitedFor(slot) ? JOINED : 0;
       answer |= release && answer == 0 ? drop(slot) : 0;
     } finally {
       local.unlock();
@@ -252,17 +252,17 @@ final class SharedStripe implements SlotStripe {
   }
 
   @Override
-  public @Nullable Joined takeJoined(int slot) {
+  public @Nullable SlotWait takeWaits(int slot) {
     local.lock();
     try {
-      return references.takeJoined(slot);
+      return references.takeWaits(slot);
     } finally {
       local.unlock();
     }
   }
 
   @Override
-  public void giveBack(Joined all) {
+  public void giveBack(SlotWait all) {
     local.lock();
     try {
       references.giveBack(all);
@@ -272,7 +272,7 @@ final class SharedStripe implements SlotStripe {
   }
 
   /** See {@link SlotReferences#takeEnded}. */
-  @Nullable Joined takeEnded() {
+  @Nullable SlotWait takeEnded() {
     if (!references.mayHaveEnded()) {
       return null;
     }
@@ -312,12 +312,12 @@ final class SharedStripe implements SlotStripe {
   public int drop(long hash, long high, long low) {
     local.lock();
     try {
-      int frame = table.find(hash, high, low);
-      if (frame == SlabTable.NONE) {
+      int slab = table.find(hash, high, low);
+      if (slab == SlabTable.NONE) {
         return 0;
       }
-      table.orphan(frame);
-      return frames.freeIfIdle(frame) ? ROOM : 0;
+      table.orphan(slab);
+      return slabs.freeIfIdle(slab) ? ROOM : 0;
     } finally {
       local.unlock();
     }
@@ -327,14 +327,14 @@ final class SharedStripe implements SlotStripe {
   public int forgetLost(long hash, long high, long low, boolean whole) {
     local.lock();
     try {
-      int frame = table.find(hash, high, low);
-      if (frame == SlabTable.NONE
-          || table.isBeingDumped(frame, whole)
-          || !table.holds(frame, high, low)) {
+      int slab = table.find(hash, high, low);
+      if (slab == SlabTable.NONE
+          || table.isBeingDumped(slab, whole)
+          || !table.holds(slab, high, low)) {
         return 0;
       }
-      table.orphan(frame);
-      return frames.freeIfIdle(frame) ? ROOM : 0;
+      table.orphan(slab);
+      return slabs.freeIfIdle(slab) ? ROOM : 0;
     } finally {
       local.unlock();
     }
@@ -350,15 +350,15 @@ final class SharedStripe implements SlotStripe {
     }
   }
 
-  private boolean claim(int frame, int slot, long word, int state) {
-    if (!words.swap(layout.slotWordAt(slot), word, SlotWord.claimed(word, own, state))) {
+  private boolean reserve(int slab, int slot, long word, int state) {
+    if (!words.swap(layout.slotWordAt(slot), word, SlotWord.reserved(word, own, state))) {
       return false;
     }
-    long _ = claimed(slot);
-    if (SlabWord.state(table.word(frame)) == SlabWord.NAMED) {
+    long _ = reserved(slot);
+    if (SlabWord.state(table.word(slab)) == SlabWord.NAMED) {
       return true;
     }
-    // Evicted in between: the frame is nobody's, and waits for this reference to go.
+    // Evicted in between: the slab has no block, and waits for this reference to go.
     owners.wake(end(slot, SlotWord.FAILED));
     int _ = drop(slot);
     return false;
@@ -366,12 +366,12 @@ final class SharedStripe implements SlotStripe {
 
   /** See {@link StripeSlabs#clear}. */
   boolean clear(int dead, boolean quarantine) {
-    return frames.clear(dead, quarantine);
+    return slabs.clear(dead, quarantine);
   }
 
-  private long claimed(int slot) {
-    references.claimed(slot);
-    return Reservation.of(Reservation.CLAIMED, slot);
+  private long reserved(int slot) {
+    references.reserved(slot);
+    return Reservation.of(Reservation.RESERVED, slot);
   }
 
   /** Ends the filling of a slot, as READY or FAILED; says which other owners wait for it. */
@@ -385,14 +385,14 @@ final class SharedStripe implements SlotStripe {
     return 0;
   }
 
-  /** Takes a reference away; {@link #ROOM} when nobody refers to the slot any more. */
+  /** Takes a reference away; {@link #ROOM} when it was the last. */
   private int drop(int slot) {
     if (!references.remove(slot)) {
       return 0;
     }
-    int frame = slot / shards;
-    if (!frames.freeIfIdle(frame)) {
-      table.touch(frame);
+    int slab = slot / shards;
+    if (!slabs.freeIfIdle(slab)) {
+      table.touch(slab);
     }
     return ROOM;
   }

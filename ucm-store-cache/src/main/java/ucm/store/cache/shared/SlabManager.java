@@ -5,17 +5,17 @@ import ucm.api.StoreMetrics;
 import ucm.store.cache.eviction.BlockTable;
 
 /**
- * Gives the frames of one stripe of a shared pool to blocks, and takes them back. All of it is done by
+ * Gives the slabs of one stripe of a shared pool to blocks, and takes them back. All of it is done by
  * the holder of the stripe's {@linkplain StripeLock lock}, with the stripe's version odd meanwhile.
  *
- * <p>The order of writes is such that whoever dies at whatever instruction leaves words that are true:
- * a frame is NAMED after its id is written and its first slot claimed, and is an ORPHAN before its
- * slots are emptied. Chains and the free list may be broken by then; {@link #repair} makes them anew from the words, and may
+ * <p>The order of writes is such that a process that dies at any instruction leaves words that are true:
+ * a slab is NAMED after its id is written and its first slot reserved, and is an ORPHAN before its
+ * slots are emptied. Chains and the free list may be broken by then; {@link #repair} rebuilds them from the words, and may
  * itself be begun again.
  *
- * <p>Eviction is by least recent use, judged by a sample of {@value #SAMPLE} frames (all of them in a
+ * <p>Eviction is by least recent use, judged by a sample of {@value #SAMPLE} slabs (all of them in a
  * stripe of up to {@value #SMALL}): an exact order is a list that every hit of every process would have
- * to lock. Only a frame none of whose slots anybody refers to is evicted.
+ * to lock. Only a slab whose slots have no references is evicted.
  */
 final class SlabManager {
 
@@ -52,68 +52,68 @@ final class SlabManager {
     this.table = new SlabTable(words, layout, stripe, owner);
     this.owner = owner;
     this.evictions = evictions;
-    this.first = layout.firstFrame(stripe);
-    this.last = layout.firstFrame(stripe + 1);
+    this.first = layout.firstSlab(stripe);
+    this.last = layout.firstSlab(stripe + 1);
     this.shards = layout.shards();
     this.stripeAt = layout.stripeAt(stripe);
   }
 
-  /** Makes all frames of a stripe of a new segment free; before anybody else sees it. */
+  /** Makes all slabs of a stripe of a new segment free; before another process sees it. */
   static void format(SegmentWords words, SegmentLayout layout, int stripe) {
     new SlabManager(words, layout, stripe, 0, _ -> {}).rebuild();
   }
 
   /**
-   * Makes a place for a block that has none, with one slot claimed.
+   * Makes a place for a block that has none, with one slot reserved.
    *
    * @param state LOADING or DUMPING
-   * @param dumpers of the frame
-   * @return the frame, or {@link #NONE} when slots of all frames are referred to
+   * @param dumpers of the slab
+   * @return the slab, or {@link #NONE} when slots of all slabs are referred to
    */
   int take(long hash, long high, long low, int shard, int state, long dumpers) {
     begin();
-    int frame = freeFrame();
-    if (frame != NONE) {
-      claim(frame * shards + shard, state);
-      long at = layout.frameAt(frame);
-      words.setPlain(at + SegmentLayout.FRAME_HIGH, high);
-      words.setPlain(at + SegmentLayout.FRAME_LOW, low);
+    int slab = freeSlab();
+    if (slab != NONE) {
+      reserve(slab * shards + shard, state);
+      long at = layout.slabAt(slab);
+      words.setPlain(at + SegmentLayout.SLAB_HIGH, high);
+      words.setPlain(at + SegmentLayout.SLAB_LOW, low);
       long clock = words.plain(stripeAt + SegmentLayout.STRIPE_CLOCK) + 1;
       words.setPlain(stripeAt + SegmentLayout.STRIPE_CLOCK, clock);
-      words.setPlain(at + SegmentLayout.FRAME_STAMP, 2 * clock);
+      words.setPlain(at + SegmentLayout.SLAB_STAMP, 2 * clock);
       words.set(at, SlabWord.named(words.get(at), dumpers));
-      link(frame, hash);
+      link(slab, hash);
     }
     end();
-    return frame;
+    return slab;
   }
 
-  /** Makes a place that nobody finds, with its first slot claimed; or {@link #NONE}. */
+  /** Takes a slab that look-ups do not find, with its first slot reserved; or {@link #NONE}. */
   int takeUnnamed() {
     begin();
-    int frame = freeFrame();
-    if (frame != NONE) {
-      claim(frame * shards, SlotWord.LOADING);
-      long at = layout.frameAt(frame);
+    int slab = freeSlab();
+    if (slab != NONE) {
+      reserve(slab * shards, SlotWord.LOADING);
+      long at = layout.slabAt(slab);
       words.set(at, SlabWord.orphaned(words.get(at)));
     }
     end();
-    return frame;
+    return slab;
   }
 
-  /** Frees a frame if it is an orphan to whose slots nobody refers; whether it did. */
-  boolean freeOrphan(int frame) {
+  /** Frees a slab if it is an orphan whose slots have no references; whether it did. */
+  boolean freeOrphan(int slab) {
     begin();
-    boolean free = SlabWord.state(table.word(frame)) == SlabWord.ORPHAN && recycle(frame);
+    boolean free = SlabWord.state(table.word(slab)) == SlabWord.ORPHAN && recycle(slab);
     if (free) {
-      pushFree(frame);
+      pushFree(slab);
     }
     end();
     return free;
   }
 
   /**
-   * Makes everything anew from the words, and takes dead owners out of them.
+   * Rebuilds everything from the words, and takes dead owners out of them.
    *
    * @param dead owners that died, bit by bit
    * @param quarantine whether slots that a dead owner was filling keep its bit
@@ -122,13 +122,14 @@ final class SlabManager {
   boolean repair(int dead, boolean quarantine) {
     begin();
     boolean kept = false;
-    for (int frame = first; dead != 0 && frame < last; frame++) {
-      if ((SlabWord.dumpers(table.word(frame)) & dead) != 0) {
-        // Its only whole copy may be this one, and nobody is left to write it to the stage behind.
-        table.orphan(frame);
+    for (int slab = first; dead != 0 && slab < last; slab++) {
+      if ((SlabWord.dumpers(table.word(slab)) & dead) != 0) {
+        // Its only whole copy may be this one, and no process is left to write it to the next
+        // stage.
+        table.orphan(slab);
       }
-      for (int slot = frame * shards; slot < (frame + 1) * shards; slot++) {
-        kept |= forget(frame, slot, dead, quarantine);
+      for (int slot = slab * shards; slot < (slab + 1) * shards; slot++) {
+        kept |= forget(slab, slot, dead, quarantine);
       }
     }
     rebuild();
@@ -136,7 +137,7 @@ final class SlabManager {
     return kept;
   }
 
-  private boolean forget(int frame, int slot, int dead, boolean quarantine) {
+  private boolean forget(int slab, int slot, int dead, boolean quarantine) {
     long at = layout.slotWordAt(slot);
     while (true) {
       long word = words.get(at);
@@ -152,7 +153,7 @@ final class SlabManager {
         next &= ~((long) owners << Integer.SIZE);
       }
       if (filling) {
-        table.orphan(frame);
+        table.orphan(slab);
       }
       if (next == word || words.swap(at, word, next)) {
         return written && quarantine;
@@ -165,24 +166,24 @@ final class SlabManager {
       words.setPlainInt(table.bucketAt(bucket), END);
     }
     words.setPlainInt(stripeAt + SegmentLayout.STRIPE_FREE, END);
-    // Backwards, so that frames are given out in the order of memory.
-    for (int frame = last - 1; frame >= first; frame--) {
-      int state = SlabWord.state(table.word(frame));
+    // Backwards, so that slabs are given out in the order of memory.
+    for (int slab = last - 1; slab >= first; slab--) {
+      int state = SlabWord.state(table.word(slab));
       if (state == SlabWord.NAMED) {
-        long at = layout.frameAt(frame);
+        long at = layout.slabAt(slab);
         link(
-            frame,
+            slab,
             BlockTable.hash(
-                words.plain(at + SegmentLayout.FRAME_HIGH),
-                words.plain(at + SegmentLayout.FRAME_LOW)));
-        table.noteComplete(frame);
-      } else if (recycle(frame)) {
-        pushFree(frame);
+                words.plain(at + SegmentLayout.SLAB_HIGH),
+                words.plain(at + SegmentLayout.SLAB_LOW)));
+        table.noteComplete(slab);
+      } else if (recycle(slab)) {
+        pushFree(slab);
       }
     }
   }
 
-  private int freeFrame() {
+  private int freeSlab() {
     int free = words.plainInt(stripeAt + SegmentLayout.STRIPE_FREE);
     if (free != END) {
       words.setPlainInt(
@@ -190,18 +191,18 @@ final class SlabManager {
       return free - 1;
     }
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-      int frame = victim();
-      if (frame == NONE) {
+      int slab = victim();
+      if (slab == NONE) {
         return NONE;
       }
-      long before = table.word(frame);
-      int lost = SlabWord.state(before) == SlabWord.NAMED ? readySlots(frame) : 0;
-      table.orphan(frame);
-      if (recycle(frame)) {
+      long before = table.word(slab);
+      int lost = SlabWord.state(before) == SlabWord.NAMED ? readySlots(slab) : 0;
+      table.orphan(slab);
+      if (recycle(slab)) {
         if (lost > 0) {
           evictions.add(lost);
         }
-        return frame;
+        return slab;
       }
     }
     return NONE;
@@ -213,26 +214,26 @@ final class SlabManager {
     long oldest = Long.MAX_VALUE;
     boolean small = count <= SMALL;
     for (int i = 0; i < (small ? count : SAMPLE); i++) {
-      int frame = first + (small ? i : ThreadLocalRandom.current().nextInt(count));
+      int slab = first + (small ? i : ThreadLocalRandom.current().nextInt(count));
       long stamp =
-          SlabWord.state(table.word(frame)) == SlabWord.ORPHAN
+          SlabWord.state(table.word(slab)) == SlabWord.ORPHAN
               ? -1
-              : words.plain(layout.frameAt(frame) + SegmentLayout.FRAME_STAMP);
-      if (stamp < oldest && table.isIdle(frame)) {
-        best = frame;
+              : words.plain(layout.slabAt(slab) + SegmentLayout.SLAB_STAMP);
+      if (stamp < oldest && table.isIdle(slab)) {
+        best = slab;
         oldest = stamp;
       }
     }
-    for (int frame = first; frame < last && best == NONE && !small; frame++) {
-      best = table.isIdle(frame) ? frame : NONE;
+    for (int slab = first; slab < last && best == NONE && !small; slab++) {
+      best = table.isIdle(slab) ? slab : NONE;
     }
     return best;
   }
 
-  /** Empties the slots of a frame that is not NAMED; false when somebody refers to one. */
-  private boolean recycle(int frame) {
-    unlink(frame);
-    for (int slot = frame * shards; slot < (frame + 1) * shards; slot++) {
+  /** Empties the slots of a slab that is not NAMED; false when one has references. */
+  private boolean recycle(int slab) {
+    unlink(slab);
+    for (int slot = slab * shards; slot < (slab + 1) * shards; slot++) {
       long at = layout.slotWordAt(slot);
       long word = words.get(at);
       while (SlotWord.owners(word) == 0 && !words.swap(at, word, SlotWord.recycled(word))) {
@@ -242,33 +243,33 @@ final class SlabManager {
         return false;
       }
     }
-    long at = layout.frameAt(frame);
+    long at = layout.slabAt(slab);
     words.set(at, SlabWord.freed(words.get(at)));
     return true;
   }
 
-  private void claim(int slot, int state) {
+  private void reserve(int slot, int state) {
     long at = layout.slotWordAt(slot);
-    words.set(at, SlotWord.claimed(words.get(at), owner, state));
+    words.set(at, SlotWord.reserved(words.get(at), owner, state));
   }
 
-  private void link(int frame, long hash) {
+  private void link(int slab, long hash) {
     long bucket = table.bucketAt(hash);
-    words.setPlainInt(table.nextAt(frame), words.plainInt(bucket));
-    words.setInt(bucket, frame + 1);
+    words.setPlainInt(table.nextAt(slab), words.plainInt(bucket));
+    words.setInt(bucket, slab + 1);
   }
 
-  private void unlink(int frame) {
-    long at = layout.frameAt(frame);
+  private void unlink(int slab) {
+    long at = layout.slabAt(slab);
     long link =
         table.bucketAt(
             BlockTable.hash(
-                words.plain(at + SegmentLayout.FRAME_HIGH),
-                words.plain(at + SegmentLayout.FRAME_LOW)));
+                words.plain(at + SegmentLayout.SLAB_HIGH),
+                words.plain(at + SegmentLayout.SLAB_LOW)));
     int next = words.plainInt(link);
     for (int step = first; next != END && step <= last; step++) {
-      if (next == frame + 1) {
-        words.setInt(link, words.plainInt(table.nextAt(frame)));
+      if (next == slab + 1) {
+        words.setInt(link, words.plainInt(table.nextAt(slab)));
         return;
       }
       link = table.nextAt(next - 1);
@@ -276,9 +277,9 @@ final class SlabManager {
     }
   }
 
-  private void pushFree(int frame) {
-    words.setPlainInt(table.nextAt(frame), words.plainInt(stripeAt + SegmentLayout.STRIPE_FREE));
-    words.setPlainInt(stripeAt + SegmentLayout.STRIPE_FREE, frame + 1);
+  private void pushFree(int slab) {
+    words.setPlainInt(table.nextAt(slab), words.plainInt(stripeAt + SegmentLayout.STRIPE_FREE));
+    words.setPlainInt(stripeAt + SegmentLayout.STRIPE_FREE, slab + 1);
   }
 
   private void begin() {
@@ -292,9 +293,9 @@ final class SlabManager {
     words.set(at, words.get(at) + 1);
   }
 
-  private int readySlots(int frame) {
+  private int readySlots(int slab) {
     int count = 0;
-    for (int slot = frame * shards; slot < (frame + 1) * shards; slot++) {
+    for (int slot = slab * shards; slot < (slab + 1) * shards; slot++) {
       count += SlotWord.state(words.get(layout.slotWordAt(slot))) == SlotWord.READY ? 1 : 0;
     }
     return count;

@@ -3,23 +3,23 @@ package ucm.store.cache.shared;
 import java.lang.invoke.VarHandle;
 
 /**
- * The frames of one stripe of a shared pool: which block is where. {@link SlabManager} gives and takes
+ * The slabs of one stripe of a shared pool: which block is where. {@link SlabManager} gives and takes
  * them; what is here takes no lock.
  *
- * <p>The words of frames and slots, and the ids of NAMED frames, are the truth, each changed by one
- * compare-and-swap. The chains of frames only help to find it fast. What is found is compared with the
+ * <p>The words of slabs and slots, and the ids of NAMED slabs, are the truth, each changed by one
+ * compare-and-swap. The chains of slabs only help to find it fast. What is found is compared with the
  * id and the word looked at again, so changes meanwhile may hide a block and never show a wrong one; a
- * block not found while the stripe's version changed is looked for again, and in the end frame by frame.
+ * block not found while the stripe's version changed is looked for again, and in the end slab by slab.
  */
 final class SlabTable {
 
-  /** No frame. */
+  /** No slab. */
   static final int NONE = -1;
 
-  /** A frame that was sought to be made is there meanwhile: find it. */
+  /** A slab that was sought to be made is there meanwhile: find it. */
   static final int FOUND = -2;
 
-  /** The end of a chain; what links to a frame is its number + 1, so that fresh memory is empty. */
+  /** The end of a chain; what links to a slab is its number + 1, so that fresh memory is empty. */
   static final int END = 0;
 
   // Some hundred microseconds at the most, while a change takes one or two.
@@ -41,58 +41,58 @@ final class SlabTable {
     this.words = words;
     this.layout = layout;
     this.owner = owner;
-    this.first = layout.firstFrame(stripe);
-    this.last = layout.firstFrame(stripe + 1);
+    this.first = layout.firstSlab(stripe);
+    this.last = layout.firstSlab(stripe + 1);
     this.shards = layout.shards();
     this.bucketMask = layout.buckets() - 1;
     this.bucketsAt = layout.bucketsAt(stripe);
     this.stripeAt = layout.stripeAt(stripe);
   }
 
-  /** The NAMED frame of a block, or {@link #NONE} when there was none at some moment of the search. */
+  /** The NAMED slab of a block, or {@link #NONE} when there was none at some moment of the search. */
   int find(long hash, long high, long low) {
     for (int attempt = 0; attempt < FINDS; attempt++) {
       long version = words.get(stripeAt + SegmentLayout.STRIPE_VERSION);
-      int frame = walk(hash, high, low);
+      int slab = walk(hash, high, low);
       VarHandle.acquireFence();
       boolean unchanged =
           (version & 1) == 0 && words.get(stripeAt + SegmentLayout.STRIPE_VERSION) == version;
-      if (frame != NONE || unchanged) {
-        return frame;
+      if (slab != NONE || unchanged) {
+        return slab;
       }
       for (int spin = 0; spin < SPINS; spin++) {
         Thread.onSpinWait();
       }
     }
-    // A holder of the lock was preempted or stopped, or makes the chains anew: the words are true.
-    int frame = first;
-    while (frame < last && !holds(frame, high, low)) {
-      frame++;
+    // A holder of the lock was preempted or stopped, or rebuilds the chains: the words are true.
+    int slab = first;
+    while (slab < last && !holds(slab, high, low)) {
+      slab++;
     }
-    return frame < last ? frame : NONE;
+    return slab < last ? slab : NONE;
   }
 
-  /** Whether a frame is NAMED for a block at this moment. */
-  boolean holds(int frame, long high, long low) {
-    long at = layout.frameAt(frame);
+  /** Whether a slab is NAMED for a block at this moment. */
+  boolean holds(int slab, long high, long low) {
+    long at = layout.slabAt(slab);
     long word = words.get(at);
     return SlabWord.state(word) == SlabWord.NAMED
-        && words.plain(at + SegmentLayout.FRAME_HIGH) == high
-        && words.plain(at + SegmentLayout.FRAME_LOW) == low
+        && words.plain(at + SegmentLayout.SLAB_HIGH) == high
+        && words.plain(at + SegmentLayout.SLAB_LOW) == low
         && isStill(at, word);
   }
 
-  long word(int frame) {
-    return words.get(layout.frameAt(frame));
+  long word(int slab) {
+    return words.get(layout.slabAt(slab));
   }
 
   /**
-   * Makes this owner the one that dumps the block of a frame, if it still holds the block it held.
+   * Makes this owner the one that dumps the block of a slab, if it still holds the block it held.
    *
    * @return false also when another owner dumps it
    */
-  boolean markDumped(int frame, long seen) {
-    long at = layout.frameAt(frame);
+  boolean markDumped(int slab, long seen) {
+    long at = layout.slabAt(slab);
     int bit = 1 << owner;
     for (long word = words.get(at); SlabWord.sameBlock(word, seen); word = words.get(at)) {
       int dumpers = SlabWord.dumpers(word);
@@ -111,19 +111,19 @@ final class SlabTable {
    * referred to.
    *
    * @param whole whether this owner is about to dump all of it: what another one has begun and left, so
-   *     that nobody refers to it, is then on its way no more
+   *     that it has no references, is then on its way no more
    */
-  boolean isBeingDumped(int frame, boolean whole) {
-    long word = word(frame);
+  boolean isBeingDumped(int slab, boolean whole) {
+    long word = word(slab);
     int dumpers = SlabWord.dumpers(word);
     boolean isElsewhere = (dumpers & ~(1 << owner)) != 0;
     boolean mayRest = SlabWord.isComplete(word) || (whole && isElsewhere);
-    return dumpers != 0 && !(mayRest && isIdle(frame));
+    return dumpers != 0 && !(mayRest && isIdle(slab));
   }
 
-  /** Has nobody find a frame's block any more; whoever refers to its slots keeps them. */
-  void orphan(int frame) {
-    long at = layout.frameAt(frame);
+  /** Hides a slab's block from look-ups; references to its slots stay valid. */
+  void orphan(int slab) {
+    long at = layout.slabAt(slab);
     for (long word = words.get(at);
         SlabWord.state(word) == SlabWord.NAMED && !words.swap(at, word, SlabWord.orphaned(word));
         word = words.get(at)) {
@@ -131,32 +131,32 @@ final class SlabTable {
     }
   }
 
-  /** Remembers that a frame is complete, if it is. */
-  void noteComplete(int frame) {
-    long at = layout.frameAt(frame);
+  /** Remembers that a slab is complete, if it is. */
+  void noteComplete(int slab) {
+    long at = layout.slabAt(slab);
     while (true) {
       long word = words.get(at);
       if (SlabWord.state(word) != SlabWord.NAMED
           || SlabWord.isComplete(word)
-          || !areAllReady(frame)
+          || !areAllReady(slab)
           || words.swap(at, word, word | SlabWord.COMPLETE)) {
         return;
       }
     }
   }
 
-  /** Says that a frame was used now; inexact, which only eviction notices. */
-  void touch(int frame) {
+  /** Says that a slab was used now; inexact, which only eviction notices. */
+  void touch(int slab) {
     long stamp = 2 * words.plain(stripeAt + SegmentLayout.STRIPE_CLOCK) + 1;
-    long at = layout.frameAt(frame) + SegmentLayout.FRAME_STAMP;
+    long at = layout.slabAt(slab) + SegmentLayout.SLAB_STAMP;
     if (words.plain(at) != stamp) {
       words.setPlain(at, stamp);
     }
   }
 
-  /** Whether nobody refers to a slot of a frame. */
-  boolean isIdle(int frame) {
-    for (int slot = frame * shards; slot < (frame + 1) * shards; slot++) {
+  /** Whether no slot of a slab has references. */
+  boolean isIdle(int slab) {
+    for (int slot = slab * shards; slot < (slab + 1) * shards; slot++) {
       if (SlotWord.owners(words.get(layout.slotWordAt(slot))) != 0) {
         return false;
       }
@@ -164,16 +164,16 @@ final class SlabTable {
     return true;
   }
 
-  /** Looks for a block once; sure while nobody changes the stripe. */
+  /** Looks for a block once; sure while the stripe does not change. */
   int walk(long hash, long high, long low) {
     int next = words.plainInt(bucketAt(hash));
     // Chains change under our feet: bounded, and every link checked.
     for (int step = first; next > first && next <= last && step <= last; step++) {
-      int frame = next - 1;
-      if (holds(frame, high, low)) {
-        return frame;
+      int slab = next - 1;
+      if (holds(slab, high, low)) {
+        return slab;
       }
-      next = words.plainInt(nextAt(frame));
+      next = words.plainInt(nextAt(slab));
     }
     return NONE;
   }
@@ -183,9 +183,9 @@ final class SlabTable {
     return SlabWord.sameBlock(words.get(at), word);
   }
 
-  private boolean areAllReady(int frame) {
+  private boolean areAllReady(int slab) {
     // From the end: shards mostly come in order, so that one look is enough until the last.
-    for (int slot = (frame + 1) * shards - 1; slot >= frame * shards; slot--) {
+    for (int slot = (slab + 1) * shards - 1; slot >= slab * shards; slot--) {
       if (SlotWord.state(words.get(layout.slotWordAt(slot))) != SlotWord.READY) {
         return false;
       }
@@ -198,8 +198,8 @@ final class SlabTable {
     return bucketsAt + (hash & bucketMask) * Integer.BYTES;
   }
 
-  /** Where the link behind a frame is. */
-  long nextAt(int frame) {
-    return layout.frameAt(frame) + SegmentLayout.FRAME_NEXT;
+  /** Where the link after a slab is. */
+  long nextAt(int slab) {
+    return layout.slabAt(slab) + SegmentLayout.SLAB_NEXT;
   }
 }

@@ -1,7 +1,7 @@
 package ucm.store.cache.shared;
 
 /**
- * The word of a frame, the place of a block in the shared pool.
+ * The word of a slab, the place of a block in the shared pool.
  *
  * <pre>
  *  63              32 31          4    3       2     0
@@ -13,9 +13,9 @@ package ucm.store.cache.shared;
  *   FREE --taken for a block--> NAMED --evicted, dropped, failed--> ORPHAN --no slot referred to--> FREE
  * </pre>
  *
- * <p>Only a NAMED frame is found. {@code complete} says that all of its slots are READY; it is a memory
+ * <p>Only a NAMED slab is found. {@code complete} says that all of its slots are READY; it is a memory
  * of what the words of the slots say, and set again as often as one likes. The dumper is the owner that
- * dumped shards of the block which the stage behind may not have yet: one at the most, as a stage
+ * dumped shards of the block which the next stage may not have yet: one at the most, as a stage
  * takes a block from one writer.
  */
 final class SlabWord {
@@ -41,7 +41,7 @@ final class SlabWord {
     return (word & (STATE_MASK | COMPLETE)) == (NAMED | COMPLETE);
   }
 
-  /** Whether two words are of the same use of a frame for the same block. */
+  /** Whether two words are of the same use of a slab for the same block. */
   static boolean sameBlock(long word, long other) {
     return ((word ^ other) & (STATE_MASK | GENERATION_MASK)) == 0;
   }

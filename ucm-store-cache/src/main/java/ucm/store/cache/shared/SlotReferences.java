@@ -1,9 +1,9 @@
 package ucm.store.cache.shared;
 
 import org.jspecify.annotations.Nullable;
-import ucm.store.cache.pool.Joined;
-import ucm.store.cache.pool.JoinedSlots;
+import ucm.store.cache.pool.SlotWait;
 import ucm.store.cache.pool.SlotWaiter;
+import ucm.store.cache.pool.SlotWaits;
 
 /**
  * Which slots of one stripe of a shared pool this process refers to, how often, and who here waits for
@@ -18,9 +18,9 @@ final class SlotReferences {
   private final long bit;
   private final int first;
   private final int[] counts;
-  private final JoinedSlots joined;
+  private final SlotWaits joined;
   // Slots that are joined here and filled elsewhere.
-  private final SlotBag foreign = new SlotBag();
+  private final SlotList foreign = new SlotList();
   private int referenced;
 
   /**
@@ -28,7 +28,7 @@ final class SlotReferences {
    *
    * @param own this owner
    * @param first the first slot of the stripe
-   * @param end the one behind the last
+   * @param end the one after the last
    */
   SlotReferences(SegmentWords words, SegmentLayout layout, int own, int first, int end) {
     this.words = words;
@@ -37,11 +37,11 @@ final class SlotReferences {
     this.bit = SlotWord.bit(own);
     this.first = first;
     this.counts = new int[end - first];
-    this.joined = new JoinedSlots(end - first);
+    this.joined = new SlotWaits(end - first);
   }
 
-  /** Notes the reference to a slot that was claimed, whose bit is set. */
-  void claimed(int slot) {
+  /** Notes the reference to a slot that was reserved, whose bit is set. */
+  void reserved(int slot) {
     counts[slot - first] = 1;
     referenced++;
   }
@@ -58,7 +58,7 @@ final class SlotReferences {
     return true;
   }
 
-  /** Takes a reference away; whether nobody anywhere refers to the slot any more. */
+  /** Takes a reference away; whether it was the last of all processes. */
   boolean remove(int slot) {
     if (--counts[slot - first] > 0) {
       return false;
@@ -69,29 +69,29 @@ final class SlotReferences {
     return SlotWord.owners(words.get(at)) == 0;
   }
 
-  /** Has somebody wait for a slot whose word is known; false when the word has changed. */
+  /** Adds a wait for a slot whose word is known; false when the word has changed. */
   boolean join(int slot, long word, SlotWaiter waiter, int index) {
     if (!add(slot, word)) {
       return false;
     }
-    if (!isJoined(slot) && SlotWord.filler(word) != own) {
+    if (!isWaitedFor(slot) && SlotWord.filler(word) != own) {
       foreign.add(slot);
     }
     joined.add(slot - first, waiter, index);
     return true;
   }
 
-  boolean isJoined(int slot) {
+  boolean isWaitedFor(int slot) {
     return joined.has(slot - first);
   }
 
-  /** Those who wait for a slot, and now do no more. */
-  @Nullable Joined takeJoined(int slot) {
+  /** Removes and returns the waits for a slot. */
+  @Nullable SlotWait takeWaits(int slot) {
     return joined.take(slot - first);
   }
 
-  /** Takes back those who were taken together, all of whom were told. */
-  void giveBack(Joined all) {
+  /** Takes back waits that were taken together; all waiters were told. */
+  void giveBack(SlotWait all) {
     joined.giveBack(all);
   }
 
@@ -104,7 +104,7 @@ final class SlotReferences {
    * Those who waited for a slot that another process was filling and fills no more, the first of whom
    * says which slot and how it ended; or null.
    */
-  @Nullable Joined takeEnded() {
+  @Nullable SlotWait takeEnded() {
     int i = 0;
     while (i < foreign.size()) {
       int slot = foreign.get(i);
@@ -114,7 +114,7 @@ final class SlotReferences {
         continue;
       }
       foreign.remove(i);
-      Joined all = takeJoined(slot);
+      SlotWait all = takeWaits(slot);
       if (all != null) {
         all.slot = slot;
         all.isFilled = SlotWord.state(word) == SlotWord.READY;

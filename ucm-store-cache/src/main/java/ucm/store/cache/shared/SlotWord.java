@@ -11,14 +11,14 @@ package ucm.store.cache.shared;
  * | each             |             |        |       |
  * +------------------+-------------+--------+-------+
  *
- *   EMPTY --claim--> LOADING | DUMPING --filled--> READY
+ *   EMPTY --reservation--> LOADING | DUMPING --filled--> READY
  *     ^                    |                         |
  *     |                    +--not filled--> FAILED   |
- *     +------- frame used anew, no owner left -------+
+ *     +------- slab reused, no owner left -------+
  * </pre>
  *
  * <p>An owner's bit stays for as long as one of its threads refers to the slot; how many do is the
- * owner's own business. The generation grows each time the frame is used anew, so that a word seen
+ * owner's own business. The generation grows each time the slab is reused, so that a word seen
  * before is not taken for the same one.
  */
 final class SlotWord {
@@ -65,8 +65,8 @@ final class SlotWord {
     return (word & ~STATE_MASK) | state;
   }
 
-  /** Claimed by an owner, which refers to it. */
-  static long claimed(long word, int owner, int state) {
+  /** Reserved by an owner, which refers to it. */
+  static long reserved(long word, int owner, int state) {
     return (word & ~(STATE_MASK | FILLER_MASK))
         | ((long) owner << FILLER_SHIFT)
         | state

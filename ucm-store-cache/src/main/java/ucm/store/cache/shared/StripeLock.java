@@ -10,15 +10,15 @@ import ucm.platform.memory.Futex;
  * <pre>
  *  31            8   6      5       0
  * +---------------+--------+---------+
- * | incarnation   | waited | owner+1 |   0: nobody holds it
+ * | incarnation   | waited | owner+1 |   0: free
  * +---------------+--------+---------+
  * </pre>
  *
  * <p>It says which owner holds it. One that waits in vain for a moment looks whether that owner lives
  * (its byte of the file is locked), and if not takes the lock over, as exactly one can: what the dead
  * one left half done is then the new holder's to repair, before it does anything else. If that one dies
- * as well, its successor takes over from a dead owner again, and repairs. So nobody ever waits for a
- * dead process, and nobody works on what one left.
+ * as well, its successor takes over from a dead owner again, and repairs. So no process waits for a
+ * dead one, or works on what a dead one left.
  *
  * <p>One that holds it and is stopped (SIGSTOP) lives; others give up after a second and act as if the
  * stripe had no room.
@@ -38,7 +38,7 @@ public final class StripeLock {
   private static final int WAITED = 0x40;
   private static final int INCARNATION_SHIFT = 8;
   private static final int SPINS = 200;
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
   private static final long GIVE_UP_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final SegmentWords words;
@@ -65,7 +65,7 @@ public final class StripeLock {
     while (true) {
       int found = words.getInt(at);
       if (found == 0) {
-        // Somebody may be asleep still: only who waited knows, and says so for all.
+        // Others may be asleep still: only a process that waited knows, and says so for all.
         if (words.swapInt(at, 0, mine | WAITED)) {
           return HELD;
         }
@@ -75,9 +75,9 @@ public final class StripeLock {
         continue;
       }
       int waited = found | WAITED;
-      Futex.sleep(words.memory(), at, waited, LOOK_NANOS);
+      Futex.sleep(words.memory(), at, waited, POLL_NANOS);
       long passed = System.nanoTime() - start;
-      if (passed >= LOOK_NANOS
+      if (passed >= POLL_NANOS
           && words.getInt(at) == waited
           && owners.isDead((waited & OWNER_MASK) - 1)
           && words.swapInt(at, waited, mine | WAITED)) {

@@ -3,20 +3,20 @@ package ucm.store.cache.shared;
 import ucm.api.StoreMetrics;
 
 /**
- * Gives and takes the frames of one stripe under its shared lock, after repairing what a holder that
+ * Gives and takes the slabs of one stripe under its shared lock, after repairing what a holder that
  * died with the lock has left. Where the lock is not to be had in time, there is no room.
  */
 final class StripeSlabs {
 
   private final SlabTable table;
-  private final SlabManager keeper;
+  private final SlabManager manager;
   private final StripeLock lock;
   private final long dumper;
 
   /**
    * A view of a stripe.
    *
-   * @param hasBackend whether blocks dumped here are written to a stage behind
+   * @param hasNext whether blocks dumped here are written to a lower stage
    * @param evictions counts the shards this process evicts
    */
   StripeSlabs(
@@ -24,19 +24,19 @@ final class StripeSlabs {
       SegmentLayout layout,
       SegmentOwners owners,
       int stripe,
-      boolean hasBackend,
+      boolean hasNext,
       StoreMetrics.Counter evictions) {
     this.table = new SlabTable(words, layout, stripe, owners.own());
-    this.keeper = new SlabManager(words, layout, stripe, owners.own(), evictions);
+    this.manager = new SlabManager(words, layout, stripe, owners.own(), evictions);
     this.lock = new StripeLock(words, layout.stripeAt(stripe), owners);
-    this.dumper = hasBackend ? SlabWord.dumper(owners.own()) : 0;
+    this.dumper = hasNext ? SlabWord.dumper(owners.own()) : 0;
   }
 
   /**
-   * Makes a place for a block, with one slot claimed.
+   * Makes a place for a block, with one slot reserved.
    *
    * @param state LOADING or DUMPING
-   * @return the frame, {@link SlabTable#NONE} when there is no room, or {@link SlabTable#FOUND}
+   * @return the slab, {@link SlabTable#NONE} when there is no room, or {@link SlabTable#FOUND}
    */
   int take(long hash, long high, long low, int shard, int state) {
     if (!lock()) {
@@ -47,31 +47,31 @@ final class StripeSlabs {
         return SlabTable.FOUND;
       }
       long dumpers = state == SlotWord.DUMPING ? dumper : 0;
-      return keeper.take(hash, high, low, shard, state, dumpers);
+      return manager.take(hash, high, low, shard, state, dumpers);
     } finally {
       lock.unlock();
     }
   }
 
-  /** Makes a place that nobody finds, with its first slot claimed; or {@link SlabTable#NONE}. */
+  /** Takes a slab that look-ups do not find, with its first slot reserved; or {@link SlabTable#NONE}. */
   int takeUnnamed() {
     if (!lock()) {
       return SlabTable.NONE;
     }
     try {
-      return keeper.takeUnnamed();
+      return manager.takeUnnamed();
     } finally {
       lock.unlock();
     }
   }
 
-  /** Frees a frame that is an orphan to whose slots nobody refers; whether it did. */
-  boolean freeIfIdle(int frame) {
-    if (SlabWord.state(table.word(frame)) != SlabWord.ORPHAN || !table.isIdle(frame) || !lock()) {
+  /** Frees a slab that is an orphan whose slots have no references; whether it did. */
+  boolean freeIfIdle(int slab) {
+    if (SlabWord.state(table.word(slab)) != SlabWord.ORPHAN || !table.isIdle(slab) || !lock()) {
       return false;
     }
     try {
-      return keeper.freeOrphan(frame);
+      return manager.freeOrphan(slab);
     } finally {
       lock.unlock();
     }
@@ -84,12 +84,13 @@ final class StripeSlabs {
    * @return whether there are such slots
    */
   boolean clear(int owner, boolean quarantine) {
-    // As often as it takes: nobody else does it, and a holder of the lock that lives gives it back.
+    // As often as it takes: no other process does it, and a living holder of the lock gives it
+    // back.
     while (lock.lock() == StripeLock.REFUSED) {
       Thread.onSpinWait();
     }
     try {
-      return keeper.repair(1 << owner, quarantine);
+      return manager.repair(1 << owner, quarantine);
     } finally {
       lock.unlock();
     }
@@ -98,7 +99,7 @@ final class StripeSlabs {
   private boolean lock() {
     int answer = lock.lock();
     if (answer == StripeLock.TAKEN_OVER) {
-      boolean _ = keeper.repair(0, true);
+      boolean _ = manager.repair(0, true);
     }
     return answer != StripeLock.REFUSED;
   }

@@ -10,7 +10,7 @@ import ucm.api.FlushResult;
 import ucm.api.Store;
 
 /**
- * Waits until what was dumped is durable: first for the writes to the stage behind, then for that stage,
+ * Waits until what was dumped is durable: first for the writes to the next stage, then for that stage,
  * then for the blocks that other workers bring there.
  */
 final class CacheFlush {
@@ -33,22 +33,22 @@ final class CacheFlush {
     } finally {
       cache.writes.hurry(-1);
     }
-    Store backend = cache.backend;
-    if (backend == null) {
+    Store next = cache.next;
+    if (next == null) {
       return own;
     }
     FlushResult known = own;
     boolean isTold = false;
     try {
       long left = Math.max(0, deadline - clock.getAsLong());
-      FlushResult behind = backend.flush(Duration.ofNanos(left));
-      known = merge(own, behind);
-      BlockIds lost = behind.failedBlocks();
+      FlushResult lower = next.flush(Duration.ofNanos(left));
+      known = merge(own, lower);
+      BlockIds lost = lower.failedBlocks();
       for (int i = 0; i < lost.size(); i++) {
         // It took them over, and failed afterwards.
         cache.pool.drop(lost.high(i), lost.low(i));
       }
-      FlushResult all = merge(known, cache.borrowed.await(backend, deadline));
+      FlushResult all = merge(known, cache.peerWrites.await(next, deadline));
       isTold = true;
       return all;
     } finally {
@@ -59,9 +59,9 @@ final class CacheFlush {
     }
   }
 
-  static FlushResult merge(FlushResult own, FlushResult behind) {
+  static FlushResult merge(FlushResult own, FlushResult lower) {
     SequencedSet<BlockIds> named = new LinkedHashSet<>();
-    for (BlockIds ids : new BlockIds[] {own.failedBlocks(), behind.failedBlocks()}) {
+    for (BlockIds ids : new BlockIds[] {own.failedBlocks(), lower.failedBlocks()}) {
       for (int i = 0; i < ids.size(); i++) {
         named.add(BlockIds.of(ids.high(i), ids.low(i)));
       }
@@ -72,13 +72,13 @@ final class CacheFlush {
       words[next++] = id.high(0);
       words[next++] = id.low(0);
     }
-    // A block that the stage behind refused has failed in both: one name, one failure. Those that
+    // A block that the next stage refused has failed in both: one name, one failure. Those that
     // neither names are taken for the same as well.
-    long counted = Math.max(own.failedCount(), behind.failedCount());
+    long counted = Math.max(own.failedCount(), lower.failedCount());
     return new FlushResult(
-        own.pendingBlocks() + behind.pendingBlocks(),
+        own.pendingBlocks() + lower.pendingBlocks(),
         BlockIds.wrap(words),
         Math.max(named.size(), counted),
-        own.cause() != null ? own.cause() : behind.cause());
+        own.cause() != null ? own.cause() : lower.cause());
   }
 }

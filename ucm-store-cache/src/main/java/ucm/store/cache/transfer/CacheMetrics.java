@@ -15,7 +15,7 @@ final class CacheMetrics {
   final Counter missShards;
   final Counter expiredShards;
   final Counter evictions;
-  final Counter backendFailures;
+  final Counter nextFailures;
   final TaskMetrics loads;
   final TaskMetrics dumps;
 
@@ -30,9 +30,8 @@ final class CacheMetrics {
     evictions = metrics.counter("cache_evictions", "Shards evicted from the pool.");
     loads = new TaskMetrics(metrics, "load");
     dumps = new TaskMetrics(metrics, "dump");
-    backendFailures =
-        metrics.counter(
-            "cache_backend_failures", "Shards the stage behind failed to read or write.");
+    nextFailures =
+        metrics.counter("cache_backend_failures", "Shards the next stage failed to read or write.");
   }
 
   /** Shows the pool. */

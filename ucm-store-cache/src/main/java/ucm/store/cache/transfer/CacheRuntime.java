@@ -26,9 +26,9 @@ import ucm.store.cache.config.HostDevice;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.pool.CacheLookup;
 import ucm.store.cache.pool.LookupMetrics;
+import ucm.store.cache.pool.ObjectPool;
 import ucm.store.cache.pool.SlotDirectory;
 import ucm.store.cache.pool.SlotPool;
-import ucm.store.cache.pool.SparePool;
 import ucm.store.cache.shared.SharedBuffer;
 
 /**
@@ -36,18 +36,18 @@ import ucm.store.cache.shared.SharedBuffer;
  *
  * <p>A dump: the caller's thread gives each shard a slot ({@link DumpTask}); the copy threads fill the
  * slots and end the shards for the engine ({@link DumpCopy}); the dispatcher hands groups of them to the
- * backend ({@link NextWrite}); a slot is released when the backend's task is terminal.
+ * next ({@link NextWrite}); a slot is released when the next stage's task has completed.
  *
  * <p>A load: the caller's thread looks for each shard ({@link LoadTask}); the copy threads copy what is
- * in the pool; the rest is one transfer of the backend into slots, copied on to the engine by the
- * backend's threads as it arrives ({@link NextRead}).
+ * in the pool; the rest is one transfer of the next stage into slots, copied on to the engine by the
+ * next's threads as it arrives ({@link NextRead}).
  *
  * <p>A shard that finds no slot, because all are referenced, waits without a thread: the dispatcher
  * tries again when slots come free, until the deadline ({@link TimeoutScheduler}). Nothing that holds a slot
- * ever waits for another one, so slots do come free unless the backend hangs.
+ * ever waits for another one, so slots do come free unless the next stage hangs.
  *
  * <p>A load that meets its deadline is over for the engine, whose memory is not touched any more; its
- * slots stay referenced until the backend's tasks are terminal, and so does the memory of the pool, even
+ * slots stay referenced until the next stage's tasks have completed, and so does the memory of the pool, even
  * beyond {@link #close}.
  */
 public final class CacheRuntime {
@@ -57,7 +57,7 @@ public final class CacheRuntime {
   private static final Duration JOIN = Duration.ofSeconds(5);
 
   final CacheConfig config;
-  final @Nullable Store backend;
+  final @Nullable Store next;
   final CacheMetrics metrics;
   public final PoolMemory memory;
   public final SlotDirectory pool;
@@ -67,16 +67,16 @@ public final class CacheRuntime {
   final int copyThreads;
   public final NextTraffic traffic = new NextTraffic();
   public final DumpLedger ledger;
-  final PeerWrites borrowed;
+  final PeerWrites peerWrites;
   public final Admission admission;
   final WriteBehind writes;
   final Dispatcher dispatcher;
-  final TimeoutScheduler deadlines;
+  final TimeoutScheduler timeouts;
 
   /** What tasks need for each shard, for the next task. */
-  final SparePool<int[]> numbers = SparePool.ofNumbers();
+  final ObjectPool<int[]> numbers = ObjectPool.ofNumbers();
 
-  final SparePool<Places> places;
+  final ObjectPool<Places> places;
 
   private final LongSupplier clock;
   private final CacheLookup lookups;
@@ -94,14 +94,14 @@ public final class CacheRuntime {
   public CacheRuntime(
       CacheConfig config, StoreContext context, Thread.UncaughtExceptionHandler faults) {
     this.config = config;
-    this.backend = context.backend();
+    this.next = context.backend();
     this.clock = context.nanoClock();
     this.metrics = new CacheMetrics(context.metrics());
-    this.places = SparePool.ofPlaces(config.layout());
+    this.places = ObjectPool.ofPlaces(config.layout());
     // What can fail comes first: the threads are started when there is nothing left to go wrong.
     CpuAffinity affinity = CpuAffinity.of(config.cores());
     this.shared = config.shared() ? SharedBuffer.join(config) : null;
-    this.memory = shared == null ? PoolMemory.of(config, backend) : shared.memory();
+    this.memory = shared == null ? PoolMemory.of(config, next) : shared.memory();
     try {
       this.engineDevice = EngineDevice.open(config.engineDevice(), () -> memory);
     } catch (RuntimeException | Error e) {
@@ -117,7 +117,7 @@ public final class CacheRuntime {
                 config.policy(),
                 metrics.evictions,
                 dispatcher::wake)
-            : shared.pool(backend, metrics.evictions, dispatcher::wake, faults);
+            : shared.pool(next, metrics.evictions, dispatcher::wake, faults);
     metrics.show(context.metrics(), pool, memory);
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
@@ -134,17 +134,16 @@ public final class CacheRuntime {
             affinity);
     copiers.whenThreadEnds(faults);
     this.ledger = new DumpLedger(clock);
-    this.borrowed = new PeerWrites(pool, clock);
+    this.peerWrites = new PeerWrites(pool, clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
     this.lookups =
-        new CacheLookup(
-            pool, backend, config.loadBackendOnly(), new LookupMetrics(context.metrics()));
+        new CacheLookup(pool, next, config.loadNextOnly(), new LookupMetrics(context.metrics()));
     this.flush = new CacheFlush(this, clock);
     this.prefetcher = new Prefetcher(this);
-    this.deadlines =
+    this.timeouts =
         new TimeoutScheduler(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()), faults);
-    deadlines.start();
+    timeouts.start();
     dispatcher.start();
     if (shared == null) {
       String policy = config.policy().word();
@@ -168,14 +167,14 @@ public final class CacheRuntime {
     }
   }
 
-  /** Answers which blocks are here or behind. */
+  /** Answers which blocks are here or in the next stage. */
   public CacheLookup lookups() {
     return lookups;
   }
 
   public void prefetch(BlockIds ids) {
-    if (backend != null && !config.loadBackendOnly() && !ids.isEmpty()) {
-      prefetcher.prefetch(backend, ids);
+    if (next != null && !config.loadNextOnly() && !ids.isEmpty()) {
+      prefetcher.prefetch(next, ids);
     }
   }
 
@@ -194,7 +193,7 @@ public final class CacheRuntime {
       ledger.add(dump);
     }
     dump.start();
-    Store store = backend;
+    Store store = next;
     if (!dump.mustAsk() || store == null) {
       plan(dump);
     } else {
@@ -237,13 +236,13 @@ public final class CacheRuntime {
     }
   }
 
-  /** The backend, for those that exist only where there is one. */
-  Store requireBackend() {
-    return Objects.requireNonNull(backend);
+  /** The next stage, for those that exist only where there is one. */
+  Store requireNext() {
+    return Objects.requireNonNull(next);
   }
 
   /**
-   * Drains within {@code timeout_ms}, ends the threads, and frees the memory when nobody uses it. Who is
+   * Drains within {@code timeout_ms}, ends the threads, and frees the memory when it is unused. Who is
    * interrupted does not drain, and does the rest all the same.
    */
   public void close() {
@@ -257,16 +256,16 @@ public final class CacheRuntime {
       drain(deadline);
     } catch (InterruptedException e) {
       LOG.warn("Cache: interrupted while closing; what is under way is dropped");
-      deadlines.expireAll();
+      timeouts.expireAll();
       interrupts.note();
     }
     boolean copied = interrupts.await(copiers::close, JOIN);
     copied &= interrupts.await(engineDevice::closeThreads, JOIN);
     if (!interrupts.await(dispatcher::close, JOIN)) {
-      LOG.warn("Cache: the stage behind has not answered a look-up; its thread is left behind");
+      LOG.warn("Cache: the next stage has not answered a look-up; its thread is left over");
     }
-    if (!interrupts.await(deadlines::close, JOIN)) {
-      LOG.warn("Cache: the thread of the deadlines is left behind");
+    if (!interrupts.await(timeouts::close, JOIN)) {
+      LOG.warn("Cache: the thread of the timeouts is left over");
     }
     if (shared != null) {
       shared.forgetDumped();
@@ -296,7 +295,7 @@ public final class CacheRuntime {
     }
     if (open > 0) {
       LOG.warn(
-          "Cache: the stage behind still works on {} transfers; {} bytes are freed when it is done",
+          "Cache: the next stage still works on {} transfers; {} bytes are freed when it is done",
           open,
           memory.byteSize());
     }
@@ -306,13 +305,13 @@ public final class CacheRuntime {
     int tasks = admission.awaitNone(Math.max(0, deadline - clock.getAsLong()));
     if (tasks > 0) {
       LOG.warn("Cache: {} tasks were not done when the store closed; they are ended", tasks);
-      deadlines.expireAll();
+      timeouts.expireAll();
     }
     writes.hurry(1);
     FlushResult left = ledger.await(deadline);
     if (!left.ok()) {
       LOG.warn(
-          "Cache: when the store closed, {} dumped blocks were not written to the stage behind, and"
+          "Cache: when the store closed, {} dumped blocks were not written to the next stage, and"
               + " {} had failed since the last flush",
           left.pendingBlocks(),
           left.failedCount(),

@@ -17,7 +17,7 @@ import ucm.api.TransferTask;
  *
  * <p>Who wants to touch the engine's memory for a shard must {@linkplain #begin begin} it; only one
  * can, and the deadline is one of those who try. So a copy in progress at the deadline finishes, and one
- * that comes later does not start: the memory is the engine's again once the task is terminal.
+ * that comes later does not start: the memory is the engine's again once the task has completed.
  *
  * <p>A task is planned by one thread at a time, the caller's first and then the dispatcher's, which
  * tries again for the shards that found no slot.
@@ -30,9 +30,9 @@ abstract class CacheTask {
   final Transfer transfer;
   final TransferTask task;
 
-  // The links of Deadlines, guarded by its lock.
+  // The links of TimeoutScheduler, guarded by its lock.
   long deadlineNanos;
-  boolean watched;
+  boolean scheduled;
   @Nullable CacheTask dueBefore;
   @Nullable CacheTask dueAfter;
 
@@ -76,12 +76,12 @@ abstract class CacheTask {
    */
   abstract long plan(long fullStripes);
 
-  /** Has the task watched, and logs that it begins. */
+  /** Has the task scheduled, and logs that it begins. */
   final Task start() {
     if (LOG.isDebugEnabled()) {
       LOG.debug("Cache {} dispatching.", describe());
     }
-    cache.deadlines.add(this);
+    cache.timeouts.add(this);
     if (shardCount == 0) {
       leave();
     }
@@ -99,7 +99,7 @@ abstract class CacheTask {
     return task.begin(shard);
   }
 
-  /** Whether nobody moves a shard, and nobody has. */
+  /** Whether no thread moves a shard, or has moved it. */
   final boolean isOpen(int shard) {
     return !task.hasBegun(shard);
   }
@@ -181,7 +181,7 @@ abstract class CacheTask {
             + describe()
             + " was not done within timeout_ms "
             + cache.config.timeoutMs()
-            + ": the stage behind or the copies were too slow; raise timeout_ms, or look there");
+            + ": the next stage or the copies were too slow; raise timeout_ms, or look there");
   }
 
   private void tell(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
@@ -202,7 +202,7 @@ abstract class CacheTask {
 
   /** Makes place for the next task; before the last shard ends, as who waits for it may hand one in. */
   private void leave() {
-    cache.deadlines.remove(this);
+    cache.timeouts.remove(this);
     cache.admission.leave(shardCount);
     if (shardCount > 0) {
       long nanos = System.nanoTime() - startNanos;

@@ -9,8 +9,8 @@ import ucm.platform.thread.ShardWorkers;
  * <p>Hot path. An atomic operation right after a copy waits until the stores of the copy have left the
  * processor's store buffer, some 300 ns each; and threads that take turns shard by shard share the cache lines
  * of all states and counters. So a run is worked through in phases: all shards are begun, all are copied
- * with nothing atomic in between, then all slots go back under one lock, then all shards end. Whoever
- * waits for the task finds the pool settled.
+ * with nothing atomic in between, then all slots go back under one lock, then all shards end. A
+ * caller that waits for the task finds the pool settled.
  *
  * <p>Where the engine's memory is a device's, the copies of a run are queued with the device instead
  * ({@link #queue}), and the run ends when they are done; see {@link DeviceBatch}.

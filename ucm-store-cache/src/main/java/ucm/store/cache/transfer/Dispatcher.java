@@ -10,10 +10,10 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The thread that does what the engine's thread must not wait for and the copy threads are too good
- * for: it asks the backend what it has, tries again for tasks that found no slot, in order of arrival,
- * and hands background writes to the backend. It sleeps when there is nothing of this to do.
+ * for: it asks the next stage what it has, tries again for tasks that found no slot, in order of arrival,
+ * and hands background writes to the next stage. It sleeps when there is nothing of this to do.
  *
- * <p>The errands are bounded by the tasks that are let in.
+ * <p>The jobs are bounded by the tasks that are let in.
  */
 final class Dispatcher extends StageThread {
 
@@ -24,7 +24,7 @@ final class Dispatcher extends StageThread {
 
   private final CacheRuntime cache;
   // Guarded by lock; woken is also read without it, to save a wake-up that is on its way already.
-  private final ArrayDeque<Runnable> errands = new ArrayDeque<>();
+  private final ArrayDeque<Runnable> jobs = new ArrayDeque<>();
   private volatile boolean woken;
   // Touched by the thread only.
   private final List<CacheTask> wanting = new ArrayList<>();
@@ -35,10 +35,10 @@ final class Dispatcher extends StageThread {
   }
 
   /** Has something done. */
-  void submit(Runnable errand) {
+  void submit(Runnable job) {
     lock.lock();
     try {
-      errands.add(errand);
+      jobs.add(job);
       changed.signal();
     } finally {
       lock.unlock();
@@ -50,7 +50,7 @@ final class Dispatcher extends StageThread {
     submit(() -> want(task));
   }
 
-  /** Has a shard of a load planned anew: another process was to bring it, and is gone. */
+  /** Has a shard of a load planned again: another process was to bring it, and is gone. */
   void retry(LoadTask load, int shard) {
     submit(
         () -> {
@@ -78,15 +78,16 @@ final class Dispatcher extends StageThread {
     long waitNanos = WriteBehind.FOREVER;
     while (await(waitNanos)) {
       try {
-        for (Runnable errand = poll(); errand != null; errand = poll()) {
-          errand.run();
+        for (Runnable job = poll(); job != null; job = poll()) {
+          job.run();
         }
         retryAll();
         waitNanos = cache.writes.send();
       } catch (RuntimeException e) {
-        // A backend that breaks its contract; the thread must live on for the others, who may have
+        // A next stage that breaks its contract; the thread must live on for the others, who may
+        // have
         // called it before this.
-        LOG.error("Cache: an errand failed", e);
+        LOG.error("Cache: an job failed", e);
         waitNanos = AGAIN_NANOS;
       }
     }
@@ -117,7 +118,7 @@ final class Dispatcher extends StageThread {
     long remaining = nanos;
     lock.lock();
     try {
-      while (errands.isEmpty() && !woken && !closed && remaining > 0) {
+      while (jobs.isEmpty() && !woken && !closed && remaining > 0) {
         if (nanos == WriteBehind.FOREVER) {
           changed.awaitUninterruptibly();
         } else {
@@ -125,9 +126,9 @@ final class Dispatcher extends StageThread {
         }
       }
       woken = false;
-      return !closed || !errands.isEmpty();
+      return !closed || !jobs.isEmpty();
     } catch (InterruptedException e) {
-      // Nobody but the store ends this thread, and it does so with close.
+      // Only the store ends this thread, and it does so with close.
       LOG.debug("interrupted while waiting; going on");
       return true;
     } finally {
@@ -138,7 +139,7 @@ final class Dispatcher extends StageThread {
   private @Nullable Runnable poll() {
     lock.lock();
     try {
-      return errands.poll();
+      return jobs.poll();
     } finally {
       lock.unlock();
     }

@@ -3,7 +3,7 @@ package ucm.store.cache.transfer;
 import java.util.Arrays;
 import ucm.api.BlockIds;
 import ucm.store.cache.eviction.BlockTable;
-import ucm.store.cache.pool.SparePool;
+import ucm.store.cache.pool.ObjectPool;
 
 /**
  * The different blocks among the shards of a transfer, in order of their first shard. Used by one
@@ -13,7 +13,7 @@ final class DistinctBlocks {
 
   private static final int[] NONE = {};
 
-  private final SparePool<int[]> arrays;
+  private final ObjectPool<int[]> arrays;
   private final int shards;
   private final int runs;
   private final int count;
@@ -21,7 +21,7 @@ final class DistinctBlocks {
   private int[] firstShard;
 
   /** Numbers the blocks of a transfer's ids. */
-  DistinctBlocks(BlockIds ids, SparePool<int[]> arrays) {
+  DistinctBlocks(BlockIds ids, ObjectPool<int[]> arrays) {
     this.arrays = arrays;
     shards = ids.size();
     runs = runs(ids);

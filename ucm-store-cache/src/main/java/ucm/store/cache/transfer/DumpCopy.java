@@ -11,7 +11,7 @@ import ucm.platform.device.DeviceCopies;
  * Shards of a dump that have a slot each, on their way out of the engine's memory.
  *
  * <p>They are cut into groups, at the boundary of blocks where that is possible; when the last shard of
- * a group is in its slot, the group is written to the backend in one transfer. The first group of a dump
+ * a group is in its slot, the group is written to the next stage in one transfer. The first group of a dump
  * is of some megabytes, so that writing begins soon, and each may have twice as many shards as the one
  * before, so that there are few; none is a large part of the pool, as its slots come free together.
  */
@@ -37,7 +37,7 @@ final class DumpCopy extends CopyBatch {
   private final int[] groupStarts;
   private final AtomicIntegerArray openInGroup;
 
-  /** Takes over shards, each with the slot that it claimed. */
+  /** Takes over shards, each with the slot that it reserved. */
   DumpCopy(DumpTask dump, ShardSlots held) {
     super(held, held.size(), dump.transfer.layout().shardSize(), dump.cache.copyThreads);
     this.cache = dump.cache;
@@ -48,7 +48,7 @@ final class DumpCopy extends CopyBatch {
     for (int i = 0; i < groups; i++) {
       openInGroup.set(i, groupStarts[i + 1] - groupStarts[i]);
     }
-    held.share(held.size() + (cache.backend == null ? 0 : groups));
+    held.share(held.size() + (cache.next == null ? 0 : groups));
   }
 
   private int[] groupStarts() {
@@ -122,7 +122,7 @@ final class DumpCopy extends CopyBatch {
   @Override
   void endRun(int from, int to) {
     int[] slots = held.slots;
-    boolean alone = cache.backend == null;
+    boolean alone = cache.next == null;
     int copied = 0;
     for (int i = from; i < to; i++) {
       copied += slots[i] == NOT_COPIED ? 0 : 1;
@@ -148,8 +148,8 @@ final class DumpCopy extends CopyBatch {
   }
 
   private void ended(int group, int shardCount) {
-    // The decrement publishes the slots to whoever makes the group complete.
-    if (openInGroup.addAndGet(group, -shardCount) == 0 && cache.backend != null) {
+    // The decrement publishes the slots to the thread that completes the group.
+    if (openInGroup.addAndGet(group, -shardCount) == 0 && cache.next != null) {
       cache.writes.offer(
           new NextWrite(cache, dump, held, groupStarts[group], groupStarts[group + 1]));
     }
@@ -179,7 +179,7 @@ final class DumpCopy extends CopyBatch {
     dump.failed(held.shards[index], cause);
     held.slots[index] = NOT_COPIED;
     held.shards[index] = NOT_COPIED;
-    if (cache.backend == null) {
+    if (cache.next == null) {
       dump.settle(1);
     }
   }

@@ -12,7 +12,7 @@ import ucm.api.BlockIds;
 import ucm.api.FlushResult;
 
 /**
- * Which dumps still have shards that the backend has not taken over, and which blocks failed on the
+ * Which dumps still have shards that the next stage has not taken over, and which blocks failed on the
  * way; what {@code flush} asks.
  */
 public final class DumpLedger {
@@ -43,7 +43,7 @@ public final class DumpLedger {
     }
   }
 
-  /** All shards of a dump are with the backend, or failed, or needed no move. */
+  /** All shards of a dump are with the next stage, or failed, or needed no move. */
   void remove(DumpTask dump) {
     lock.lock();
     try {
@@ -68,7 +68,7 @@ public final class DumpLedger {
     }
   }
 
-  /** Notes the failures of a result again, which nobody was told after all. */
+  /** Notes the failures of a result again, as its reader was not told after all. */
   void takeBack(FlushResult untold) {
     BlockIds ids = untold.failedBlocks();
     lock.lock();

@@ -13,15 +13,15 @@ import ucm.store.cache.pool.Reservation;
 import ucm.store.cache.pool.SlotDirectory;
 
 /**
- * A dump. Blocks that are in the backend, and shards that a dump has brought here on their way there, need
+ * A dump. Blocks that are in the next stage, and shards that a dump has brought here on their way there, need
  * no move; the other shards take a slot each, are copied into it by the copy threads, and end for the
- * engine. From then on the slots are a hit, and are written to the backend in the background.
+ * engine. From then on the slots are a hit, and are written to the next stage in the background.
  *
- * <p>That shards are here does not say that the backend has them: they may have been loaded, or written,
+ * <p>That shards are here does not say that the next stage has them: they may have been loaded, or written,
  * before it lost the block. So it decides, block by block.
  *
  * <p>For the engine the dump ends when the bytes have left its memory. For {@code flush} it is
- * <em>settled</em> when the backend is done with each shard, or the shard failed or needed no move.
+ * <em>settled</em> when the next stage is done with each shard, or the shard failed or needed no move.
  */
 final class DumpTask extends CacheTask {
 
@@ -36,7 +36,7 @@ final class DumpTask extends CacheTask {
   /** How many shards the next group that is written together may have; for the planning thread. */
   long groupShards;
 
-  // How many blocks the backend was asked for, or need not be; for the planning thread.
+  // How many blocks the next stage was asked for, or need not be; for the planning thread.
   private int asked;
   private boolean isAnswering = true;
 
@@ -57,17 +57,17 @@ final class DumpTask extends CacheTask {
   }
 
   /**
-   * Whether the backend must be asked which of the blocks it has, as it does not say what it knows of
+   * Whether the next stage must be asked which of the blocks it has, as it does not say what it knows of
    * them by itself; then nothing is planned before. To be called once, and does not block.
    */
   boolean mustAsk() {
-    Store backend = cache.backend;
-    if (backend != null) {
+    Store next = cache.next;
+    if (next != null) {
       BitSet unknown = unknown(0, blocks.count());
       if (!unknown.isEmpty()) {
         todo.clear();
         BlockIds ids = idsOf(unknown, 0);
-        BitSet known = known(backend, ids);
+        BitSet known = known(next, ids);
         if (known == null) {
           return true;
         }
@@ -79,20 +79,20 @@ final class DumpTask extends CacheTask {
   }
 
   /**
-   * Has the backend say which blocks it knows. Those of which it knows nothing are moved, although
-   * somebody else may have stored them meanwhile: the backend finds out when it writes them, and
-   * nobody waits for that.
+   * Has the next stage say which blocks it knows. Those of which it knows nothing are moved, although
+   * another process may have stored them meanwhile: the next stage finds out when it writes them, in the
+   * background.
    *
-   * @param ids of the blocks of which it is not known whether the backend has them
+   * @param ids of the blocks of which it is not known whether the next stage has them
    * @return null when it must be asked after all: it knows nothing by itself, or not of a block that
    *     is here with all its shards, which is not moved for nothing
    */
-  private @Nullable BitSet known(Store backend, BlockIds ids) {
+  private @Nullable BitSet known(Store next, BlockIds ids) {
     BitSet known;
     try {
-      known = backend.lookupKnown(ids);
+      known = next.lookupKnown(ids);
     } catch (RuntimeException e) {
-      LOG.warn("{} did not say which blocks it knows, and is asked: {}", backend, e.toString());
+      LOG.warn("{} did not say which blocks it knows, and is asked: {}", next, e.toString());
       return null;
     }
     for (int i = 0; known != null && i < ids.size(); i++) {
@@ -103,23 +103,23 @@ final class DumpTask extends CacheTask {
     return known;
   }
 
-  /** Whether there are blocks that the backend has not been asked for. */
+  /** Whether there are blocks that the next stage has not been asked for. */
   boolean hasMoreToAsk() {
     return asked < blocks.count();
   }
 
   /**
-   * Asks the backend for some blocks more: first for a few, so that copying begins soon, then for as
+   * Asks the next stage for some blocks more: first for a few, so that copying begins soon, then for as
    * many each time as before altogether, while those are copied. Ends the shards of those that
    * it has, and has the pool forget what it holds of the others, as these must go there with all their
    * shards: they are to be planned next. May block.
    */
-  void askMore(Store backend) {
+  void askMore(Store next) {
     int from = asked;
     long blockBytes = transfer.byteSize() / blocks.count();
     long first = Math.max(LEAST_ASKED, Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes));
     int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
-    sift(ask(backend, from, to), from, to);
+    sift(ask(next, from, to), from, to);
     asked = to;
     if (!hasMoreToAsk()) {
       blocks.forget();
@@ -144,9 +144,9 @@ final class DumpTask extends CacheTask {
   /**
    * Asks for those of some blocks of which it is not known.
    *
-   * @return which the backend has, counted from the first of them
+   * @return which the next stage has, counted from the first of them
    */
-  private BitSet ask(Store backend, int from, int to) {
+  private BitSet ask(Store next, int from, int to) {
     BitSet unknown = isAnswering ? unknown(from, to) : new BitSet();
     if (unknown.isEmpty() || expiry() != null) {
       return new BitSet();
@@ -154,16 +154,16 @@ final class DumpTask extends CacheTask {
     BlockIds ids = idsOf(unknown, from);
     BitSet answer = new BitSet();
     try {
-      answer = backend.lookup(ids);
+      answer = next.lookup(ids);
     } catch (RuntimeException e) {
-      // Not known is not there: the blocks are written, and the backend takes them or not.
-      LOG.warn("{} did not say which blocks it has; all are dumped: {}", backend, e.toString());
+      // Not known is not there: the blocks are written, and the next stage takes them or not.
+      LOG.warn("{} did not say which blocks it has; all are dumped: {}", next, e.toString());
       isAnswering = false;
     }
     return present(unknown, ids, answer);
   }
 
-  /** Those of some blocks of which it is not known whether the backend has them, counted from the first. */
+  /** Those of some blocks of which it is not known whether the next stage has them, counted from the first. */
   private BitSet unknown(int from, int to) {
     BitSet unknown = new BitSet(to - from);
     for (int block = from; block < to; block++) {
@@ -208,7 +208,7 @@ final class DumpTask extends CacheTask {
     SlotDirectory pool = cache.pool;
     int settled = 0;
     int most = Math.min(todo.cardinality(), cache.memory.slots());
-    ShardSlots claims = new ShardSlots(cache.numbers, most);
+    ShardSlots reserved = new ShardSlots(cache.numbers, most);
     long full = fullStripes;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
@@ -220,9 +220,9 @@ final class DumpTask extends CacheTask {
         settled++;
         continue;
       }
-      long claim = pool.claimForDump(high, low, transfer.shardIndex(shard), full);
-      if (Reservation.kind(claim) == Reservation.NO_ROOM) {
-        full |= 1L << Reservation.number(claim);
+      long reservation = pool.reserveForDump(high, low, transfer.shardIndex(shard), full);
+      if (Reservation.kind(reservation) == Reservation.NO_ROOM) {
+        full |= 1L << Reservation.number(reservation);
         if (again && pool.isFull(full)) {
           // Or a task much larger than the pool would be walked through for each free slot.
           break;
@@ -230,18 +230,18 @@ final class DumpTask extends CacheTask {
         continue;
       }
       todo.clear(shard);
-      switch (Reservation.kind(claim)) {
-        case Reservation.CLAIMED -> claims.add(shard, Reservation.number(claim));
+      switch (Reservation.kind(reservation)) {
+        case Reservation.RESERVED -> reserved.add(shard, Reservation.number(reservation));
         case Reservation.ELSEWHERE -> {
-          cache.borrowed.add(high, low);
+          cache.peerWrites.add(high, low);
           needsNoMove(shard);
         }
         default -> needsNoMove(shard);
       }
     }
     keepTodo();
-    if (claims.size() > 0) {
-      cache.writes.copy(new DumpCopy(this, claims));
+    if (reserved.size() > 0) {
+      cache.writes.copy(new DumpCopy(this, reserved));
     }
     settle(settled);
     return full;
@@ -272,7 +272,7 @@ final class DumpTask extends CacheTask {
 
   /**
    * Whether it must be asked for: it may have been there, and be lost since. Of a block that was dumped
-   * in part it is known that the backend lacks it, until the last layer is here.
+   * in part it is known that the next stage lacks it, until the last layer is here.
    */
   private boolean isUnknown(int block) {
     int shard = blocks.firstShard(block);

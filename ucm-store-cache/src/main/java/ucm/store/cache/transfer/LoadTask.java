@@ -10,8 +10,8 @@ import ucm.store.cache.pool.SlotDirectory;
 import ucm.store.cache.pool.SlotWaiter;
 
 /**
- * A load. Shards in the pool are copied by the copy threads; those that somebody reads already are
- * waited for; the others take a slot each and are read from the backend by one {@link NextRead}.
+ * A load. Shards in the pool are copied by the copy threads; those that are being read already are
+ * waited for; the others take a slot each and are read from the next stage by one {@link NextRead}.
  */
 final class LoadTask extends CacheTask implements SlotWaiter {
 
@@ -37,12 +37,12 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   synchronized long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
     SlotDirectory pool = cache.pool;
-    boolean around = cache.config.loadBackendOnly();
-    boolean hasBackend = cache.backend != null;
+    boolean around = cache.config.loadNextOnly();
+    boolean hasNext = cache.next != null;
     int count = todo.cardinality();
     ShardSlots hits = new ShardSlots(cache.numbers, count);
     ShardSlots misses = new ShardSlots(cache.numbers, Math.min(count, cache.memory.slots()));
-    long full = hasBackend ? fullStripes : SlotDirectory.ALL_STRIPES;
+    long full = hasNext ? fullStripes : SlotDirectory.ALL_STRIPES;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       if (!isOpen(shard)) {
@@ -52,12 +52,12 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       }
       long high = ids.high(shard);
       long low = ids.low(shard);
-      long claim =
+      long reservation =
           around
-              ? pool.claimUnnamed(high, low, full)
-              : pool.claimForLoad(high, low, transfer.shardIndex(shard), this, shard, full);
-      if (hasBackend && Reservation.kind(claim) == Reservation.NO_ROOM) {
-        full |= 1L << Reservation.number(claim);
+              ? pool.reserveUnnamed(high, low, full)
+              : pool.reserveForLoad(high, low, transfer.shardIndex(shard), this, shard, full);
+      if (hasNext && Reservation.kind(reservation) == Reservation.NO_ROOM) {
+        full |= 1L << Reservation.number(reservation);
         if (again && pool.isFull(full)) {
           // Or a task much larger than the pool would be walked through for each free slot.
           break;
@@ -65,9 +65,9 @@ final class LoadTask extends CacheTask implements SlotWaiter {
         continue;
       }
       todo.clear(shard);
-      switch (Reservation.kind(claim)) {
-        case Reservation.HIT -> hits.add(shard, Reservation.number(claim));
-        case Reservation.CLAIMED -> misses.add(shard, Reservation.number(claim));
+      switch (Reservation.kind(reservation)) {
+        case Reservation.HIT -> hits.add(shard, Reservation.number(reservation));
+        case Reservation.RESERVED -> misses.add(shard, Reservation.number(reservation));
         case Reservation.FILLING -> cache.metrics.joinedShards.increment();
         default -> {
           cache.metrics.missShards.increment();
@@ -119,7 +119,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     keepTodo();
   }
 
-  /** Takes over a slot that the backend has filled, and the filler's reference to it. */
+  /** Takes over a slot that the next stage has filled, and the filler's reference to it. */
   void arrived(int shard, int slot) {
     if (arrivals != null) {
       cache.pool.filled(slot, false);
@@ -147,7 +147,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     }
   }
 
-  /** The thread of a backend, or of another task, has no business with the device. */
+  /** The thread of a next stage, or of another task, has no business with the device. */
   private void arrived(LoadCopy copy, int shard, int slot) {
     if (!cache.engineDevice.loads().add(copy, shard, slot)) {
       cache.pool.release(slot);

@@ -12,15 +12,15 @@ import ucm.api.Transfer;
 import ucm.api.TransferResult;
 
 /**
- * Shards on their way from the backend into slots, all in one transfer.
+ * Shards on their way from the next stage into slots, all in one transfer.
  *
- * <p>A shard that arrives is copied on to the engine at once, on the backend's thread, while its bytes
- * are hot in that processor's cache; then everybody finds it. A shard that does not arrive is forgotten,
- * and its slot is used anew only when the backend's task is terminal, so that no late read lands in
- * somebody else's bytes.
+ * <p>A shard that arrives is copied on to the engine at once, on the next stage's thread, while its bytes
+ * are hot in that processor's cache; then look-ups find it. A shard that does not arrive is forgotten,
+ * and its slot is reused only when the next stage's task has completed, so that no late read lands in
+ * the bytes of another shard.
  *
- * <p>The shards, their slots and the places are given back when the backend's task is terminal,
- * after which nobody is told of a shard. Where the backend did not even take the transfer, the
+ * <p>The shards, their slots and the places are given back when the next stage's task has completed,
+ * after which no shard is reported. Where the next stage did not even take the transfer, the
  * garbage collector has them.
  */
 final class NextRead implements ShardListener, Runnable {
@@ -43,7 +43,7 @@ final class NextRead implements ShardListener, Runnable {
     held.share(1);
   }
 
-  /** Starts to read shards of a load into the slots they claimed. */
+  /** Starts to read shards of a load into the slots they reserved. */
   static void start(CacheRuntime cache, LoadTask work, ShardSlots held) {
     Places places = cache.places.take(held.size());
     NextRead read = new NextRead(cache, work, held, places);
@@ -51,7 +51,7 @@ final class NextRead implements ShardListener, Runnable {
   }
 
   /**
-   * Starts to read shards that nobody waits for into slots claimed for them.
+   * Starts to read shards that no task waits for into slots reserved for them.
    *
    * @param builder names the shards and their slots
    */
@@ -67,9 +67,9 @@ final class NextRead implements ShardListener, Runnable {
     }
     Task started;
     try {
-      started = cache.requireBackend().load(transfer);
+      started = cache.requireNext().load(transfer);
     } catch (RuntimeException e) {
-      cache.metrics.backendFailures.add(held.size());
+      cache.metrics.nextFailures.add(held.size());
       loseAll(e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);
       cache.traffic.end();
       return;
@@ -84,7 +84,7 @@ final class NextRead implements ShardListener, Runnable {
     }
   }
 
-  /** The backend moved a shard, or will not. */
+  /** The next stage moved a shard, or will not. */
   @Override
   public void shardEnded(Transfer transfer, int i, ShardOutcome outcome) {
     if (outcome == ShardOutcome.OK) {
@@ -95,10 +95,10 @@ final class NextRead implements ShardListener, Runnable {
         work.end(held.shards[i], outcome, null);
       }
     }
-    // What else may have gone wrong is told with its cause when the task is terminal.
+    // What else may have gone wrong is told with its cause when the task has completed.
   }
 
-  /** The backend's task is terminal. */
+  /** The next stage's task has completed. */
   @Override
   public void run() {
     TransferResult result = Objects.requireNonNull(task).result();
@@ -112,7 +112,7 @@ final class NextRead implements ShardListener, Runnable {
       } else if (outcome == ShardOutcome.MISSING) {
         lost(i, outcome, null);
       } else {
-        cache.metrics.backendFailures.increment();
+        cache.metrics.nextFailures.increment();
         lost(i, outcome, result.cause());
       }
     }

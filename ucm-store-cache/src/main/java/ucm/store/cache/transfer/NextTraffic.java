@@ -4,7 +4,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** Counts the backend's tasks that point into the pool, so that its memory outlives them. */
+/** Counts the next stage's tasks that point into the pool, so that its memory outlives them. */
 public final class NextTraffic {
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -14,7 +14,7 @@ public final class NextTraffic {
   private boolean closed;
   private @Nullable Runnable whenNone;
 
-  /** A task is about to be handed to the backend; false when that must not be any more. */
+  /** A task is about to be handed to the next stage; false when that must not be any more. */
   boolean begin() {
     lock.lock();
     try {
@@ -28,7 +28,7 @@ public final class NextTraffic {
     }
   }
 
-  /** A task is terminal, and its slots are given back. */
+  /** A task has completed, and its slots are given back. */
   void end() {
     Runnable action = null;
     lock.lock();

@@ -13,10 +13,10 @@ import ucm.api.Transfer;
 import ucm.api.TransferResult;
 
 /**
- * Shards of a dump on their way from their slots to the backend, all in one transfer.
+ * Shards of a dump on their way from their slots to the next stage, all in one transfer.
  *
- * <p>The slots stay referenced until the backend's task is terminal. A block of which a shard could not
- * be written is dropped whole: it is no hit any more, so that the engine dumps it anew, and {@code
+ * <p>The slots stay referenced until the next stage's task has completed. A block of which a shard could not
+ * be written is dropped whole: it is no hit any more, so that the engine dumps it again, and {@code
  * flush} names it.
  */
 final class NextWrite implements Runnable {
@@ -53,9 +53,9 @@ final class NextWrite implements Runnable {
   }
 
   /**
-   * Hands the shards to the backend.
+   * Hands the shards to the next stage.
    *
-   * @return false when the backend has no room for them now
+   * @return false when the next stage has no room for them now
    */
   boolean submit() {
     Transfer written = transfer;
@@ -73,7 +73,7 @@ final class NextWrite implements Runnable {
     }
     Task started;
     try {
-      started = cache.requireBackend().dump(written);
+      started = cache.requireNext().dump(written);
     } catch (QueueFullException e) {
       cache.traffic.end();
       return false;
@@ -87,7 +87,7 @@ final class NextWrite implements Runnable {
     return true;
   }
 
-  /** The backend's task is terminal. */
+  /** The next stage's task has completed. */
   @Override
   public void run() {
     TransferResult result = Objects.requireNonNull(task).result();
@@ -119,7 +119,7 @@ final class NextWrite implements Runnable {
       }
       int shard = held.shards[i];
       if (result == null || result.outcome(position) != ShardOutcome.OK) {
-        cache.metrics.backendFailures.increment();
+        cache.metrics.nextFailures.increment();
         cache.pool.drop(ids.high(shard), ids.low(shard));
         dump.failed(shard, cause);
       }

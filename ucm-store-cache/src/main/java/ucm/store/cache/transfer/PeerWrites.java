@@ -20,7 +20,7 @@ import ucm.store.cache.pool.SlotDirectory;
 
 /**
  * Blocks that this worker was asked to dump and did not, because another worker that shares the buffer
- * brings them to the stage behind. {@code flush} waits for them too: it asks the stage behind whether
+ * brings them to the next stage. {@code flush} waits for them too: it asks the next stage whether
  * they are durable. One that is not any more in
  * the buffer as that worker's, and does not become durable within a moment, has failed.
  *
@@ -29,8 +29,8 @@ import ucm.store.cache.pool.SlotDirectory;
 final class PeerWrites {
 
   private static final int MAX_BLOCKS = 1 << 16;
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
-  // The stage behind may commit a block a moment after its writer has let it go.
+  private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  // The next stage may commit a block a moment after its writer has let it go.
   private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private final SlotDirectory pool;
@@ -63,20 +63,20 @@ final class PeerWrites {
    *
    * @param deadlineNanos until when, by the clock
    */
-  FlushResult await(Store backend, long deadlineNanos) throws InterruptedException {
+  FlushResult await(Store next, long deadlineNanos) throws InterruptedException {
     List<BlockIds> waiting = copy();
     List<BlockIds> gone = List.of();
     while (!waiting.isEmpty()) {
       // First: one that is gone by now was durable before it went, or will be in a moment, or
       // never.
       Set<BlockIds> absent = absent(waiting);
-      waiting = notDurable(backend, waiting);
+      waiting = notDurable(next, waiting);
       long now = clock.getAsLong();
       gone = goneForLong(waiting, absent, now);
       if (gone.size() == waiting.size() || now - deadlineNanos >= 0) {
         break;
       }
-      LockSupport.parkNanos(Math.min(LOOK_NANOS, deadlineNanos - now));
+      LockSupport.parkNanos(Math.min(POLL_NANOS, deadlineNanos - now));
       if (Thread.interrupted()) {
         throw new InterruptedException();
       }
@@ -87,7 +87,7 @@ final class PeerWrites {
             ? null
             : new StoreException(
                 "another worker that shares the buffer was to bring the block to "
-                    + backend.name()
+                    + next.name()
                     + ", and failed or died: dump it again");
     long[] words = new long[2 * gone.size()];
     for (int i = 0; i < gone.size(); i++) {
@@ -106,11 +106,11 @@ final class PeerWrites {
     }
   }
 
-  private List<BlockIds> notDurable(Store backend, List<BlockIds> asked) {
+  private List<BlockIds> notDurable(Store next, List<BlockIds> asked) {
     List<BlockIds> durable = new ArrayList<>();
     List<BlockIds> left = new ArrayList<>();
     for (BlockIds id : asked) {
-      BitSet answer = backend.durable(id);
+      BitSet answer = next.durable(id);
       (answer.get(0) ? durable : left).add(id);
     }
     forget(durable);

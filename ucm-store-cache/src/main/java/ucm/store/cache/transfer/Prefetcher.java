@@ -10,7 +10,7 @@ import ucm.api.Transfer;
 import ucm.store.cache.pool.Reservation;
 
 /**
- * Reads blocks from the backend into the pool before somebody loads them. Best effort: never uses more
+ * Reads blocks from the next stage into the pool before they are loaded. Best effort: never uses more
  * than half of the slots, and forgets what comes while enough is waiting.
  */
 final class Prefetcher {
@@ -26,7 +26,7 @@ final class Prefetcher {
   }
 
   /** Has blocks read soon, or does nothing. */
-  void prefetch(Store backend, BlockIds ids) {
+  void prefetch(Store next, BlockIds ids) {
     if (waiting.incrementAndGet() > MAX_WAITING) {
       waiting.decrementAndGet();
       return;
@@ -34,44 +34,44 @@ final class Prefetcher {
     cache.dispatcher.submit(
         () -> {
           waiting.decrementAndGet();
-          read(backend, ids);
+          read(next, ids);
         });
   }
 
-  private void read(Store backend, BlockIds ids) {
+  private void read(Store next, BlockIds ids) {
     BlockIds absent = absent(ids);
     if (absent.isEmpty()) {
       return;
     }
     BitSet present;
     try {
-      present = backend.lookup(absent);
+      present = next.lookup(absent);
     } catch (RuntimeException e) {
-      LOG.warn(
-          "{} did not say which blocks it has; none are prefetched: {}", backend, e.toString());
+      LOG.warn("{} did not say which blocks it has; none are prefetched: {}", next, e.toString());
       return;
     }
     int budget = cache.memory.slots() / 2 - cache.pool.referenced();
     int shards = cache.config.layout().shardCount();
     Transfer.Builder builder = Transfer.packed(cache.config.layout());
     int most = Math.max(0, Math.min(budget, present.cardinality() * shards));
-    ShardSlots claims = new ShardSlots(cache.numbers, most);
+    ShardSlots reserved = new ShardSlots(cache.numbers, most);
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
-      for (int shard = 0; shard < shards && claims.size() < most; shard++) {
-        long claim = cache.pool.claimForLoad(absent.high(i), absent.low(i), shard, null, 0, 0);
-        int slot = Reservation.number(claim);
-        if (Reservation.kind(claim) == Reservation.HIT) {
+      for (int shard = 0; shard < shards && reserved.size() < most; shard++) {
+        long reservation =
+            cache.pool.reserveForLoad(absent.high(i), absent.low(i), shard, null, 0, 0);
+        int slot = Reservation.number(reservation);
+        if (Reservation.kind(reservation) == Reservation.HIT) {
           cache.pool.release(slot);
-        } else if (Reservation.kind(claim) == Reservation.CLAIMED) {
+        } else if (Reservation.kind(reservation) == Reservation.RESERVED) {
           builder
               .shard(absent, i, shard)
               .piece(cache.memory.region(slot), cache.memory.offset(slot));
-          claims.add(claims.size(), slot);
+          reserved.add(reserved.size(), slot);
         }
       }
     }
-    if (claims.size() > 0) {
-      NextRead.prefetch(cache, builder, claims);
+    if (reserved.size() > 0) {
+      NextRead.prefetch(cache, builder, reserved);
     }
   }
 

@@ -6,7 +6,7 @@ import ucm.api.Places;
 import ucm.api.ShardListener;
 import ucm.api.Transfer;
 import ucm.store.cache.config.PoolMemory;
-import ucm.store.cache.pool.SparePool;
+import ucm.store.cache.pool.ObjectPool;
 
 /**
  * Shards of a task and the slot of each, in arrays that the next task uses again.
@@ -29,7 +29,7 @@ final class ShardSlots {
   /** The slot of each of the shards. */
   int[] slots = NONE;
 
-  private final SparePool<int[]> arrays;
+  private final ObjectPool<int[]> arrays;
   private final int most;
   private final AtomicInteger uses = new AtomicInteger();
   private int size;
@@ -39,7 +39,7 @@ final class ShardSlots {
    *
    * @param most how many there can be; the arrays are taken with the first one
    */
-  ShardSlots(SparePool<int[]> arrays, int most) {
+  ShardSlots(ObjectPool<int[]> arrays, int most) {
     this.arrays = arrays;
     this.most = most;
   }
@@ -60,7 +60,7 @@ final class ShardSlots {
   }
 
   /**
-   * A transfer of shards between their slots and the stage behind, those of an index on, to another
+   * A transfer of shards between their slots and the next stage, those of an index on, to another
    * exclusive, that are not done with. They must have been put in in the order of their numbers.
    *
    * @param memory has the slots

@@ -8,9 +8,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Ends what is left of tasks at their deadline.
  *
- * <p>All tasks have the same time, so the order of arrival is the order of their deadlines: a list that
+ * <p>All tasks have the same time, so the order of arrival is the order of their timeouts: a list that
  * is linked through the tasks, and one thread that sleeps until the first is due. A task that arrives
- * while it sleeps is due later and wakes nobody; so an idle store wakes at most once per timeout.
+ * while it sleeps is due later and wakes no thread; so an idle store wakes at most once per timeout.
  */
 final class TimeoutScheduler extends StageThread {
 
@@ -35,7 +35,7 @@ final class TimeoutScheduler extends StageThread {
     lock.lock();
     try {
       task.deadlineNanos = clock.getAsLong() + timeoutNanos;
-      task.watched = true;
+      task.scheduled = true;
       task.dueBefore = last;
       if (last == null) {
         first = task;
@@ -51,7 +51,7 @@ final class TimeoutScheduler extends StageThread {
     }
   }
 
-  /** Forgets a task, which is terminal. */
+  /** Forgets a task, which has completed. */
   void remove(CacheTask task) {
     lock.lock();
     try {
@@ -125,10 +125,10 @@ final class TimeoutScheduler extends StageThread {
   }
 
   private void unlink(CacheTask task) {
-    if (!task.watched) {
+    if (!task.scheduled) {
       return;
     }
-    task.watched = false;
+    task.scheduled = false;
     CacheTask before = task.dueBefore;
     CacheTask after = task.dueAfter;
     if (before == null) {

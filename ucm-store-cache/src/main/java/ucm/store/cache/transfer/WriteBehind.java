@@ -6,20 +6,20 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Writes dumped shards to the backend in the background, some transfers at a time.
+ * Writes dumped shards to the next stage in the background, some transfers at a time.
  *
  * <p>While shards are being copied out of the engine's memory, the writes are held back for a moment:
- * both want the same processors and memory bandwidth, and somebody waits for the copies. They go at
- * once when a task wants slots, or somebody waits for them.
+ * both want the same processors and memory bandwidth, and an engine waits for the copies. They go at
+ * once when a task wants slots, or a caller waits for them.
  *
  * <p>What waits here is bounded by the slots of the pool: each shard keeps its slot.
  */
 final class WriteBehind {
 
-  /** Nothing to wait for: somebody will wake the dispatcher. */
+  /** Nothing to wait for: an event will wake the dispatcher. */
   static final long FOREVER = Long.MAX_VALUE;
 
-  // Transfers, and bytes, that the backend is given before it is done with others.
+  // Transfers, and bytes, that the next stage is given before it is done with others.
   private static final int MAX_UNDER_WAY = 32;
   private static final long MAX_BYTES = 128L << 20;
   private static final long MAX_HOLD_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
@@ -67,12 +67,12 @@ final class WriteBehind {
       lock.unlock();
     }
     if (first) {
-      // So that somebody looks at the clock while it is held back.
+      // So that the clock is looked at while it is held back.
       cache.dispatcher.wake();
     }
   }
 
-  /** The backend is done with a write of so many bytes. */
+  /** The next stage is done with a write of so many bytes. */
   void ended(long bytes) {
     boolean more;
     lock.lock();
@@ -88,7 +88,7 @@ final class WriteBehind {
     }
   }
 
-  /** Somebody begins (1) or ceases (-1) to wait for the writes, so that none is held back. */
+  /** A caller begins (1) or ceases (-1) to wait for the writes, so that none is held back. */
   void hurry(int change) {
     lock.lock();
     try {
@@ -100,7 +100,7 @@ final class WriteBehind {
   }
 
   /**
-   * Hands to the backend what can go now; called by the dispatcher.
+   * Hands to the next stage what can go now; called by the dispatcher.
    *
    * @return in how many nanoseconds to call again at the latest
    */
@@ -111,7 +111,7 @@ final class WriteBehind {
       try {
         long hold = holdNanos();
         if (hold > 0) {
-          // Nobody says when copying ends: whoever waits for the copies is to go on first.
+          // No event tells when copying ends: what waits for the copies is to go on first.
           return hold == FOREVER ? FOREVER : Math.min(hold, QUIET_NANOS);
         }
         next = waiting.remove();

@@ -30,7 +30,7 @@ import ucm.testkit.fault.Fault.Call;
 import ucm.testkit.fault.FaultyStore;
 import ucm.testkit.fault.MemoryStore;
 
-/** Two engines on one small pool, in front of a backend that fails, drops, delays and reorders. */
+/** Two engines on one small pool, above a next stage that fails, drops, delays and reorders. */
 @Timeout(180)
 final class FaultStressTest {
 
@@ -44,7 +44,7 @@ final class FaultStressTest {
   void everyLoadThatEndsWellHasTheRightBytesAndNothingLeaks(long seed) throws Exception {
     try (ExecutorService delays = Executors.newSingleThreadExecutor();
         ExecutorService engines = Executors.newFixedThreadPool(2)) {
-      FaultyStore backend =
+      FaultyStore next =
           new FaultyStore(new MemoryStore(), seed)
               .rate(Call.LOAD, Fault.FAIL, 0.05)
               .rate(Call.LOAD, Fault.MISS, 0.05)
@@ -62,7 +62,7 @@ final class FaultStressTest {
               .delayedBy(delays);
       // Slots for a fifth of the blocks.
       Map<String, Object> policy = Map.of("cache_policy", CachePolicy.words()[(int) seed % 3]);
-      try (TestCache cache = new TestCache(LAYOUT, backend, BLOCKS * 3 / 5, policy)) {
+      try (TestCache cache = new TestCache(LAYOUT, next, BLOCKS * 3 / 5, policy)) {
         Future<Integer> first = engines.submit(() -> drive(cache, new Random(seed)));
         Future<Integer> second = engines.submit(() -> drive(cache, new Random(-seed)));
         int loaded = first.get() + second.get();
@@ -71,12 +71,13 @@ final class FaultStressTest {
         assertThat(cache.store.flush(PATIENCE).pendingBlocks()).isZero();
         assertThat(cache.opened().ledger.open()).isZero();
         assertThat(cache.opened().admission.tasks()).isZero();
-        // A load has ended when its last shard is missing; its slots come back with the backend's
+        // A load has ended when its last shard is missing; its slots come back with the next
+        // stage's
         // task.
         assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
         cache.awaitUnreferenced();
         for (Fault fault : new Fault[] {Fault.FAIL, Fault.THROW, Fault.QUEUE_FULL, Fault.DELAY}) {
-          assertThat(backend.struck(Call.LOAD, fault) + backend.struck(Call.DUMP, fault))
+          assertThat(next.struck(Call.LOAD, fault) + next.struck(Call.DUMP, fault))
               .as("%s; seed %d", fault, seed)
               .isPositive();
         }
@@ -88,7 +89,7 @@ final class FaultStressTest {
   @ValueSource(longs = {1, 2, 3})
   void memoryIsNotTouchedAfterDeadlinesThatPassInTheMiddle(long seed) throws Exception {
     Random random = new Random(seed);
-    FaultyStore backend =
+    FaultyStore next =
         new FaultyStore(new MemoryStore(), seed)
             .rate(Call.LOAD, Fault.DELAY, 0.5)
             .rate(Call.LOAD, Fault.REORDER, 0.5)
@@ -99,7 +100,7 @@ final class FaultStressTest {
                         .execute(late));
     Map<String, Object> hasty = Map.of("timeout_ms", 4);
     List<TransferMemory> givenBack = new ArrayList<>();
-    try (TestCache cache = new TestCache(LAYOUT, backend, BLOCKS * 3 / 5, hasty)) {
+    try (TestCache cache = new TestCache(LAYOUT, next, BLOCKS * 3 / 5, hasty)) {
       BlockIds all = BlockBytes.ids(7, BLOCKS);
       for (int round = 0; round < TASKS; round++) {
         int start = random.nextInt(BLOCKS - 6);

@@ -14,7 +14,7 @@ import ucm.store.cache.fixture.Segments;
 import ucm.store.cache.fixture.TestCache;
 import ucm.store.cache.shared.SharedPeerTest;
 
-/** A run of slots that are filled and let go at once, while somebody waits for one of them. */
+/** A run of slots that are filled and released at once, while a task waits for one of them. */
 final class FilledRunTest {
 
   private final List<String> told = new ArrayList<>();
@@ -37,18 +37,18 @@ final class FilledRunTest {
 
   /** Two blocks fill the pool; who waits for the first has a third one take the place of the second. */
   private void requireNoneIsToldTooEarly(SlotDirectory pool) {
-    int first = Reservation.number(pool.claimForDump(1, 1, 0, 0));
-    int second = Reservation.number(pool.claimForDump(2, 2, 0, 0));
+    int first = Reservation.number(pool.reserveForDump(1, 1, 0, 0));
+    int second = Reservation.number(pool.reserveForDump(2, 2, 0, 0));
     SlotWaiter evicting =
         new Waiter(pool) {
           @Override
           public void filled(int index, int slot) {
-            long _ = pool.claimForDump(3, 3, 0, 0);
-            long _ = pool.claimForLoad(3, 3, 0, new Waiter(pool), 3, 0);
+            long _ = pool.reserveForDump(3, 3, 0, 0);
+            long _ = pool.reserveForLoad(3, 3, 0, new Waiter(pool), 3, 0);
             super.filled(index, slot);
           }
         };
-    assertThat(Reservation.kind(pool.claimForLoad(1, 1, 0, evicting, 1, 0)))
+    assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 0, evicting, 1, 0)))
         .isEqualTo(Reservation.FILLING);
     pool.filled(new int[] {first, second}, 0, 2, true);
     assertThat(told).containsExactly("filled 1");

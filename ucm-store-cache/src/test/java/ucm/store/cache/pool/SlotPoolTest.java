@@ -37,32 +37,32 @@ final class SlotPoolTest {
     long held = load(1, 0);
     assertThat(Reservation.kind(held)).isEqualTo(Reservation.HIT);
     // Block 1 is older and in use: block 2 goes.
-    int first = claim(3, 0);
-    int second = claim(3, 1);
+    int first = reserve(3, 0);
+    int second = reserve(3, 1);
     assertThat(isComplete(2)).isFalse();
     assertThat(isComplete(1)).isTrue();
     // Now only the idle shard of block 1 can be taken, and then nothing.
-    int third = claim(4, 0);
+    int third = reserve(4, 0);
     assertThat(isComplete(1)).isFalse();
     assertThat(Reservation.kind(load(4, 1))).isEqualTo(Reservation.NO_ROOM);
     assertThat(Set.of(first, second, third, Reservation.number(held))).hasSize(4);
     pool.setWanting(1);
     pool.release(Reservation.number(held));
     assertThat(roomCalls).hasValue(1);
-    assertThat(claim(4, 1)).isEqualTo(Reservation.number(held));
+    assertThat(reserve(4, 1)).isEqualTo(Reservation.number(held));
   }
 
   @Test
   void whatIsLeftOfABlockThatLostASingleShardDoesNotSayThatItWasDumped() {
-    int first = Reservation.number(pool.claimForDump(1, 1, 0, 0));
-    int second = Reservation.number(pool.claimForDump(1, 1, 1, 0));
+    int first = Reservation.number(pool.reserveForDump(1, 1, 0, 0));
+    int second = Reservation.number(pool.reserveForDump(1, 1, 1, 0));
     pool.filled(first, true);
     pool.filled(second, false);
     assertThat(pool.wasDumped(1, 1)).isTrue();
-    int third = claim(2, 0);
-    int fourth = claim(2, 1);
+    int third = reserve(2, 0);
+    int fourth = reserve(2, 1);
     assertThat(pool.wasDumped(1, 1)).isTrue();
-    assertThat(claim(3, 0)).as("evicted alone").isEqualTo(first);
+    assertThat(reserve(3, 0)).as("evicted alone").isEqualTo(first);
     assertThat(pool.wasDumped(1, 1)).isFalse();
     assertThat(Set.of(first, second, third, fourth)).hasSize(4);
   }
@@ -74,7 +74,7 @@ final class SlotPoolTest {
     pool.drop(1, 1);
     assertThat(isComplete(1)).isFalse();
     assertThat(pool.inUse()).isEqualTo(1);
-    int again = claim(1, 0);
+    int again = reserve(1, 0);
     assertThat(again).isNotEqualTo(Reservation.number(held));
     pool.release(Reservation.number(held));
     pool.notFilled(again, ShardOutcome.FAILED, null);
@@ -84,11 +84,11 @@ final class SlotPoolTest {
 
   @Test
   void slotDroppedWhileItIsFilledIsNeverAHit() {
-    int slot = claim(1, 0);
+    int slot = reserve(1, 0);
     pool.drop(1, 1);
     pool.filled(slot, false);
     pool.release(slot);
-    assertThat(Reservation.kind(load(1, 0))).isEqualTo(Reservation.CLAIMED);
+    assertThat(Reservation.kind(load(1, 0))).isEqualTo(Reservation.RESERVED);
     assertThat(pool.inUse()).isEqualTo(1);
   }
 
@@ -108,12 +108,12 @@ final class SlotPoolTest {
             answers.add(outcome + " " + index);
           }
         };
-    int good = claim(1, 0);
-    int bad = claim(1, 1);
+    int good = reserve(1, 0);
+    int bad = reserve(1, 1);
     for (int index = 0; index < 2; index++) {
-      assertThat(Reservation.kind(pool.claimForLoad(1, 1, 0, waiter, index, 0)))
+      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 0, waiter, index, 0)))
           .isEqualTo(Reservation.FILLING);
-      assertThat(Reservation.kind(pool.claimForLoad(1, 1, 1, waiter, 10 + index, 0)))
+      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 1, waiter, 10 + index, 0)))
           .isEqualTo(Reservation.FILLING);
     }
     pool.filled(good, false);
@@ -127,10 +127,10 @@ final class SlotPoolTest {
   }
 
   @Test
-  void unnamedSlotIsFoundByNobody() {
-    int slot = Reservation.number(pool.claimUnnamed(1, 1, 0));
+  void unnamedSlotIsNotFound() {
+    int slot = Reservation.number(pool.reserveUnnamed(1, 1, 0));
     pool.filled(slot, false);
-    assertThat(Reservation.kind(load(1, 0))).isEqualTo(Reservation.CLAIMED);
+    assertThat(Reservation.kind(load(1, 0))).isEqualTo(Reservation.RESERVED);
     pool.release(slot);
     assertThat(pool.inUse()).isEqualTo(1);
   }
@@ -142,10 +142,10 @@ final class SlotPoolTest {
     Set<Integer> given = new HashSet<>();
     for (long id = 0; given.size() < slots; id++) {
       assertThat(id).isLessThan(100L * slots);
-      long claim = striped.claimForDump(id, id, 0, 0);
-      if (Reservation.kind(claim) == Reservation.CLAIMED) {
-        assertThat(given.add(Reservation.number(claim))).isTrue();
-        assertThat(Reservation.number(claim)).isBetween(0, slots - 1);
+      long reservation = striped.reserveForDump(id, id, 0, 0);
+      if (Reservation.kind(reservation) == Reservation.RESERVED) {
+        assertThat(given.add(Reservation.number(reservation))).isTrue();
+        assertThat(Reservation.number(reservation)).isBetween(0, slots - 1);
       }
     }
     assertThat(striped.inUse()).isEqualTo(slots);
@@ -186,10 +186,12 @@ final class SlotPoolTest {
       int shard = random.nextInt(SHARDS);
       long name = 1 + id * SHARDS + shard;
       boolean load = random.nextBoolean();
-      long claim =
-          load ? pool.claimForLoad(id, id, shard, null, 0, 0) : pool.claimForDump(id, id, shard, 0);
-      int slot = Reservation.number(claim);
-      if (Reservation.kind(claim) == Reservation.CLAIMED) {
+      long reservation =
+          load
+              ? pool.reserveForLoad(id, id, shard, null, 0, 0)
+              : pool.reserveForDump(id, id, shard, 0);
+      int slot = Reservation.number(reservation);
+      if (Reservation.kind(reservation) == Reservation.RESERVED) {
         bytes.set(slot, name);
         if (random.nextInt(10) == 0) {
           bytes.set(slot, 0);
@@ -198,7 +200,7 @@ final class SlotPoolTest {
           pool.filled(slot, false);
         }
         held.add(slot);
-      } else if (load && Reservation.kind(claim) == Reservation.HIT) {
+      } else if (load && Reservation.kind(reservation) == Reservation.HIT) {
         hits++;
         assertThat(bytes.get(slot)).isEqualTo(name);
         held.add(slot);
@@ -215,21 +217,21 @@ final class SlotPoolTest {
 
   private void fill(long id) {
     for (int shard = 0; shard < SHARDS; shard++) {
-      int slot = claim(id, shard);
+      int slot = reserve(id, shard);
       pool.filled(slot, false);
       pool.release(slot);
     }
     assertThat(isComplete(id)).isTrue();
   }
 
-  private int claim(long id, int shard) {
-    long claim = pool.claimForDump(id, id, shard, 0);
-    assertThat(Reservation.kind(claim)).isEqualTo(Reservation.CLAIMED);
-    return Reservation.number(claim);
+  private int reserve(long id, int shard) {
+    long reservation = pool.reserveForDump(id, id, shard, 0);
+    assertThat(Reservation.kind(reservation)).isEqualTo(Reservation.RESERVED);
+    return Reservation.number(reservation);
   }
 
   private long load(long id, int shard) {
-    return pool.claimForLoad(id, id, shard, null, 0, 0);
+    return pool.reserveForLoad(id, id, shard, null, 0, 0);
   }
 
   private boolean isComplete(long id) {

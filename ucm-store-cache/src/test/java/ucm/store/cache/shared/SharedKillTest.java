@@ -144,7 +144,7 @@ final class SharedKillTest {
     try (TestCache cache =
         new TestCache(
             SharedWorker.LAYOUT,
-            new MemoryStore(new MemoryStore.Medium()),
+            new MemoryStore(new MemoryStore.Volume()),
             0,
             SharedWorker.settings(Segments.id(NAME)))) {
       SharedPool pool = (SharedPool) cache.pool();

@@ -39,9 +39,9 @@ public final class SharedPeerTest {
 
   private final List<TestCache> open = new ArrayList<>();
   private final List<TestProcess> processes = new ArrayList<>();
-  private final List<HeldNext> backends = new ArrayList<>();
+  private final List<HeldNext> nexts = new ArrayList<>();
 
-  public static Map<String, Object> settings(String uniqueId, int frames, int timeoutMs) {
+  public static Map<String, Object> settings(String uniqueId, int slabs, int timeoutMs) {
     return new TreeMap<>(
         Map.of(
             "share_buffer_enable",
@@ -51,26 +51,26 @@ public final class SharedPeerTest {
             "timeout_ms",
             timeoutMs,
             "cache_buffer_capacity_gb",
-            TestCache.gib(LAYOUT, (long) frames * LAYOUT.shardCount())));
+            TestCache.gib(LAYOUT, (long) slabs * LAYOUT.shardCount())));
   }
 
   @AfterEach
   void closesAllAndLeavesNoSegment() {
     processes.forEach(TestProcess::close);
-    backends.forEach(HeldNext::letGo);
+    nexts.forEach(HeldNext::letGo);
     open.forEach(TestCache::close);
     Segments.requireNone();
   }
 
   @Test
-  void oneReadOfTheBackendServesTheLoadsOfAllWorkers() throws Exception {
+  void oneReadOfTheNextStageServesTheLoadsOfAllWorkers() throws Exception {
     TestCache first = worker(4);
     TestCache second = worker(4);
     BlockIds ids = BlockBytes.ids(1, 2);
     TransferMemory one = memory(ids);
     TransferMemory two = memory(ids);
     Task reading = first.store.load(one.transfer());
-    HeldNext.Held read = backends.get(0).nextLoad();
+    HeldNext.Held read = nexts.get(0).nextLoad();
     Task waiting = second.store.load(two.transfer());
     assertThat(second.metrics.count("cache_joined_shards")).isEqualTo(4);
     read.serveAll();
@@ -78,8 +78,8 @@ public final class SharedPeerTest {
     waiting.await(PATIENCE).requireOk();
     one.check();
     two.check();
-    assertThat(backends.get(1).loads).isEmpty();
-    // And once it is there, it is a hit for everybody.
+    assertThat(nexts.get(1).loads).isEmpty();
+    // And once it is there, it is a hit for all.
     TransferMemory again = memory(ids);
     second.store.load(again.transfer()).await(PATIENCE).requireOk();
     again.check();
@@ -93,12 +93,12 @@ public final class SharedPeerTest {
     TestCache second = worker(4);
     BlockIds ids = BlockBytes.ids(1, 1);
     Task failing = first.store.load(memory(ids).transfer());
-    HeldNext.Held read = backends.get(0).nextLoad();
+    HeldNext.Held read = nexts.get(0).nextLoad();
     TransferMemory two = memory(ids);
     Task waiting = second.store.load(two.transfer());
     read.endAll(ShardOutcome.FAILED, new StoreException("broken"));
     assertThat(failing.await(PATIENCE).outcome(0)).isEqualTo(ShardOutcome.FAILED);
-    serveUntilDone(waiting, backends.get(1));
+    serveUntilDone(waiting, nexts.get(1));
     two.check();
     requireIdle(first);
   }
@@ -112,7 +112,7 @@ public final class SharedPeerTest {
     assertThat(survivor.metrics.count("cache_joined_shards")).isEqualTo(2);
     assertThat(survivor.store.lookup(BlockBytes.ids(1, 1)).isEmpty()).isTrue();
     victim.kill();
-    serveUntilDone(waiting, backends.get(0));
+    serveUntilDone(waiting, nexts.get(0));
     memory.check();
   }
 
@@ -128,10 +128,10 @@ public final class SharedPeerTest {
     assertThat(survivor.store.durable(ids).isEmpty()).isTrue();
     victim.kill();
     await("misses", () -> survivor.store.lookup(ids).isEmpty());
-    // So it is not taken for stored: it is dumped anew, and goes to the stage behind.
+    // So it is not taken for stored: it is dumped again, and goes to the next stage.
     survivor.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     assertThat(survivor.store.lookup(ids).cardinality()).isEqualTo(4);
-    backends.get(0).nextDump().takeAll();
+    nexts.get(0).nextDump().takeAll();
     requireIdle(survivor);
   }
 
@@ -144,9 +144,9 @@ public final class SharedPeerTest {
     Task waiting = survivor.store.load(memory.transfer());
     await("wanting", () -> survivor.pool().wanting() > 0);
     assertThat(waiting.check()).isFalse();
-    assertThat(backends.get(0).loads).isEmpty();
+    assertThat(nexts.get(0).loads).isEmpty();
     victim.kill();
-    serveUntilDone(waiting, backends.get(0));
+    serveUntilDone(waiting, nexts.get(0));
     memory.check();
   }
 
@@ -159,8 +159,8 @@ public final class SharedPeerTest {
     TransferMemory memory = memory(ids);
     Task waiting = wanting.store.load(memory.transfer());
     await("wanting", () -> wanting.pool().wanting() > 0);
-    backends.get(0).nextDump().takeAll();
-    backends.get(1).nextLoad().serveAll();
+    nexts.get(0).nextDump().takeAll();
+    nexts.get(1).nextLoad().serveAll();
     waiting.await(PATIENCE).requireOk();
     memory.check();
     requireIdle(holder);
@@ -172,13 +172,13 @@ public final class SharedPeerTest {
     TestCache survivor = worker(4);
     TransferMemory memory = memory(BlockBytes.ids(1, 1));
     Task waiting = survivor.store.load(memory.transfer());
-    // It lives, so it keeps the lock, and nobody waits for it for ever.
+    // It lives, so it keeps the lock, and no process waits for it for ever.
     assertThat(waiting.check()).isFalse();
-    assertThat(backends.get(0).loads).isEmpty();
+    assertThat(nexts.get(0).loads).isEmpty();
     victim.kill();
-    serveUntilDone(waiting, backends.get(0));
+    serveUntilDone(waiting, nexts.get(0));
     memory.check();
-    // Whoever clears up after the victim takes the lock for a moment as well.
+    // The process that clears up after the victim takes the lock for a moment as well.
     await("free again", () -> ((SharedPool) survivor.pool()).locked() == 0);
   }
 
@@ -190,8 +190,8 @@ public final class SharedPeerTest {
     first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     assertThat(second.metrics.count("cache_dump_bytes")).isZero();
-    backends.get(0).nextDump().takeAll();
-    assertThat(backends.get(1).dumps).isEmpty();
+    nexts.get(0).nextDump().takeAll();
+    assertThat(nexts.get(1).dumps).isEmpty();
   }
 
   @Test
@@ -202,10 +202,10 @@ public final class SharedPeerTest {
     first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
-    backends.get(0).nextDump().takeAll();
-    backends.get(1).has(ids.slice(0, 1));
+    nexts.get(0).nextDump().takeAll();
+    nexts.get(1).has(ids.slice(0, 1));
     assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(1);
-    backends.get(1).has(ids);
+    nexts.get(1).has(ids);
     assertThat(second.store.flush(PATIENCE).ok()).isTrue();
   }
 
@@ -229,8 +229,8 @@ public final class SharedPeerTest {
     TestCache second = worker(4);
     BlockIds ids = BlockBytes.ids(1, 2);
     first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    backends.get(0).nextDump().takeAll();
-    backends.get(0).has(ids.slice(0, 1));
+    nexts.get(0).nextDump().takeAll();
+    nexts.get(0).has(ids.slice(0, 1));
     first.close();
     assertThat(second.store.lookup(ids).stream()).containsExactly(0);
     TransferMemory memory = memory(ids.slice(0, 1));
@@ -239,9 +239,9 @@ public final class SharedPeerTest {
     assertThat(second.metrics.count("cache_hit_shards")).isEqualTo(2);
   }
 
-  private static void serveUntilDone(Task waiting, HeldNext backend) throws InterruptedException {
+  private static void serveUntilDone(Task waiting, HeldNext next) throws InterruptedException {
     while (!waiting.check()) {
-      HeldNext.Held read = backend.loads.poll(10, TimeUnit.MILLISECONDS);
+      HeldNext.Held read = next.loads.poll(10, TimeUnit.MILLISECONDS);
       if (read != null) {
         read.serveAll();
       }
@@ -254,18 +254,17 @@ public final class SharedPeerTest {
     await("idle", () -> pool.referencedAnywhere() == 0 && pool.locked() == 0);
   }
 
-  private TestCache worker(int frames) {
-    HeldNext backend = new HeldNext();
-    backends.add(backend);
-    TestCache cache =
-        new TestCache(LAYOUT, backend, 0, settings(Segments.id(NAME), frames, 60_000));
+  private TestCache worker(int slabs) {
+    HeldNext next = new HeldNext();
+    nexts.add(next);
+    TestCache cache = new TestCache(LAYOUT, next, 0, settings(Segments.id(NAME), slabs, 60_000));
     open.add(cache);
     return cache;
   }
 
-  private TestProcess victim(String what, int frames) throws Exception {
+  private TestProcess victim(String what, int slabs) throws Exception {
     TestProcess victim =
-        new TestProcess(SharedVictim.class, what, Segments.id(NAME), Integer.toString(frames));
+        new TestProcess(SharedVictim.class, what, Segments.id(NAME), Integer.toString(slabs));
     processes.add(victim);
     String line = victim.line();
     while (line != null && !line.equals("done")) {

@@ -23,7 +23,7 @@ import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
-/** Workers that dump the same block: one of them brings all of it to the stage behind. */
+/** Workers that dump the same block: one of them brings all of it to the next stage. */
 @Timeout(120)
 final class SharedRivalsTest {
 
@@ -31,15 +31,15 @@ final class SharedRivalsTest {
   private static final BlockIds ID = BlockBytes.ids(1, 1);
   private static final int SHARD_BYTES = 4096;
 
-  private final HeldNext firstBackend = new HeldNext();
-  private final HeldNext secondBackend = new HeldNext();
-  private final TestCache first = worker(firstBackend);
-  private final TestCache second = worker(secondBackend);
+  private final HeldNext firstNext = new HeldNext();
+  private final HeldNext secondNext = new HeldNext();
+  private final TestCache first = worker(firstNext);
+  private final TestCache second = worker(secondNext);
 
   @AfterEach
   void closesAllAndLeavesNoSegment() {
-    firstBackend.letGo();
-    secondBackend.letGo();
+    firstNext.letGo();
+    secondNext.letGo();
     first.close();
     second.close();
     Segments.requireNone();
@@ -48,27 +48,27 @@ final class SharedRivalsTest {
   @Test
   void layersOfABlockAreBroughtByTheWorkerThatDumpedTheFirst() throws Exception {
     dump(first, layer(0));
-    firstBackend.nextDump().takeAll();
+    firstNext.nextDump().takeAll();
     dump(second, layer(0));
     dump(second, layer(1));
     assertThat(second.metrics.count("cache_dump_bytes")).isZero();
     assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(1);
     dump(first, layer(1));
-    firstBackend.nextDump().takeAll();
-    secondBackend.has(ID);
+    firstNext.nextDump().takeAll();
+    secondNext.has(ID);
     assertThat(second.store.flush(PATIENCE).ok()).isTrue();
   }
 
   @Test
   void whatOneWorkerHasBegunAndLeftIsDumpedWholeByAnother() throws Exception {
     dump(first, layer(0));
-    HeldNext.Held writing = firstBackend.nextDump();
+    HeldNext.Held writing = firstNext.nextDump();
     dump(second, whole());
     assertThat(second.metrics.count("cache_dump_bytes")).as("while it is on its way").isZero();
     writing.takeAll();
     first.awaitUnreferenced();
     dump(second, whole());
-    HeldNext.Held write = secondBackend.nextDump();
+    HeldNext.Held write = secondNext.nextDump();
     assertThat(write.transfer.shardCount()).isEqualTo(2);
     // The first one goes on after all, and finds the block the other's.
     dump(first, layer(1));
@@ -94,7 +94,7 @@ final class SharedRivalsTest {
         SharedFile two = Objects.requireNonNull(SharedFile.open(path))) {
       SegmentOwners owner = SegmentOwners.enter(one, words, layout);
       SharedStripe rival = new SharedStripe(0, layout, words, owner, true, _ -> {});
-      int loaded = Reservation.number(rival.claimForLoad(1, 1, 1, 0, null, 0, true));
+      int loaded = Reservation.number(rival.reserveForLoad(1, 1, 1, 0, null, 0, true));
       int _ = rival.filled(loaded, true);
       long watched = layout.slotWordAt(loaded + 1);
       SegmentWords held =
@@ -102,15 +102,15 @@ final class SharedRivalsTest {
             @Override
             long get(long at) {
               if (at == watched && SlotWord.state(super.get(at)) == SlotWord.EMPTY) {
-                assertThat(Reservation.kind(rival.claimForDump(1, 1, 1, 1, true)))
-                    .isEqualTo(Reservation.CLAIMED);
+                assertThat(Reservation.kind(rival.reserveForDump(1, 1, 1, 1, true)))
+                    .isEqualTo(Reservation.RESERVED);
               }
               return super.get(at);
             }
           };
       SegmentOwners other = SegmentOwners.enter(two, words, layout);
       SharedStripe own = new SharedStripe(0, layout, held, other, true, _ -> {});
-      assertThat(Reservation.kind(own.claimForDump(1, 1, 1, 1, true)))
+      assertThat(Reservation.kind(own.reserveForDump(1, 1, 1, 1, true)))
           .isEqualTo(Reservation.ELSEWHERE);
     }
   }
@@ -127,11 +127,8 @@ final class SharedRivalsTest {
     return TransferMemory.ofBlocks(SharedPeerTest.LAYOUT, Placement.SCATTERED, ID);
   }
 
-  private static TestCache worker(HeldNext backend) {
+  private static TestCache worker(HeldNext next) {
     return new TestCache(
-        SharedPeerTest.LAYOUT,
-        backend,
-        0,
-        SharedPeerTest.settings(Segments.id("rivals"), 4, 60_000));
+        SharedPeerTest.LAYOUT, next, 0, SharedPeerTest.settings(Segments.id("rivals"), 4, 60_000));
   }
 }

@@ -52,7 +52,7 @@ final class SharedSegmentTest {
     for (Path path : left) {
       Files.delete(path);
     }
-    assertThat(left).as("segments left behind").isEmpty();
+    assertThat(left).as("segments left over").isEmpty();
   }
 
   @Test
@@ -135,7 +135,7 @@ final class SharedSegmentTest {
           }
           case "boot id" -> {
             header.putLong((int) SegmentLayout.BOOT_LOW_AT, 1);
-            yield "machine was started anew";
+            yield "machine was restarted";
           }
           case "ready" -> {
             header.putInt((int) SegmentLayout.READY_AT, 0);
@@ -165,7 +165,7 @@ final class SharedSegmentTest {
   }
 
   @Test
-  void oldSegmentThatIsUsedIsNobodysToRemove() throws Exception {
+  void oldSegmentThatIsUsedIsNotRemoved() throws Exception {
     TestCache old = worker(NAME, 4);
     keep(old, BlockBytes.ids(1, 2));
     Instant then = Instant.now().minus(Duration.ofMinutes(11));
@@ -261,8 +261,8 @@ final class SharedSegmentTest {
         .isNotEqualTo(SegmentFolder.DEV_SHM.segment("a-b"));
   }
 
-  private TestCache worker(String name, int frames) {
-    return worker(Segments.settings(name, LAYOUT, frames));
+  private TestCache worker(String name, int slabs) {
+    return worker(Segments.settings(name, LAYOUT, slabs));
   }
 
   private TestCache worker(Map<String, Object> more) {

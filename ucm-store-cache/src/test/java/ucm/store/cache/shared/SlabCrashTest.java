@@ -12,17 +12,17 @@ import ucm.store.cache.eviction.BlockTable;
 
 /**
  * An owner that dies after each single write to the segment while it gives places to blocks, evicts,
- * drops, or repairs: whoever comes next repairs, finds no block twice and none that is not whole, and
- * has every frame to give.
+ * drops, or repairs: the next process repairs, finds no block twice and none that is not whole, and
+ * has every slab to give.
  */
 final class SlabCrashTest {
 
   private static final int SHARDS = 3;
-  private static final int FRAMES = 5;
+  private static final int SLABS = 5;
   private static final int DEAD = 3;
   private static final int NEXT = 4;
   private static final BlockLayout BLOCKS = BlockLayout.uniform(4096, 4096, SHARDS * 4096);
-  private static final SegmentLayout LAYOUT = SegmentLayout.of(BLOCKS, FRAMES);
+  private static final SegmentLayout LAYOUT = SegmentLayout.of(BLOCKS, SLABS);
 
   /** What a process that is killed has. */
   private static final class Killed extends RuntimeException {
@@ -94,14 +94,14 @@ final class SlabCrashTest {
       died = dies(writes, DEAD);
       deaths += died ? 1 : 0;
       // The next one takes the lock over, and then clears up after the dead one.
-      SlabManager next = keeper(words, NEXT);
+      SlabManager next = manager(words, NEXT);
       boolean _ = next.repair(0, true);
       requireSound(writes + " writes, lock taken over");
       boolean _ = next.repair(1 << DEAD, true);
       boolean _ = next.repair(1 << DEAD, false);
       requireSound(writes + " writes, cleared");
       requireNothingOfTheDead(writes + " writes");
-      requireAllFramesCanBeTaken(writes + " writes");
+      requireAllSlabsCanBeTaken(writes + " writes");
     }
     assertThat(deaths).isGreaterThan(100);
   }
@@ -113,14 +113,14 @@ final class SlabCrashTest {
       boolean _ = dies(60, DEAD);
       boolean died = false;
       try {
-        boolean _ = keeper(new DyingWords(memory, writes), 5).repair(1 << DEAD, false);
+        boolean _ = manager(new DyingWords(memory, writes), 5).repair(1 << DEAD, false);
       } catch (Killed e) {
         died = true;
       }
-      boolean _ = keeper(words, NEXT).repair(1 << DEAD | 1 << 5, false);
+      boolean _ = manager(words, NEXT).repair(1 << DEAD | 1 << 5, false);
       requireSound(writes + " writes of the repair");
       requireNothingOfTheDead(writes + " writes of the repair");
-      requireAllFramesCanBeTaken(writes + " writes of the repair");
+      requireAllSlabsCanBeTaken(writes + " writes of the repair");
       if (!died) {
         assertThat(writes).isGreaterThan(20);
         return;
@@ -128,17 +128,17 @@ final class SlabCrashTest {
     }
   }
 
-  /** Blocks 1 and 2 are whole, and belong to nobody; block 3 has one of its shards. */
+  /** Blocks 1 and 2 are whole and unreferenced; block 3 has one of its shards. */
   private void fresh() {
     memory.fill((byte) 0);
     SlabManager.format(words, LAYOUT, 0);
-    SlabManager keeper = keeper(words, 0);
+    SlabManager manager = manager(words, 0);
     for (long id = 1; id <= 3; id++) {
-      int frame = keeper.take(hash(id), id, id, 0, SlotWord.LOADING, 0);
+      int slab = manager.take(hash(id), id, id, 0, SlotWord.LOADING, 0);
       for (int shard = 0; shard < (id == 3 ? 1 : SHARDS); shard++) {
-        ready(words, frame, shard, 0);
+        ready(words, slab, shard, 0);
       }
-      table(words, 0).noteComplete(frame);
+      table(words, 0).noteComplete(slab);
     }
     requireSound("fresh");
   }
@@ -146,26 +146,26 @@ final class SlabCrashTest {
   /** Does all that is done under the lock, until it dies; false when it did not. */
   private boolean dies(int writes, int owner) {
     SegmentWords dying = new DyingWords(memory, writes);
-    SlabManager keeper = keeper(dying, owner);
+    SlabManager manager = manager(dying, owner);
     SlabTable table = table(dying, owner);
     try {
       for (long id = 10; id < 14; id++) {
         // The last two evict.
         long dumper = id % 2 == 0 ? SlabWord.dumper(owner) : 0;
         int state = id % 2 == 0 ? SlotWord.DUMPING : SlotWord.LOADING;
-        int frame = keeper.take(hash(id), id, id, 0, state, dumper);
-        for (int shard = 0; shard < SHARDS && frame >= 0; shard++) {
-          ready(dying, frame, shard, owner);
+        int slab = manager.take(hash(id), id, id, 0, state, dumper);
+        for (int shard = 0; shard < SHARDS && slab >= 0; shard++) {
+          ready(dying, slab, shard, owner);
         }
-        table.noteComplete(frame);
+        table.noteComplete(slab);
       }
-      int frame = table.find(hash(13), 13, 13);
-      table.orphan(frame);
-      boolean _ = keeper.freeOrphan(frame);
-      int unnamed = keeper.takeUnnamed();
+      int slab = table.find(hash(13), 13, 13);
+      table.orphan(slab);
+      boolean _ = manager.freeOrphan(slab);
+      int unnamed = manager.takeUnnamed();
       ready(dying, unnamed, 0, owner);
-      boolean _ = keeper.freeOrphan(unnamed);
-      boolean _ = keeper.repair(0, true);
+      boolean _ = manager.freeOrphan(unnamed);
+      boolean _ = manager.repair(0, true);
       return false;
     } catch (Killed e) {
       return true;
@@ -173,11 +173,11 @@ final class SlabCrashTest {
   }
 
   /** What a process does to a slot it fills and lets go. */
-  private static void ready(SegmentWords words, int frame, int shard, int owner) {
-    long at = LAYOUT.slotWordAt(frame * SHARDS + shard);
+  private static void ready(SegmentWords words, int slab, int shard, int owner) {
+    long at = LAYOUT.slotWordAt(slab * SHARDS + shard);
     long word = words.get(at);
     if (!SlotWord.isFilling(word)) {
-      words.set(at, SlotWord.claimed(word, owner, SlotWord.LOADING));
+      words.set(at, SlotWord.reserved(word, owner, SlotWord.LOADING));
     }
     words.set(at, SlotWord.withState(words.get(at), SlotWord.READY));
     words.clearBits(at, SlotWord.bit(owner));
@@ -186,19 +186,19 @@ final class SlabCrashTest {
   private void requireSound(String when) {
     SlabTable table = table(words, NEXT);
     Set<Long> named = new HashSet<>();
-    for (int frame = 0; frame < FRAMES; frame++) {
-      long word = table.word(frame);
+    for (int slab = 0; slab < SLABS; slab++) {
+      long word = table.word(slab);
       if (SlabWord.state(word) != SlabWord.NAMED) {
         continue;
       }
-      long id = words.get(LAYOUT.frameAt(frame) + SegmentLayout.FRAME_HIGH);
-      assertThat(named.add(id)).as("block %d is in one frame, %s", id, when).isTrue();
+      long id = words.get(LAYOUT.slabAt(slab) + SegmentLayout.SLAB_HIGH);
+      assertThat(named.add(id)).as("block %d is in one slab, %s", id, when).isTrue();
       assertThat(table.walk(hash(id), id, id))
           .as("block %d is found, %s", id, when)
-          .isEqualTo(frame);
+          .isEqualTo(slab);
       int ready = 0;
       for (int shard = 0; shard < SHARDS; shard++) {
-        long slot = words.get(LAYOUT.slotWordAt(frame * SHARDS + shard));
+        long slot = words.get(LAYOUT.slotWordAt(slab * SHARDS + shard));
         ready += SlotWord.state(slot) == SlotWord.READY ? 1 : 0;
       }
       assertThat(SlabWord.isComplete(word))
@@ -225,19 +225,19 @@ final class SlabCrashTest {
     }
   }
 
-  private void requireAllFramesCanBeTaken(String when) {
-    SlabManager keeper = keeper(words, NEXT);
-    Set<Integer> frames = new HashSet<>();
-    for (long id = 100; id < 100 + FRAMES; id++) {
-      int frame = keeper.take(hash(id), id, id, 1, SlotWord.LOADING, 0);
-      assertThat(frame).as("a frame for block %d, %s", id, when).isNotNegative();
-      frames.add(frame);
+  private void requireAllSlabsCanBeTaken(String when) {
+    SlabManager manager = manager(words, NEXT);
+    Set<Integer> slabs = new HashSet<>();
+    for (long id = 100; id < 100 + SLABS; id++) {
+      int slab = manager.take(hash(id), id, id, 1, SlotWord.LOADING, 0);
+      assertThat(slab).as("a slab for block %d, %s", id, when).isNotNegative();
+      slabs.add(slab);
     }
-    assertThat(frames).as(when).hasSize(FRAMES);
-    assertThat(keeper.take(hash(99), 99, 99, 0, SlotWord.LOADING, 0)).isEqualTo(SlabTable.NONE);
+    assertThat(slabs).as(when).hasSize(SLABS);
+    assertThat(manager.take(hash(99), 99, 99, 0, SlotWord.LOADING, 0)).isEqualTo(SlabTable.NONE);
   }
 
-  private static SlabManager keeper(SegmentWords words, int owner) {
+  private static SlabManager manager(SegmentWords words, int owner) {
     return new SlabManager(words, LAYOUT, 0, owner, _ -> {});
   }
 

@@ -7,24 +7,24 @@ import org.junit.jupiter.api.Test;
 import ucm.api.BlockLayout;
 import ucm.store.cache.eviction.BlockTable;
 
-/** What is found of a stripe while somebody changes it, or was stopped while he did. */
+/** What is found of a stripe during a change, or after one that was stopped. */
 final class SlabTableTest {
 
   private static final int OWN = 1;
-  private static final int FRAMES = 8;
+  private static final int SLABS = 8;
   private static final SegmentLayout LAYOUT =
-      SegmentLayout.of(BlockLayout.uniform(4096, 4096, 2 * 4096), FRAMES);
+      SegmentLayout.of(BlockLayout.uniform(4096, 4096, 2 * 4096), SLABS);
 
   private final SegmentWords words =
       new SegmentWords(Arena.ofAuto().allocate(LAYOUT.slotsAt(), 4096));
 
   @Test
-  void blockIsFoundWhileTheChainsAreMadeAnew() {
+  void blockIsFoundWhileTheChainsAreRebuilt() {
     SlabManager.format(words, LAYOUT, 0);
-    SlabManager keeper = new SlabManager(words, LAYOUT, 0, OWN, _ -> {});
+    SlabManager manager = new SlabManager(words, LAYOUT, 0, OWN, _ -> {});
     SlabTable table = new SlabTable(words, LAYOUT, 0, OWN);
-    int first = keeper.take(hash(1), 1, 1, 0, SlotWord.LOADING, 0);
-    int second = keeper.take(hash(2), 2, 2, 0, SlotWord.LOADING, 0);
+    int first = manager.take(hash(1), 1, 1, 0, SlotWord.LOADING, 0);
+    int second = manager.take(hash(2), 2, 2, 0, SlotWord.LOADING, 0);
     // So far its holder has come who takes the lock over from a dead one.
     long version = LAYOUT.stripeAt(0) + SegmentLayout.STRIPE_VERSION;
     words.set(version, words.get(version) | 1);

@@ -78,7 +78,7 @@ final class AllocationTest {
         0, BitSet.valueOf(LongStream.range(0, ids.size() / 64).map(_ -> EACH_OTHER).toArray()));
   }
 
-  /** A cache in front of a store that takes nothing of the heap for a shard, and an engine. */
+  /** A cache above a store that takes nothing of the heap for a shard, and an engine. */
   private static final class Bench implements AutoCloseable {
 
     private final Arena arena = Arena.ofShared();
@@ -96,7 +96,7 @@ final class AllocationTest {
     private long measure(Shape shape, int shards) throws InterruptedException {
       long[] allocated = new long[ROUNDS];
       for (int round = 0; round < ROUNDS; round++) {
-        // Behind are those whose ids are even.
+        // The next stage has those whose ids are even.
         BlockIds ids = fresh(shards, shape == Shape.DUMP ? 2 : 1);
         prepare(shape, ids);
         Transfer transfer = transfer(ids);

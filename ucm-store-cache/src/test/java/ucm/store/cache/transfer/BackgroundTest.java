@@ -29,7 +29,7 @@ import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
-/** What goes on behind the engine's back: background writes, their bound, and threads at rest. */
+/** What runs in the background writes, their bound, and threads at rest. */
 @Timeout(180)
 final class BackgroundTest {
 
@@ -37,33 +37,33 @@ final class BackgroundTest {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int MAX_WRITES = 32;
 
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
 
   @AfterEach
   void letsGo() {
-    backend.letGo();
+    next.letGo();
   }
 
   @Test
-  void writesToTheBackendAreBounded() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 4 * MAX_WRITES, Map.of())) {
+  void writesToTheNextStageAreBounded() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, next, 4 * MAX_WRITES, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, MAX_WRITES + 8);
       for (int i = 0; i < ids.size(); i++) {
         dump(cache, ids.slice(i, i + 1));
       }
       List<HeldNext.Held> writes = new ArrayList<>();
       for (int i = 0; i < MAX_WRITES; i++) {
-        writes.add(backend.nextDump());
+        writes.add(next.nextDump());
       }
-      // Nobody waits for them, and yet a flush that hurries lets no more of them go.
+      // No task waits for them, and yet a flush that hurries lets no more of them go.
       assertThat(cache.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(ids.size());
-      assertThat(backend.dumps).isEmpty();
+      assertThat(next.dumps).isEmpty();
       writes.removeFirst().takeAll();
-      writes.add(backend.nextDump());
-      assertThat(backend.dumps).isEmpty();
+      writes.add(next.nextDump());
+      assertThat(next.dumps).isEmpty();
       writes.forEach(HeldNext.Held::takeAll);
       for (int i = 0; i < 7; i++) {
-        backend.nextDump().takeAll();
+        next.nextDump().takeAll();
       }
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
       assertThat(cache.pool().referenced()).isZero();
@@ -71,22 +71,22 @@ final class BackgroundTest {
   }
 
   @Test
-  void bytesOnTheirWayToTheBackendAreBounded() throws InterruptedException {
+  void bytesOnTheirWayToTheNextStageAreBounded() throws InterruptedException {
     BlockLayout large = BlockLayout.uniform(16 << 20, 16 << 20, 16 << 20);
     int most = 8;
     BlockIds ids = BlockBytes.ids(1, most + 2);
-    try (TestCache cache = new TestCache(large, backend, ids.size(), Map.of())) {
+    try (TestCache cache = new TestCache(large, next, ids.size(), Map.of())) {
       TransferMemory memory = TransferMemory.ofBlocks(large, Placement.PACKED, ids);
       cache.store.dump(memory.fill().transfer()).await(PATIENCE).requireOk();
       List<HeldNext.Held> writes = new ArrayList<>();
       for (int i = 0; i < most; i++) {
-        writes.add(backend.nextDump());
+        writes.add(next.nextDump());
       }
       assertThat(cache.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(ids.size());
-      assertThat(backend.dumps).isEmpty();
+      assertThat(next.dumps).isEmpty();
       writes.forEach(HeldNext.Held::takeAll);
       for (int i = most; i < ids.size(); i++) {
-        backend.nextDump().takeAll();
+        next.nextDump().takeAll();
       }
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     }
@@ -94,11 +94,11 @@ final class BackgroundTest {
 
   @Test
   void writeThatFailsReachesFlushAndTheMetrics() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of())) {
+    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 2);
       dump(cache, ids);
       StoreException full = new StoreException("No space left on device");
-      backend.nextDump().endAll(ShardOutcome.FAILED, full);
+      next.nextDump().endAll(ShardOutcome.FAILED, full);
       FlushResult flushed = cache.store.flush(PATIENCE);
       assertThat(flushed.failedBlocks()).isEqualTo(ids);
       assertThat(flushed.cause()).isSameAs(full);
@@ -110,49 +110,49 @@ final class BackgroundTest {
 
   @Test
   void failuresThatAnInterruptedFlushWasToldReachTheNextOne() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of())) {
+    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 2);
       dump(cache, ids.slice(0, 1));
       StoreException full = new StoreException("No space left on device");
-      backend.nextDump().endAll(ShardOutcome.FAILED, full);
-      backend.onFlush =
+      next.nextDump().endAll(ShardOutcome.FAILED, full);
+      next.onFlush =
           () -> {
             throw new InterruptedException();
           };
       assertThatThrownBy(() -> cache.store.flush(PATIENCE))
           .isInstanceOf(InterruptedException.class);
-      backend.onFlush = () -> new FlushResult(0, ids, 2, null);
+      next.onFlush = () -> new FlushResult(0, ids, 2, null);
       FlushResult flushed = cache.store.flush(PATIENCE);
       assertThat(flushed.failedBlocks()).isEqualTo(ids);
       assertThat(flushed.failedCount()).isEqualTo(2);
       assertThat(flushed.cause()).isSameAs(full);
-      backend.onFlush = FlushResult::clean;
+      next.onFlush = FlushResult::clean;
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     }
   }
 
   @Test
-  void errandThatThrowsDoesNotSwallowWhatCameBeforeIt() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 2, Map.of())) {
+  void jobThatThrowsDoesNotSwallowWhatCameBeforeIt() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, next, 2, Map.of())) {
       dump(cache, BlockBytes.ids(1, 1));
-      HeldNext.Held write = backend.nextDump();
+      HeldNext.Held write = next.nextDump();
       TransferMemory memory =
           TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, BlockBytes.ids(2, 1));
       Task load = cache.store.load(memory.transfer());
       cache.awaitWanting();
       Dispatcher dispatcher = cache.opened().dispatcher;
-      // The dispatcher finds both at once: that slots came free, and the errand.
+      // The dispatcher finds both at once: that slots came free, and the job.
       dispatcher.lock.lock();
       try {
         write.takeAll();
         dispatcher.submit(
             () -> {
-              throw new IllegalStateException("an errand that fails, for a test");
+              throw new IllegalStateException("an job that fails, for a test");
             });
       } finally {
         dispatcher.lock.unlock();
       }
-      backend.nextLoad().serveAll();
+      next.nextLoad().serveAll();
       load.await(PATIENCE).requireOk();
       memory.check();
     }
@@ -168,10 +168,10 @@ final class BackgroundTest {
     logger.setLevel(Level.WARN);
     try {
       HeldClock clock = new HeldClock();
-      TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 50), clock);
+      TestCache cache = new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 50), clock);
       dump(cache, BlockBytes.ids(1, 3));
       cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
-      HeldNext.Held write = backend.nextDump();
+      HeldNext.Held write = next.nextDump();
       clock.letGo();
       cache.close();
       assertThat(write.transfer.shardCount()).isEqualTo(6);
@@ -183,22 +183,22 @@ final class BackgroundTest {
     assertThat(lines.list)
         .filteredOn(line -> line.getLevel() == Level.WARN)
         .extracting(ILoggingEvent::getFormattedMessage)
-        .anyMatch(line -> line.contains("3 dumped blocks were not written to the stage behind"))
+        .anyMatch(line -> line.contains("3 dumped blocks were not written to the next stage"))
         .anyMatch(line -> line.contains("still works on 2 transfers"));
   }
 
   @Test
   void threadsSleepWhenThereIsNothingToDo() throws InterruptedException {
     try (TestCache cache =
-        new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 20), new ManualClock())) {
+        new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 20), new ManualClock())) {
       BlockIds ids = BlockBytes.ids(1, 2);
       dump(cache, ids);
-      backend.nextDump().takeAll();
+      next.nextDump().takeAll();
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
       cache.store.prefetch(ids);
       List<Thread> threads = cacheThreads();
       assertThat(threads).extracting(Thread::getName).contains("ucm-cache-dispatch-0");
-      // Asleep until somebody wakes them: not with a timeout, which would be a poll.
+      // Asleep until they are woken: not with a timeout, which would be a poll.
       long end = System.nanoTime() + PATIENCE.toNanos();
       while (!threads.stream().allMatch(thread -> thread.getState() == Thread.State.WAITING)) {
         assertThat(System.nanoTime()).as("%s", threads).isLessThan(end);

@@ -13,18 +13,18 @@ final class CacheFlushTest {
   private static final BlockIds IDS = BlockBytes.ids(1, 5);
 
   @Test
-  void aBlockThatFailedInBothStagesCountsOnceAlsoWhereTheStageBehindNamesOnlySome() {
+  void aBlockThatFailedInBothStagesCountsOnceAlsoWhereTheNextStageNamesOnlySome() {
     FlushResult own = new FlushResult(0, IDS, 5, null);
-    FlushResult behind = new FlushResult(0, IDS.slice(0, 2), 5, null);
-    assertThat(CacheFlush.merge(own, behind).failedCount()).isEqualTo(5);
-    assertThat(CacheFlush.merge(own, behind).failedBlocks()).isEqualTo(IDS);
+    FlushResult lower = new FlushResult(0, IDS.slice(0, 2), 5, null);
+    assertThat(CacheFlush.merge(own, lower).failedCount()).isEqualTo(5);
+    assertThat(CacheFlush.merge(own, lower).failedBlocks()).isEqualTo(IDS);
   }
 
   @Test
   void blocksThatFailedInOneStageOnlyAllCount() {
     FlushResult own = new FlushResult(1, IDS.slice(0, 2), 2, null);
-    FlushResult behind = new FlushResult(2, IDS.slice(2, 5), 3, null);
-    assertThat(CacheFlush.merge(own, behind).failedCount()).isEqualTo(5);
-    assertThat(CacheFlush.merge(own, behind).pendingBlocks()).isEqualTo(3);
+    FlushResult lower = new FlushResult(2, IDS.slice(2, 5), 3, null);
+    assertThat(CacheFlush.merge(own, lower).failedCount()).isEqualTo(5);
+    assertThat(CacheFlush.merge(own, lower).pendingBlocks()).isEqualTo(3);
   }
 }

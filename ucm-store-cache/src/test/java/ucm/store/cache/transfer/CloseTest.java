@@ -44,19 +44,19 @@ final class CloseTest {
   private static final int BLOCKS = 10;
   private static final int ROUNDS = 150;
 
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
 
   @Test
   void closeRightAfterAwaitLosesNothing() throws InterruptedException {
-    MemoryStore.Medium medium = new MemoryStore.Medium();
+    MemoryStore.Volume volume = new MemoryStore.Volume();
     for (int round = 0; round < ROUNDS; round++) {
       BlockIds ids = BlockBytes.ids(round, BLOCKS);
       // A pool of fewer slots than there are shards in half of the rounds.
       int slots = round % 2 == 0 ? 2 * BLOCKS : BLOCKS / 2;
-      try (TestCache cache = new TestCache(LAYOUT, new MemoryStore(medium), slots, Map.of())) {
+      try (TestCache cache = new TestCache(LAYOUT, new MemoryStore(volume), slots, Map.of())) {
         cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
       }
-      assertThat(medium.size()).isEqualTo(BLOCKS * (round + 1));
+      assertThat(volume.size()).isEqualTo(BLOCKS * (round + 1));
     }
   }
 
@@ -65,11 +65,11 @@ final class CloseTest {
     BlockIds ids = BlockBytes.ids(1, 2);
     TransferMemory memory = memory(ids).scribble();
     HeldClock clock = new HeldClock();
-    TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("timeout_ms", 100), clock);
+    TestCache cache = new TestCache(LAYOUT, next, 8, Map.of("timeout_ms", 100), clock);
     Task load = cache.store.load(memory.transfer());
-    HeldNext.Held read = backend.nextLoad();
+    HeldNext.Held read = next.nextLoad();
     cache.store.dump(memory(BlockBytes.ids(2, 1)).fill().transfer()).await(PATIENCE).requireOk();
-    HeldNext.Held write = backend.nextDump();
+    HeldNext.Held write = next.nextDump();
     clock.letGo();
     cache.close();
     TransferResult result = load.await(Duration.ZERO);
@@ -84,8 +84,8 @@ final class CloseTest {
   }
 
   @Test
-  void memoryIsFreedByCloseWhenNobodyUsesIt() {
-    TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of());
+  void memoryIsFreedByCloseWhenItIsUnused() {
+    TestCache cache = new TestCache(LAYOUT, next, 8, Map.of());
     PoolMemory memory = cache.opened().memory;
     assertThat(memory.segment(0).scope().isAlive()).isTrue();
     cache.close();

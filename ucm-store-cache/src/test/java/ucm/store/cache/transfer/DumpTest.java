@@ -38,18 +38,18 @@ final class DumpTest {
   private static final BlockLayout LARGE = BlockLayout.uniform(2 << 20, 2 << 20, 2 << 20);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
   private final List<TestCache> open = new ArrayList<>();
 
   @AfterEach
   void closes() {
-    backend.letGo();
+    next.letGo();
     open.forEach(TestCache::close);
   }
 
   @Test
-  void endsWhenTheBytesHaveLeftWhileTheBackendStillWrites() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
+  void endsWhenTheBytesHaveLeftWhileTheNextStageStillWrites() throws InterruptedException {
+    TestCache cache = cache(next, 8);
     BlockIds ids = BlockBytes.ids(1, 2);
     TransferMemory memory = dump(cache, ids);
     // The engine reuses its memory; what is written is what was there.
@@ -58,7 +58,7 @@ final class DumpTest {
     FlushResult pending = cache.store.flush(Duration.ZERO);
     assertThat(pending.ok()).isFalse();
     assertThat(pending.pendingBlocks()).isEqualTo(2);
-    HeldNext.Held write = backend.nextDump();
+    HeldNext.Held write = next.nextDump();
     assertThat(write.transfer.shardCount()).isEqualTo(4);
     assertThat(cache.pool().referenced()).isEqualTo(4);
     write.takeAll();
@@ -69,16 +69,17 @@ final class DumpTest {
 
   @Test
   void goesOnInFewTransfersWhichGrowUpToAPartOfThePool() throws InterruptedException {
-    TestCache cache = cache(LARGE, backend, 96);
+    TestCache cache = cache(LARGE, next, 96);
     Task dump = cache.store.dump(of(LARGE, BlockBytes.ids(1, 40)).transfer());
     List<Integer> shards = new ArrayList<>();
     for (int sum = 0; sum < 40; sum += shards.getLast()) {
-      HeldNext.Held write = backend.nextDump();
+      HeldNext.Held write = next.nextDump();
       write.takeAll();
       shards.add(write.transfer.shardCount());
     }
     dump.await(PATIENCE).requireOk();
-    // Two are 4 MiB, and an eighth of the pool are twelve; the backend is asked whether it has 16
+    // Two are 4 MiB, and an eighth of the pool are twelve; the next stage is asked whether it has
+    // 16
     // blocks first, and then for as many each time as before altogether.
     assertThat(shards).containsExactlyInAnyOrder(2, 4, 8, 2, 12, 4, 8);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
@@ -87,11 +88,11 @@ final class DumpTest {
 
   @Test
   void blockWhoseWriteFailedIsNoHitAndReachesFlushOnce() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
+    TestCache cache = cache(next, 8);
     BlockIds ids = BlockBytes.ids(1, 2);
     dump(cache, ids);
     assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(2);
-    HeldNext.Held write = backend.nextDump();
+    HeldNext.Held write = next.nextDump();
     StoreException cause = new StoreException("disk full");
     for (int shard = 0; shard < 4; shard++) {
       boolean fails = shard == 1;
@@ -104,15 +105,15 @@ final class DumpTest {
     assertThat(flushed.cause()).isSameAs(cause);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(cache.pool().inUse()).isEqualTo(2);
-    // Dumped anew, all of its shards go out again.
+    // Dumped again, all of its shards go out again.
     dump(cache, ids.slice(0, 1));
-    HeldNext.Held again = backend.nextDump();
+    HeldNext.Held again = next.nextDump();
     assertThat(again.transfer.shardCount()).isEqualTo(2);
     again.takeAll();
   }
 
   @Test
-  void blockThatTheBackendLostAfterwardsIsNoHit() throws InterruptedException {
+  void blockThatTheNextStageLostAfterwardsIsNoHit() throws InterruptedException {
     FaultyStore full = new FaultyStore(new MemoryStore(), 1).at(1, Fault.Call.DUMP, Fault.DROP);
     TestCache cache = cache(full, 8);
     BlockIds ids = BlockBytes.ids(1, 2);
@@ -124,9 +125,9 @@ final class DumpTest {
   }
 
   @Test
-  void backendThatThrowsFailsTheBlocks() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
-    backend.refuse(new StoreException("gone"));
+  void nextStageThatThrowsFailsTheBlocks() throws InterruptedException {
+    TestCache cache = cache(next, 8);
+    next.refuse(new StoreException("gone"));
     dump(cache, BlockBytes.ids(1, 2));
     FlushResult flushed = cache.store.flush(PATIENCE);
     assertThat(flushed.failedCount()).isEqualTo(2);
@@ -135,52 +136,52 @@ final class DumpTest {
   }
 
   @Test
-  void waitsForABackendWhoseQueueIsFull() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
-    backend.refuse(new QueueFullException("Held tasks", 1, "waiting_queue_depth"));
+  void waitsForANextStageWhoseQueueIsFull() throws InterruptedException {
+    TestCache cache = cache(next, 8);
+    next.refuse(new QueueFullException("Held tasks", 1, "waiting_queue_depth"));
     BlockIds ids = BlockBytes.ids(1, 2);
     dump(cache, ids);
     assertThat(cache.store.flush(Duration.ofMillis(50)).pendingBlocks()).isEqualTo(2);
     assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(2);
-    backend.refuse(null);
-    backend.nextDump().takeAll();
+    next.refuse(null);
+    next.nextDump().takeAll();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
   }
 
   @Test
-  void blockThatTheBackendHasIsNotMoved() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
+  void blockThatTheNextStageHasIsNotMoved() throws InterruptedException {
+    TestCache cache = cache(next, 8);
     BlockIds ids = BlockBytes.ids(1, 3);
-    backend.has(ids.slice(1, 2));
+    next.has(ids.slice(1, 2));
     dump(cache, ids);
-    HeldNext.Held write = backend.nextDump();
+    HeldNext.Held write = next.nextDump();
     assertThat(write.transfer.shardCount()).isEqualTo(4);
     write.takeAll();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(cache.pool().inUse()).isEqualTo(4);
     // Asked once, for each block once.
-    assertThat(backend.lookups).containsExactly(ids);
+    assertThat(next.lookups).containsExactly(ids);
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * 4096);
   }
 
   @Test
-  void copiesWhatTheBackendLacksWhileItIsAskedForMore() throws InterruptedException {
-    TestCache cache = cache(MIDDLE, backend, 48);
+  void copiesWhatTheNextStageLacksWhileItIsAskedForMore() throws InterruptedException {
+    TestCache cache = cache(MIDDLE, next, 48);
     BlockIds ids = BlockBytes.ids(1, 48);
-    backend.has(ids.slice(24, 40));
+    next.has(ids.slice(24, 40));
     CountDownLatch copied = new CountDownLatch(16);
     CountDownLatch answered = new CountDownLatch(1);
-    backend.onLookup = number -> requireEnd(number == 1 ? new CountDownLatch(0) : answered);
+    next.onLookup = number -> requireEnd(number == 1 ? new CountDownLatch(0) : answered);
     Task task = cache.store.dump(of(MIDDLE, ids).transfer((_, _, _) -> copied.countDown()));
     requireEnd(copied);
     answered.countDown();
     assertThat(task.await(PATIENCE).ok()).isTrue();
-    assertThat(backend.lookups)
+    assertThat(next.lookups)
         .containsExactly(ids.slice(0, 16), ids.slice(16, 32), ids.slice(32, 48));
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(32 * MIDDLE.blockSize());
     Set<BlockIds> written = new HashSet<>();
     while (written.size() < 32) {
-      HeldNext.Held write = backend.nextDump();
+      HeldNext.Held write = next.nextDump();
       for (int i = 0; i < write.transfer.shardCount(); i++) {
         written.add(write.transfer.ids().slice(i, i + 1));
       }
@@ -193,18 +194,18 @@ final class DumpTest {
   }
 
   @Test
-  void backendThatDoesNotAnswerIsNotAskedForTheRest() throws InterruptedException {
-    TestCache cache = cache(MIDDLE, backend, 48);
+  void nextStageThatDoesNotAnswerIsNotAskedForTheRest() throws InterruptedException {
+    TestCache cache = cache(MIDDLE, next, 48);
     BlockIds ids = BlockBytes.ids(1, 48);
-    backend.has(ids.slice(47, 48));
-    backend.onLookup =
+    next.has(ids.slice(47, 48));
+    next.onLookup =
         number -> {
           throw new StoreException("gone");
         };
     assertThat(cache.store.dump(of(MIDDLE, ids).transfer()).await(PATIENCE).ok()).isTrue();
-    assertThat(backend.lookups).containsExactly(ids.slice(0, 16));
+    assertThat(next.lookups).containsExactly(ids.slice(0, 16));
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(48 * MIDDLE.blockSize());
-    backend.letGo();
+    next.letGo();
   }
 
   private static void requireEnd(CountDownLatch latch) {
@@ -217,32 +218,32 @@ final class DumpTest {
 
   @Test
   void shardThatIsInThePoolIsNotMovedAgain() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
+    TestCache cache = cache(next, 8);
     BlockIds ids = BlockBytes.ids(1, 2);
     dump(cache, ids);
     dump(cache, ids);
-    backend.nextDump().takeAll();
+    next.nextDump().takeAll();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-    backend.has(ids);
+    next.has(ids);
     dump(cache, ids);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-    assertThat(backend.dumps).isEmpty();
+    assertThat(next.dumps).isEmpty();
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(4 * 4096);
-    assertThat(backend.lookups).as("each dump asks, as it may be lost by then").hasSize(3);
+    assertThat(next.lookups).as("each dump asks, as it may be lost by then").hasSize(3);
   }
 
   @Test
   void dumpDisplacesALoadThatIsUnderWay() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
+    TestCache cache = cache(next, 8);
     BlockIds ids = BlockBytes.ids(1, 1);
     Task load = cache.store.load(memory(ids).transfer());
-    HeldNext.Held read = backend.nextLoad();
+    HeldNext.Held read = next.nextLoad();
     dump(cache, ids);
     assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(1);
     read.endAll(ShardOutcome.MISSING, null);
     assertThat(load.await(PATIENCE).failedCount()).isEqualTo(2);
     requireLoads(cache, ids);
-    backend.nextDump().takeAll();
+    next.nextDump().takeAll();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(cache.pool().inUse()).isEqualTo(2);
     assertThat(cache.pool().referenced()).isZero();
@@ -250,28 +251,28 @@ final class DumpTest {
 
   @Test
   void layersOfABlockAreAskedForOnce() throws InterruptedException {
-    TestCache cache = cache(backend, 8);
+    TestCache cache = cache(next, 8);
     BlockIds ids = BlockBytes.ids(1, 1);
     for (int shard = 0; shard < 2; shard++) {
       TransferMemory layer = TransferMemory.ofShards(LAYOUT, Placement.PACKED, ids, 0, shard);
       Task task = cache.store.dump(layer.fill().transfer());
       assertThat(task.await(PATIENCE).ok()).isTrue();
-      assertThat(backend.lookups).hasSize(1);
+      assertThat(next.lookups).hasSize(1);
       assertThat(cache.pool().isComplete(ids, 0)).isEqualTo(shard == 1);
     }
-    backend.nextDump().takeAll();
+    next.nextDump().takeAll();
   }
 
   @Test
   void manyShardsShareTransfersOfSomeMegabytes() throws InterruptedException {
     BlockLayout layout = BlockLayout.uniform(32 << 10, 64 << 10, 8 * (64 << 10));
-    TestCache cache = cache(layout, backend, 8 * 40);
+    TestCache cache = cache(layout, next, 8 * 40);
     BlockIds ids = BlockBytes.ids(1, 40);
     TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.REGION_PER_TENSOR, ids);
     assertThat(cache.store.dump(memory.fill().transfer()).await(PATIENCE).ok()).isTrue();
     int shards = 0;
     for (int writes = 0; writes < 5; writes++) {
-      HeldNext.Held write = backend.nextDump();
+      HeldNext.Held write = next.nextDump();
       assertThat(write.transfer.byteSize()).isEqualTo(4 << 20);
       shards += write.transfer.shardCount();
       write.takeAll();
@@ -282,12 +283,12 @@ final class DumpTest {
 
   @Test
   void taskOfMoreShardsThanThePoolHasSlotsEnds() throws InterruptedException {
-    MemoryStore.Medium medium = new MemoryStore.Medium();
-    TestCache cache = cache(new MemoryStore(medium), 3);
+    MemoryStore.Volume volume = new MemoryStore.Volume();
+    TestCache cache = cache(new MemoryStore(volume), 3);
     BlockIds ids = BlockBytes.ids(1, 20);
     dump(cache, ids);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-    assertThat(medium.size()).isEqualTo(20);
+    assertThat(volume.size()).isEqualTo(20);
     requireLoads(cache, ids);
     assertThat(cache.metrics.count("cache_evictions")).isGreaterThan(30);
     assertThat(cache.pool().referenced()).isZero();
@@ -296,10 +297,10 @@ final class DumpTest {
   @Test
   void poolFullOfUnwrittenShardsEndsTheTaskAtItsDeadline() throws InterruptedException {
     ManualClock clock = new ManualClock();
-    TestCache cache = new TestCache(LAYOUT, backend, 2, Map.of("timeout_ms", 50), clock);
+    TestCache cache = new TestCache(LAYOUT, next, 2, Map.of("timeout_ms", 50), clock);
     open.add(cache);
     dump(cache, BlockBytes.ids(1, 1));
-    HeldNext.Held hanging = backend.nextDump();
+    HeldNext.Held hanging = next.nextDump();
     BlockIds second = BlockBytes.ids(2, 1);
     Task waiting = cache.store.dump(memory(second).fill().transfer());
     cache.awaitWanting();
@@ -311,7 +312,7 @@ final class DumpTest {
     FlushResult flushed = cache.store.flush(PATIENCE);
     assertThat(flushed.failedBlocks()).isEqualTo(second);
     dump(cache, second);
-    backend.nextDump().takeAll();
+    next.nextDump().takeAll();
   }
 
   @Test
@@ -341,12 +342,12 @@ final class DumpTest {
     memory.check();
   }
 
-  private TestCache cache(Store behind, int slots) {
-    return cache(LAYOUT, behind, slots);
+  private TestCache cache(Store next, int slots) {
+    return cache(LAYOUT, next, slots);
   }
 
-  private TestCache cache(BlockLayout layout, Store behind, int slots) {
-    TestCache cache = new TestCache(layout, behind, slots, Map.of());
+  private TestCache cache(BlockLayout layout, Store next, int slots) {
+    TestCache cache = new TestCache(layout, next, slots, Map.of());
     open.add(cache);
     return cache;
   }

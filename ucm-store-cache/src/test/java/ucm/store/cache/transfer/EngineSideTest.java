@@ -39,31 +39,31 @@ final class EngineSideTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
   private final List<TestCache> open = new ArrayList<>();
 
   @AfterEach
   void closes() {
-    backend.letGo();
+    next.letGo();
     open.forEach(TestCache::close);
   }
 
   @Test
   void oneTaskTooManyIsRefusedAtOnceAndStartsNothing() throws InterruptedException {
-    TestCache cache = cache(backend, Map.of("waiting_queue_depth", 1));
+    TestCache cache = cache(next, Map.of("waiting_queue_depth", 1));
     Task first = cache.store.load(memory(BlockBytes.ids(1, 1)).transfer());
     assertThatThrownBy(() -> cache.store.load(memory(BlockBytes.ids(2, 1)).transfer()))
         .isInstanceOf(QueueFullException.class)
         .hasMessageContaining("waiting_queue_depth");
-    backend.nextLoad().serveAll();
+    next.nextLoad().serveAll();
     first.await(PATIENCE).requireOk();
-    assertThat(backend.loads).isEmpty();
+    assertThat(next.loads).isEmpty();
     cache.store.dump(memory(BlockBytes.ids(3, 1)).fill().transfer()).await(PATIENCE).requireOk();
   }
 
   @Test
   void oneShardTooManyIsRefusedUnlessItsTaskIsAlone() {
-    TestCache cache = cache(backend, Map.of("running_queue_depth", 3));
+    TestCache cache = cache(next, Map.of("running_queue_depth", 3));
     cache.store.load(memory(BlockBytes.ids(1, 2)).transfer());
     assertThatThrownBy(() -> cache.store.load(memory(BlockBytes.ids(2, 1)).transfer()))
         .isInstanceOf(QueueFullException.class)
@@ -100,10 +100,10 @@ final class EngineSideTest {
   }
 
   @Test
-  void usesMemoryThatTheBackendOffers() throws InterruptedException {
+  void usesMemoryThatTheNextStageOffers() throws InterruptedException {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment offered = arena.allocate(1 << 20, 4096);
-      TestCache cache = new TestCache(LAYOUT, backend.offering(offered), 8, Map.of());
+      TestCache cache = new TestCache(LAYOUT, next.offering(offered), 8, Map.of());
       assertThat(cache.opened().memory.segment(7)).isSameAs(offered);
       BlockIds ids = BlockBytes.ids(1, 4);
       TransferMemory memory = memory(ids);
@@ -111,7 +111,7 @@ final class EngineSideTest {
       TransferMemory loaded = memory(ids);
       cache.store.load(loaded.transfer()).await(PATIENCE).requireOk();
       loaded.check();
-      backend.letGo();
+      next.letGo();
       cache.close();
       assertThat(offered.scope().isAlive()).isTrue();
     }
@@ -121,7 +121,7 @@ final class EngineSideTest {
   void offerThatDoesNotFitIsRefused() {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment small = arena.allocate(4096, 4096);
-      assertThatThrownBy(() -> new TestCache(LAYOUT, backend.offering(small), 8, Map.of()))
+      assertThatThrownBy(() -> new TestCache(LAYOUT, next.offering(small), 8, Map.of()))
           .isInstanceOf(StoreException.class)
           .hasMessageContaining("at least 32768 bytes");
     }
@@ -168,8 +168,8 @@ final class EngineSideTest {
     }
   }
 
-  private TestCache cache(@Nullable Store behind, Map<String, Object> more) {
-    TestCache cache = new TestCache(LAYOUT, behind, 8, more);
+  private TestCache cache(@Nullable Store next, Map<String, Object> more) {
+    TestCache cache = new TestCache(LAYOUT, next, 8, more);
     open.add(cache);
     return cache;
   }

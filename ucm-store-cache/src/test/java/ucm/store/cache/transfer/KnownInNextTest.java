@@ -27,17 +27,17 @@ final class KnownInNextTest {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private final BlockIds ids = BlockBytes.ids(1, 3);
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
   private final List<TestCache> open = new ArrayList<>();
 
   @AfterEach
   void closes() {
-    backend.letGo();
+    next.letGo();
     open.forEach(TestCache::close);
   }
 
   private TestCache cache() {
-    TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of());
+    TestCache cache = new TestCache(LAYOUT, next, 8, Map.of());
     open.add(cache);
     return cache;
   }
@@ -48,7 +48,7 @@ final class KnownInNextTest {
   }
 
   private void requireWritten(BlockIds expected) throws InterruptedException {
-    HeldNext.Held write = backend.nextDump();
+    HeldNext.Held write = next.nextDump();
     assertThat(write.transfer.shardCount()).isEqualTo(2 * expected.size());
     for (int i = 0; i < write.transfer.shardCount(); i++) {
       assertThat(write.transfer.ids().slice(i, i + 1)).isEqualTo(expected.slice(i / 2, i / 2 + 1));
@@ -59,12 +59,12 @@ final class KnownInNextTest {
   @Test
   void movesWhatItDoesNotKnowWithoutAskingAndNothingThatItKnows() throws InterruptedException {
     TestCache cache = cache();
-    backend.knows = true;
-    backend.has(ids.slice(1, 3));
+    next.knows = true;
+    next.has(ids.slice(1, 3));
     dump(cache, ids);
     requireWritten(ids.slice(0, 1));
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-    assertThat(backend.lookups).isEmpty();
+    assertThat(next.lookups).isEmpty();
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(2 * 4096);
     assertThat(cache.pool().inUse()).isEqualTo(2);
     assertThat(cache.pool().referenced()).isZero();
@@ -73,16 +73,16 @@ final class KnownInNextTest {
   @Test
   void askedForABlockThatIsHereAndThatItDoesNotKnow() throws InterruptedException {
     TestCache cache = cache();
-    backend.knows = true;
+    next.knows = true;
     dump(cache, ids.slice(0, 1));
     requireWritten(ids.slice(0, 1));
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
 
     // It has the block, which it finds out when it is asked.
-    backend.onLookup = number -> backend.has(ids.slice(0, 1));
+    next.onLookup = number -> next.has(ids.slice(0, 1));
     dump(cache, ids.slice(0, 1));
-    assertThat(backend.lookups).containsExactly(ids.slice(0, 1));
-    assertThat(backend.dumps).isEmpty();
+    assertThat(next.lookups).containsExactly(ids.slice(0, 1));
+    assertThat(next.dumps).isEmpty();
     assertThat(cache.metrics.count("cache_dump_bytes")).isEqualTo(2 * 4096);
   }
 
@@ -92,12 +92,12 @@ final class KnownInNextTest {
     BlockIds lost = ids.slice(0, 1);
     TransferMemory shard = TransferMemory.ofShards(LAYOUT, Placement.PACKED, lost, 0, 1);
     Task load = cache.store.load(shard.transfer());
-    backend.nextLoad().serveAll();
+    next.nextLoad().serveAll();
     assertThat(load.await(PATIENCE).ok()).isTrue();
-    backend.knows = true;
+    next.knows = true;
     dump(cache, ids);
     requireWritten(ids);
-    assertThat(backend.lookups).isEmpty();
+    assertThat(next.lookups).isEmpty();
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
     assertThat(cache.pool().inUse()).isEqualTo(6);
   }
@@ -105,14 +105,14 @@ final class KnownInNextTest {
   @Test
   void oneThatThrowsIsAsked() throws InterruptedException {
     TestCache cache = cache();
-    backend.has(ids.slice(1, 3));
-    backend.onKnown =
+    next.has(ids.slice(1, 3));
+    next.onKnown =
         () -> {
           throw new StoreException("gone");
         };
     dump(cache, ids);
     requireWritten(ids.slice(0, 1));
-    assertThat(backend.lookups).containsExactly(ids);
+    assertThat(next.lookups).containsExactly(ids);
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
   }
 }

@@ -31,13 +31,13 @@ final class LayerwiseTest {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final BlockIds IDS = BlockBytes.ids(1, 3);
 
-  private final HeldNext backend = new HeldNext();
-  private final TestCache cache = new TestCache(LAYOUT, backend, 16, Map.of());
+  private final HeldNext next = new HeldNext();
+  private final TestCache cache = new TestCache(LAYOUT, next, 16, Map.of());
   private final TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, IDS);
 
   @AfterEach
   void closes() {
-    backend.letGo();
+    next.letGo();
     cache.close();
   }
 
@@ -48,7 +48,7 @@ final class LayerwiseTest {
     for (int layer = 0; layer < LAYERS; layer++) {
       loads.add(cache.store.load(layer(layer)));
       // One submission for the layer of all blocks.
-      reads.add(backend.nextLoad());
+      reads.add(next.nextLoad());
       assertThat(reads.get(layer).transfer.shardCount()).isEqualTo(IDS.size());
     }
     for (int layer = 0; layer < LAYERS; layer++) {
@@ -63,9 +63,9 @@ final class LayerwiseTest {
   @Test
   void layerThatIsLateHoldsUpNoOther() throws InterruptedException {
     Task first = cache.store.load(layer(0));
-    HeldNext.Held late = backend.nextLoad();
+    HeldNext.Held late = next.nextLoad();
     Task second = cache.store.load(layer(1));
-    backend.nextLoad().serveAll();
+    next.nextLoad().serveAll();
     second.await(PATIENCE).requireOk();
     assertThat(first.check()).isFalse();
     late.serveAll();
@@ -77,7 +77,7 @@ final class LayerwiseTest {
     memory.fill();
     for (int layer = 0; layer < LAYERS; layer++) {
       cache.store.dump(layer(layer)).await(PATIENCE).requireOk();
-      HeldNext.Held write = backend.nextDump();
+      HeldNext.Held write = next.nextDump();
       assertThat(write.transfer.shardCount()).isEqualTo(IDS.size());
       // Until its last layer is there, a block is no hit.
       assertThat(cache.store.lookup(IDS).isEmpty()).isEqualTo(layer < LAYERS - 1);

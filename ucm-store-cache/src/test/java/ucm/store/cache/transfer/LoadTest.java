@@ -31,12 +31,12 @@ final class LoadTest {
   private static final Duration SHORT = Duration.ofMillis(50);
 
   private final ManualClock clock = new ManualClock();
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
   private final List<TestCache> open = new ArrayList<>();
 
   @AfterEach
   void closes() {
-    backend.letGo();
+    next.letGo();
     open.forEach(TestCache::close);
   }
 
@@ -46,7 +46,7 @@ final class LoadTest {
     TransferMemory memory = memory(BlockBytes.ids(1, 2));
     List<Integer> ended = new ArrayList<>();
     Task task = cache.store.load(memory.transfer((_, shard, _) -> ended.add(shard)));
-    HeldNext.Held read = backend.nextLoad();
+    HeldNext.Held read = next.nextLoad();
     for (int shard : new int[] {2, 0, 3, 1}) {
       assertThat(task.check()).isFalse();
       read.serve(shard);
@@ -66,7 +66,7 @@ final class LoadTest {
     TransferMemory again = memory(ids);
     assertThat(cache.store.load(again.transfer()).await(PATIENCE).ok()).isTrue();
     again.check();
-    assertThat(backend.loads).isEmpty();
+    assertThat(next.loads).isEmpty();
     assertThat(cache.metrics.count("cache_hit_shards")).isEqualTo(4);
     assertThat(cache.metrics.count("cache_miss_shards")).isEqualTo(4);
     assertThat(cache.metrics.count("cache_load_bytes")).isEqualTo(8 * 4096);
@@ -85,7 +85,7 @@ final class LoadTest {
           ShardOutcome.FAILED
         }) {
       Task task = cache.store.load(memory(ids).transfer());
-      HeldNext.Held read = backend.nextLoad();
+      HeldNext.Held read = next.nextLoad();
       StoreException cause =
           outcome == ShardOutcome.MISSING ? null : new StoreException("disk on fire");
       read.serve(0);
@@ -112,7 +112,7 @@ final class LoadTest {
     BlockIds id = BlockBytes.ids(1, 1);
     TransferMemory first = TransferMemory.ofShards(LAYOUT, Placement.SCATTERED, id, 0, 0);
     Task task = cache.store.load(first.transfer());
-    backend.nextLoad().serveAll();
+    next.nextLoad().serveAll();
     assertThat(task.await(PATIENCE).ok()).isTrue();
     assertThat(cache.store.lookup(id).isEmpty()).isTrue();
   }
@@ -122,8 +122,8 @@ final class LoadTest {
     TestCache cache = cache(8, Map.of());
     List<TransferMemory> memories = new ArrayList<>();
     List<Task> tasks = loadThrice(cache, memories);
-    HeldNext.Held read = backend.nextLoad();
-    assertThat(backend.loads).isEmpty();
+    HeldNext.Held read = next.nextLoad();
+    assertThat(next.loads).isEmpty();
     read.serveAll();
     for (int i = 0; i < 3; i++) {
       assertThat(tasks.get(i).await(PATIENCE).ok()).isTrue();
@@ -138,7 +138,7 @@ final class LoadTest {
     TestCache cache = cache(8, Map.of());
     List<Task> tasks = loadThrice(cache, new ArrayList<>());
     StoreException cause = new StoreException("disk on fire");
-    HeldNext.Held read = backend.nextLoad();
+    HeldNext.Held read = next.nextLoad();
     read.end(0, ShardOutcome.MISSING, null);
     read.end(1, ShardOutcome.FAILED, cause);
     for (Task task : tasks) {
@@ -156,7 +156,7 @@ final class LoadTest {
     BlockIds late = BlockBytes.ids(1, 1);
     TransferMemory memory = memory(late).scribble();
     Task task = cache.store.load(memory.transfer());
-    HeldNext.Held read = backend.nextLoad();
+    HeldNext.Held read = next.nextLoad();
     clock.advance(SHORT);
     TransferResult result = task.await(PATIENCE);
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
@@ -166,7 +166,7 @@ final class LoadTest {
     BlockIds others = BlockBytes.ids(2, 2);
     TransferMemory dumped = memory(others).fill();
     Task dump = cache.store.dump(dumped.transfer());
-    HeldNext.Held write = backend.nextDump();
+    HeldNext.Held write = next.nextDump();
     assertThat(write.transfer.shardCount()).isEqualTo(2);
     read.serveAll();
     write.takeAll();
@@ -183,10 +183,10 @@ final class LoadTest {
   }
 
   @Test
-  void shardThatFailedKeepsItsSlotUntilTheBackendIsDoneWithIt() throws InterruptedException {
+  void shardThatFailedKeepsItsSlotUntilTheNextStageIsDoneWithIt() throws InterruptedException {
     TestCache cache = hasty(2);
     Task task = cache.store.load(memory(BlockBytes.ids(1, 1)).transfer());
-    HeldNext.Held read = backend.nextLoad();
+    HeldNext.Held read = next.nextLoad();
     read.end(0, ShardOutcome.MISSING, null);
     assertThat(cache.pool().referenced()).isEqualTo(2);
     clock.advance(SHORT);
@@ -203,7 +203,7 @@ final class LoadTest {
     Task task = cache.store.load(memory.transfer());
     int served = 0;
     while (served < memory.shardCount()) {
-      HeldNext.Held read = backend.nextLoad();
+      HeldNext.Held read = next.nextLoad();
       assertThat(read.transfer.shardCount()).isBetween(1, 3);
       served += read.transfer.shardCount();
       read.serveAll();
@@ -217,7 +217,7 @@ final class LoadTest {
   void poolFullOfReferencedSlotsEndsTheTaskAtItsDeadline() throws InterruptedException {
     TestCache cache = hasty(2);
     cache.store.load(memory(BlockBytes.ids(1, 1)).transfer());
-    HeldNext.Held hanging = backend.nextLoad();
+    HeldNext.Held hanging = next.nextLoad();
     Task waiting = cache.store.load(memory(BlockBytes.ids(2, 1)).transfer());
     cache.awaitWanting();
     clock.advance(SHORT);
@@ -226,19 +226,19 @@ final class LoadTest {
     assertThat(result.cause())
         .hasMessageContaining("cache_buffer_capacity_gb")
         .hasMessageContaining("2 slots");
-    assertThat(backend.loads).isEmpty();
+    assertThat(next.loads).isEmpty();
     hanging.serveAll();
     bring(cache, BlockBytes.ids(2, 1));
   }
 
   @Test
-  void refusalOfTheBackendReachesTheEngine() throws InterruptedException {
+  void refusalOfTheNextStageReachesTheEngine() throws InterruptedException {
     TestCache cache = cache(4, Map.of());
-    backend.refuse(new QueueFullException("Held tasks", 1, "waiting_queue_depth"));
+    next.refuse(new QueueFullException("Held tasks", 1, "waiting_queue_depth"));
     TransferResult full = cache.store.load(memory(BlockBytes.ids(1, 1)).transfer()).await(PATIENCE);
     assertThat(full.outcome(0)).isEqualTo(ShardOutcome.REFUSED);
     assertThat(full.cause()).isInstanceOf(QueueFullException.class);
-    backend.refuse(new StoreException("gone"));
+    next.refuse(new StoreException("gone"));
     TransferResult gone = cache.store.load(memory(BlockBytes.ids(1, 1)).transfer()).await(PATIENCE);
     assertThat(gone.outcome(0)).isEqualTo(ShardOutcome.FAILED);
     assertThat(gone.cause()).hasMessage("gone");
@@ -246,7 +246,7 @@ final class LoadTest {
   }
 
   @Test
-  void asksTheBackendForEverythingWhenToldTo() throws InterruptedException {
+  void asksTheNextStageForEverythingWhenToldTo() throws InterruptedException {
     TestCache cache = cache(4, Map.of("cache_load_backend_only", true));
     BlockIds ids = BlockBytes.ids(1, 1);
     for (int round = 0; round < 2; round++) {
@@ -266,7 +266,7 @@ final class LoadTest {
   }
 
   @Test
-  void missesWithoutABackendAreMissing() throws InterruptedException {
+  void missesWithoutANextStageAreMissing() throws InterruptedException {
     TestCache alone = new TestCache(LAYOUT, null, 4, Map.of());
     open.add(alone);
     TransferResult result =
@@ -289,32 +289,32 @@ final class LoadTest {
   private void bring(TestCache cache, BlockIds ids) throws InterruptedException {
     TransferMemory memory = memory(ids);
     Task task = cache.store.load(memory.transfer());
-    backend.nextLoad().serveAll();
+    next.nextLoad().serveAll();
     assertThat(task.await(PATIENCE).ok()).isTrue();
     memory.check();
   }
 
   private void takeDumpsUntil(Task dump) throws InterruptedException {
     while (!dump.check()) {
-      HeldNext.Held write = backend.dumps.poll(10, TimeUnit.MILLISECONDS);
+      HeldNext.Held write = next.dumps.poll(10, TimeUnit.MILLISECONDS);
       if (write != null) {
         write.takeAll();
       }
     }
-    for (HeldNext.Held write = backend.dumps.poll(); write != null; write = backend.dumps.poll()) {
+    for (HeldNext.Held write = next.dumps.poll(); write != null; write = next.dumps.poll()) {
       write.takeAll();
     }
   }
 
   private TestCache hasty(int slots) {
     Map<String, Object> settings = Map.of("timeout_ms", (int) SHORT.toMillis());
-    TestCache cache = new TestCache(LAYOUT, backend, slots, settings, clock);
+    TestCache cache = new TestCache(LAYOUT, next, slots, settings, clock);
     open.add(cache);
     return cache;
   }
 
   private TestCache cache(int slots, Map<String, Object> more) {
-    TestCache cache = new TestCache(LAYOUT, backend, slots, more);
+    TestCache cache = new TestCache(LAYOUT, next, slots, more);
     open.add(cache);
     return cache;
   }

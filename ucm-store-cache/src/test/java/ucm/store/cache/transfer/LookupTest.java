@@ -25,17 +25,17 @@ final class LookupTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 2 * 4096);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-  private final HeldNext backend = new HeldNext();
+  private final HeldNext next = new HeldNext();
 
   @Test
-  void asksTheBackendOnceForWhatThePoolLacks() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+  void asksTheNextStageOnceForWhatThePoolLacks() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, next, 32, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 6);
       bring(cache, ids.slice(1, 3));
-      backend.has(ids.slice(4, 5));
+      next.has(ids.slice(4, 5));
       assertThat(cache.store.lookup(ids).stream()).containsExactly(1, 2, 4);
-      assertThat(backend.lookups).hasSize(1);
-      BlockIds asked = backend.lookups.getFirst();
+      assertThat(next.lookups).hasSize(1);
+      BlockIds asked = next.lookups.getFirst();
       assertThat(asked.size()).isEqualTo(4);
       assertThat(asked.hex(0)).isEqualTo(ids.hex(0));
       assertThat(asked.hex(3)).isEqualTo(ids.hex(5));
@@ -43,24 +43,24 @@ final class LookupTest {
   }
 
   @Test
-  void asksNobodyWhenThePoolHasEverything() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+  void doesNotAskTheNextStageWhenThePoolHasEverything() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, next, 32, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 6);
       bring(cache, ids);
       assertThat(cache.store.lookup(ids).cardinality()).isEqualTo(6);
       assertThat(cache.store.lookupPrefix(ids)).isEqualTo(5);
-      assertThat(backend.lookups).isEmpty();
+      assertThat(next.lookups).isEmpty();
     }
   }
 
   @Test
-  void prefixRunsThroughPoolAndBackendInTurn() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+  void prefixRunsThroughPoolAndNextStageInTurn() throws InterruptedException {
+    try (TestCache cache = new TestCache(LAYOUT, next, 32, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 9);
       bring(cache, ids.slice(0, 2));
-      backend.has(ids.slice(2, 4));
+      next.has(ids.slice(2, 4));
       bring(cache, ids.slice(4, 5));
-      backend.has(ids.slice(5, 7));
+      next.has(ids.slice(5, 7));
       // Block 7 is nowhere.
       bring(cache, ids.slice(8, 9));
       assertThat(cache.store.lookupPrefix(ids)).isEqualTo(6);
@@ -73,10 +73,10 @@ final class LookupTest {
 
   @Test
   void failedLoadDoesNotPoisonLookups() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 32, Map.of())) {
+    try (TestCache cache = new TestCache(LAYOUT, next, 32, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 6);
       Task task = cache.store.load(memory(ids).transfer());
-      HeldNext.Held read = backend.nextLoad();
+      HeldNext.Held read = next.nextLoad();
       assertThat(cache.store.lookup(ids).isEmpty()).as("while it is loaded").isTrue();
       read.endAll(ShardOutcome.MISSING, null);
       assertThat(task.await(PATIENCE).okCount()).isZero();
@@ -86,23 +86,23 @@ final class LookupTest {
   }
 
   @Test
-  void prefetchedBlocksAreServedWithoutTheBackend() throws InterruptedException {
-    MemoryStore.Medium medium = new MemoryStore.Medium();
+  void prefetchedBlocksAreServedWithoutTheNextStage() throws InterruptedException {
+    MemoryStore.Volume volume = new MemoryStore.Volume();
     BlockIds ids = BlockBytes.ids(1, 4);
-    try (TestCache first = new TestCache(LAYOUT, new MemoryStore(medium), 32, Map.of())) {
+    try (TestCache first = new TestCache(LAYOUT, new MemoryStore(volume), 32, Map.of())) {
       first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     }
-    assertThat(medium.size()).isEqualTo(4);
-    try (TestCache second = new TestCache(LAYOUT, new MemoryStore(medium), 32, Map.of())) {
+    assertThat(volume.size()).isEqualTo(4);
+    try (TestCache second = new TestCache(LAYOUT, new MemoryStore(volume), 32, Map.of())) {
       second.store.prefetch(BlockIds.empty());
       second.store.prefetch(BlockBytes.ids(2, 100));
       second.store.prefetch(ids);
-      // The dispatcher does its errands in order, and this backend loads on the thread that asks.
+      // The dispatcher does its jobs in order, and this next stage loads on the thread that asks.
       CountDownLatch done = new CountDownLatch(1);
       second.opened().dispatcher.submit(done::countDown);
       assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
       for (int i = 0; i < 4; i++) {
-        medium.remove(ids, i);
+        volume.remove(ids, i);
       }
       assertThat(second.store.lookupPrefix(ids)).isEqualTo(3);
       TransferMemory loaded = memory(ids);
@@ -115,23 +115,23 @@ final class LookupTest {
 
   @Test
   void prefetchTakesAtMostHalfOfThePool() throws InterruptedException {
-    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of())) {
+    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of())) {
       BlockIds ids = BlockBytes.ids(1, 100);
-      backend.has(ids);
+      next.has(ids);
       cache.store.prefetch(ids);
       cache.store.prefetch(ids.slice(50, 100));
-      HeldNext.Held read = backend.nextLoad();
+      HeldNext.Held read = next.nextLoad();
       assertThat(read.transfer.shardCount()).isEqualTo(4);
       read.serveAll();
-      backend.letGo();
+      next.letGo();
     }
   }
 
   @Test
-  void schedulerAsksTheBackendAndMovesNothing() {
+  void schedulerAsksTheNextStageAndMovesNothing() {
     BlockIds ids = BlockBytes.ids(1, 3);
-    backend.has(ids.slice(0, 2));
-    try (TestCache cache = new TestCache(LAYOUT, backend, 8, Map.of("device_id", -1))) {
+    next.has(ids.slice(0, 2));
+    try (TestCache cache = new TestCache(LAYOUT, next, 8, Map.of("device_id", -1))) {
       assertThat(cache.store.opened()).isNull();
       assertThat(cache.store.lookup(ids).stream()).containsExactly(0, 1);
       assertThat(cache.store.lookupPrefix(ids)).isEqualTo(1);
@@ -141,13 +141,13 @@ final class LookupTest {
           .hasMessageContaining("device_id");
       assertThatThrownBy(() -> cache.store.dump(memory(ids).transfer()))
           .isInstanceOf(StoreException.class);
-      assertThat(backend.loads).isEmpty();
+      assertThat(next.loads).isEmpty();
     }
   }
 
   private void bring(TestCache cache, BlockIds ids) throws InterruptedException {
     Task task = cache.store.load(memory(ids).transfer());
-    backend.nextLoad().serveAll();
+    next.nextLoad().serveAll();
     task.await(PATIENCE).requireOk();
   }
 

@@ -29,7 +29,7 @@ import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.MemoryStore;
 
 /**
- * Blocks that the stage behind has lost, by damage, a collector or an operator, while shards of them are
+ * Blocks that the next stage has lost, by damage, a collector or an operator, while shards of them are
  * in the pool: a dump that is flushed without failure brings them back with all their shards.
  */
 @Timeout(120)
@@ -41,7 +41,7 @@ final class LostInNextTest {
   private static final BlockIds LOST = IDS.slice(0, 1);
   private static final int BLOCKS = 8;
 
-  private final MemoryStore.Medium medium = new MemoryStore.Medium();
+  private final MemoryStore.Volume volume = new MemoryStore.Volume();
   private final HeldNext held = new HeldNext();
   private final List<TestCache> open = new ArrayList<>();
 
@@ -75,8 +75,8 @@ final class LostInNextTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void blockOfWhichAShardWasLoaded(boolean shared) throws InterruptedException {
-    fillMedium();
-    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    fillVolume();
+    TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
     TransferMemory one = TransferMemory.ofShards(LAYOUT, Placement.SCATTERED, LOST, 0, 1);
     cache.store.load(one.transfer()).await(PATIENCE).requireOk();
     requireDumpBringsItBack(cache);
@@ -85,8 +85,8 @@ final class LostInNextTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void blockThatWasLoadedWhole(boolean shared) throws InterruptedException {
-    fillMedium();
-    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    fillVolume();
+    TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
     requireLoads(cache.store, IDS);
     requireDumpBringsItBack(cache);
   }
@@ -94,8 +94,8 @@ final class LostInNextTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void blockThatWasPrefetched(boolean shared) throws InterruptedException {
-    fillMedium();
-    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    fillVolume();
+    TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
     cache.store.prefetch(IDS);
     long deadline = System.nanoTime() + PATIENCE.toNanos();
     while (!cache.pool().isComplete(IDS, 0) || !cache.pool().isComplete(IDS, 1)) {
@@ -108,7 +108,7 @@ final class LostInNextTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void blockThatWasDumpedAndWritten(boolean shared) throws InterruptedException {
-    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
     dump(cache, IDS);
     requireDumpBringsItBack(cache);
   }
@@ -117,9 +117,9 @@ final class LostInNextTest {
   @ValueSource(booleans = {false, true})
   void blockOfACacheThatLooksBehindOnly(boolean shared) throws InterruptedException {
     Map<String, Object> around = Map.of("cache_load_backend_only", true);
-    TestCache cache = cache(new MemoryStore(medium), shared, around);
+    TestCache cache = cache(new MemoryStore(volume), shared, around);
     dump(cache, IDS);
-    medium.remove(LOST, 0);
+    volume.remove(LOST, 0);
     assertThat(cache.store.lookup(IDS).stream()).containsExactly(1);
     requireDumpBringsItBack(cache);
     requireLoads(cache.store, IDS);
@@ -128,7 +128,7 @@ final class LostInNextTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void blockThatIsDumpedLayerByLayer(boolean shared) throws InterruptedException {
-    TestCache cache = cache(new MemoryStore(medium), shared, Map.of());
+    TestCache cache = cache(new MemoryStore(volume), shared, Map.of());
     for (int round = 0; round < 2; round++) {
       for (int shard = 0; shard < LAYOUT.shardCount(); shard++) {
         TransferMemory layer =
@@ -137,32 +137,32 @@ final class LostInNextTest {
         assertThat(cache.store.lookup(LOST).get(0)).isEqualTo(shard == 2);
       }
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
-      requireBehind(LOST);
-      medium.remove(LOST, 0);
+      requireInNext(LOST);
+      volume.remove(LOST, 0);
     }
   }
 
   @Test
   void blockThatAnotherWorkerHadDumped() throws InterruptedException {
-    TestCache first = cache(new MemoryStore(medium), true, Map.of());
-    TestCache second = cache(new MemoryStore(medium), true, Map.of());
+    TestCache first = cache(new MemoryStore(volume), true, Map.of());
+    TestCache second = cache(new MemoryStore(volume), true, Map.of());
     dump(first, IDS);
     requireLoads(second.store, IDS);
     requireDumpBringsItBack(second);
     requireDumpBringsItBack(first);
   }
 
-  private void fillMedium() throws InterruptedException {
-    TestCache cache = cache(new MemoryStore(medium), false, Map.of());
+  private void fillVolume() throws InterruptedException {
+    TestCache cache = cache(new MemoryStore(volume), false, Map.of());
     dump(cache, IDS);
     open.remove(cache);
     cache.close();
   }
 
   private void requireDumpBringsItBack(TestCache cache) throws InterruptedException {
-    medium.remove(LOST, 0);
+    volume.remove(LOST, 0);
     dump(cache, IDS);
-    requireBehind(IDS);
+    requireInNext(IDS);
     assertThat(cache.pool().referenced()).isZero();
   }
 
@@ -171,8 +171,8 @@ final class LostInNextTest {
     assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
   }
 
-  private void requireBehind(BlockIds ids) throws InterruptedException {
-    TestCache fresh = cache(new MemoryStore(medium), false, Map.of());
+  private void requireInNext(BlockIds ids) throws InterruptedException {
+    TestCache fresh = cache(new MemoryStore(volume), false, Map.of());
     assertThat(fresh.store.durable(ids).cardinality()).isEqualTo(ids.size());
     requireLoads(fresh.store, ids);
   }
@@ -183,7 +183,7 @@ final class LostInNextTest {
     memory.check();
   }
 
-  private TestCache cache(Store behind, boolean shared, Map<String, Object> more) {
+  private TestCache cache(Store next, boolean shared, Map<String, Object> more) {
     long slots = (long) BLOCKS * LAYOUT.shardCount();
     Map<String, Object> settings = new TreeMap<>(more);
     if (shared) {
@@ -191,7 +191,7 @@ final class LostInNextTest {
       settings.put("unique_id", Segments.id("lost"));
     }
     settings.put("cache_buffer_capacity_gb", TestCache.gib(LAYOUT, slots));
-    TestCache cache = new TestCache(LAYOUT, behind, 0, settings);
+    TestCache cache = new TestCache(LAYOUT, next, 0, settings);
     open.add(cache);
     return cache;
   }

@@ -21,7 +21,7 @@ final class PeerWritesTest {
   private static final long PATIENCE = Duration.ofMinutes(1).toNanos();
 
   // Each look at the clock takes longer than a block may need to become durable after it is gone.
-  private long lookNanos = Duration.ofSeconds(2).toNanos();
+  private long pollNanos = Duration.ofSeconds(2).toNanos();
   private long nanos;
   private boolean isInBuffer = true;
   private boolean isDurable;
@@ -29,17 +29,17 @@ final class PeerWritesTest {
 
   private FlushResult await(BooleanSupplier durable) throws InterruptedException {
     PeerWrites dumps = dumps();
-    return dumps.await(backend(durable), PATIENCE);
+    return dumps.await(nextStage(durable), PATIENCE);
   }
 
   private PeerWrites dumps() {
     SlotDirectory pool = only(SlotDirectory.class, "isDumpedElsewhere", () -> isInBuffer);
-    PeerWrites dumps = new PeerWrites(pool, () -> nanos += lookNanos);
+    PeerWrites dumps = new PeerWrites(pool, () -> nanos += pollNanos);
     dumps.add(ID.high(0), ID.low(0));
     return dumps;
   }
 
-  private static Store backend(BooleanSupplier durable) {
+  private static Store nextStage(BooleanSupplier durable) {
     return only(Store.class, "durable", () -> bits(durable.getAsBoolean()));
   }
 
@@ -103,28 +103,28 @@ final class PeerWritesTest {
 
   @Test
   void callsOnePendingThatHasJustGoneAndNamesItWhenItHadItsTime() throws Exception {
-    lookNanos = Duration.ofMillis(100).toNanos();
+    pollNanos = Duration.ofMillis(100).toNanos();
     isInBuffer = false;
     PeerWrites dumps = dumps();
-    Store backend = backend(() -> isDurable);
+    Store next = nextStage(() -> isDurable);
     for (int flush = 0; flush < 5; flush++) {
-      FlushResult early = dumps.await(backend, nanos);
+      FlushResult early = dumps.await(next, nanos);
       assertThat(early.pendingBlocks()).isEqualTo(1);
       assertThat(early.failedCount()).isZero();
     }
     nanos += Duration.ofSeconds(1).toNanos();
-    assertThat(dumps.await(backend, nanos).failedBlocks()).isEqualTo(ID);
-    assertThat(dumps.await(backend, nanos).ok()).isTrue();
+    assertThat(dumps.await(next, nanos).failedBlocks()).isEqualTo(ID);
+    assertThat(dumps.await(next, nanos).ok()).isTrue();
   }
 
   @Test
   void waitsAMomentForOneThatIsCommittedAfterItWent() throws Exception {
-    lookNanos = Duration.ofMillis(100).toNanos();
+    pollNanos = Duration.ofMillis(100).toNanos();
     isInBuffer = false;
     PeerWrites dumps = dumps();
-    Store backend = backend(() -> isDurable);
-    assertThat(dumps.await(backend, nanos).pendingBlocks()).isEqualTo(1);
+    Store next = nextStage(() -> isDurable);
+    assertThat(dumps.await(next, nanos).pendingBlocks()).isEqualTo(1);
     isDurable = true;
-    assertThat(dumps.await(backend, nanos).ok()).isTrue();
+    assertThat(dumps.await(next, nanos).ok()).isTrue();
   }
 }

@@ -14,14 +14,14 @@ import ucm.api.ShardListener;
 import ucm.api.Transfer;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.fixture.TestCache;
-import ucm.store.cache.pool.SparePool;
+import ucm.store.cache.pool.ObjectPool;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 final class ShardSlotsTest {
 
-  private final SparePool<int[]> arrays = SparePool.ofNumbers();
+  private final ObjectPool<int[]> arrays = ObjectPool.ofNumbers();
 
   @Test
   void arraysGoBackWithTheLastUse() {

@@ -236,7 +236,7 @@ final class FileStoreConfigTest {
     LocalFileStore store = new LocalFileStore();
     store.configure(StoreConfig.of(LEAST));
     assertThatThrownBy(() -> store.open(StoreContext.of(new LocalFileStore())))
-        .hasMessage("Posix is a last stage and takes no stage behind it; found Posix");
+        .hasMessage("Posix is a last stage and takes no next stage; found Posix");
   }
 
   @Test

@@ -12,17 +12,17 @@ import ucm.api.BlockLayout;
 import ucm.api.Places;
 
 /**
- * Keeps what a task needs by its length, so that the next task need not allocate it anew.
+ * Keeps what a task needs by its length, so that the next task need not allocate.
  *
- * <p>Whoever takes something owns it until it is given back, and may forget to: the garbage
- * collector takes it then. It is wiped when it is given back, before anybody else can have it: who
- * looks at it later nevertheless finds nothing that could be taken for a shard or a slot.
+ * <p>A taker owns the object until it is given back, and may forget to: the garbage
+ * collector takes it then. It is wiped when it is given back, before the next taker can have it: a
+ * stale reference finds nothing that could be taken for a shard or a slot.
  *
  * <p>Bounded: what is longer than {@value #MOST_LENGTH} is not kept, and of each power of two as
  * many as have {@value #KEPT_LENGTH} elements together, {@value #MOST_KEPT} at the most. That makes
  * 3.5 MiB of numbers. Thread-safe.
  */
-public final class SparePool<T> {
+public final class ObjectPool<T> {
 
   /** What arrays of numbers are overwritten with: no slot, and no shard, has this number. */
   static final int WIPED = Integer.MAX_VALUE;
@@ -42,9 +42,9 @@ public final class SparePool<T> {
    * An empty pool.
    *
    * @param maker makes something of a length, or that can grow to it
-   * @param wiper makes what is given back useless to whoever still refers to it
+   * @param wiper makes what is given back useless through stale references
    */
-  SparePool(IntFunction<T> maker, Consumer<T> wiper) {
+  ObjectPool(IntFunction<T> maker, Consumer<T> wiper) {
     this.maker = maker;
     this.wiper = wiper;
     for (int length = LEAST_LENGTH; length <= MOST_LENGTH; length *= 2) {
@@ -53,13 +53,13 @@ public final class SparePool<T> {
   }
 
   /** Arrays of numbers; what is in one that is taken is not defined. */
-  public static SparePool<int[]> ofNumbers() {
-    return new SparePool<>(int[]::new, array -> Arrays.fill(array, WIPED));
+  public static ObjectPool<int[]> ofNumbers() {
+    return new ObjectPool<>(int[]::new, array -> Arrays.fill(array, WIPED));
   }
 
   /** Places of shards, without any when they are taken. */
-  public static SparePool<Places> ofPlaces(BlockLayout layout) {
-    return new SparePool<>(_ -> new Places(layout), Places::clear);
+  public static ObjectPool<Places> ofPlaces(BlockLayout layout) {
+    return new ObjectPool<>(_ -> new Places(layout), Places::clear);
   }
 
   /** Takes something of at least a length. */
@@ -68,8 +68,8 @@ public final class SparePool<T> {
       return maker.apply(length);
     }
     int rounded = rounded(length);
-    T spare = poll(rounded);
-    return spare == null ? maker.apply(rounded) : spare;
+    T pooled = poll(rounded);
+    return pooled == null ? maker.apply(rounded) : pooled;
   }
 
   private @Nullable T poll(int rounded) {
@@ -85,10 +85,10 @@ public final class SparePool<T> {
    * Gives back what was taken, and what the caller does not look at any more.
    *
    * @param length with which it was taken, or one of the same power of two
-   * @throws IllegalStateException when it was given back before, and nobody has taken it since
+   * @throws IllegalStateException when it was given back before and not taken since
    */
-  public void giveBack(T spare, int length) {
-    wiper.accept(spare);
+  public void giveBack(T pooled, int length) {
+    wiper.accept(pooled);
     if (length > MOST_LENGTH) {
       return;
     }
@@ -96,12 +96,12 @@ public final class SparePool<T> {
     lock.lock();
     try {
       ArrayDeque<T> others = sameLength(rounded);
-      if (others.contains(spare)) {
-        throw new IllegalStateException("a spare of length " + length + " was given back twice");
+      if (others.contains(pooled)) {
+        throw new IllegalStateException("a pooled of length " + length + " was given back twice");
       }
       if (others.size() < Math.min(MOST_KEPT, KEPT_LENGTH / rounded)) {
         // The last one first: it is the one in the processor's cache.
-        others.push(spare);
+        others.push(pooled);
       }
     } finally {
       lock.unlock();

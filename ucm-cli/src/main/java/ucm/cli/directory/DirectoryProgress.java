@@ -4,7 +4,7 @@ import ucm.api.admin.StoreDirectories.Observer;
 import ucm.cli.output.Progress;
 
 /** Shows how far work on directories is, and ends it on Ctrl-C. */
-final class StoreWork implements Observer, AutoCloseable {
+final class DirectoryProgress implements Observer, AutoCloseable {
 
   private final Progress progress;
   private final long unit;
@@ -15,7 +15,7 @@ final class StoreWork implements Observer, AutoCloseable {
    *
    * @param unit how much of what the work counts is one step on the terminal
    */
-  StoreWork(String what, long unit) {
+  DirectoryProgress(String what, long unit) {
     this.unit = unit;
     this.progress = new Progress(what, 0);
   }

@@ -28,7 +28,7 @@ import ucm.api.TransferResult;
 import ucm.api.TransferTask;
 
 /** An open store: a bounded queue of tasks, and threads that move the shards of one task each. */
-final class OpenHello {
+final class HelloRuntime {
 
   private final HelloConfig config;
   private final StoreLife life;
@@ -44,7 +44,7 @@ final class OpenHello {
   private long failedBlocks;
   private Throwable firstFault;
 
-  OpenHello(HelloConfig config, StoreContext context, StoreLife life) {
+  HelloRuntime(HelloConfig config, StoreContext context, StoreLife life) {
     this.config = config;
     this.life = life;
     clock = context.nanoClock();
@@ -146,7 +146,7 @@ final class OpenHello {
     notifyAll();
   }
 
-  /** Whoever sees a dump end may be a moment ahead of the thread that notes what failed. */
+  /** A caller that sees a dump end may be a moment ahead of the thread that notes what failed. */
   private synchronized void awaitNoted(Task dump) throws InterruptedException {
     while (dumps.contains(dump)) {
       wait();

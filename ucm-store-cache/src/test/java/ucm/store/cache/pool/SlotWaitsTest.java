@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import ucm.api.ShardOutcome;
 
-final class JoinedSlotsTest {
+final class SlotWaitsTest {
 
   private static final SlotWaiter WAITER =
       new SlotWaiter() {
@@ -24,17 +24,17 @@ final class JoinedSlotsTest {
         public void abandoned(int shard) {}
       };
 
-  private final JoinedSlots joined = new JoinedSlots(4);
+  private final SlotWaits joined = new SlotWaits(4);
 
-  private static List<Integer> indexes(@Nullable Joined all) {
+  private static List<Integer> indexes(@Nullable SlotWait all) {
     List<Integer> indexes = new ArrayList<>();
-    for (Joined one = all; one != null; one = one.next()) {
+    for (SlotWait one = all; one != null; one = one.next()) {
       indexes.add(one.index());
     }
     return indexes;
   }
 
-  private Joined taken(int slot) {
+  private SlotWait taken(int slot) {
     return Objects.requireNonNull(joined.take(slot));
   }
 
@@ -52,14 +52,14 @@ final class JoinedSlotsTest {
   }
 
   @Test
-  void usesAnewWhoWasGivenBackAndNobodyElse() {
+  void reusesOnlyWhatWasGivenBack() {
     joined.add(0, WAITER, 1);
     joined.add(0, WAITER, 2);
-    Joined first = taken(0);
-    Joined second = Objects.requireNonNull(first.next());
+    SlotWait first = taken(0);
+    SlotWait second = Objects.requireNonNull(first.next());
     // While they are told, others come.
     joined.add(1, WAITER, 3);
-    Joined other = taken(1);
+    SlotWait other = taken(1);
     assertThat(other).isNotIn(first, second);
     joined.giveBack(first);
     assertThatNullPointerException().isThrownBy(first::waiter).withMessageContaining("given back");
@@ -77,7 +77,7 @@ final class JoinedSlotsTest {
     for (int i = 0; i < many; i++) {
       joined.add(0, WAITER, i);
     }
-    Joined all = taken(0);
+    SlotWait all = taken(0);
     assertThat(indexes(all)).hasSize(many);
     joined.giveBack(all);
     for (int i = 0; i < many; i++) {

@@ -3,7 +3,7 @@ package ucm.store.cache.shared;
 import java.util.Arrays;
 
 /** Some slots in no order. Guarded by its owner's lock, except {@link #isEmpty}. */
-final class SlotBag {
+final class SlotList {
 
   private static final int FIRST_CAPACITY = 16;
 

@@ -9,7 +9,7 @@ import ucm.pipeline.hash.BlockHasher;
  * Asks the store how far a prompt is there. A block counts only when the part of every rank is there,
  * which with MLA is one part. A store that fails has nothing.
  */
-final class PartLookup {
+final class RankLookup {
 
   private final Store store;
   private final BlockHasher hasher;
@@ -17,7 +17,7 @@ final class PartLookup {
   private final ConnectorFaults faults;
   private boolean failed;
 
-  PartLookup(Store store, BlockHasher hasher, int parts, ConnectorFaults faults) {
+  RankLookup(Store store, BlockHasher hasher, int parts, ConnectorFaults faults) {
     this.store = store;
     this.hasher = hasher;
     this.parts = parts;

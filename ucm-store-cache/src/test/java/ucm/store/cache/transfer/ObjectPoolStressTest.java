@@ -36,7 +36,7 @@ import ucm.testkit.fault.FaultyStore;
  * wrong bytes, as a task or slot that never ends, or as an exception.
  */
 @Timeout(180)
-final class SpareStressTest {
+final class ObjectPoolStressTest {
 
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int ENGINES = 3;
@@ -45,23 +45,23 @@ final class SpareStressTest {
   @Test
   void tasksThatWaitAreNotDisturbedByThoseThatComeAndGo() throws InterruptedException {
     BlockLayout layout = BlockLayout.uniform(2048, 4096, 2 * 4096);
-    HeldNext backend = new HeldNext();
-    try (TestCache cache = new TestCache(layout, backend, 64, Map.of())) {
+    HeldNext next = new HeldNext();
+    try (TestCache cache = new TestCache(layout, next, 64, Map.of())) {
       BlockIds hot = BlockBytes.ids(1, 8);
       TransferMemory brought = whole(layout, hot);
       Task bring = cache.store.load(brought.transfer());
-      backend.nextLoad().serveAll();
+      next.nextLoad().serveAll();
       bring.await(PATIENCE).requireOk();
 
       TransferMemory side = whole(layout, BlockBytes.ids(2, 6));
       Task sideBySide = cache.store.load(side.transfer());
-      HeldNext.Held sideRead = backend.nextLoad();
+      HeldNext.Held sideRead = next.nextLoad();
       TransferMemory apart = alternating(layout, hot, BlockBytes.ids(3, 4));
       Task farApart = cache.store.load(apart.transfer());
-      HeldNext.Held apartRead = backend.nextLoad();
+      HeldNext.Held apartRead = next.nextLoad();
       BlockIds dumped = BlockBytes.ids(4, 5);
       Task dump = cache.store.dump(whole(layout, dumped).fill().transfer());
-      HeldNext.Held write = backend.nextDump();
+      HeldNext.Held write = next.nextDump();
       dump.await(PATIENCE).requireOk();
 
       for (int round = 0; round < 40; round++) {
@@ -70,7 +70,7 @@ final class SpareStressTest {
         again.check();
         Task other =
             cache.store.dump(whole(layout, BlockBytes.ids(100 + round, 1)).fill().transfer());
-        backend.nextDump().takeAll();
+        next.nextDump().takeAll();
         other.await(PATIENCE).requireOk();
       }
 
@@ -85,12 +85,12 @@ final class SpareStressTest {
       side.check();
       assertThat(cache.store.flush(PATIENCE).ok()).isTrue();
       cache.awaitUnreferenced();
-      assertThat(backend.lookups.getFirst()).isEqualTo(dumped);
+      assertThat(next.lookups.getFirst()).isEqualTo(dumped);
     }
   }
 
   @Test
-  void whatTheBackendRefusedIsWrittenLaterAsItIs() throws InterruptedException {
+  void whatTheNextStageRefusedIsWrittenLaterAsItIs() throws InterruptedException {
     BlockLayout layout = BlockLayout.uniform(2048, 4096, 2 * 4096);
     FaultyStore full = new FaultyStore(new PatternNext(0), 1);
     for (int number = 1; number <= 20; number++) {
@@ -132,8 +132,8 @@ final class SpareStressTest {
   })
   void tasksOfAllShapesMoveTheRightBytes(long seed, int shardSize, int tasks, int timeoutMs)
       throws Exception {
-    PatternNext backend = new PatternNext(300);
-    storm(backend, backend, seed, shardSize, tasks, timeoutMs);
+    PatternNext next = new PatternNext(300);
+    stress(next, next, seed, shardSize, tasks, timeoutMs);
   }
 
   @ParameterizedTest
@@ -143,11 +143,11 @@ final class SpareStressTest {
     "7, 524288, 20, 60000",
     "8, 524288, 20, 20",
   })
-  void andSoTheyDoWhenTheBackendFails(long seed, int shardSize, int tasks, int timeoutMs)
+  void andSoTheyDoWhenTheNextStageFails(long seed, int shardSize, int tasks, int timeoutMs)
       throws Exception {
-    PatternNext behind = new PatternNext(300);
-    FaultyStore backend =
-        new FaultyStore(behind, seed)
+    PatternNext last = new PatternNext(300);
+    FaultyStore next =
+        new FaultyStore(last, seed)
             .rate(Call.LOAD, Fault.FAIL, 0.03)
             .rate(Call.LOAD, Fault.MISS, 0.03)
             .rate(Call.LOAD, Fault.THROW, 0.03)
@@ -158,16 +158,16 @@ final class SpareStressTest {
             .rate(Call.DUMP, Fault.QUEUE_FULL, 0.2)
             .rate(Call.DUMP, Fault.REORDER, 0.3)
             .rate(Call.LOOKUP, Fault.MISS, 0.1);
-    storm(backend, behind, seed, shardSize, tasks, timeoutMs);
+    stress(next, last, seed, shardSize, tasks, timeoutMs);
   }
 
-  private static void storm(
-      Store backend, PatternNext behind, long seed, int shardSize, int tasks, int timeoutMs)
+  private static void stress(
+      Store next, PatternNext last, long seed, int shardSize, int tasks, int timeoutMs)
       throws Exception {
     BlockLayout layout = BlockLayout.uniform(shardSize / 2, shardSize, 4L * shardSize);
     Map<String, Object> settings = Map.of("timeout_ms", timeoutMs);
     List<TransferMemory> givenBack = new ArrayList<>();
-    try (TestCache cache = new TestCache(layout, backend, 2 * BLOCKS, settings);
+    try (TestCache cache = new TestCache(layout, next, 2 * BLOCKS, settings);
         ExecutorService engines = Executors.newFixedThreadPool(ENGINES)) {
       List<Future<List<TransferMemory>>> all = new ArrayList<>();
       for (int engine = 0; engine < ENGINES; engine++) {
@@ -185,7 +185,7 @@ final class SpareStressTest {
       assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
       cache.awaitUnreferenced();
     }
-    assertThat(behind.wrong()).as("dumped shards with wrong bytes").isZero();
+    assertThat(last.wrong()).as("dumped shards with wrong bytes").isZero();
     givenBack.forEach(TransferMemory::checkScribbled);
   }
 

@@ -17,18 +17,18 @@ import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Places;
 
-final class SparePoolTest {
+final class ObjectPoolTest {
 
   private static final int ROUNDS = 5000;
 
   @Test
   void whatIsGivenBackIsTakenAgainWithoutWhatWasInIt() {
-    SparePool<int[]> pool = SparePool.ofNumbers();
+    ObjectPool<int[]> pool = ObjectPool.ofNumbers();
     int[] first = pool.take(20);
     assertThat(first.length).isGreaterThanOrEqualTo(20);
     Arrays.fill(first, 7);
     pool.giveBack(first, 20);
-    assertThat(first).containsOnly(SparePool.WIPED);
+    assertThat(first).containsOnly(ObjectPool.WIPED);
     assertThat(pool.take(33)).isNotSameAs(first);
     assertThat(pool.take(32)).isSameAs(first);
     assertThat(pool.take(32)).isNotSameAs(first);
@@ -36,7 +36,7 @@ final class SparePoolTest {
 
   @Test
   void keepsNoMoreThanItsBound() {
-    SparePool<int[]> pool = SparePool.ofNumbers();
+    ObjectPool<int[]> pool = ObjectPool.ofNumbers();
     giveBack(pool, 100, 0);
     assertThat(pool.count()).isEqualTo(64);
     giveBack(pool, 100, 1 << 16);
@@ -47,7 +47,7 @@ final class SparePoolTest {
 
   @Test
   void givingBackTwiceIsAnError() {
-    SparePool<int[]> pool = SparePool.ofNumbers();
+    ObjectPool<int[]> pool = ObjectPool.ofNumbers();
     int[] array = pool.take(5);
     pool.giveBack(array, 5);
     assertThatThrownBy(() -> pool.giveBack(array, 5))
@@ -58,7 +58,7 @@ final class SparePoolTest {
   @Test
   void placesAreEmptyWhenTheyAreTaken() {
     BlockLayout layout = BlockLayout.uniform(64, 128, 256);
-    SparePool<Places> pool = SparePool.ofPlaces(layout);
+    ObjectPool<Places> pool = ObjectPool.ofPlaces(layout);
     Places places = pool.take(1);
     try (Arena arena = Arena.ofShared()) {
       places.add(MemoryRegion.host(arena.allocate(128)), 0);
@@ -70,8 +70,8 @@ final class SparePoolTest {
 
   @Test
   @Timeout(60)
-  void nobodyHasWhatAnotherHas() throws Exception {
-    SparePool<int[]> pool = SparePool.ofNumbers();
+  void handsNothingOutTwice() throws Exception {
+    ObjectPool<int[]> pool = ObjectPool.ofNumbers();
     try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
       List<Future<?>> all = new ArrayList<>();
       for (int i = 0; i < 4; i++) {
@@ -85,7 +85,7 @@ final class SparePoolTest {
     assertThat(pool.count()).isBetween(1, 4 * 3);
   }
 
-  private static void useAlone(SparePool<int[]> pool, int own) {
+  private static void useAlone(ObjectPool<int[]> pool, int own) {
     Random random = new Random(own);
     for (int round = 0; round < ROUNDS; round++) {
       int length = random.nextInt(60);
@@ -97,7 +97,7 @@ final class SparePoolTest {
     }
   }
 
-  private static void giveBack(SparePool<int[]> pool, int count, int length) {
+  private static void giveBack(ObjectPool<int[]> pool, int count, int length) {
     List<int[]> taken = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       taken.add(pool.take(length));

@@ -38,7 +38,7 @@ import ucm.api.TransferTask;
  * <p>Nothing waits between commands: those of all blocks of a transfer are sent one after the other,
  * within the window, and the client's threads end the shards as answers come.
  */
-final class OpenValkey {
+final class ValkeyRuntime {
 
   private static final int PREFIX_STEP = 64;
 
@@ -58,7 +58,7 @@ final class OpenValkey {
   private long failedBlocks;
   private Throwable firstFault;
 
-  OpenValkey(ValkeyConfig config, StoreContext context, StoreLife life) {
+  ValkeyRuntime(ValkeyConfig config, StoreContext context, StoreLife life) {
     this.config = config;
     this.life = life;
     loadedBytes = context.metrics().counter("valkey_loaded_bytes", "Bytes fetched from servers");
@@ -255,7 +255,7 @@ final class OpenValkey {
     notifyAll();
   }
 
-  /** Whoever sees a dump end may be a moment ahead of the thread that notes what failed. */
+  /** A caller that sees a dump end may be a moment ahead of the thread that notes what failed. */
   private synchronized void awaitNoted(TransferTask dump) throws InterruptedException {
     while (dumps.contains(dump)) {
       wait();
@@ -299,7 +299,7 @@ final class OpenValkey {
 
   /** Lets what was accepted end, which takes the deadline of a task at the most. */
   void close() {
-    // Whoever is in start has its task among those under way when this lock is ours.
+    // A thread in start has its task among those under way when this lock is ours.
     starting.writeLock().lock();
     starting.writeLock().unlock();
     boolean interrupted = false;

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * A stand-in for a native library, written in C for tests, and what drives it. A store finds, loads and
+ * A simulated native library, written in C for tests, and what drives it. A store finds, loads and
  * calls it as it would the real one. Beside the functions of that library it has some for tests:
  *
  * <pre>{@code
@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Assumptions;
  * module; {@code ALL-UNNAMED} when the test kit is on the class path, where surefire puts it.
  */
 @SuppressWarnings("restricted") // Tests know the C source that they call.
-public final class StandInLibrary {
+public final class SimulatedLibrary {
 
   private static final int LONGEST_MISUSE = 512;
 
@@ -48,7 +48,7 @@ public final class StandInLibrary {
    *
    * @param library the file, by its absolute path
    */
-  public StandInLibrary(Path library) {
+  public SimulatedLibrary(Path library) {
     symbols = SymbolLookup.libraryLookup(library, Arena.global());
   }
 
@@ -81,14 +81,14 @@ public final class StandInLibrary {
     try {
       return new ProcessBuilder(command).redirectErrorStream(true).start();
     } catch (IOException e) {
-      return Assumptions.abort("no gcc to build a stand-in with: " + e.getMessage());
+      return Assumptions.abort("no gcc to build a simulated library with: " + e.getMessage());
     }
   }
 
   /**
    * Has calls of a kind fail.
    *
-   * @param what the kind, as the stand-in names it
+   * @param what the kind, as the library names it
    * @param nth the first to fail, from now on, counted from 1
    * @param times how many fail
    * @param code what they fail with
@@ -114,7 +114,7 @@ public final class StandInLibrary {
     call("sim_heal", FunctionDescriptor.ofVoid());
   }
 
-  /** What the stand-in has counted under a name. */
+  /** What the library has counted under a name. */
   public long count(String what) {
     try (Arena arena = Arena.ofConfined()) {
       FunctionDescriptor type = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
@@ -143,7 +143,7 @@ public final class StandInLibrary {
   }
 
   /**
-   * Calls a function of the stand-in.
+   * Calls a function of the library.
    *
    * @param type the types of its parameters and its result, as the C source has them
    * @return its result; null when it has none

@@ -11,13 +11,13 @@ import java.nio.file.attribute.BasicFileAttributes;
 import ucm.cli.runtime.FileTreeVisitor;
 
 /**
- * Files of a benchmark that nobody reads again. They are cut off to nothing: so the next files are
+ * Files that a benchmark does not read again. They are cut off to nothing: so the next files are
  * written to memory that was just used, and the disk is not busy with these while something is timed.
  * They keep their names, because ext4 is slow to make files for minutes after others were removed.
  */
-public final class SpentFiles {
+public final class DiscardedFiles {
 
-  private SpentFiles() {}
+  private DiscardedFiles() {}
 
   /**
    * Cuts off all files below a folder that are of some size at least. One that goes away meanwhile is

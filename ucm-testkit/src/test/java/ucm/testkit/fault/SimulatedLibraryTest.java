@@ -13,7 +13,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class StandInLibraryTest {
+class SimulatedLibraryTest {
 
   // A library whose only function must not be given a negative number.
   private static final String SOURCE =
@@ -54,13 +54,13 @@ class StandInLibraryTest {
   private Path build(String text) throws IOException {
     Path source = Files.writeString(folder.resolve("real.c"), text);
     Path library = folder.resolve("made/libreal.so").toAbsolutePath();
-    StandInLibrary.build(source, library);
+    SimulatedLibrary.build(source, library);
     return library;
   }
 
   @Test
   void drivesWhatItBuilt() throws IOException {
-    StandInLibrary library = new StandInLibrary(build(SOURCE));
+    SimulatedLibrary library = new SimulatedLibrary(build(SOURCE));
     library.fail("real_call", 2, 1, 5);
     assertThat(library.call("real_call", CALL, 7)).isEqualTo(7);
     assertThat(library.call("real_call", CALL, 7)).isEqualTo(5);

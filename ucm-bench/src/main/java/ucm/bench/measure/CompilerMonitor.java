@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * Says when the JVM has compiled what a benchmark's rounds run. Its compiler takes the processors that
  * are measured.
  */
-public final class CompilerWatch {
+public final class CompilerMonitor {
 
   /** Rounds at the most for which to wait until it is done. */
   static final int MOST_ROUNDS = 24;

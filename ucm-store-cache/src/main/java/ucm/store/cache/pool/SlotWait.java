@@ -4,14 +4,14 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Somebody here who waits for a slot to be filled; holds a reference. Belongs to {@link JoinedSlots}
- * until it is taken, and again when it was given back; then it stands for somebody else.
+ * A wait of this process for a slot to be filled; holds a reference. Belongs to {@link SlotWaits}
+ * until it is taken, and again when it was given back for reuse.
  */
-public final class Joined {
+public final class SlotWait {
 
   private @Nullable SlotWaiter waiter;
   private int index;
-  @Nullable public Joined next;
+  @Nullable public SlotWait next;
 
   /** The slot, once it was filled, or not, by another process. */
   public int slot;
@@ -20,20 +20,20 @@ public final class Joined {
   public boolean isFilled;
 
   /**
-   * Stands for somebody from now on.
+   * Begins to wait.
    *
    * @param index what the waiter calls the shard
-   * @param next who else waits for the same slot
+   * @param next another wait for the same slot
    */
-  void set(@Nullable SlotWaiter waiter, int index, @Nullable Joined next) {
+  void set(@Nullable SlotWaiter waiter, int index, @Nullable SlotWait next) {
     this.waiter = waiter;
     this.index = index;
     this.next = next;
   }
 
-  /** Who waits. */
+  /** Told of the result. */
   public SlotWaiter waiter() {
-    return Objects.requireNonNull(waiter, "nobody waits: it was given back");
+    return Objects.requireNonNull(waiter, "no waiter: it was given back");
   }
 
   /** What the waiter calls the shard. */
@@ -41,9 +41,9 @@ public final class Joined {
     return index;
   }
 
-  /** Who else waits for the same slot. */
+  /** Another wait for the same slot, or null. */
   @Nullable
-  public Joined next() {
+  public SlotWait next() {
     return next;
   }
 }

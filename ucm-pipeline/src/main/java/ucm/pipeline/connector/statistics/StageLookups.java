@@ -15,13 +15,13 @@ import ucm.api.StoreMetrics;
  * _lookup_expiries}. The sums are of all look-ups of the pipeline, so who reads them around a look-up
  * of its own sees those of others that run at the same time as well.
  */
-public final class LookupWatch implements StoreMetrics {
+public final class StageLookups implements StoreMetrics {
 
   private static final List<String> HITS = List.of("_lookup_hit_blocks", "_hit_blocks");
   private static final List<String> DOWN =
       List.of("_health_lookup_misses", "_lookup_errors", "_lookup_expiries");
 
-  private final StoreMetrics place;
+  private final StoreMetrics delegate;
   private final List<String> stages;
   private final LongAdder[] hits;
   private final LongAdder unanswered = new LongAdder();
@@ -31,8 +31,8 @@ public final class LookupWatch implements StoreMetrics {
    *
    * @param stages the names of the pipeline's stages, the one nearest the engine first
    */
-  public LookupWatch(StoreMetrics place, List<String> stages) {
-    this.place = place;
+  public StageLookups(StoreMetrics scope, List<String> stages) {
+    this.delegate = scope;
     this.stages = stages.stream().map(stage -> stage.toLowerCase(Locale.ROOT)).toList();
     this.hits = new LongAdder[stages.size()];
     for (int i = 0; i < hits.length; i++) {
@@ -57,7 +57,7 @@ public final class LookupWatch implements StoreMetrics {
 
   @Override
   public Counter counter(String name, String help) {
-    Counter counter = place.counter(name, help);
+    Counter counter = delegate.counter(name, help);
     for (int i = 0; i < hits.length; i++) {
       String stage = stages.get(i);
       if (HITS.stream().anyMatch(end -> name.equals(stage + end))) {
@@ -79,11 +79,11 @@ public final class LookupWatch implements StoreMetrics {
 
   @Override
   public Histogram histogram(String name, String help) {
-    return place.histogram(name, help);
+    return delegate.histogram(name, help);
   }
 
   @Override
   public void gauge(String name, String help, DoubleSupplier value) {
-    place.gauge(name, help, value);
+    delegate.gauge(name, help, value);
   }
 }

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-final class SpentFilesTest {
+final class DiscardedFilesTest {
 
   @TempDir private Path folder;
 
@@ -18,7 +18,7 @@ final class SpentFilesTest {
     Path small = write("a/small", 4095);
     Path elsewhere = write("c/elsewhere", 8192);
     Path link = Files.createSymbolicLink(folder.resolve("a/link"), elsewhere);
-    SpentFiles.cut(folder.resolve("a"), 4096);
+    DiscardedFiles.cut(folder.resolve("a"), 4096);
     assertThat(large).isEmptyFile();
     assertThat(larger).isEmptyFile();
     assertThat(small).hasSize(4095);
@@ -28,7 +28,7 @@ final class SpentFilesTest {
 
   @Test
   void aFolderThatIsNotThereIsNoFault() throws Exception {
-    SpentFiles.cut(folder.resolve("absent"), 1);
+    DiscardedFiles.cut(folder.resolve("absent"), 1);
     assertThat(folder).isEmptyDirectory();
   }
 
