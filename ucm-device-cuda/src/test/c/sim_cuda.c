@@ -3,7 +3,7 @@
  * UCM calls, with their binary interface, and sim_* functions by which a test drives it.
  *
  * - Memory of a device lies in a range of addresses that no program may touch (PROT_NONE), and its bytes elsewhere:
- *   who takes a device address for one of the host dies at once.
+ *   a caller that takes a device address for one of the host dies at once.
  * - A stream is a thread. A copy happens later than the call that queued it, after a delay or when it is let go.
  * - Events are tickets: recording takes the next number, the stream's thread completes it.
  * - Misuse is counted and described: calls without a current context, memory that is not allocated, registered or

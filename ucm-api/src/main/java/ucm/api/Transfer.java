@@ -166,7 +166,7 @@ public final class Transfer {
     return event;
   }
 
-  /** Who is told of each shard. */
+  /** Told of each shard. */
   public ShardListener listener() {
     return listener;
   }

@@ -203,7 +203,7 @@ public final class TransferTask implements Task {
 
   /**
    * Sets what the store does before the task is seen to have completed, such as giving back the room that
-   * the task took: who has waited for one task may hand in the next. Run on the thread that ends the
+   * the task took: a caller that waited for one task may hand in the next. Run on the thread that ends the
    * last shard, or at once when the task has completed. Set at most once, before a shard can end.
    */
   public void beforeTerminal(Runnable action) {

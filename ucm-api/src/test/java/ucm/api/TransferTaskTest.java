@@ -275,7 +275,7 @@ final class TransferTaskTest {
       TransferTask task = new TransferTask(1, transfer(shards, ShardListener.NONE));
       int[] begunBy = new int[shards];
       AtomicInteger begun = new AtomicInteger();
-      // All begin at the same shard; how it ends says who has moved it.
+      // All begin at the same shard; its end tells which thread moved it.
       atOnce(
           threadCount,
           thread -> {

@@ -54,7 +54,7 @@ public final class TransferMemory {
     this(layout, placement, ids, shards, Arena.ofAuto());
   }
 
-  /** Memory that is freed with an arena, for who moves more than the garbage collector keeps up with. */
+  /** Memory that is freed with an arena, for tests that move more than the garbage collector keeps up with. */
   TransferMemory(BlockLayout layout, Placement placement, BlockIds ids, int[] shards, Arena arena) {
     if (ids.size() != shards.length) {
       throw new IllegalArgumentException(

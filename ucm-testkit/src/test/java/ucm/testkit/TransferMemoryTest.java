@@ -87,7 +87,7 @@ final class TransferMemoryTest {
   }
 
   private static void change(Transfer transfer, int shard, int segment, long at) {
-    MemorySegment segment = transfer.region(shard, segment).segment();
+    MemorySegment bytes = transfer.region(shard, segment).segment();
     byte changed = (byte) ~byteAt(transfer, shard, segment, at);
     segment.set(ValueLayout.JAVA_BYTE, transfer.offset(shard, segment) + at, changed);
   }

@@ -335,7 +335,7 @@ public final class ConfigKey<T> {
     return List.copyOf(paths);
   }
 
-  /** A number is no path by mistake: who means one writes it in quotes. */
+  /** A number is taken for a mistake; a path of digits is written in quotes. */
   private static String parsePath(Object raw) {
     if (raw instanceof String text) {
       return text;

@@ -3,7 +3,7 @@ package ucm.api.config;
 /**
  * Where a configured value came from.
  *
- * @param source a file, or who set it: {@code engine}, {@code command line}
+ * @param source a file, or what set it: {@code engine}, {@code command line}
  * @param line 1-based line in the file; 0 when there is none
  * @param column 1-based column; 0 when there is none
  */

@@ -150,7 +150,7 @@ public final class StoreBench implements AutoCloseable {
       boolean counts = round >= warmup;
       boolean limitFirst = round % 2 == 0;
       boolean checkedFirst = round / 2 % 2 == 0;
-      // Who reads a file first has it note that it was read, plain reads in half of the rounds,
+      // The first read of a file makes it note that it was read, plain reads in half of the rounds,
       // too.
       boolean coldFirst = round / 4 % 2 == 1;
       BlockIds blocks = ids.next(plan.blocks());

@@ -41,7 +41,7 @@ public final class SyntheticPrompts {
     List<long[]> open = new ArrayList<>();
     for (int i = 0; i < REQUESTS; i++) {
       boolean first = open.size() < 200 || random.nextInt(3) == 0;
-      // Who was answered lately asks sooner.
+      // A session that was answered lately asks sooner.
       int which = Math.max(0, open.size() - 1 - (int) (200 * random.nextExponential()));
       long[] before = first ? systems[skewed(SYSTEM_PROMPTS)] : open.remove(which);
       long[] prompt = append(before, 1 + random.nextInt(8));

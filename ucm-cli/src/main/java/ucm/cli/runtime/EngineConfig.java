@@ -12,7 +12,7 @@ import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
 
-/** What an engine adds to an operator's configuration: the layout of its blocks, and who it is. */
+/** What an engine adds to an operator's configuration: the layout of its blocks, and its identity. */
 public final class EngineConfig {
 
   private static final String DTYPE = "torch.bfloat16";

@@ -104,7 +104,7 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     }
   }
 
-  /** From now on who logs waits when lines come faster than they can be written, and none is dropped. */
+  /** From now on a logging thread waits when lines come faster than they can be written, and none is dropped. */
   public static void keepAllLines() {
     ch.qos.logback.classic.Logger root =
         (ch.qos.logback.classic.Logger) LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);

@@ -36,7 +36,7 @@ import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.PromptRequest;
 import ucm.pipeline.connector.statistics.TraceOptions;
 
-/** An engine in lite mode over HTTP: what it shows at {@code /metrics}, and who asks for it there. */
+/** An engine in lite mode over HTTP: what it shows at {@code /metrics}, and the command that reads it. */
 class LiteEndpointTest {
 
   private static final int BLOCK_TOKENS = 16;

@@ -137,7 +137,7 @@ public final class InsightsSampler implements TraceVisitor {
       if (!Double.isNaN(block.sessionTime)
           && (block.sessionNext == NONE || block.sessionNext != next)) {
         sessionGaps.add(seconds(block.sessionTime, now), weight);
-        // Who else goes on from here is another session.
+        // Another request that goes on from here is another session.
         block.sessionTime = Double.NaN;
         sessionIsHere = true;
       }

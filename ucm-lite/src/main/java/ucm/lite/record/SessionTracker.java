@@ -39,7 +39,7 @@ public final class SessionTracker {
     int session = NONE;
     if (request.known > 0) {
       session = endOf[blocks[request.known - 1]];
-      // The session goes on from here; who else begins like this is another one.
+      // The session goes on from here; another request that begins like this is another one.
       endOf[blocks[request.known - 1]] = NONE;
     }
     if (session == NONE) {

@@ -105,7 +105,7 @@ public final class UcmConfig {
    * This configuration with more values for the connector; they replace those of the file.
    *
    * @param connectorValues texts, integers, numbers, flags or lists of them; nested keys are dotted
-   * @param origin who says so, for example {@code engine} or {@code command line}
+   * @param origin what set it, for example {@code engine} or {@code command line}
    */
   public UcmConfig with(Map<String, ?> connectorValues, String origin) {
     Map<String, Setting> merged = merge(connector, connectorValues, origin);
@@ -125,7 +125,7 @@ public final class UcmConfig {
     return merged;
   }
 
-  /** The file it came from, or who made it. */
+  /** The file it came from, or what made it. */
   public String source() {
     return source;
   }

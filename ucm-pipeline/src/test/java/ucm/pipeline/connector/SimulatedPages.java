@@ -13,7 +13,7 @@ import java.util.OptionalInt;
 import java.util.Random;
 import java.util.stream.IntStream;
 
-/** The pages of a simulated engine's memory: who uses them, and the prefix cache that is in them. */
+/** The pages of a simulated engine's memory: the requests that use them, and the prefix cache in them. */
 final class SimulatedPages {
 
   static final int COUNT = 40;

@@ -92,7 +92,7 @@ public final class FaultyStore implements Store {
   }
 
   /**
-   * Says who starts what {@link Fault#DELAY} holds back, for example {@code queue::add}, or {@code
+   * Sets the executor that starts what {@link Fault#DELAY} holds back, for example {@code queue::add}, or {@code
    * action -> clock.runAfter(delay, action)}. Without this it waits until the store is closed, and
    * then expires.
    */

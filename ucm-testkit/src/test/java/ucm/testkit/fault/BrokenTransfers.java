@@ -194,7 +194,7 @@ final class BrokenTransfers {
     }
   }
 
-  /** Two who dump at the same time dump each other's bytes. */
+  /** Two callers that dump at the same time dump each other's bytes. */
   static final class MixesWriters extends BrokenStore {
     private final Exchanger<Transfer> meeting = new Exchanger<>();
 

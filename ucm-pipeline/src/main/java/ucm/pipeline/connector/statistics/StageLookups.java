@@ -12,8 +12,8 @@ import ucm.api.StoreMetrics;
  *
  * <p>A stage takes part by counting {@code <stage>_lookup_hit_blocks} (or {@code <stage>_hit_blocks});
  * that it could not answer, by {@code _health_lookup_misses}, {@code _lookup_errors} or {@code
- * _lookup_expiries}. The sums are of all look-ups of the pipeline, so who reads them around a look-up
- * of its own sees those of others that run at the same time as well.
+ * _lookup_expiries}. The sums are of all look-ups of the pipeline, so a caller that reads them around a
+ * look-up of its own also sees those of others that run at the same time.
  */
 public final class StageLookups implements StoreMetrics {
 

@@ -45,7 +45,7 @@ public interface SlotStripe {
 
   /**
    * Says that reserved slots are filled. When a task of this process waits for one of them, all references are
-   * kept, and the filler gives them back after it has told who waits: a slot that went to another block
+   * kept, and the filler gives them back after it has told the waiters: a slot that went to another block
    * before would have others wait for it.
    *
    * @param slots negative numbers are passed over

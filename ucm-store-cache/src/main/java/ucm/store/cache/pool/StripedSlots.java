@@ -7,7 +7,7 @@ import ucm.store.cache.eviction.BlockTable;
 
 /**
  * The slots of a pool that is cut into stripes. The hash of a block's id chooses its stripe; here each
- * call goes to the stripe that it concerns, and who waits is told what it answers.
+ * call goes to the stripe that it concerns, and waiters are told what it answers.
  *
  * <p>Nothing here blocks, and no lock is held while a {@link SlotWaiter} is called. Thread-safe.
  */

@@ -12,7 +12,7 @@ import ucm.store.cache.config.CacheConfig;
 import ucm.store.cache.config.HostMemory;
 import ucm.store.cache.config.PoolMemory;
 
-/** What an open Cache has when it shares its buffer: the segment, its pool, and who watches the others. */
+/** What an open Cache has when it shares its buffer: the segment, its pool, and the monitor of the other owners. */
 public final class SharedBuffer {
 
   private static final Logger LOG = LoggerFactory.getLogger(SharedBuffer.class);

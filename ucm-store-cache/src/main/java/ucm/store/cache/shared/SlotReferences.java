@@ -6,7 +6,7 @@ import ucm.store.cache.pool.SlotWaiter;
 import ucm.store.cache.pool.SlotWaits;
 
 /**
- * Which slots of one stripe of a shared pool this process refers to, how often, and who here waits for
+ * Which slots of one stripe of a shared pool this process refers to, how often, and which of its tasks wait for
  * which. In the segment there is one bit an owner: set with the first reference, cleared with the last.
  * Guarded by the lock of {@link SharedStripe}, except {@link #mayHaveEnded}.
  */

@@ -36,11 +36,11 @@ import ucm.store.cache.shared.SharedBuffer;
  *
  * <p>A dump: the caller's thread gives each shard a slot ({@link DumpTask}); the copy threads fill the
  * slots and end the shards for the engine ({@link DumpCopy}); the dispatcher hands groups of them to the
- * next ({@link NextWrite}); a slot is released when the next stage's task has completed.
+ * next stage ({@link NextWrite}); a slot is released when the next stage's task has completed.
  *
  * <p>A load: the caller's thread looks for each shard ({@link LoadTask}); the copy threads copy what is
  * in the pool; the rest is one transfer of the next stage into slots, copied on to the engine by the
- * next's threads as it arrives ({@link NextRead}).
+ * next stage's threads as it arrives ({@link NextRead}).
  *
  * <p>A shard that finds no slot, because all are referenced, waits without a thread: the dispatcher
  * tries again when slots come free, until the deadline ({@link TimeoutScheduler}). Nothing that holds a slot
@@ -98,7 +98,7 @@ public final class CacheRuntime {
     this.clock = context.nanoClock();
     this.metrics = new CacheMetrics(context.metrics());
     this.places = ObjectPool.ofPlaces(config.layout());
-    // What can fail comes first: the threads are started when there is nothing left to go wrong.
+    // What can fail comes first: the threads are started last.
     CpuAffinity affinity = CpuAffinity.of(config.cores());
     this.shared = config.shared() ? SharedBuffer.join(config) : null;
     this.memory = shared == null ? PoolMemory.of(config, next) : shared.memory();
@@ -242,8 +242,8 @@ public final class CacheRuntime {
   }
 
   /**
-   * Drains within {@code timeout_ms}, ends the threads, and frees the memory when it is unused. Who is
-   * interrupted does not drain, and does the rest all the same.
+   * Drains within {@code timeout_ms}, ends the threads, and frees the memory when it is unused. An
+   * interrupted thread does not drain, and does the rest all the same.
    */
   public void close() {
     admission.close();
@@ -283,7 +283,7 @@ public final class CacheRuntime {
     interrupts.restore();
   }
 
-  /** Who was interrupted does not wait here: the memory is freed when the last transfer ends. */
+  /** An interrupted thread does not wait here: the memory is freed when the last transfer ends. */
   private void awaitTraffic(DeferredInterrupts interrupts, long deadline) {
     int open;
     try {

@@ -15,8 +15,8 @@ import ucm.api.TransferTask;
 /**
  * A load or dump of the engine under way.
  *
- * <p>Who wants to touch the engine's memory for a shard must {@linkplain #begin begin} it; only one
- * can, and the deadline is one of those who try. So a copy in progress at the deadline finishes, and one
+ * <p>A thread that touches the engine's memory for a shard must {@linkplain #begin begin} it; only one
+ * can, and the timeout scheduler is one of those that try. So a copy in progress at the deadline finishes, and one
  * that comes later does not start: the memory is the engine's again once the task has completed.
  *
  * <p>A task is planned by one thread at a time, the caller's first and then the dispatcher's, which
@@ -200,7 +200,7 @@ abstract class CacheTask {
     }
   }
 
-  /** Makes place for the next task; before the last shard ends, as who waits for it may hand one in. */
+  /** Makes room for the next task; before the last shard ends, as its waiter may hand one in. */
   private void leave() {
     cache.timeouts.remove(this);
     cache.admission.leave(shardCount);

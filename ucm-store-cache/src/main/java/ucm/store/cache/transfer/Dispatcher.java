@@ -9,11 +9,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The thread that does what the engine's thread must not wait for and the copy threads are too good
- * for: it asks the next stage what it has, tries again for tasks that found no slot, in order of arrival,
- * and hands background writes to the next stage. It sleeps when there is nothing of this to do.
+ * The background thread of the store: it asks the next stage what it has, tries again for tasks that found no slot, in order of arrival,
+ * and hands background writes to the next stage. It sleeps when there is nothing to do.
  *
- * <p>The jobs are bounded by the tasks that are let in.
+ * <p>The number of jobs is bounded by the tasks that are admitted.
  */
 final class Dispatcher extends StageThread {
 

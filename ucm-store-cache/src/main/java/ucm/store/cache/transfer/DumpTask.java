@@ -247,7 +247,7 @@ final class DumpTask extends CacheTask {
     return full;
   }
 
-  /** Settles before it ends: who has seen the dump end and flushes does not find it pending. */
+  /** Settles before it ends: a caller that has seen the dump end and flushes does not find it pending. */
   private void needsNoMove(int shard) {
     settle(1);
     end(shard, ShardOutcome.OK, null);

@@ -19,7 +19,7 @@ import ucm.api.TransferResult;
  * and its slot is reused only when the next stage's task has completed, so that no late read lands in
  * the bytes of another shard.
  *
- * <p>The shards, their slots and the places are given back when the next stage's task has completed,
+ * <p>The shards, their slots and their places are given back when the next stage's task has completed,
  * after which no shard is reported. Where the next stage did not even take the transfer, the
  * garbage collector has them.
  */

@@ -96,7 +96,7 @@ final class ShardSlots {
   }
 
   /**
-   * Ends some uses; who does so does not look at the shards any more.
+   * Ends some uses; the caller does not look at the shards any more.
    *
    * @throws IllegalStateException when more uses are ended than there were
    */

@@ -16,7 +16,7 @@ final class TaskMetrics {
   private final Histogram bandwidth;
 
   /**
-   * Counts in a place.
+   * Registers the instruments.
    *
    * @param direction {@code load} or {@code dump}
    */

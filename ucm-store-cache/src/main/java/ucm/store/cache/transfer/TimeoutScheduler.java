@@ -23,14 +23,14 @@ final class TimeoutScheduler extends StageThread {
   private @Nullable CacheTask last;
   private boolean asleep;
 
-  /** Watches nothing yet. */
+  /** Starts without tasks. */
   TimeoutScheduler(LongSupplier clock, long timeoutNanos, Thread.UncaughtExceptionHandler faults) {
     super("ucm-cache-deadline-0", faults);
     this.clock = clock;
     this.timeoutNanos = timeoutNanos;
   }
 
-  /** Watches a task from now on. */
+  /** Adds a task. */
   void add(CacheTask task) {
     lock.lock();
     try {

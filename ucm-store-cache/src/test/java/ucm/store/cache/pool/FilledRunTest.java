@@ -35,7 +35,7 @@ final class FilledRunTest {
     Segments.requireNone();
   }
 
-  /** Two blocks fill the pool; who waits for the first has a third one take the place of the second. */
+  /** Two blocks fill the pool; a waiter for the first has a third one take the place of the second. */
   private void requireNoneIsToldTooEarly(SlotDirectory pool) {
     int first = Reservation.number(pool.reserveForDump(1, 1, 0, 0));
     int second = Reservation.number(pool.reserveForDump(2, 2, 0, 0));

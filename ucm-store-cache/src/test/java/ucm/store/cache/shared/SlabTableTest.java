@@ -25,7 +25,7 @@ final class SlabTableTest {
     SlabTable table = new SlabTable(words, LAYOUT, 0, OWN);
     int first = manager.take(hash(1), 1, 1, 0, SlotWord.LOADING, 0);
     int second = manager.take(hash(2), 2, 2, 0, SlotWord.LOADING, 0);
-    // So far its holder has come who takes the lock over from a dead one.
+    // So far a holder has come that takes the lock over from a dead one.
     long version = LAYOUT.stripeAt(0) + SegmentLayout.STRIPE_VERSION;
     words.set(version, words.get(version) | 1);
     for (int bucket = 0; bucket < LAYOUT.buckets(); bucket++) {
