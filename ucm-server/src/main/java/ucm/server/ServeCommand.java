@@ -18,7 +18,7 @@ import ucm.cli.runtime.PluginsOption;
 import ucm.metrics.MetricsConfig;
 import ucm.metrics.MetricsEndpoint;
 import ucm.metrics.MetricsRegistry;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.server.session.Engines;
 
 /** {@code ucm serve}: the daemon for engines of other languages. */
@@ -80,7 +80,7 @@ public final class ServeCommand implements Subcommand {
     }
     PrintWriter err = spec.commandLine().getErr();
     try (Cleanup cleanup = new Cleanup()) {
-      MetricsPlaces metrics = metrics(cleanup, err);
+      MetricsScopes metrics = metrics(cleanup, err);
       ServerDirectory directory =
           ServerDirectory.take(socket == null ? ServerDirectory.defaultSocket() : socket);
       Engines engines =
@@ -100,7 +100,7 @@ public final class ServeCommand implements Subcommand {
     }
   }
 
-  private MetricsPlaces metrics(Cleanup cleanup, PrintWriter err) {
+  private MetricsScopes metrics(Cleanup cleanup, PrintWriter err) {
     if (metricsPort == null) {
       return (model, worker) -> StoreMetrics.NONE;
     }

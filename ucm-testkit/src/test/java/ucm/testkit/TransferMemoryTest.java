@@ -89,6 +89,6 @@ final class TransferMemoryTest {
   private static void change(Transfer transfer, int shard, int segment, long at) {
     MemorySegment bytes = transfer.region(shard, segment).segment();
     byte changed = (byte) ~byteAt(transfer, shard, segment, at);
-    segment.set(ValueLayout.JAVA_BYTE, transfer.offset(shard, segment) + at, changed);
+    bytes.set(ValueLayout.JAVA_BYTE, transfer.offset(shard, segment) + at, changed);
   }
 }

@@ -155,7 +155,7 @@ public final class EngineSession implements AutoCloseable {
   private Registered register(KvLayout layout, String layoutText) {
     ConnectorSetup setup =
         ConnectorSetup.of(config, context.catalog(), spec(layout))
-            .withMetricsPlaces(context.metrics());
+            .withMetricsScopes(context.metrics());
     SharedPipelines.Key key = new SharedPipelines.Key(fields.config(), layout);
     Pipeline pipeline = context.pipelines().acquire(key, setup);
     int parts = fields.mla() ? 1 : fields.tpSize();

@@ -8,7 +8,7 @@ import java.util.function.LongSupplier;
 import ucm.api.StoreException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.ProtocolException;
 
@@ -36,7 +36,7 @@ public final class Engines implements AutoCloseable {
    */
   public Engines(
       StoreCatalog catalog,
-      MetricsPlaces metrics,
+      MetricsScopes metrics,
       String segmentPrefix,
       long stagingBytes,
       LongSupplier clock) {

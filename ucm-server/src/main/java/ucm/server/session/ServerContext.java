@@ -3,7 +3,7 @@ package ucm.server.session;
 import java.nio.file.Path;
 import java.util.function.LongSupplier;
 import ucm.pipeline.catalog.StoreCatalog;
-import ucm.pipeline.connector.statistics.MetricsPlaces;
+import ucm.pipeline.connector.statistics.MetricsScopes;
 
 /**
  * What all engines of a daemon share.
@@ -17,7 +17,7 @@ import ucm.pipeline.connector.statistics.MetricsPlaces;
  */
 record ServerContext(
     StoreCatalog catalog,
-    MetricsPlaces metrics,
+    MetricsScopes metrics,
     SharedPipelines pipelines,
     String segmentPrefix,
     long stagingBytes,
