@@ -35,7 +35,7 @@ public final class TransferTask implements Task {
   private final long[] states;
   private final AtomicInteger open;
   private final AtomicReference<@Nullable Throwable> cause = new AtomicReference<>();
-  private final CountDownLatch terminal = new CountDownLatch(1);
+  private final CountDownLatch completion = new CountDownLatch(1);
   // How each shard ended that did not end well; made, under the lock of this, for the first of
   // them.
   private volatile @Nullable ShardOutcome @Nullable [] faults;
@@ -162,12 +162,12 @@ public final class TransferTask implements Task {
 
   @Override
   public boolean check() {
-    return terminal.getCount() == 0;
+    return completion.getCount() == 0;
   }
 
   @Override
   public TransferResult await(Duration timeout) throws InterruptedException {
-    if (!terminal.await(TimeUnit.NANOSECONDS.convert(timeout), TimeUnit.NANOSECONDS)) {
+    if (!completion.await(TimeUnit.NANOSECONDS.convert(timeout), TimeUnit.NANOSECONDS)) {
       throw new StoreTimeoutException(
           "task "
               + id
@@ -221,7 +221,7 @@ public final class TransferTask implements Task {
         last.run();
       }
     } finally {
-      terminal.countDown();
+      completion.countDown();
     }
     List<Runnable> toRun;
     synchronized (this) {

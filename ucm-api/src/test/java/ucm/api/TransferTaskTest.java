@@ -159,10 +159,10 @@ final class TransferTaskTest {
               told.add(shard + " " + outcome + " " + task.get().check());
             });
     task.set(new TransferTask(1, transfer));
-    task.get().whenTerminal(() -> told.add("terminal " + task.get().check()));
+    task.get().whenTerminal(() -> told.add("completed " + task.get().check()));
     task.get().end(1, ShardOutcome.CORRUPT, null);
     task.get().ok(0);
-    assertThat(told).containsExactly("1 CORRUPT false", "0 OK false", "terminal true");
+    assertThat(told).containsExactly("1 CORRUPT false", "0 OK false", "completed true");
   }
 
   @Test

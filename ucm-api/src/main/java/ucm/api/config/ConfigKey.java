@@ -261,7 +261,7 @@ public final class ConfigKey<T> {
     return value;
   }
 
-  /** A value that stands in for one that is wrong, so that checking can go on. */
+  /** A value in place of a wrong one, so that checking can go on. */
   T fallback() {
     return defaultValue != null ? defaultValue : fallback;
   }

@@ -56,7 +56,7 @@ final class StoreConfigTest {
     StoreConfig more =
         config.with(Map.of("workers", new Value(9, new ConfigOrigin("ucm.yaml", 3, 12))));
     assertThat(more.get(BYTES)).isEqualTo(10);
-    assertThat(more.get(WORKERS)).as("too many, so the default stands in").isEqualTo(2);
+    assertThat(more.get(WORKERS)).as("too many, so the default is used").isEqualTo(2);
     assertThat(config.problems()).hasSize(1).isEqualTo(more.problems());
     assertThat(config.problems().getFirst().origin()).hasToString("ucm.yaml:3:12");
     assertThat(config.get(WORKERS)).isEqualTo(4);
@@ -69,8 +69,8 @@ final class StoreConfigTest {
             Map.of(
                 "workers", new Value("many", new ConfigOrigin("ucm.yaml", 3, 12)),
                 "name", new Value(List.of(), new ConfigOrigin("ucm.yaml", 7, 3))));
-    assertThat(config.get(WORKERS)).as("the default stands in").isEqualTo(2);
-    assertThat(config.get(BYTES)).as("zero stands in").isZero();
+    assertThat(config.get(WORKERS)).as("the default is used").isEqualTo(2);
+    assertThat(config.get(BYTES)).as("zero is used").isZero();
     assertThat(config.find(NAME)).isEmpty();
     config.reject(WORKERS, "does not go with name");
     config.warn(NAME, "is no longer used");

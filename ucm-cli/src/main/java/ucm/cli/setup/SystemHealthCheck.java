@@ -42,7 +42,7 @@ public final class SystemHealthCheck implements HealthCheck {
   /**
    * Checks below a root.
    *
-   * @param root what stands in for {@code /} in a test
+   * @param root a replacement for {@code /} in a test
    */
   SystemHealthCheck(Path root) {
     this.root = root;

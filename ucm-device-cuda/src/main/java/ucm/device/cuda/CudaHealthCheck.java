@@ -37,7 +37,7 @@ public final class CudaHealthCheck implements HealthCheck {
   /**
    * Checks below a root.
    *
-   * @param root what stands in for {@code /} in a test
+   * @param root a replacement for {@code /} in a test
    */
   CudaHealthCheck(Path root) {
     this.root = root;

@@ -20,7 +20,7 @@ public record AnalysisOptions(
   /** The most memory a distinct block takes in the exact analysis, in bytes. */
   public static final int BYTES_A_BLOCK = 130;
 
-  /** What stands in for the exact curves of a trace that is too large: about 10 MB at most. */
+  /** An approximation of the exact curves of a trace that is too large: about 10 MB at most. */
   public static final Sampling FALLBACK = new Sampling(0.01, 1 << 16);
 
   /** Exact, with no sample, and with distinct blocks in half of the heap at most. */

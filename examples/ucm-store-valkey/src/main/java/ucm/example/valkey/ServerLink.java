@@ -134,7 +134,7 @@ final class ServerLink {
                     .connectTimeout(
                         Duration.ofMillis(Math.min(CONNECT_MILLIS, config.timeout().toMillis())))
                     .build())
-            .timeoutOptions(TimeoutOptions.builder().timeoutSource(new Deadlines()).build());
+            .timeoutOptions(TimeoutOptions.builder().timeoutSource(new TaskTimeouts()).build());
     if (config.tlsCa().isPresent()) {
       options.sslOptions(SslOptions.builder().trustManager(config.tlsCa().get().toFile()).build());
     }
@@ -142,7 +142,7 @@ final class ServerLink {
   }
 
   /** Each shard's command ends with the task it belongs to. */
-  private final class Deadlines extends TimeoutOptions.TimeoutSource {
+  private final class TaskTimeouts extends TimeoutOptions.TimeoutSource {
     @Override
     public long getTimeout(RedisCommand<?, ?, ?> command) {
       return command.getOutput() instanceof MoveReply reply

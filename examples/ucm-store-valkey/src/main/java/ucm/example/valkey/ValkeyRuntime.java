@@ -306,11 +306,11 @@ final class ValkeyRuntime {
     List<TransferTask> left = new ArrayList<>(loads);
     left.addAll(dumps);
     for (TransferTask task : left) {
-      CountDownLatch terminal = new CountDownLatch(1);
-      task.whenTerminal(terminal::countDown);
-      while (terminal.getCount() > 0) {
+      CountDownLatch completion = new CountDownLatch(1);
+      task.whenTerminal(completion::countDown);
+      while (completion.getCount() > 0) {
         try {
-          terminal.await();
+          completion.await();
         } catch (InterruptedException e) {
           interrupted = true;
         }

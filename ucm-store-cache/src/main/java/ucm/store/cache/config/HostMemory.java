@@ -14,7 +14,7 @@ public final class HostMemory {
   /**
    * Reads below a root.
    *
-   * @param root {@code /}, or what stands in for it in a test
+   * @param root {@code /}, or its replacement in a test
    */
   public HostMemory(Path root) {
     this.root = root;
