@@ -117,7 +117,8 @@ class DemoIT {
 
   @Test
   void leavesNothingBehindAfterCtrlC() throws Exception {
-    // It waits for the reader of its lines long before the last one, so that the signal does not come
+    // It waits for the reader of its lines long before the last one, so that the signal does not
+    // come
     // too
     // late.
     Process demo =

@@ -192,7 +192,7 @@ final class RtpLlmSettings {
             + " cache_buffer_capacity_gb for each rank to have the Cache in it, without a copy.");
     draft.comment(
         "   JSON_VOLUMES:"
-            + " {\"name\":\"shm-vol\",\"emptyDir\":{\"volume\":\"Memory\",\"sizeLimit\":\""
+            + " {\"name\":\"shm-vol\",\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\""
             + recommended
             + "Gi\"}}");
     draft.comment("   JSON_VOLUME_MOUNTS: {\"mountPath\":\"/dev/shm\",\"name\":\"shm-vol\"}");

@@ -217,7 +217,7 @@ class ConfigConversionTest {
   void tellsOfSharedMemoryThatIsTooSmall() {
     String volumes =
         "\"JSON_VOLUMES=[{\\\"name\\\":\\\"shm-vol\\\",\\\"emptyDir\\\":"
-            + "{\\\"volume\\\": \\\"Memory\\\",\\\"sizeLimit\\\":\\\"%dGi\\\"}}]\",\n";
+            + "{\\\"medium\\\": \\\"Memory\\\",\\\"sizeLimit\\\":\\\"%dGi\\\"}}]\",\n";
     String start = "REUSE_CACHE=1 ENABLE_3FS=1 TP_SIZE=4\n";
     assertThat(leftOut(rtp(start + volumes.formatted(40)))).isEmpty();
     assertThat(rtp(start + volumes.formatted(16)).report().text())

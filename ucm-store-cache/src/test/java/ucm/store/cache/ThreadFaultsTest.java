@@ -72,7 +72,7 @@ final class ThreadFaultsTest {
       next.onLookup =
           number -> {
             // Once: this thread asks, too, whether the store is closed.
-            backend.onLookup = later -> {};
+            next.onLookup = later -> {};
             throw new OutOfMemoryError("thrown by a test");
           };
       Task dump = cache.store.dump(memory(2).fill().transfer());

@@ -85,7 +85,7 @@ public final class PoolMemory implements SlotMemory {
         || region.byteSize() < slots * stride
         || region.address() % PAGE_BYTES != 0) {
       throw new StoreException(
-          "the next stage Cache offered "
+          "the stage below Cache offered "
               + region
               + "; the pool needs page-aligned host memory of at least "
               + slots * stride

@@ -97,7 +97,8 @@ public final class ObjectPool<T> {
     try {
       ArrayDeque<T> others = sameLength(rounded);
       if (others.contains(pooled)) {
-        throw new IllegalStateException("a pooled of length " + length + " was given back twice");
+        throw new IllegalStateException(
+            "a pooled object of length " + length + " was given back twice");
       }
       if (others.size() < Math.min(MOST_KEPT, KEPT_LENGTH / rounded)) {
         // The last one first: it is the one in the processor's cache.

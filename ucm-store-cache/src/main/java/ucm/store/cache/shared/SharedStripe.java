@@ -144,7 +144,8 @@ final class SharedStripe implements SlotStripe {
         long before = table.word(slab);
         long word = words.get(layout.slotWordAt(slot));
         boolean holds = table.holds(slab, high, low);
-        // Read after the slot's: an owner that has reserved a slot for a dump is among the dumpers by then.
+        // Read after the slot's: an owner that has reserved a slot for a dump is among the dumpers
+        // by then.
         long slabWord = table.word(slab);
         if (!holds || !SlabWord.sameBlock(before, slabWord)) {
           continue;

@@ -265,7 +265,7 @@ public final class CacheRuntime {
       LOG.warn("Cache: the next stage has not answered a look-up; its thread is left over");
     }
     if (!interrupts.await(timeouts::close, JOIN)) {
-      LOG.warn("Cache: the thread of the timeouts is left over");
+      LOG.warn("Cache: the timeout thread is left over");
     }
     if (shared != null) {
       shared.forgetDumped();

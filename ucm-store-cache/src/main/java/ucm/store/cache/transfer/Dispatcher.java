@@ -86,7 +86,7 @@ final class Dispatcher extends StageThread {
         // A next stage that breaks its contract; the thread must live on for the others, who may
         // have
         // called it before this.
-        LOG.error("Cache: an job failed", e);
+        LOG.error("Cache: a background job failed", e);
         waitNanos = AGAIN_NANOS;
       }
     }

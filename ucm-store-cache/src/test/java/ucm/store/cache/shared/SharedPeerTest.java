@@ -39,7 +39,7 @@ public final class SharedPeerTest {
 
   private final List<TestCache> open = new ArrayList<>();
   private final List<TestProcess> processes = new ArrayList<>();
-  private final List<HeldNext> nexts = new ArrayList<>();
+  private final List<HeldNext> nextStages = new ArrayList<>();
 
   public static Map<String, Object> settings(String uniqueId, int slabs, int timeoutMs) {
     return new TreeMap<>(
@@ -57,7 +57,7 @@ public final class SharedPeerTest {
   @AfterEach
   void closesAllAndLeavesNoSegment() {
     processes.forEach(TestProcess::close);
-    nexts.forEach(HeldNext::letGo);
+    nextStages.forEach(HeldNext::letGo);
     open.forEach(TestCache::close);
     Segments.requireNone();
   }
@@ -70,7 +70,7 @@ public final class SharedPeerTest {
     TransferMemory one = memory(ids);
     TransferMemory two = memory(ids);
     Task reading = first.store.load(one.transfer());
-    HeldNext.Held read = nexts.get(0).nextLoad();
+    HeldNext.Held read = nextStages.get(0).nextLoad();
     Task waiting = second.store.load(two.transfer());
     assertThat(second.metrics.count("cache_joined_shards")).isEqualTo(4);
     read.serveAll();
@@ -78,7 +78,7 @@ public final class SharedPeerTest {
     waiting.await(PATIENCE).requireOk();
     one.check();
     two.check();
-    assertThat(nexts.get(1).loads).isEmpty();
+    assertThat(nextStages.get(1).loads).isEmpty();
     // And once it is there, it is a hit for all.
     TransferMemory again = memory(ids);
     second.store.load(again.transfer()).await(PATIENCE).requireOk();
@@ -93,12 +93,12 @@ public final class SharedPeerTest {
     TestCache second = worker(4);
     BlockIds ids = BlockBytes.ids(1, 1);
     Task failing = first.store.load(memory(ids).transfer());
-    HeldNext.Held read = nexts.get(0).nextLoad();
+    HeldNext.Held read = nextStages.get(0).nextLoad();
     TransferMemory two = memory(ids);
     Task waiting = second.store.load(two.transfer());
     read.endAll(ShardOutcome.FAILED, new StoreException("broken"));
     assertThat(failing.await(PATIENCE).outcome(0)).isEqualTo(ShardOutcome.FAILED);
-    serveUntilDone(waiting, nexts.get(1));
+    serveUntilDone(waiting, nextStages.get(1));
     two.check();
     requireIdle(first);
   }
@@ -112,7 +112,7 @@ public final class SharedPeerTest {
     assertThat(survivor.metrics.count("cache_joined_shards")).isEqualTo(2);
     assertThat(survivor.store.lookup(BlockBytes.ids(1, 1)).isEmpty()).isTrue();
     victim.kill();
-    serveUntilDone(waiting, nexts.get(0));
+    serveUntilDone(waiting, nextStages.get(0));
     memory.check();
   }
 
@@ -131,7 +131,7 @@ public final class SharedPeerTest {
     // So it is not taken for stored: it is dumped again, and goes to the next stage.
     survivor.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     assertThat(survivor.store.lookup(ids).cardinality()).isEqualTo(4);
-    nexts.get(0).nextDump().takeAll();
+    nextStages.get(0).nextDump().takeAll();
     requireIdle(survivor);
   }
 
@@ -144,9 +144,9 @@ public final class SharedPeerTest {
     Task waiting = survivor.store.load(memory.transfer());
     await("wanting", () -> survivor.pool().wanting() > 0);
     assertThat(waiting.check()).isFalse();
-    assertThat(nexts.get(0).loads).isEmpty();
+    assertThat(nextStages.get(0).loads).isEmpty();
     victim.kill();
-    serveUntilDone(waiting, nexts.get(0));
+    serveUntilDone(waiting, nextStages.get(0));
     memory.check();
   }
 
@@ -159,8 +159,8 @@ public final class SharedPeerTest {
     TransferMemory memory = memory(ids);
     Task waiting = wanting.store.load(memory.transfer());
     await("wanting", () -> wanting.pool().wanting() > 0);
-    nexts.get(0).nextDump().takeAll();
-    nexts.get(1).nextLoad().serveAll();
+    nextStages.get(0).nextDump().takeAll();
+    nextStages.get(1).nextLoad().serveAll();
     waiting.await(PATIENCE).requireOk();
     memory.check();
     requireIdle(holder);
@@ -174,9 +174,9 @@ public final class SharedPeerTest {
     Task waiting = survivor.store.load(memory.transfer());
     // It lives, so it keeps the lock, and no process waits for it for ever.
     assertThat(waiting.check()).isFalse();
-    assertThat(nexts.get(0).loads).isEmpty();
+    assertThat(nextStages.get(0).loads).isEmpty();
     victim.kill();
-    serveUntilDone(waiting, nexts.get(0));
+    serveUntilDone(waiting, nextStages.get(0));
     memory.check();
     // The process that clears up after the victim takes the lock for a moment as well.
     await("free again", () -> ((SharedPool) survivor.pool()).locked() == 0);
@@ -190,8 +190,8 @@ public final class SharedPeerTest {
     first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     assertThat(second.metrics.count("cache_dump_bytes")).isZero();
-    nexts.get(0).nextDump().takeAll();
-    assertThat(nexts.get(1).dumps).isEmpty();
+    nextStages.get(0).nextDump().takeAll();
+    assertThat(nextStages.get(1).dumps).isEmpty();
   }
 
   @Test
@@ -202,10 +202,10 @@ public final class SharedPeerTest {
     first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
-    nexts.get(0).nextDump().takeAll();
-    nexts.get(1).has(ids.slice(0, 1));
+    nextStages.get(0).nextDump().takeAll();
+    nextStages.get(1).has(ids.slice(0, 1));
     assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(1);
-    nexts.get(1).has(ids);
+    nextStages.get(1).has(ids);
     assertThat(second.store.flush(PATIENCE).ok()).isTrue();
   }
 
@@ -229,8 +229,8 @@ public final class SharedPeerTest {
     TestCache second = worker(4);
     BlockIds ids = BlockBytes.ids(1, 2);
     first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
-    nexts.get(0).nextDump().takeAll();
-    nexts.get(0).has(ids.slice(0, 1));
+    nextStages.get(0).nextDump().takeAll();
+    nextStages.get(0).has(ids.slice(0, 1));
     first.close();
     assertThat(second.store.lookup(ids).stream()).containsExactly(0);
     TransferMemory memory = memory(ids.slice(0, 1));
@@ -256,7 +256,7 @@ public final class SharedPeerTest {
 
   private TestCache worker(int slabs) {
     HeldNext next = new HeldNext();
-    nexts.add(next);
+    nextStages.add(next);
     TestCache cache = new TestCache(LAYOUT, next, 0, settings(Segments.id(NAME), slabs, 60_000));
     open.add(cache);
     return cache;

@@ -147,7 +147,7 @@ final class BackgroundTest {
         write.takeAll();
         dispatcher.submit(
             () -> {
-              throw new IllegalStateException("an job that fails, for a test");
+              throw new IllegalStateException("a job that fails, for a test");
             });
       } finally {
         dispatcher.lock.unlock();
