@@ -36,7 +36,7 @@ import ucm.bench.measure.DiscardedFiles;
 import ucm.bench.measure.FileLimit;
 import ucm.bench.measure.FioLimit;
 import ucm.bench.measure.FioResult;
-import ucm.bench.measure.PageCacheRoom;
+import ucm.bench.measure.PageCacheSpace;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -136,7 +136,7 @@ public final class StoreBench implements AutoCloseable {
     }
     CopyLimit copy = own(new CopyLimit(plan, threads));
     FileLimit files = own(files(threads));
-    PageCacheRoom room = own(room(threads));
+    PageCacheSpace room = own(room(threads));
     EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
     BenchIds ids = new BenchIds(System.nanoTime());
     CompilerMonitor compiler = new CompilerMonitor();
@@ -244,11 +244,11 @@ public final class StoreBench implements AutoCloseable {
     return new FileLimit(root, plan, threads);
   }
 
-  private PageCacheRoom room(BenchThreads threads) {
+  private PageCacheSpace room(BenchThreads threads) {
     Path file = plan.folder().resolve("room");
     try {
       Files.createDirectories(plan.folder());
-      return new PageCacheRoom(file, threads);
+      return new PageCacheSpace(file, threads);
     } catch (IOException e) {
       throw new UncheckedIOException("cannot make " + file + ": " + FileFault.of(e), e);
     }
@@ -284,7 +284,7 @@ public final class StoreBench implements AutoCloseable {
   }
 
   private void limitOfDumps(
-      BenchThreads threads, CopyLimit copy, FileLimit files, PageCacheRoom room)
+      BenchThreads threads, CopyLimit copy, FileLimit files, PageCacheSpace room)
       throws InterruptedException {
     room.touch(plan.roundRoom());
     threads.wakeProcessors();

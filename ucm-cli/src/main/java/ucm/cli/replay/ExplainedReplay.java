@@ -60,7 +60,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
    * A replay.
    *
    * @param store closed with the replay
-   * @param lookups of the store's look-ups
+   * @param lookups counts the look-ups of each stage
    * @param timeout for each task
    * @param settings say which requests are left alone, and how much of what is found is used
    * @param hbmBlocks room of the simulated engine

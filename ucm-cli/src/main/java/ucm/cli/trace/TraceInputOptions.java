@@ -55,7 +55,7 @@ public final class TraceInputOptions {
       String what, PrintWriter err, TraceVisitor visitor, List<String> chosen) {
     TraceReadReport report;
     try (Progress progress = new Progress(what, 0)) {
-      report = reader().read(chosen, new Watched(visitor, progress, new ShareRead(chosen)));
+      report = reader().read(chosen, new Watched(visitor, progress, new ReadProgress(chosen)));
     }
     for (TraceProblem problem : report.problems()) {
       err.println("ucm: " + problem);
@@ -79,11 +79,11 @@ public final class TraceInputOptions {
 
     private final TraceVisitor visitor;
     private final Progress progress;
-    private final ShareRead read;
+    private final ReadProgress read;
     private double share = -1;
     private long requests;
 
-    Watched(TraceVisitor visitor, Progress progress, ShareRead read) {
+    Watched(TraceVisitor visitor, Progress progress, ReadProgress read) {
       this.visitor = visitor;
       this.progress = progress;
       this.read = read;

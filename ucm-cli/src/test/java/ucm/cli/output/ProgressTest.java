@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.cli.trace.ShareRead;
+import ucm.cli.trace.ReadProgress;
 
 class ProgressTest {
 
@@ -27,11 +27,11 @@ class ProgressTest {
     String first = Files.writeString(folder.resolve("first"), "x".repeat(30)).toString();
     Path more = Files.createDirectory(folder.resolve("more"));
     String second = Files.writeString(more.resolve("second"), "x".repeat(10)).toString();
-    ShareRead read = new ShareRead(List.of(first, more.toString()));
+    ReadProgress read = new ReadProgress(List.of(first, more.toString()));
 
     assertThat(read.at(first, 10)).isEqualTo(0.25);
     assertThat(read.at(first, 30)).isEqualTo(0.75);
     assertThat(read.at(second, 10)).isEqualTo(1);
-    assertThat(new ShareRead(List.of(first, "-")).at(first, 10)).isNegative();
+    assertThat(new ReadProgress(List.of(first, "-")).at(first, 10)).isNegative();
   }
 }

@@ -64,7 +64,7 @@ public final class SchedulerConnector implements AutoCloseable {
    * @param owned the store to close with this, or null
    * @param monitor told of requests in lite mode, or null
    * @param liteLayout how blocks of the store are cut; for lite mode
-   * @param lookups of the store's look-ups
+   * @param lookups counts the look-ups of each stage
    */
   SchedulerConnector(
       ConnectorSetup setup,

@@ -42,7 +42,7 @@ public final class HitFunnel {
   /**
    * Counts look-ups and hits.
    *
-   * @param lookups of the pipeline that is looked up
+   * @param lookups counts the look-ups of each stage
    */
   public HitFunnel(StoreMetrics metrics, EngineSpec spec, StageLookups lookups) {
     this.blockTokens = spec.blockTokens();

@@ -13,7 +13,7 @@ import java.nio.file.StandardOpenOption;
  * slower than a disk; a timed region must not meet that. So as much as will be written is written to
  * one file and cut off again, just before.
  */
-public final class PageCacheRoom implements AutoCloseable {
+public final class PageCacheSpace implements AutoCloseable {
 
   // The largest chunks in which a file system takes memory, and the kernel gives it back to the
   // host.
@@ -23,7 +23,7 @@ public final class PageCacheRoom implements AutoCloseable {
   private final BenchThreads threads;
   private final ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
 
-  public PageCacheRoom(Path path, BenchThreads threads) throws IOException {
+  public PageCacheSpace(Path path, BenchThreads threads) throws IOException {
     this.threads = threads;
     this.file = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
   }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** Which share of the bytes of all inputs has been read; unknown with standard input among them. */
-public final class ShareRead {
+public final class ReadProgress {
 
   private static final double UNKNOWN = -1;
 
@@ -17,7 +17,7 @@ public final class ShareRead {
   private long before;
   private long inInput;
 
-  public ShareRead(List<String> inputs) {
+  public ReadProgress(List<String> inputs) {
     long sum = 0;
     for (String name : inputs) {
       long size = size(name);
