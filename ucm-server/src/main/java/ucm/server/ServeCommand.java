@@ -109,6 +109,6 @@ public final class ServeCommand implements Subcommand {
     MetricsEndpoint endpoint =
         cleanup.add(MetricsEndpoint.start(registry, config.host(), metricsPort));
     err.println("ucm: metrics at http://" + config.host() + ":" + endpoint.port() + "/metrics");
-    return registry::place;
+    return registry::scope;
   }
 }
