@@ -28,6 +28,8 @@ class Connection:
     """One admitted connection. Used by one thread at a time, except that `send` takes a lock."""
 
     def __init__(self, path: str, role: int, client: str, seconds: float) -> None:
+        # Of the slots that this connection has announced; for what is said of them.
+        self.generation: Optional[int] = None
         self._buffer = bytearray()
         self._frames: Deque[Frame] = deque()
         self._sequence = 0
@@ -76,12 +78,19 @@ class Connection:
 
     def wait(self, sequence: int, expected: int, seconds: float) -> Frame:
         """The answer to a message; other frames are kept for `poll`."""
+        frame = self.wait_if(sequence, expected, seconds)
+        if frame is None:
+            raise Gone(f"the daemon did not answer within {seconds:g} s")
+        return frame
+
+    def wait_if(self, sequence: int, expected: int, seconds: float) -> Optional[Frame]:
+        """Like `wait`; None when the answer does not come within the time."""
         deadline = time.monotonic() + seconds
         while True:
             left = deadline - time.monotonic()
             frame = self._read(max(0.0, left))
             if frame is None:
-                raise Gone(f"the daemon did not answer within {seconds:g} s")
+                return None
             if frame.sequence != sequence:
                 self._frames.append(frame)
                 continue

@@ -27,6 +27,7 @@ class Layer(NamedTuple):
     pieces: List[torch.Tensor]
     tensor_bytes: List[int]
     text: str
+    dtype: torch.dtype
 
     @property
     def block_bytes(self) -> int:
@@ -78,7 +79,7 @@ def _layer(name: str, tensors: Tensors, blocks: int, mla: bool) -> Layer:
         bytes_of += [size // 2, size // 2] if halves else [size]
         texts.append(_text(tensor, axis, ratio, mla, len(parts)))
     text = "" if all(not text for text in texts) else "+".join(texts)
-    return Layer(name, pieces, bytes_of, text)
+    return Layer(name, pieces, bytes_of, text, parts[0].dtype)
 
 
 def _block_axis(name: str, tensor: torch.Tensor, blocks: int) -> Tuple[int, int]:
@@ -101,7 +102,7 @@ def _block_axis(name: str, tensor: torch.Tensor, blocks: int) -> Tuple[int, int]
 def _by_stride(tensor: torch.Tensor, axes: Any) -> List[int]:
     """Axes, the slowest first."""
     return sorted(
-        (axis for axis in axes if tensor.shape[axis] > 1), key=lambda axis: -tensor.stride(axis)
+        (axis for axis in axes if tensor.shape[axis] > 1), key=lambda axis: -int(tensor.stride(axis))
     )
 
 

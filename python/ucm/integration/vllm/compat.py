@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import logging
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
 
 from vllm.distributed.kv_transfer.kv_connector.v1 import base
+
+if TYPE_CHECKING:
+    from ucm.layout import KvLayout
 
 
 def logger(name: str) -> logging.Logger:
@@ -143,6 +146,15 @@ def is_mla(model_config: Any) -> bool:
     return bool(
         getattr(model_config, "use_mla", False) or getattr(model_config, "is_deepseek_mla", False)
     )
+
+
+def layout_text(vllm_config: Any, layout: KvLayout) -> str:
+    """The layout's text, with the type of the cache when it is not the model's (such as fp8)."""
+    kept = str(layout.layers[0].dtype)
+    if kept == str(vllm_config.model_config.dtype):
+        return layout.text
+    name = str(getattr(vllm_config.cache_config, "cache_dtype", "auto"))
+    return f"{layout.text}|{kept}:{name}"
 
 
 _PLAIN_SPECS = ("FullAttentionSpec", "MLAAttentionSpec")

@@ -1,4 +1,4 @@
-"""What the scheduler side tells the workers of a step. Nobody changes it after it was made."""
+"""What the scheduler side tells the workers of a step. It is not changed after it was made."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Save:
 
 
 @dataclass
-class UCMConnectorMetadata(KVConnectorMetadata):
+class UCMConnectorMetadata(KVConnectorMetadata):  # type: ignore[misc]
     """One step."""
 
     loads: List[Load] = field(default_factory=list)

@@ -7,7 +7,7 @@ step that only decodes sends nothing, and no call waits longer than its bound.
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ucm import protocol
 from ucm.client import Connection, Gone, Link
@@ -17,7 +17,9 @@ from ucm.protocol import Found, ProtocolError, Refused
 
 LOOKUP_SECONDS = 10.0
 BLOCKING_LOOKUP_SECONDS = 5.0
-PLAN_SECONDS = 0.5
+PLAN_SECONDS = 0.2
+HUNG_SECONDS = 2.0
+RESET_SECONDS = 5.0
 PROMISE_SECONDS = 60.0
 _FAILURES = (OSError, Gone, ProtocolError, Refused)
 
@@ -61,8 +63,13 @@ class SchedulerSide:
         self._next_handle = 0
         self._step = 0
         self._taken: List[Tuple[int, int]] = []
+        self._taken_epoch = 0
         self._forgotten: List[int] = []
         self._step_loads: List[Load] = []
+        # Plans whose answer came too late for their step, and when they were sent.
+        self._late: Dict[int, float] = {}
+        self._late_epoch = 0
+        self._abandoned: List[Save] = []
         self._delayed: List[str] = []
         self.stats: Dict[str, int] = {}
         self._link: Optional[Link] = None
@@ -109,8 +116,14 @@ class SchedulerSide:
     def _must_ask(self, state: _Request, request: Any, computed: int) -> bool:
         if state.asked != computed or state.asked_tokens != request.num_tokens:
             return True
-        return state.found is not None and (
-            state.found.hold != 0 and time.monotonic() - state.asked_at > PROMISE_SECONDS
+        if state.found is None or state.found.hold == 0:
+            return False
+        link = self._link
+        assert link is not None
+        return (
+            not link.connected
+            or state.epoch != link.epoch
+            or time.monotonic() - state.asked_at > PROMISE_SECONDS
         )
 
     def _ask(self, state: _Request, request: Any, computed: int) -> None:
@@ -130,6 +143,9 @@ class SchedulerSide:
             return
         if state.epoch != link.epoch:
             state.epoch, state.sent_tokens = link.epoch, 0
+        if self._forgotten:
+            # An id may come back before the next step.
+            self._flush(connection)
         known = request.num_tokens - int(getattr(request, "num_output_placeholders", 0) or 0)
         tokens = request.all_token_ids[min(state.sent_tokens, known) : known]
         message = protocol.lookup(
@@ -185,6 +201,10 @@ class SchedulerSide:
         return state.found
 
     def _receive(self, frame: protocol.Frame) -> None:
+        if self._late.pop(frame.sequence, None) is not None and frame.kind == protocol.PLANNED:
+            generation, planned = protocol.read_planned(frame.body)
+            self._abandoned += [Save(save.save, generation, b"", b"") for save in planned]
+            return
         request_id = self._by_sequence.pop(frame.sequence, None)
         state = self._requests.get(request_id) if request_id is not None else None
         if frame.kind == protocol.REFUSED:
@@ -195,11 +215,14 @@ class SchedulerSide:
         if state is None or state.sequence != frame.sequence or state.found is not None:
             # Too late: what it holds is given back.
             if found.hold:
-                self._taken.append((found.hold, 0))
+                self._take(found.hold, 0)
             return
         state.sequence = 0
         state.found = found
-        if found.prompt_blocks:
+        if found.prompt_blocks == 0:
+            # The daemon keeps no tokens before all ranks have registered.
+            state.sent_tokens = 0
+        else:
             self._log.info(
                 "request_id: %s, total_blocks_num: %d, hit hbm: %d, hit external: %d",
                 request_id,
@@ -226,7 +249,7 @@ class SchedulerSide:
         if external_tokens == 0:
             if found.hold:
                 # The engine computes it rather.
-                self._taken.append((found.hold, 0))
+                self._take(found.hold, 0)
                 state.asked = None
             return
         first = (state.asked or 0) // self._tokens
@@ -236,7 +259,7 @@ class SchedulerSide:
             for block, slot in zip(state.blocks[first : first + count], found.slots)
             if block != 0
         ]
-        self._taken.append((found.hold, count))
+        self._take(found.hold, count)
         self._step_loads.append(
             Load(
                 request.request_id,
@@ -254,11 +277,21 @@ class SchedulerSide:
         state.asked = None
         state.found = None
 
+    def _take(self, hold: int, blocks: int) -> None:
+        link = self._link
+        assert link is not None
+        if self._taken_epoch != link.epoch:
+            # Holds of a connection that is lost have ended, and their numbers may be given again.
+            self._taken, self._taken_epoch = [], link.epoch
+        self._taken.append((hold, blocks))
+
     def build_meta(self, output: Any) -> UCMConnectorMetadata:
         """What the workers do in a step."""
         self._step += 1
-        meta = UCMConnectorMetadata(self._step_loads, [], self._delayed)
-        self._step_loads, self._delayed = [], []
+        if self._late:
+            self._hear_late()
+        meta = UCMConnectorMetadata(self._step_loads, self._abandoned, self._delayed)
+        self._step_loads, self._abandoned, self._delayed = [], [], []
         requests = compat.scheduled(output, self._unsaved) if self._unsaved else []
         for preempted in getattr(output, "preempted_req_ids", None) or ():
             if preempted in self._requests:
@@ -281,23 +314,68 @@ class SchedulerSide:
             if state.epoch == link.epoch:
                 entries.append((state.handle, one.computed, one.new))
                 by_handle[state.handle] = state
-        message = protocol.plan(self._step, self._taken, self._forgotten, entries)
-        self._taken, self._forgotten = [], []
         try:
             connection = link.get()
         except Gone:
+            self._taken, self._forgotten = [], []
+            return
+        if self._late:
+            # The daemon is behind: blocks of this step are not saved, and nothing waits for it.
+            entries = []
+        sequence = self._flush(connection, entries)
+        if sequence == 0:
             return
         try:
-            sequence = connection.send(protocol.PLAN, message, answered=bool(entries))
-            if not entries:
+            frame = connection.wait_if(sequence, protocol.PLANNED, PLAN_SECONDS)
+            if frame is None:
+                self._late[sequence] = time.monotonic()
+                self._late_epoch = link.epoch
                 return
-            frame = connection.wait(sequence, protocol.PLANNED, PLAN_SECONDS)
             generation, planned = protocol.read_planned(frame.body)
         except _FAILURES as error:
             link.lost(connection, error)
             return
         for save in planned:
             meta.saves.append(self._save(by_handle[save.handle], save, generation))
+
+    def _flush(
+        self, connection: Connection, entries: Sequence[Tuple[int, int, int]] = ()
+    ) -> int:
+        """Sends what there is to say of holds, requests that ended, and a step; the number of the frame."""
+        link = self._link
+        assert link is not None
+        taken = self._taken if self._taken_epoch == link.epoch else []
+        message = protocol.plan(self._step, taken, self._forgotten, entries)
+        self._taken, self._forgotten = [], []
+        try:
+            return connection.send(protocol.PLAN, message, answered=bool(entries))
+        except _FAILURES as error:
+            link.lost(connection, error)
+            return 0
+
+    def _hear_late(self) -> None:
+        """Reads what has come; a daemon that has been silent for long hangs."""
+        link = self._link
+        assert link is not None
+        try:
+            connection = link.get()
+        except Gone:
+            self._late.clear()
+            return
+        if self._late_epoch != link.epoch:
+            self._late.clear()
+            return
+        try:
+            frame = connection.poll()
+            while frame is not None:
+                self._receive(frame)
+                frame = connection.poll()
+            oldest = min(self._late.values(), default=time.monotonic())
+            if time.monotonic() - oldest > HUNG_SECONDS:
+                raise Gone(f"it did not answer within {HUNG_SECONDS:g} s")
+        except _FAILURES as error:
+            self._late.clear()
+            link.lost(connection, error)
 
     def _save(self, state: _Request, planned: protocol.Planned, generation: int) -> Save:
         table = state.blocks[planned.first_block : planned.first_block + len(planned.slots)]
@@ -306,6 +384,9 @@ class SchedulerSide:
             for block, slot in zip(table, planned.slots)
             if slot != protocol.NO_SLOT
         ]
+        if len(table) < len(planned.slots) or any(block == 0 for block, _ in pairs):
+            # Blocks that the engine does not have: a save without blocks is given up.
+            pairs = []
         self._count("saved_blocks", len(pairs))
         return Save(
             planned.save,
@@ -348,7 +429,10 @@ class SchedulerSide:
         except Gone:
             return False
         try:
-            connection.ask(protocol.RESET, protocol.Writer(), protocol.DONE, PLAN_SECONDS)
+            connection.ask(protocol.RESET, protocol.Writer(), protocol.DONE, RESET_SECONDS)
+            for state in self._requests.values():
+                # What was found before is asked for again.
+                state.asked = None
             return True
         except _FAILURES as error:
             self._link.lost(connection, error)

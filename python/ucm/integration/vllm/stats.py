@@ -21,7 +21,7 @@ def make(data: Dict[str, Any]) -> Any:
 
     class UCMStats(KVConnectorStats):  # type: ignore[misc]
         def reset(self) -> None:
-            self.data = {}
+            self.data: Dict[str, Any] = {}
 
         def aggregate(self, other: Any) -> Any:
             for name, value in other.data.items():

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import Any, Dict, List, Optional, Set
+from bisect import bisect_right
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 import torch
 
@@ -17,7 +18,7 @@ from ucm import protocol
 from ucm.client import Connection, Gone, Link
 from ucm.integration.vllm import compat, engine
 from ucm.integration.vllm.metadata import Load, UCMConnectorMetadata, unpack
-from ucm.layout import KvLayout, LayoutError, find
+from ucm.layout import KvLayout, LayoutError, find, layer_number
 from ucm.protocol import ProtocolError
 from ucm.staging import Staging
 
@@ -41,6 +42,7 @@ class WorkerSide:
         self._link: Optional[Link] = None
         self._layout: Optional[KvLayout] = None
         self._layers: Dict[str, int] = {}
+        self._through: Dict[str, int] = {}
         self._lock = threading.Lock()
         self._staging: Dict[int, Staging] = {}
         self._loading: Dict[str, bool] = {}
@@ -52,6 +54,7 @@ class WorkerSide:
         self._meta: Optional[UCMConnectorMetadata] = None
         self._step_failed = False
         self._hooks_come = False
+        self._failed_loads: Set[int] = set()
         self._loaded_layers: Set[int] = set()
         self._saved_layers: Set[int] = set()
 
@@ -67,6 +70,9 @@ class WorkerSide:
             self._log.warning("UCM: %s, so nothing is found or saved", error)
             return
         self._layers = {layer.name: i for i, layer in enumerate(self._layout.layers)}
+        # Tensors without a hook of their own, such as those of an index, go with their layer.
+        numbers = [layer_number(layer.name) for layer in self._layout.layers]
+        self._through = {name: bisect_right(numbers, numbers[i]) for name, i in self._layers.items()}
         self._link = Link(
             self._extra, protocol.WORKER, f"worker-{self._rank}", self._open, self._log
         )
@@ -78,10 +84,11 @@ class WorkerSide:
             engine.describe(self._config),
             self._rank,
             self._layout.tensor_bytes,
-            self._layout.text,
+            compat.layout_text(self._config, self._layout),
         )
         answer = connection.ask(protocol.OPEN_WORKER, body, protocol.OPENED_WORKER, 120.0)
         staging = Staging(protocol.read_opened(answer.body))
+        connection.generation = staging.generation
         with self._lock:
             self._staging.pop(staging.generation, None)
             self._staging[staging.generation] = staging
@@ -94,6 +101,7 @@ class WorkerSide:
         """Before the forward pass: loads, and what became of requests that ended."""
         self._meta = meta
         self._step_failed = False
+        self._failed_loads = set()
         self._loaded_layers.clear()
         self._saved_layers.clear()
         for request_id in meta.delayed:
@@ -110,7 +118,7 @@ class WorkerSide:
     def wait_for_layer_load(self, name: str) -> None:
         if self._meta is not None and self._layerwise and name in self._layers:
             self._hooks_come = True
-            self._load_layers([self._layers[name]])
+            self._load_layers(range(self._through[name]))
 
     def _load_layers(self, wanted: Any) -> None:
         layers = [layer for layer in wanted if layer not in self._loaded_layers]
@@ -119,25 +127,27 @@ class WorkerSide:
             return
         self._loaded_layers.update(layers)
         done = len(self._loaded_layers) == len(self._layers)
-        copied: List[int] = []
-        failed: List[int] = []
         for load in loads:
-            if self._copy_in(load, layers):
-                copied.append(load.hold)
-            else:
-                failed.append(load.hold)
+            if load.hold in self._failed_loads:
+                continue
+            if not self._copy_in(load, layers):
+                self._failed_loads.add(load.hold)
                 self._step_failed = True
-                self._errors.update(unpack(load.blocks))
+                self._add_errors(load)
         if done:
-            self._send(protocol.LOADED, copied, failed)
+            self._send_loaded(loads, self._failed_loads)
 
     def _copy_in(self, load: Load, layers: Any) -> bool:
         with self._lock:
             staging = self._staging.get(load.generation)
         if staging is None or self._layout is None:
             return False
-        staging.load(self._layout, list(layers), unpack(load.slots), unpack(load.blocks))
+        staging.load(self._layout, layers, unpack(load.slots), unpack(load.blocks))
         return True
+
+    def _add_errors(self, load: Load) -> None:
+        with self._lock:
+            self._errors.update(unpack(load.blocks))
 
     def save_layer(self, name: str) -> None:
         if self._meta is not None and self._layerwise and name in self._layers:
@@ -164,9 +174,14 @@ class WorkerSide:
         self._save_layers(range(len(self._layers)))
         with self._lock:
             known = set(self._staging)
-        good = [s.save for s in self._meta.saves if s.generation in known and not self._step_failed]
-        rest = [s.save for s in self._meta.saves if s.save not in good]
-        self._send(protocol.SAVED, good, rest)
+        for generation, saves in _by_generation(self._meta.saves).items():
+            good = [
+                save.save
+                for save in saves
+                if save.blocks and generation in known and not self._step_failed
+            ]
+            rest = [save.save for save in saves if save.save not in good]
+            self._send(protocol.SAVED, generation, good, rest)
 
     def _require_loaded(self) -> None:
         """Layers whose hook was not called were computed from what was in the blocks before."""
@@ -174,8 +189,8 @@ class WorkerSide:
         if loads and len(self._loaded_layers) < len(self._layers):
             self._step_failed = True
             for load in loads:
-                self._errors.update(unpack(load.blocks))
-            self._send(protocol.LOADED, [], [load.hold for load in loads])
+                self._add_errors(load)
+            self._send_loaded(loads, {load.hold for load in loads})
 
     def end_step(self) -> None:
         self._meta = None
@@ -202,7 +217,7 @@ class WorkerSide:
             except Exception:  # The engine must learn of it whatever it was.
                 self._log.exception("UCM: request %s could not be loaded", load.request_id)
                 well = False
-            self._send(protocol.LOADED, [load.hold] if well else [], [] if well else [load.hold])
+            self._send_loaded([load], set() if well else {load.hold})
             with self._lock:
                 if not well:
                     self._errors.update(unpack(load.blocks))
@@ -234,7 +249,17 @@ class WorkerSide:
             errors, self._errors = self._errors, set()
         return errors
 
-    def _send(self, kind: int, well: List[int], failed: List[int]) -> None:
+    def _send_loaded(self, loads: Sequence[Load], failed: Set[int]) -> None:
+        for generation, group in _by_generation(loads).items():
+            holds = [load.hold for load in group]
+            self._send(
+                protocol.LOADED,
+                generation,
+                [hold for hold in holds if hold not in failed],
+                [hold for hold in holds if hold in failed],
+            )
+
+    def _send(self, kind: int, generation: int, well: List[int], failed: List[int]) -> None:
         link = self._link
         if link is None:
             return
@@ -242,6 +267,12 @@ class WorkerSide:
             connection = link.get()
         except Gone:
             return
+        if connection.generation != generation:
+            # The numbers are of a session that has ended, and this one may have given them again.
+            # That something failed is told all the same: hold 0 is never given.
+            if kind != protocol.LOADED or not failed:
+                return
+            well, failed = [], [0]
         try:
             connection.send(kind, protocol.Writer().u64s(well).u64s(failed), answered=False)
         except (OSError, Gone, ProtocolError) as error:
@@ -254,3 +285,9 @@ class WorkerSide:
         if self._link is not None:
             self._link.close()
 
+
+def _by_generation(items: Sequence[Any]) -> Dict[int, List[Any]]:
+    found: Dict[int, List[Any]] = {}
+    for item in items:
+        found.setdefault(item.generation, []).append(item)
+    return found
