@@ -13,6 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 import torch
 
+MOST_PIECES = 1024
 Tensors = Union[torch.Tensor, Sequence[torch.Tensor]]
 
 
@@ -110,6 +111,12 @@ def _pieces(
     name: str, tensor: torch.Tensor, axis: int, ratio: int, blocks: int
 ) -> List[torch.Tensor]:
     block_stride = tensor.stride(axis)
+    nested = _by_stride(tensor, range(tensor.dim()))
+    for outer_axis, inner_axis in zip(nested, nested[1:]):
+        if tensor.stride(outer_axis) < tensor.stride(inner_axis) * tensor.shape[inner_axis]:
+            raise LayoutError(
+                f"layer {name}: blocks of {tuple(tensor.shape)} with strides {tensor.stride()} overlap"
+            )
     others = _by_stride(tensor, (a for a in range(tensor.dim()) if a != axis))
     # From the inside: axes that continue the dense part of a piece.
     length = 1
@@ -128,8 +135,11 @@ def _pieces(
         steps = [0]
     else:
         steps = [j * block_stride for j in range(ratio)]
-    if length > ratio * block_stride:
-        raise LayoutError(f"layer {name}: blocks of {tuple(tensor.shape)} overlap")
+    if len(offsets) * len(steps) > MOST_PIECES:
+        raise LayoutError(
+            f"layer {name}: a block of {tuple(tensor.shape)} with strides {tensor.stride()} lies in"
+            f" {len(offsets) * len(steps)} pieces of memory; at most {MOST_PIECES} are copied"
+        )
     base = tensor.storage_offset()
     views = []
     for offset in offsets:

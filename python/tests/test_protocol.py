@@ -1,0 +1,147 @@
+"""Frames byte by byte: the same files are read by the Java tests of the daemon."""
+
+import os
+import random
+
+import pytest
+from ucm import protocol
+
+GOLDEN = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "../../ucm-server/src/test/resources/golden"
+)
+
+ENGINE = protocol.Engine(
+    "engine-1", 2, "Qwen/QwQ-32B", "torch.bfloat16", 4, False, 128, 3, "ucm.yaml", "use_lite: no\n"
+)
+
+SENT = {
+    "hello": (
+        protocol.HELLO,
+        1,
+        protocol.hello(bytes(range(32)), protocol.WORKER, 4711, "worker-3"),
+    ),
+    "open_scheduler": (protocol.OPEN_SCHEDULER, 2, ENGINE.write(protocol.Writer())),
+    "open_worker": (
+        protocol.OPEN_WORKER,
+        2,
+        protocol.open_worker(ENGINE, 3, [[262144, 262144], [147456]], "4d/0x1(1:16)"),
+    ),
+    "lookup": (
+        protocol.LOOKUP,
+        3,
+        protocol.lookup(
+            7, "cmpl-é", 128, 300, 16, ["lora:a", "mm:b", "salt:c"], 2, [0, 151643, 2**31 - 1]
+        ),
+    ),
+    "plan": (
+        protocol.PLAN,
+        4,
+        protocol.plan(9, [(2**40 + 1, 2), (5, 0)], [6, 8], [(7, 128, 172), (11, 0, 64)]),
+    ),
+    "plan_unanswered": (protocol.PLAN, 0, protocol.plan(2**32, [], [6], [])),
+    "loaded": (protocol.LOADED, 0, protocol.Writer().u64s([2**40 + 1]).u64s([])),
+    "saved": (protocol.SAVED, 0, protocol.Writer().u64s([1, 2**63]).u64s([3])),
+    "errors_seen": (protocol.ERRORS_SEEN, 0, protocol.Writer()),
+    "reset": (protocol.RESET, 5, protocol.Writer()),
+    "status": (protocol.STATUS, 6, protocol.Writer()),
+    "ping": (protocol.PING, 7, protocol.Writer()),
+}
+
+RECEIVED = {
+    "found": (
+        protocol.FOUND,
+        protocol.read_found,
+        protocol.Found(7, 255, 2**40 + 1, 0xFEDCBA98, [4, 1023], 3, 2),
+    ),
+    "planned": (
+        protocol.PLANNED,
+        protocol.read_planned,
+        (
+            0xFEDCBA98,
+            [
+                protocol.Planned(7, 2**33, 2, [5, protocol.NO_SLOT]),
+                protocol.Planned(11, 8, 0, [6]),
+            ],
+        ),
+    ),
+    "opened_worker": (
+        protocol.OPENED_WORKER,
+        protocol.read_opened,
+        protocol.Opened(
+            0xFEDCBA98, "/dev/shm/ucm-serve-0-0-1", 2**32 + 4096, 2**40, 1024, 2**22
+        ),
+    ),
+}
+
+
+def golden(name):
+    with open(os.path.join(GOLDEN, name + ".hex"), encoding="ascii") as file:
+        return bytes.fromhex("".join(line.split("#")[0] for line in file))
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_what_is_sent(name):
+    kind, sequence, body = SENT[name]
+    assert body.frame(kind, sequence).hex() == golden(name).hex()
+
+
+@pytest.mark.parametrize("name", RECEIVED)
+def test_what_is_received(name):
+    kind, read, expected = RECEIVED[name]
+    frame = protocol.split(bytearray(golden(name)))
+    assert frame.kind == kind
+    assert read(frame.body) == expected
+    # A newer daemon may add fields at the end.
+    assert read(frame.body + b"new") == expected
+
+
+@pytest.mark.parametrize("name", RECEIVED)
+def test_a_body_that_is_cut_off_is_an_error_of_the_protocol(name):
+    _, read, _ = RECEIVED[name]
+    body = protocol.split(bytearray(golden(name))).body
+    for end in range(len(body)):
+        with pytest.raises(protocol.ProtocolError):
+            read(body[:end])
+
+
+def test_a_refusal_says_why():
+    refused = protocol.read_refused(protocol.split(bytearray(golden("refused"))).body)
+    assert (refused.code, str(refused)) == (protocol.REFUSED_ENGINE, "rank 4 of 4")
+
+
+def test_frames_arrive_in_any_parts():
+    stream = b"".join(golden(name) for name in RECEIVED)
+    for seed in range(20):
+        choice = random.Random(seed)
+        buffer, kinds, at = bytearray(), [], 0
+        while at < len(stream) or buffer:
+            step = choice.randrange(1, 40)
+            buffer += stream[at : at + step]
+            at += step
+            frame = protocol.split(buffer)
+            while frame is not None:
+                kinds.append(frame.kind)
+                frame = protocol.split(buffer)
+        assert kinds == [kind for kind, _, _ in RECEIVED.values()]
+
+
+@pytest.mark.parametrize("length", [0, 7, protocol.MAX_FRAME + 1, 2**32 - 1])
+def test_a_length_that_cannot_be_ends_the_connection(length):
+    with pytest.raises(protocol.ProtocolError):
+        protocol.split(bytearray(length.to_bytes(4, "little") + bytes(20)))
+
+
+def test_random_bytes_are_read_or_refused_and_nothing_else():
+    choice = random.Random(5)
+    for _ in range(3000):
+        body = bytes(choice.getrandbits(8) for _ in range(choice.randrange(60)))
+        for _, read, _ in RECEIVED.values():
+            try:
+                read(body)
+            except protocol.ProtocolError:
+                pass
+
+
+def test_a_count_beyond_the_frame_costs_no_memory():
+    with pytest.raises(protocol.ProtocolError):
+        protocol.read_found(bytes(20) + b"\xff\xff\xff\xff")
