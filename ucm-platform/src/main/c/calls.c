@@ -29,12 +29,12 @@ ENTRY(int64_t, libc_OwnLibrary, lseek, int32_t fd, int64_t offset, int32_t whenc
   return OR_ERROR(position);
 }
 
-ENTRY(int64_t, libc_OwnLibrary, preadv, int32_t fd, const struct iovec *pieces, int32_t count, int64_t offset) {
-  ssize_t bytes = preadv(fd, pieces, count, offset);
+ENTRY(int64_t, libc_OwnLibrary, preadv, int32_t fd, const struct iovec *segments, int32_t count, int64_t offset) {
+  ssize_t bytes = preadv(fd, segments, count, offset);
   return OR_ERROR(bytes);
 }
 
-ENTRY(int64_t, libc_OwnLibrary, pwritev, int32_t fd, const struct iovec *pieces, int32_t count, int64_t offset) {
-  ssize_t bytes = pwritev(fd, pieces, count, offset);
+ENTRY(int64_t, libc_OwnLibrary, pwritev, int32_t fd, const struct iovec *segments, int32_t count, int64_t offset) {
+  ssize_t bytes = pwritev(fd, segments, count, offset);
   return OR_ERROR(bytes);
 }

@@ -1,6 +1,6 @@
 /*
  * Copies with streaming (non-temporal) stores, which go to memory without reading the lines they overwrite into the
- * processor's cache first: a third of the traffic of a copy between places that no cache holds. They gather pieces of
+ * processor's cache first: a third of the traffic of a copy between memory that no cache holds. They gather segments of
  * memory or scatter bytes over them; one of them takes the CRC32C of the bytes as they pass.
  *
  * They need AVX-512 F and VPCLMULQDQ: Intel's servers from Ice Lake on (2021), AMD's from Zen 4 on (2022). The caller
@@ -108,31 +108,31 @@ WIDE static uint32_t copy_crc(uint8_t *to, const uint8_t *from, size_t bytes, ui
   return crc_of(crc, from + at, bytes - at);
 }
 
-/* Copies the bytes of all pieces to one place. */
-WIDE ENTRY(void, memory_StreamingCopy, gather, uint8_t *to, const struct iovec *pieces, size_t count) {
+/* Copies the bytes of all segments into one. */
+WIDE ENTRY(void, memory_StreamingCopy, gather, uint8_t *to, const struct iovec *segments, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    copy(to, pieces[i].iov_base, pieces[i].iov_len);
-    to += pieces[i].iov_len;
+    copy(to, segments[i].iov_base, segments[i].iov_len);
+    to += segments[i].iov_len;
   }
   _mm_sfence();
 }
 
-/* Copies from one place into all pieces, until they are full. */
-WIDE ENTRY(void, memory_StreamingCopy, scatter, const struct iovec *pieces, size_t count, const uint8_t *from) {
+/* Copies from one segment into all others, until they are full. */
+WIDE ENTRY(void, memory_StreamingCopy, scatter, const struct iovec *segments, size_t count, const uint8_t *from) {
   for (size_t i = 0; i < count; i++) {
-    copy(pieces[i].iov_base, from, pieces[i].iov_len);
-    from += pieces[i].iov_len;
+    copy(segments[i].iov_base, from, segments[i].iov_len);
+    from += segments[i].iov_len;
   }
   _mm_sfence();
 }
 
 /* The same; returns the CRC32C of those bytes and of those before, whose CRC32C is `crc`: 0 for none. */
-WIDE ENTRY(uint32_t, memory_StreamingCopy, scatterCrc, const struct iovec *pieces, size_t count, const uint8_t *from,
+WIDE ENTRY(uint32_t, memory_StreamingCopy, scatterCrc, const struct iovec *segments, size_t count, const uint8_t *from,
            uint32_t crc) {
   uint32_t sum = ~crc;
   for (size_t i = 0; i < count; i++) {
-    sum = copy_crc(pieces[i].iov_base, from, pieces[i].iov_len, sum);
-    from += pieces[i].iov_len;
+    sum = copy_crc(segments[i].iov_base, from, segments[i].iov_len, sum);
+    from += segments[i].iov_len;
   }
   _mm_sfence();
   return ~sum;

@@ -1,5 +1,5 @@
 /*
- * A stand-in for libhf3fs_api_shared.so, for tests on machines without a 3FS cluster: the functions of USRBIO that UCM
+ * A simulation of libhf3fs_api_shared.so, for tests on machines without a 3FS cluster: the functions of USRBIO that UCM
  * calls, with their binary interface, over files of an ordinary file system, and sim_* functions by which a test
  * drives it.
  *

@@ -1,6 +1,6 @@
 /**
  * What the stores share that keep blocks in files: the files themselves, the index of known blocks, look-ups,
- * space and eviction, the health of directories, and what people do with directories. It knows no store.
+ * space and eviction, the health of directories, and the administration of directories. It knows no store.
  */
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings("module") // The stores named below are built after this module.

@@ -1,7 +1,7 @@
 /**
  * The store {@code Nfs}: device memory to and from files, in one stage. It exports nothing.
  *
- * <p>What it has in common with {@code Posix} it has from there; its own are the tree of the original's
+ * <p>It shares most of its code with the other stores of files; its own are the tree of the original's
  * NFS store, the names of its keys, and the buffers between device and files.
  *
  * @provides ucm.api.admin.HealthCheck for the directories

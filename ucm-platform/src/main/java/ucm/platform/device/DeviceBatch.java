@@ -10,7 +10,7 @@ public abstract class DeviceBatch {
   // Guarded by the lock of the queue: shards to be had, shards given out, whether it is in the
   // queue.
   private int ready;
-  private int claimed;
+  private int taken;
   private boolean queued;
 
   /**
@@ -33,7 +33,7 @@ public abstract class DeviceBatch {
   /** The event of the device to wait for before the first copy, or 0. */
   protected abstract long event();
 
-  /** Begins the shards of a run, the last one exclusive; gives up those that have expired. */
+  /** Begins the shards of a run, the last one exclusive; gives up those that have timed out. */
   protected abstract void begin(int from, int to);
 
   /** Queues the copies of what was begun. May throw what the device says. */
@@ -42,7 +42,7 @@ public abstract class DeviceBatch {
   /**
    * Gives up what was begun.
    *
-   * @param done whether nobody touches the slots any more; else nobody shall get them again
+   * @param done whether the slots are no longer touched; otherwise they must not be given out again
    */
   protected abstract void fail(int from, int to, Throwable cause, boolean done);
 
@@ -74,14 +74,14 @@ public abstract class DeviceBatch {
   }
 
   /** The first shard that is not given out. */
-  final int claimed() {
-    return claimed;
+  final int taken() {
+    return taken;
   }
 
   /** Gives out a run; returns its end, exclusive. The batch is out of the queue with its last shard. */
-  final int claim() {
-    claimed = Math.min(ready, claimed + run());
-    queued = claimed < ready;
-    return claimed;
+  final int take() {
+    taken = Math.min(ready, taken + run());
+    queued = taken < ready;
+    return taken;
   }
 }

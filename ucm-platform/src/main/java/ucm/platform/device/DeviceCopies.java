@@ -6,12 +6,12 @@ import ucm.api.Transfer;
 import ucm.device.DeviceStream;
 
 /**
- * Queues the copies of shards between slots and memory of a device, in as few calls as their places
- * allow. A call costs the driver about a microsecond, in which a GPU's bus moves some 50 KiB; so
+ * Queues the copies of shards between slots and memory of a device, in as few calls as their layout
+ * allows. A call costs the driver about a microsecond, in which a GPU's bus moves some 50 KiB; so
  *
  * <ul>
- *   <li>pieces that touch each other on both sides become one copy;
- *   <li>small pieces of one size at equal distances become the rows of one copy.
+ *   <li>segments that touch each other on both sides become one copy;
+ *   <li>small segments of one size at equal distances become the rows of one copy.
  * </ul>
  *
  * <p>What is put in is held back until something does not fit on, or {@link #flush}. Hot path. Used by
@@ -41,12 +41,12 @@ public final class DeviceCopies {
     this.stream = stream;
   }
 
-  /** Gathers the pieces of a shard into a slot. */
+  /** Gathers the segments of a shard into a slot. */
   public void toSlot(Transfer transfer, int shard, int slot) {
     put(transfer, shard, slot, true);
   }
 
-  /** Scatters a slot over the pieces of a shard. */
+  /** Scatters a slot over the segments of a shard. */
   public void fromSlot(int slot, Transfer transfer, int shard) {
     put(transfer, shard, slot, false);
   }
@@ -79,10 +79,16 @@ public final class DeviceCopies {
   private void put(Transfer transfer, int shard, int slot, boolean toHost) {
     MemoryRegion region = memory.region(slot);
     long at = memory.offset(slot);
-    int pieces = transfer.pieceCount();
-    for (int piece = 0; piece < pieces; piece++) {
-      long size = transfer.pieceSize(piece);
-      put(transfer.region(shard, piece), transfer.offset(shard, piece), region, at, size, toHost);
+    int segments = transfer.pieceCount();
+    for (int segment = 0; segment < segments; segment++) {
+      long size = transfer.pieceSize(segment);
+      put(
+          transfer.region(shard, segment),
+          transfer.offset(shard, segment),
+          region,
+          at,
+          size,
+          toHost);
       at += size;
     }
   }

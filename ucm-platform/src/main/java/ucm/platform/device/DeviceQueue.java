@@ -162,7 +162,7 @@ public final class DeviceQueue {
       try {
         started.await();
       } catch (InterruptedException e) {
-        // The threads are on their way, and somebody must know which came up.
+        // The threads are on their way, and it must be known which came up.
         interrupted = true;
       }
     }
@@ -205,7 +205,7 @@ public final class DeviceQueue {
     private void run() {
       while (true) {
         int next = (first + underWay) % DEPTH;
-        if (underWay < DEPTH && claim(next)) {
+        if (underWay < DEPTH && take(next)) {
           start(next);
           underWay++;
         } else if (underWay > 0) {
@@ -219,7 +219,7 @@ public final class DeviceQueue {
     }
 
     /** Takes the next run; waits for one when nothing is under way, and for nothing else. */
-    private boolean claim(int at) {
+    private boolean take(int at) {
       lock.lock();
       try {
         while (waiting.isEmpty()) {
@@ -230,8 +230,8 @@ public final class DeviceQueue {
         }
         DeviceBatch batch = waiting.element();
         batches[at] = batch;
-        froms[at] = batch.claimed();
-        tos[at] = batch.claim();
+        froms[at] = batch.taken();
+        tos[at] = batch.take();
         if (!batch.isQueued()) {
           waiting.remove();
         }

@@ -192,7 +192,7 @@ public final class EngineDevice {
     return Objects.requireNonNull(device).stream(marks);
   }
 
-  /** Nobody knows any more what the device does with the slots. */
+  /** It is unknown what the device does with the slots. */
   void lost(DeviceException cause) {
     if (lost == null) {
       LOG.error(
@@ -214,7 +214,7 @@ public final class EngineDevice {
     return ended && lost == null;
   }
 
-  /** Unpins the slots and lets the device go; when its threads have ended. */
+  /** Unpins the slots and releases the device; when its threads have ended. */
   public void release() {
     try {
       if (device != null) {
@@ -238,7 +238,7 @@ public final class EngineDevice {
 
   @Override
   public String toString() {
-    // Why there is none is told to who wants one.
+    // The reason is kept for the transfer that wants one.
     return device == null ? "host memory only" : description;
   }
 }

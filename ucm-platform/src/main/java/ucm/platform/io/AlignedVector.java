@@ -6,11 +6,12 @@ import org.jspecify.annotations.Nullable;
 import ucm.platform.libc.IoVector;
 
 /**
- * What the kernel gets for a vectored read or write with O_DIRECT: only whole pages of 4096 bytes, aligned in the file and in memory.
+ * What the kernel gets for a vectored read or write with O_DIRECT: only whole pages of 4096 bytes,
+ * aligned in the file and in memory.
  *
  * <p>Where the pages of the file lie in aligned memory of the caller they are moved from and to there;
  * only the others go through a bounce buffer of this object, which is bounded and allocated when it is
- * first needed. A plan may cover less than the caller wants, never nothing; the caller goes on behind
+ * first needed. A plan may cover less than the caller wants, never nothing; the caller goes on after
  * it as after a short call. Not thread-safe.
  */
 final class AlignedVector {
@@ -88,7 +89,7 @@ final class AlignedVector {
   }
 
   /**
-   * Brings the bytes that came through the bounce buffer to their places.
+   * Copies the bytes that came through the bounce buffer to where they belong.
    *
    * @param into the vector that the read was planned for, unchanged since
    * @param got bytes the kernel has read

@@ -12,8 +12,8 @@ import ucm.platform.libc.NativePath;
  * when the first of its requests is awaited. Every byte is counted: where the kernel did less than it
  * was asked to, the rest is done before a request is called done.
  *
- * <p>After an exception the caller makes nobody else use what it has handed in before {@link #drain}
- * has returned. For one thread; except {@link #close}, which is for whoever knows that it has stopped.
+ * <p>After an exception the caller lets no other thread use what it has handed in before {@link #drain}
+ * has returned. For one thread; except {@link #close}, which another thread may call once that one has stopped.
  */
 public interface IoQueue extends AutoCloseable {
 
@@ -27,7 +27,7 @@ public interface IoQueue extends AutoCloseable {
 
   /**
    * How many bytes a request that writes should have at the most. The kernel gives a call's bytes larger
-   * pieces of memory for the file, with less work for each page, the more there are of them.
+   * segments of memory for the file, with less work for each page, the more there are of them.
    */
   default int writeBytes() {
     return 2 << 20;

@@ -20,7 +20,7 @@ public interface KernelQueue extends AutoCloseable {
     KernelQueue open(int depth);
   }
 
-  /** Is told how a request ended. */
+  /** Receives the result of a request. */
   interface Listener {
 
     /**
@@ -34,7 +34,7 @@ public interface KernelQueue extends AutoCloseable {
   }
 
   /**
-   * Takes up a request. The memory that the vector names, and the vector, stay as they are until it
+   * Adds a request. The memory that the vector names, and the vector, stay as they are until it
    * has ended.
    *
    * @param slot from 0 to the depth - 1, not in use
@@ -44,7 +44,7 @@ public interface KernelQueue extends AutoCloseable {
   /** Hands what was gathered to the kernel in one go; a request that it refuses ends with an error. */
   void submit();
 
-  /** Blocks until at least one request has ended, and tells of all that have. */
+  /** Blocks until at least one request has ended, and reports all that have. */
   void await(Listener listener);
 
   /** Gives the queue back to the kernel. Nothing is under way then. */

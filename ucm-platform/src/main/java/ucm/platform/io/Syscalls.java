@@ -27,7 +27,7 @@ final class Syscalls {
       throw new ExceptionInInitializerError(
           "asynchronous I/O is known for amd64 and aarch64; found "
               + processor
-              + ": set posix_io_engine: psync");
+              + ": set the io_engine of the store to psync");
     }
     Native.register(Syscalls.class, "c");
   }
@@ -71,7 +71,7 @@ final class Syscalls {
     return syscall(IO_DESTROY, context, 0, 0, 0, 0);
   }
 
-  /** Sets a ring up; {@code params} is zero bytes and tells of the ring. Returns a descriptor. */
+  /** Sets a ring up; {@code params} is zero bytes and receives the layout of the ring. Returns a descriptor. */
   static int uringSetup(int depth, MemorySegment params) {
     try {
       return (int) syscall(IO_URING_SETUP, depth, params.address(), 0, 0, 0);

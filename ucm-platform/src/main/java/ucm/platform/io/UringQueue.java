@@ -178,7 +178,7 @@ public final class UringQueue implements KernelQueue {
     }
   }
 
-  /** Takes back what the kernel does not take, which has not looked at it. */
+  /** Takes back what the kernel does not take, which has not read it. */
   private void refuse(Listener listener) {
     int errno = refusal;
     refusal = 0;

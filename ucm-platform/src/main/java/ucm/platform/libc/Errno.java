@@ -1,6 +1,6 @@
 package ucm.platform.libc;
 
-/** Error numbers of Linux that code decides by, and the names of those a person may see. */
+/** Error numbers of Linux that code decides by, and the names of those that messages show. */
 public final class Errno {
 
   /** Operation not permitted. */
@@ -12,10 +12,10 @@ public final class Errno {
   /** Interrupted system call; the call is made again. */
   public static final int EINTR = 4;
 
-  /** Input/output error: the medium failed. */
+  /** Input/output error: the device failed. */
   public static final int EIO = 5;
 
-  /** Resource temporarily unavailable; somebody else holds the lock. */
+  /** Resource temporarily unavailable; another process holds the lock. */
   public static final int EAGAIN = 11;
 
   /** Out of memory. */
@@ -60,7 +60,7 @@ public final class Errno {
   /** Too many levels of symbolic links; also a symbolic link where none is followed. */
   public static final int ELOOP = 40;
 
-  /** No such device or address: a socket or device file without anybody behind it. */
+  /** No such device or address: a socket or device file without a process or device that serves it. */
   public static final int ENXIO = 6;
 
   /** Operation not supported by this file system. */

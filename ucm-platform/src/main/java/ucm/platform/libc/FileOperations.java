@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * The file system calls of the stores, all in one place, so that tests can make any of them fail, fall
+ * The file system calls of the stores as one interface, so that tests can make any of them fail, fall
  * short or hang. {@link LibcFileOperations} makes the real ones.
  *
  * <p>Paths are {@link NativePath}s that the caller owns and the call does not keep; those handed in
@@ -69,7 +69,7 @@ public interface FileOperations {
   long size(NativePath path);
 
   /**
-   * Asks about whatever a path names; a symbolic link is not followed.
+   * The state of what a path names; a symbolic link is not followed.
    *
    * @param into is filled in when it is there
    * @return whether it is there
@@ -89,7 +89,7 @@ public interface FileOperations {
 
   /**
    * Tells versions of an open file apart: a number, 0 or more, that is another one once the bytes, the
-   * size or the name of the file have changed, as far as the clock of the file system tells. A seam
+   * size or the name of the file have changed, as far as the clock of the file system tells. One
    * that cannot say tells the size.
    *
    * @return {@link #ABSENT} when the file has no name any more
@@ -122,10 +122,10 @@ public interface FileOperations {
    */
   void allocate(int fd, NativePath path, long size);
 
-  /** Waits until the bytes of a file, and its size, are on the medium. */
+  /** Waits until the bytes of a file, and its size, are on the device. */
   void syncData(int fd, NativePath path);
 
-  /** Waits until the entries of a folder are on the medium. */
+  /** Waits until the entries of a folder are on the device. */
   void syncFolder(NativePath folder);
 
   /** Closes a file. It is closed also when this throws, and must not be closed again. */
@@ -151,7 +151,7 @@ public interface FileOperations {
   boolean makeFolder(NativePath folder);
 
   /**
-   * Refuses a folder within a directory that is a link: what is behind it is not ours.
+   * Refuses a folder within a directory that is a link: its target is not ours.
    *
    * @throws FileException with ENOTDIR, also for anything else that is no folder
    */
@@ -166,7 +166,7 @@ public interface FileOperations {
    * Takes the lock of a file, which is held until the descriptor is closed, at the latest when the
    * process dies. Does not wait.
    *
-   * @return whether nobody else held it
+   * @return whether it was free
    */
   boolean tryLock(int fd, NativePath path);
 

@@ -1,7 +1,7 @@
 package ucm.platform.libc;
 
 /**
- * What the file system tells about a file, a folder or something else; filled in over and over by
+ * The state of a file, a folder or something else; filled in over and over by
  * {@link FileOperations#stat}. Times are nanoseconds since 1970. Not thread-safe.
  */
 public final class FileStat {
@@ -47,7 +47,7 @@ public final class FileStat {
     return size;
   }
 
-  /** Bytes that the file system has allocated for it; may lag behind what was just written. */
+  /** Bytes that the file system has allocated for it; may not yet include what was just written. */
   public long allocatedBytes() {
     return allocatedBytes;
   }

@@ -132,7 +132,7 @@ public final class IoVector {
     }
   }
 
-  /** A copy of the first bytes, for who splits a call in two. */
+  /** A copy of the first bytes, for a call that is split in two. */
   public IoVector head(long bytes) {
     return new IoVector().setHead(this, bytes);
   }

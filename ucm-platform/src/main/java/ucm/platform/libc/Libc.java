@@ -102,7 +102,7 @@ public final class Libc {
   /** Memory of this process alone. */
   private static final int MAP_PRIVATE = 0x2;
 
-  /** Memory without a file behind it. */
+  /** Memory without a file. */
   private static final int MAP_ANONYMOUS = 0x20;
 
   /** Memory that counts when it is touched, not before. */
@@ -229,7 +229,9 @@ public final class Libc {
     }
   }
 
-  /** Asks on which cores the calling thread may run; fails when {@code mask} has fewer bits than there may be. */
+  /**
+   * Asks on which cores the calling thread may run; fails when {@code mask} has fewer bits than there may be.
+   */
   public static int affinity(MemorySegment mask) {
     try {
       return sched_getaffinity(0, mask.byteSize(), mask.address());

@@ -311,7 +311,8 @@ public final class LibcFileOperations implements FileOperations {
     Path path = Path.of(folder.toString());
     if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)
         && !Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
-      // A pipe would hold whoever opens it, which is how the JDK finds out what it is; a link leads
+      // A pipe would hold the thread that opens it, which is how the JDK finds out what it is; a
+      // link leads
       // out of the tree.
       throw new FileException("opendir", folder, Errno.ENOTDIR);
     }

@@ -7,7 +7,7 @@ import java.lang.foreign.ValueLayout;
 /** How many files this process may have open. */
 public final class OpenFileLimit {
 
-  // What Linux gives when nobody asks for more.
+  // Linux's default.
   private static final int USUAL = 1024;
 
   private OpenFileLimit() {}

@@ -28,7 +28,7 @@ public final class OwnLibrary {
 
   private OwnLibrary() {}
 
-  /** How system calls are made for files, and why, for people. */
+  /** How system calls are made for files, and why, for messages. */
   public static String state() {
     return IS_LOADED ? "through UCM's own library" : "through JNA: " + MISSING;
   }
@@ -62,7 +62,7 @@ public final class OwnLibrary {
       System.load(found.getAbsolutePath());
     } finally {
       if (!found.getName().equals(name)) {
-        // A copy out of the jar; once loaded nobody needs its name.
+        // A copy out of the jar; its name is not needed once it is loaded.
         Files.delete(found.toPath());
       }
     }

@@ -15,7 +15,7 @@ final class Statx {
   /** Ask for the size. */
   static final int SIZE = 0x200;
 
-  /** Ask for all that {@code stat} tells. */
+  /** Ask for all that {@code stat} returns. */
   static final int BASIC = 0x7ff;
 
   /** Bytes of {@code struct statx}. */

@@ -9,9 +9,9 @@ import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 
 /**
- * Sleeping on a word of memory that several processes share, and waking those who do (futex(2)).
+ * Sleeping on a word of memory that several processes share, and waking the sleepers (futex(2)).
  *
- * <p>Whoever changes the word wakes afterwards; whoever sleeps names the value it has seen, and does not
+ * <p>The thread that changes the word wakes afterwards; a sleeper names the value it has seen, and does not
  * fall asleep when the word has another one by then. So no wake-up is lost.
  */
 public final class Futex {
@@ -22,7 +22,7 @@ public final class Futex {
   private Futex() {}
 
   /**
-   * Sleeps until somebody wakes it, the time has passed, or for no reason; not at all when the word has
+   * Sleeps until it is woken, the time has passed, or for no reason; not at all when the word has
    * another value. Does not react to an interrupt.
    *
    * @param memory shared by the processes
@@ -44,7 +44,7 @@ public final class Futex {
   }
 
   /**
-   * Wakes those who sleep on a word.
+   * Wakes the threads that sleep on a word.
    *
    * @param threads how many of them at the most
    */

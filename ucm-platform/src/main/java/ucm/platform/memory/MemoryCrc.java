@@ -6,10 +6,10 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 
 /**
- * CRC32C over pieces of memory regions, where they lie. Not thread-safe.
+ * CRC32C over segments of memory regions, where they lie. Not thread-safe.
  *
  * <p>The JDK computes it with processor instructions, but only over a {@link ByteBuffer}. The views
- * of the regions seen last are kept, so that a piece costs no allocation. A view reaches nearly 2
+ * of the regions seen last are kept, so that a segment costs no allocation. A view reaches nearly 2
  * GiB; one begins at every GiB, so that half a GiB from any place lies whole in one of them.
  */
 public final class MemoryCrc implements MemoryDigest {
@@ -18,7 +18,7 @@ public final class MemoryCrc implements MemoryDigest {
   private static final int PROBES = 4;
   private static final int WINDOW_SHIFT = 30;
   private static final long WINDOW = 1L << WINDOW_SHIFT;
-  // What a ByteBuffer takes: the longest array of the JDK, although there is none behind it.
+  // What a ByteBuffer takes: the longest array of the JDK, although this one has no array.
   private static final long MAX_VIEW = Integer.MAX_VALUE - 8;
 
   private final CRC32C crc = new CRC32C();

@@ -2,10 +2,10 @@ package ucm.platform.memory;
 
 import ucm.api.MemoryRegion;
 
-/** Takes the CRC32C of bytes on their way, piece by piece. Not thread-safe. */
+/** Takes the CRC32C of bytes on their way, segment by segment. Not thread-safe. */
 public interface MemoryDigest {
 
-  /** Begins anew. */
+  /** Starts over. */
   void reset();
 
   /**

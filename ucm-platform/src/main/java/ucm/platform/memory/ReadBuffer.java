@@ -7,8 +7,8 @@ import ucm.platform.libc.IoVector;
 
 /**
  * Memory through which a worker reads what the kernel copies from its page cache: so little that it stays
- * in the processor's cache, from where {@link StreamingCopy} takes it to its place, and its checksum on the
- * way. Fewer bytes pass between processor and memory than when the kernel copies to that place, and a
+ * in the processor's cache, from where {@link StreamingCopy} copies it on, and its checksum on the
+ * way. Fewer bytes pass between processor and memory than when the kernel copies there, and a
  * checksum reads them again. Not thread-safe.
  */
 public final class ReadBuffer implements MemoryDigest {
@@ -17,7 +17,7 @@ public final class ReadBuffer implements MemoryDigest {
 
   private final MemorySegment memory;
   // Where the bytes from `at` on belong.
-  private final IoVector places = new IoVector();
+  private final IoVector segments = new IoVector();
   private long at;
   private int crc;
 
@@ -32,13 +32,13 @@ public final class ReadBuffer implements MemoryDigest {
 
   /**
    * Makes a read that was to fill the memory of {@code vector} fill this buffer. What was read goes on to
-   * that memory by {@link #update}, which wants its pieces one after the other, and {@link #flush}.
+   * that memory by {@link #update}, which wants its segments in order, and {@link #flush}.
    *
    * @throws IndexOutOfBoundsException when the vector has more bytes than the buffer
    */
   public void replace(IoVector vector) {
     vector.replace(memory);
-    places.clear();
+    segments.clear();
     at = 0;
   }
 
@@ -50,15 +50,15 @@ public final class ReadBuffer implements MemoryDigest {
   /** Takes the next bytes that were read into the checksum, and to where they belong. */
   @Override
   public void update(MemoryRegion region, long offset, long length) {
-    places.addToWrite(region, offset, length);
+    segments.addToWrite(region, offset, length);
   }
 
-  /** Copies all that {@link #update} was told of. */
+  /** Copies all that {@link #update} was given. */
   public void flush() {
-    if (places.size() > 0) {
-      crc = StreamingCopy.scatterCrc(places, memory, at, crc);
-      at += places.byteSize();
-      places.clear();
+    if (segments.size() > 0) {
+      crc = StreamingCopy.scatterCrc(segments, memory, at, crc);
+      at += segments.byteSize();
+      segments.clear();
     }
   }
 

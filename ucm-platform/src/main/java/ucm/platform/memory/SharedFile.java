@@ -44,7 +44,7 @@ public final class SharedFile implements AutoCloseable {
   /**
    * Opens a file for reading and writing; null when there is none.
    *
-   * @throws FileException when it is no file, a symbolic link, or somebody else's
+   * @throws FileException when it is no file, a symbolic link, or another user's
    */
   public static @Nullable SharedFile open(Path path) {
     int fd = FILES.openWrite(NativePath.of(path.toString()));
@@ -141,7 +141,7 @@ public final class SharedFile implements AutoCloseable {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment flock = flock(arena, SharedMemoryCalls.F_WRLCK, from, count);
       if (SharedMemoryCalls.lock(fd, SharedMemoryCalls.F_OFD_GETLK, flock) < 0) {
-        throw new FileException("look for a lock", path, Native.getLastError());
+        throw new FileException("check the lock", path, Native.getLastError());
       }
       short found = flock.get(ValueLayout.JAVA_SHORT, SharedMemoryCalls.FLOCK_TYPE_AT);
       return found != SharedMemoryCalls.F_UNLCK;
@@ -183,7 +183,7 @@ public final class SharedFile implements AutoCloseable {
     return mapped;
   }
 
-  /** Removes the name; the memory is given back when nobody has it open or mapped. */
+  /** Removes the name; the memory is freed when no process has it open or mapped. */
   public void remove() {
     FILES.remove(NativePath.of(path.toString()));
   }

@@ -39,47 +39,47 @@ public final class StreamingCopy {
     return USED;
   }
 
-  /** How memory is copied, and why, for people. */
+  /** How memory is copied, and why, for messages. */
   public static String state() {
     return STATE;
   }
 
   /**
-   * Copies the bytes of all pieces to one place.
+   * Copies the bytes of all segments into one.
    *
    * @param at where they go in {@code to}, in bytes
    * @throws IndexOutOfBoundsException when they do not fit there
    */
-  public static void gather(IoVector pieces, MemorySegment to, long at) {
+  public static void gather(IoVector segments, MemorySegment to, long at) {
     if (!USED) {
-      pieces.copyTo(0, to, at, pieces.byteSize());
+      segments.copyTo(0, to, at, segments.byteSize());
       return;
     }
-    check(to, at, pieces);
+    check(to, at, segments);
     try {
-      gather(to.address() + at, pieces.address(), pieces.size());
+      gather(to.address() + at, segments.address(), segments.size());
     } finally {
-      Reference.reachabilityFence(pieces);
+      Reference.reachabilityFence(segments);
       Reference.reachabilityFence(to);
     }
   }
 
   /**
-   * Fills all pieces with the bytes from one place.
+   * Fills all segments with the bytes of one.
    *
    * @param at where in {@code from} they begin, in bytes
    * @throws IndexOutOfBoundsException when there are fewer
    */
-  public static void scatter(IoVector pieces, MemorySegment from, long at) {
+  public static void scatter(IoVector segments, MemorySegment from, long at) {
     if (!USED) {
-      pieces.copyFrom(0, from, at, pieces.byteSize());
+      segments.copyFrom(0, from, at, segments.byteSize());
       return;
     }
-    check(from, at, pieces);
+    check(from, at, segments);
     try {
-      scatter(pieces.address(), pieces.size(), from.address() + at);
+      scatter(segments.address(), segments.size(), from.address() + at);
     } finally {
-      Reference.reachabilityFence(pieces);
+      Reference.reachabilityFence(segments);
       Reference.reachabilityFence(from);
     }
   }
@@ -91,22 +91,22 @@ public final class StreamingCopy {
    * @return that of all of them
    * @throws IllegalStateException where streaming stores are not used
    */
-  static int scatterCrc(IoVector pieces, MemorySegment from, long at, int crc) {
+  static int scatterCrc(IoVector segments, MemorySegment from, long at, int crc) {
     if (!USED) {
       throw new IllegalStateException(
           "no checksum is taken on the way of copies that are " + STATE);
     }
-    check(from, at, pieces);
+    check(from, at, segments);
     try {
-      return scatterCrc(pieces.address(), pieces.size(), from.address() + at, crc);
+      return scatterCrc(segments.address(), segments.size(), from.address() + at, crc);
     } finally {
-      Reference.reachabilityFence(pieces);
+      Reference.reachabilityFence(segments);
       Reference.reachabilityFence(from);
     }
   }
 
-  private static void check(MemorySegment one, long at, IoVector pieces) {
-    Objects.checkFromIndexSize(at, pieces.byteSize(), one.byteSize());
+  private static void check(MemorySegment one, long at, IoVector segments) {
+    Objects.checkFromIndexSize(at, segments.byteSize(), one.byteSize());
     if (!one.isNative() || !one.scope().isAlive()) {
       throw new IllegalStateException("native memory that is there is copied; found " + one);
     }
@@ -121,9 +121,9 @@ public final class StreamingCopy {
 
   private static native int usable();
 
-  private static native void gather(long to, long pieces, long count);
+  private static native void gather(long to, long segments, long count);
 
-  private static native void scatter(long pieces, long count, long from);
+  private static native void scatter(long segments, long count, long from);
 
-  private static native int scatterCrc(long pieces, long count, long from, int crc);
+  private static native int scatterCrc(long segments, long count, long from, int crc);
 }

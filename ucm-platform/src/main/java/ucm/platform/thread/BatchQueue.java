@@ -8,19 +8,19 @@ import ucm.api.StoreClosedException;
 
 /**
  * The batches of {@link ShardWorkers}, in the order they came. What changes the queue is called under
- * the lock of its owner; {@link #head}, {@link Claim} and {@link #ended} are for any thread.
+ * the lock of its owner; {@link #head}, {@link Cursor} and {@link #ended} are for any thread.
  */
 final class BatchQueue {
 
   /** A batch, and how many of its shards are taken. */
-  static final class Claim {
+  static final class Cursor {
 
     final ShardWorkers.Batch batch;
 
     private final int size;
     private final AtomicInteger next = new AtomicInteger();
 
-    private Claim(ShardWorkers.Batch batch, int size) {
+    private Cursor(ShardWorkers.Batch batch, int size) {
       this.batch = batch;
       this.size = size;
     }
@@ -48,11 +48,11 @@ final class BatchQueue {
 
   private final String role;
   private final ShardWorkers.Limits limits;
-  private final ArrayDeque<Claim> waiting = new ArrayDeque<>();
+  private final ArrayDeque<Cursor> waiting = new ArrayDeque<>();
   private final AtomicInteger open = new AtomicInteger();
   private long accepted;
   private boolean closed;
-  private volatile @Nullable Claim head;
+  private volatile @Nullable Cursor head;
 
   BatchQueue(String role, ShardWorkers.Limits limits) {
     this.role = role;
@@ -79,7 +79,7 @@ final class BatchQueue {
     }
     open.addAndGet(size);
     accepted += size;
-    waiting.add(new Claim(batch, size));
+    waiting.add(new Cursor(batch, size));
     if (head == null) {
       head = waiting.peek();
     }
@@ -96,7 +96,7 @@ final class BatchQueue {
   }
 
   /** Drops the head, all of whose shards are taken, under the lock; nothing when it is gone. */
-  void advance(Claim exhausted) {
+  void advance(Cursor exhausted) {
     if (waiting.peek() == exhausted) {
       waiting.poll();
       head = waiting.peek();
@@ -104,7 +104,7 @@ final class BatchQueue {
   }
 
   /** The batch to work on, or null when there is none. */
-  @Nullable Claim head() {
+  @Nullable Cursor head() {
     return head;
   }
 

@@ -6,20 +6,20 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The place of the one thread of {@link ShardWorkers} that stands by: it looks once in a tick whether
+ * The one thread of {@link ShardWorkers} that compensates for held ones: it checks once in a tick whether
  * shards end, and asks {@link ThreadDemand} for one more thread when none did. Where no shard ends
  * nothing else would ask, because the demand is learned from shards that end.
  *
- * <p>All methods but {@link #isTaken} are for whoever holds the owner's lock; {@link #stand} gives it
- * up between two looks. At most one thread may stand by at a time: the owner sees to that.
+ * <p>All methods but {@link #isTaken} are called under the owner's lock; {@link #stand} gives it
+ * up between two checks. The owner sees to it that at most one thread waits here.
  */
 final class CompensatingThreads {
 
-  // It looks less often after so many looks without work, and leaves after so many in all, some
-  // seconds: to call a thread anew costs a short batch more than its looks do.
-  private static final int QUICK_LOOKS = 16;
+  // It checks less often after so many runs without work, and leaves after so many in all, some
+  // seconds: waking a thread costs a short batch more than these checks do.
+  private static final int QUICK_RUNS = 16;
   private static final int NAP_TICKS = 16;
-  private static final int QUIET_LOOKS = 80;
+  private static final int QUIET_RUNS = 80;
 
   private final ReentrantLock lock;
   private final long tickNanos;
@@ -29,15 +29,15 @@ final class CompensatingThreads {
 
   // Changed under the lock, read without it as a hint.
   private volatile boolean isTaken;
-  // Who waits for the next look; guarded by the lock.
+  // The thread that waits for the next tick; guarded by the lock.
   private @Nullable Thread sleeper;
   private volatile boolean isWoken;
 
   /**
-   * A free place.
+   * With no thread in it.
    *
    * @param lock the owner's, which guards the queue and the changes of {@code working} too
-   * @param tickNanos from one look to the next while there is work
+   * @param tickNanos from one check to the next while there is work
    * @param working how many threads work
    */
   CompensatingThreads(
@@ -53,12 +53,12 @@ final class CompensatingThreads {
     this.working = working;
   }
 
-  /** Whether a thread stands by; a hint for who does not hold the lock. */
+  /** Whether a thread waits here; without the lock, a hint. */
   boolean isTaken() {
     return isTaken;
   }
 
-  /** Lets the thread that stands by look at once. Nothing when none does. */
+  /** Lets the waiting thread check at once. Does nothing when there is none. */
   void wake() {
     if (sleeper != null) {
       isWoken = true;
@@ -67,17 +67,17 @@ final class CompensatingThreads {
   }
 
   /**
-   * Stands by until this thread should work, or the queue is over, or there was no work for long.
+   * Waits until this thread should work, or the queue is over, or there was no work for long.
    *
    * @return whether this thread should work
    */
   boolean stand() {
     isTaken = true;
     boolean hadWork = false;
-    int quietLooks = 0;
-    while (quietLooks < QUIET_LOOKS && !queue.isOver()) {
+    int quietRuns = 0;
+    while (quietRuns < QUIET_RUNS && !queue.isOver()) {
       long ended = queue.done();
-      awaitTick(quietLooks < QUICK_LOOKS ? tickNanos : NAP_TICKS * tickNanos);
+      awaitTick(quietRuns < QUICK_RUNS ? tickNanos : NAP_TICKS * tickNanos);
       boolean hasWork = queue.hasWork();
       boolean isHeld = hadWork && hasWork && ended == queue.done();
       if (isHeld) {
@@ -88,13 +88,13 @@ final class CompensatingThreads {
         return true;
       }
       hadWork = hasWork;
-      quietLooks = hasWork ? 0 : quietLooks + 1;
+      quietRuns = hasWork ? 0 : quietRuns + 1;
     }
     isTaken = false;
     return false;
   }
 
-  /** Waits for the next look, or for {@link #wake}; a condition would allocate for each wait. */
+  /** Waits for the next tick, or for {@link #wake}; a condition would allocate for each wait. */
   private void awaitTick(long nanos) {
     isWoken = false;
     sleeper = Thread.currentThread();

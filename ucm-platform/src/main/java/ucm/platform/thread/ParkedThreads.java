@@ -7,46 +7,46 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Threads that sleep until they are called, the one that came last first, as its caches are the warmest.
- * All methods but {@link #called} are for whoever holds the owner's lock.
+ * All methods but {@link #called} are called under the owner's lock.
  *
  * <p>In place of a condition of that lock, because of several threads called there each one is woken only
  * when the one before it has let the lock go: one wake-up after the other.
  */
 final class ParkedThreads {
 
-  private static final class Place {
+  private static final class Parked {
 
     final Thread thread = Thread.currentThread();
     final boolean upper;
     volatile boolean isCalled;
 
-    Place(boolean upper) {
+    Parked(boolean upper) {
       this.upper = upper;
     }
   }
 
   private final ReentrantLock lock;
-  private final ArrayDeque<Place> places = new ArrayDeque<>();
+  private final ArrayDeque<Parked> parked = new ArrayDeque<>();
   private final AtomicInteger called = new AtomicInteger();
 
   ParkedThreads(ReentrantLock lock) {
     this.lock = lock;
   }
 
-  /** Threads that were called and are not up yet; a hint for who does not hold the lock. */
+  /** Threads that were called and are not up yet; without the lock, a hint. */
   int called() {
     return called.get();
   }
 
   /** Calls one; false when none sleeps. */
   boolean callOne() {
-    Place place = places.poll();
-    if (place == null) {
+    Parked own = parked.poll();
+    if (own == null) {
       return false;
     }
     called.incrementAndGet();
-    place.isCalled = true;
-    LockSupport.unpark(place.thread);
+    own.isCalled = true;
+    LockSupport.unpark(own.thread);
     return true;
   }
 
@@ -61,16 +61,17 @@ final class ParkedThreads {
   /**
    * Sleeps until called; the lock is given up meanwhile.
    *
-   * @param where of the calling thread; it sleeps on another half of the processors than who is called before it
+   * @param where of the calling thread; it sleeps on another half of the processors than the one woken
+   * before it
    */
-  void sleep(SleepPlace where) {
-    Place last = places.peek();
-    Place place = new Place(last != null && !last.upper);
-    places.push(place);
+  void sleep(SleepAffinity where) {
+    Parked last = parked.peek();
+    Parked own = new Parked(last != null && !last.upper);
+    parked.push(own);
     lock.unlock();
-    where.enter(place.upper);
+    where.enter(own.upper);
     boolean interrupted = false;
-    while (!place.isCalled) {
+    while (!own.isCalled) {
       LockSupport.park(this);
       interrupted |= Thread.interrupted();
     }

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Does something at intervals, on a thread of its own: when it hangs, nobody else does. */
+/** Does something at intervals, on a thread of its own, so that a hang holds up nothing else. */
 public final class PeriodicThread {
 
   private final Thread.Builder newThread;
@@ -38,7 +38,7 @@ public final class PeriodicThread {
         action.run();
       }
     } catch (InterruptedException e) {
-      // Nobody interrupts this thread but to end it.
+      // Only stop interrupts this thread.
       Thread.currentThread().interrupt();
     }
   }

@@ -11,25 +11,25 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.QueueFullException;
 import ucm.api.StoreClosedException;
-import ucm.platform.thread.BatchQueue.Claim;
+import ucm.platform.thread.BatchQueue.Cursor;
 
 /**
  * Named threads that work through the shards of tasks.
  *
- * <p>A task hands in one {@link Batch}; the threads claim its shards one by one from a counter, so
+ * <p>A task hands in one {@link Batch}; the threads take its shards one by one from a counter, so
  * that nothing is queued or allocated per shard. The batch at the head is worked on by all threads
- * until its last shard is claimed, then the next one. A submitter wakes two threads at the most, and a
- * thread that claims a shard while more are left wakes one more: a short batch wakes few. A thread that
- * runs out of work looks for more for a moment, and gives its processor to whoever wants it meanwhile:
+ * until its last shard is taken, then the next one. A submitter wakes two threads at the most, and a
+ * thread that takes a shard while more are left wakes one more: a short batch wakes few. A thread that
+ * runs out of work looks for more for a moment, and yields its processor meanwhile:
  * the next task often comes before a sleeping thread could be up.
  *
  * <p>How many threads work follows from what they do, see {@link ThreadDemand}; one too many sleeps
  * when it is done with a shard. Where no shard ends nothing can be learned from how they end: so one of
- * the sleeping threads stands by while there is work, see {@link CompensatingThreads}, and takes part for each tick
- * in which none ended. A thread that was held for so long gives the place back that another took in its
- * stead.
+ * the sleeping threads compensates while there is work, see {@link CompensatingThreads}, and takes part
+ * for each tick in which none ended. A thread that was held for so long gives the turn back that
+ * another took in its stead.
  *
- * <p>One lock guards who works, sleeps and stands by, and the changes of the queue. Shards are claimed
+ * <p>One lock guards who works, sleeps and compensates, and the changes of the queue. Shards are taken
  * without it, and run without it.
  */
 public final class ShardWorkers implements AutoCloseable {
@@ -37,11 +37,11 @@ public final class ShardWorkers implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
   // As long as moving a few MiB from the page cache takes on a busy machine.
   private static final long TICK_NANOS = 2_000_000;
-  // Two threads watch for as long as the last shards of a task and an engine's way to the next one
+  // Two threads spin for as long as the last shards of a task and an engine's way to the next one
   // take, others for as long as waking a thread takes.
-  private static final int LONG_WATCHES = 2;
-  private static final long LONG_WATCH_NANOS = 400_000;
-  private static final long WATCH_NANOS = 50_000;
+  private static final int LONG_SPINS = 2;
+  private static final long LONG_SPIN_NANOS = 400_000;
+  private static final long SPIN_NANOS = 50_000;
 
   /** The shards of one task, or of the part of it that goes one way. */
   public interface Batch {
@@ -86,8 +86,8 @@ public final class ShardWorkers implements AutoCloseable {
   // and threads that look for work.
   private final AtomicInteger working = new AtomicInteger();
   private final AtomicInteger starting = new AtomicInteger();
-  private final AtomicInteger watching = new AtomicInteger();
-  private final CompensatingThreads standBy;
+  private final AtomicInteger spinning = new AtomicInteger();
+  private final CompensatingThreads compensating;
 
   /**
    * Starts no thread yet.
@@ -116,10 +116,10 @@ public final class ShardWorkers implements AutoCloseable {
     this.tickNanos = tickNanos;
     this.usages = usages;
     this.demand = new ThreadDemand(affinity.processors(), maxThreads);
-    this.standBy = new CompensatingThreads(lock, tickNanos, queue, demand, working);
+    this.compensating = new CompensatingThreads(lock, tickNanos, queue, demand, working);
   }
 
-  /** Names who is told of a thread that ends by an error. To be called before anything is submitted. */
+  /** Sets the handler of threads that end by an error. To be called before anything is submitted. */
   public void whenThreadEnds(Thread.UncaughtExceptionHandler faults) {
     lock.lock();
     try {
@@ -152,21 +152,21 @@ public final class ShardWorkers implements AutoCloseable {
     }
   }
 
-  /** How many threads may exist, stand-ins aside. */
+  /** How many threads may exist, compensating ones aside. */
   public int maxThreads() {
     return maxThreads;
   }
 
   /**
-   * Lets more threads exist for as long as some are held by a medium that hangs, so that shards of
+   * Lets more threads exist for as long as some are held by a device that hangs, so that shards of
    * others are not held up with them. Threads that were started stay when fewer are asked for.
    *
    * @param count how many more than the usual number
    */
-  public void standIn(int count) {
+  public void compensate(int count) {
     lock.lock();
     try {
-      demand.standIn(count);
+      demand.compensate(count);
       if (queue.hasWork()) {
         callOne();
       }
@@ -230,9 +230,9 @@ public final class ShardWorkers implements AutoCloseable {
   private void live() {
     affinity.applyToThisThread();
     WorkTime time = new WorkTime(usages.get(), demand);
-    SleepPlace place = new SleepPlace();
+    SleepAffinity affinity = new SleepAffinity();
     boolean isNew = true;
-    while (rest(isNew, place)) {
+    while (rest(isNew, affinity)) {
       isNew = false;
       work(time);
     }
@@ -242,9 +242,9 @@ public final class ShardWorkers implements AutoCloseable {
     long last = System.nanoTime();
     time.begin(last);
     // Hot path: one atomic increment per shard, no lock while the batch at the head lasts.
-    Claim claim = queue.head();
-    while (claim != null && working.get() <= demand.threads()) {
-      if (runNext(claim)) {
+    Cursor cursor = queue.head();
+    while (cursor != null && working.get() <= demand.threads()) {
+      if (runNext(cursor)) {
         long now = System.nanoTime();
         if (now - last >= tickNanos) {
           demand.giveBack();
@@ -252,20 +252,20 @@ public final class ShardWorkers implements AutoCloseable {
         last = now;
         time.passed(now);
       }
-      claim = queue.head();
+      cursor = queue.head();
     }
   }
 
   /** Takes a shard and runs it; false when there was none left. */
-  private boolean runNext(Claim claim) {
-    int shard = claim.take();
-    if (claim.isLast(shard)) {
-      advance(claim);
+  private boolean runNext(Cursor cursor) {
+    int shard = cursor.take();
+    if (cursor.isLast(shard)) {
+      advance(cursor);
     }
-    if (claim.isTaken(shard)) {
+    if (cursor.isTaken(shard)) {
       return false;
     }
-    if ((claim.hasMore() || queue.hasWork()) && isOneWanted()) {
+    if ((cursor.hasMore() || queue.hasWork()) && isOneWanted()) {
       lock.lock();
       try {
         callOne();
@@ -274,7 +274,7 @@ public final class ShardWorkers implements AutoCloseable {
       }
     }
     try {
-      claim.batch.run(shard);
+      cursor.batch.run(shard);
     } catch (Throwable t) {
       // The batch broke its contract; the thread must live on for the others.
       LOG.error("{}: shard {} of a batch threw", role, shard, t);
@@ -283,7 +283,7 @@ public final class ShardWorkers implements AutoCloseable {
     return true;
   }
 
-  private void advance(Claim exhausted) {
+  private void advance(Cursor exhausted) {
     lock.lock();
     try {
       queue.advance(exhausted);
@@ -296,13 +296,13 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   private boolean isOneWanted() {
-    int coming = sleepers.called() + starting.get() + watching.get();
+    int coming = sleepers.called() + starting.get() + spinning.get();
     int expected = working.get() + coming;
     return expected < demand.threads()
-        || (!standBy.isTaken() && coming == 0 && expected < demand.most());
+        || (!compensating.isTaken() && coming == 0 && expected < demand.most());
   }
 
-  /** Calls a thread, to work or to stand by, when one is wanted. Under the lock. */
+  /** Wakes a thread, to work or to compensate, when one is wanted. Under the lock. */
   private void callOne() {
     if (!isOneWanted()) {
       return;
@@ -314,23 +314,23 @@ public final class ShardWorkers implements AutoCloseable {
       starting.incrementAndGet();
       threads.add(newThreads.start(this::live));
     } else {
-      standBy.wake();
+      compensating.wake();
     }
   }
 
   private void wakeAll() {
     sleepers.callAll();
-    standBy.wake();
+    compensating.wake();
   }
 
   /**
-   * Sleeps until there is work for this thread, or stands by.
+   * Sleeps until there is work for this thread, or waits as the compensating one.
    *
    * @param isNew whether the thread has just been started, and does not come from work
-   * @param place of the thread
+   * @param affinity of the thread
    * @return false when it should end
    */
-  private boolean rest(boolean isNew, SleepPlace place) {
+  private boolean rest(boolean isNew, SleepAffinity affinity) {
     lock.lock();
     try {
       if (isNew) {
@@ -338,20 +338,21 @@ public final class ShardWorkers implements AutoCloseable {
       } else {
         working.decrementAndGet();
       }
-      boolean mayWatch = !isNew;
+      boolean maySpin = !isNew;
       while (!queue.isOver()) {
         boolean isNeeded = queue.hasWork() && working.get() < demand.threads();
-        boolean mayStandBy = queue.hasWork() && !standBy.isTaken() && working.get() < demand.most();
-        if (isNeeded || (mayStandBy && standBy.stand())) {
+        boolean mayCompensate =
+            queue.hasWork() && !compensating.isTaken() && working.get() < demand.most();
+        if (isNeeded || (mayCompensate && compensating.stand())) {
           working.incrementAndGet();
           return true;
         }
-        if (mayWatch && !queue.hasWork()) {
-          watch();
-        } else if (!mayStandBy) {
-          sleepers.sleep(place);
+        if (maySpin && !queue.hasWork()) {
+          spin();
+        } else if (!mayCompensate) {
+          sleepers.sleep(affinity);
         }
-        mayWatch = false;
+        maySpin = false;
       }
       return false;
     } finally {
@@ -361,14 +362,14 @@ public final class ShardWorkers implements AutoCloseable {
 
   /** Looks for work for a moment. Under the lock, which is given up meanwhile. */
   @SuppressWarnings("ThreadPriorityCheck") // Out of courtesy; nothing depends on who gets on.
-  private void watch() {
-    long nanos = watching.incrementAndGet() <= LONG_WATCHES ? LONG_WATCH_NANOS : WATCH_NANOS;
+  private void spin() {
+    long nanos = spinning.incrementAndGet() <= LONG_SPINS ? LONG_SPIN_NANOS : SPIN_NANOS;
     lock.unlock();
     long start = System.nanoTime();
     while (!queue.hasWork() && System.nanoTime() - start < nanos) {
       Thread.yield();
     }
     lock.lock();
-    watching.decrementAndGet();
+    spinning.decrementAndGet();
   }
 }

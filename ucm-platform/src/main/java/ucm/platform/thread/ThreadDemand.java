@@ -20,12 +20,12 @@ final class ThreadDemand {
   private final AtomicInteger relief = new AtomicInteger();
   private volatile double busyShare = 1;
   private volatile int wanted;
-  private volatile int standIns;
+  private volatile int compensating;
 
   /**
    * Begins with one thread per processor.
    *
-   * @param usualMost threads at the most, stand-ins aside
+   * @param usualMost threads at the most, compensating ones aside
    */
   ThreadDemand(int processors, int usualMost) {
     this.processors = processors;
@@ -56,24 +56,24 @@ final class ThreadDemand {
 
   /** A thread that did not get on does again. */
   void giveBack() {
-    int places = relief.get();
-    if (places > 0) {
-      relief.compareAndSet(places, places - 1);
+    int relieved = relief.get();
+    if (relieved > 0) {
+      relief.compareAndSet(relieved, relieved - 1);
     }
   }
 
   /** Lets so many more work than usual, and be there at the most. */
-  void standIn(int count) {
-    standIns = count;
+  void compensate(int count) {
+    compensating = count;
   }
 
   /** How many threads may work now. */
   int threads() {
-    return Math.min(usualMost, wanted + relief.get()) + standIns;
+    return Math.min(usualMost, wanted + relief.get()) + compensating;
   }
 
   /** How many threads may be there. */
   int most() {
-    return usualMost + standIns;
+    return usualMost + compensating;
   }
 }

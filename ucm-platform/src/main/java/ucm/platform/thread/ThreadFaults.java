@@ -5,7 +5,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Closes a store one of whose threads ends by an error, such as an OutOfMemoryError that the process
- * survives: nobody else does the work of that thread, and tasks would wait for it for ever.
+ * survives: no other thread does its work, and tasks would wait for it for ever.
  */
 public final class ThreadFaults implements Thread.UncaughtExceptionHandler {
 
@@ -17,7 +17,7 @@ public final class ThreadFaults implements Thread.UncaughtExceptionHandler {
   /**
    * A handler for all threads of a store.
    *
-   * @param store what people call it
+   * @param store its name in messages
    * @param close closes it; may be called more than once, and joins the threads
    */
   public ThreadFaults(String store, Runnable close) {
@@ -42,7 +42,7 @@ public final class ThreadFaults implements Thread.UncaughtExceptionHandler {
   }
 
   private void close() {
-    // Who is interrupted does not wait for what may never end.
+    // An interrupted thread does not wait for what may never end.
     Thread.currentThread().interrupt();
     try {
       close.run();

@@ -23,7 +23,7 @@ class ThreadUsage {
   private long processorNanos;
   private long waits;
 
-  /** Looks; the other methods tell what was found. */
+  /** Reads it; the other methods tell what was found. */
   void read() {
     if (Libc.threadUsage(usage) < 0) {
       throw new FileException("getrusage", "this thread", Native.getLastError());

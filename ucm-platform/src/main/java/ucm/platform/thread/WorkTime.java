@@ -1,13 +1,13 @@
 package ucm.platform.thread;
 
 /**
- * How one thread spends its time at work, told to {@link ThreadDemand} piece by piece. For that
+ * How one thread spends its time at work, told to {@link ThreadDemand} bit by bit. For that
  * thread alone.
  */
 final class WorkTime {
 
   // A shorter time tells nothing, a longer one is cut into several.
-  private static final long PIECE_NANOS = 1_000_000;
+  private static final long REPORT_NANOS = 1_000_000;
 
   private final ThreadUsage usage;
   private final ThreadDemand demand;
@@ -28,7 +28,7 @@ final class WorkTime {
 
   /** The thread is still at work. */
   void passed(long now) {
-    if (now - start >= PIECE_NANOS) {
+    if (now - start >= REPORT_NANOS) {
       usage.read();
       demand.worked(now - start, usage.processorNanos() - processorNanos, usage.waits() > waits);
       next(now);

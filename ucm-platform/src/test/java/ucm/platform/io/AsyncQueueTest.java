@@ -97,8 +97,8 @@ final class AsyncQueueTest {
     for (int i = 0; i < DEPTH; i++) {
       MemorySegment from = i < DEPTH / 2 ? memory : odd;
       vectors[i] = new IoVector();
-      for (long piece = 0; piece < 8; piece += 2) {
-        vectors[i].add(from.asSlice((8L * i + piece) * PAGE, 2L * PAGE));
+      for (long segment = 0; segment < 8; segment += 2) {
+        vectors[i].add(from.asSlice((8L * i + segment) * PAGE, 2L * PAGE));
       }
       queue.write(fd, path, vectors[i], 8L * i * PAGE);
     }
@@ -111,25 +111,25 @@ final class AsyncQueueTest {
     back.fill((byte) 0);
     for (int i = 0; i < DEPTH; i++) {
       IoVector into = new IoVector();
-      // Last piece first, so that none are neighbours in memory.
-      for (long piece = 6; piece >= 0; piece -= 2) {
-        into.add(back.asSlice((8L * i + piece) * PAGE, 2L * PAGE));
+      // Last segment first, so that none are neighbours in memory.
+      for (long segment = 6; segment >= 0; segment -= 2) {
+        into.add(back.asSlice((8L * i + segment) * PAGE, 2L * PAGE));
       }
       queue.read(fd, path, into, 8L * i * PAGE);
     }
     for (int i = 0; i < DEPTH; i++) {
       assertThat(queue.await()).isEqualTo(8L * PAGE);
-      for (long piece = 0; piece < 8; piece += 2) {
-        MemorySegment got = back.asSlice((8L * i + 6 - piece) * PAGE, 2L * PAGE);
-        MemorySegment expected = memory.asSlice((8L * i + piece) * PAGE, 2L * PAGE);
-        assertThat(got.mismatch(expected)).as("request %d, piece %d", i, piece).isEqualTo(-1);
+      for (long segment = 0; segment < 8; segment += 2) {
+        MemorySegment got = back.asSlice((8L * i + 6 - segment) * PAGE, 2L * PAGE);
+        MemorySegment expected = memory.asSlice((8L * i + segment) * PAGE, 2L * PAGE);
+        assertThat(got.mismatch(expected)).as("request %d, segment %d", i, segment).isEqualTo(-1);
       }
     }
   }
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void writesAnyPlaceAndReadsOnlyWhatIsThere(boolean uring) throws IOException {
+  void writesAnyOffsetAndReadsOnlyWhatIsThere(boolean uring) throws IOException {
     try (AsyncQueue queue = new AsyncQueue(files, opener(uring), DEPTH)) {
       queue.write(fd, path, new IoVector().add(memory.asSlice(0, 3 * PAGE + 17)), 100);
       queue.write(fd, path, new IoVector().add(memory.asSlice(9, 5)), 4L * PAGE);

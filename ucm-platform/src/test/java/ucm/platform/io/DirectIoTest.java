@@ -43,20 +43,21 @@ final class DirectIoTest {
   }
 
   @Test
-  void writesAndReadsAnyPlaceOfAnyMemory() throws IOException {
+  void writesAndReadsAnyOffsetOfAnyMemory() throws IOException {
     for (int round = 0; round < 300; round++) {
       long offset =
           random.nextInt(3) * (long) PAGE + (random.nextBoolean() ? 0 : random.nextInt(PAGE));
-      MemorySegment[] pieces = pieces();
-      byte[] expected = filled(pieces);
+      MemorySegment[] segments = segments();
+      byte[] expected = filled(segments);
       NativePath path = at("file" + round);
       int fd = files.create(path);
       files.setDirect(fd, path);
-      direct.writeFully(fd, path, vector(pieces), offset);
+      direct.writeFully(fd, path, vector(segments), offset);
       byte[] inFile = Files.readAllBytes(Path.of(path.toString()));
-      assertThat(Arrays.copyOfRange(inFile, (int) offset, inFile.length)).isEqualTo(bytes(pieces));
+      assertThat(Arrays.copyOfRange(inFile, (int) offset, inFile.length))
+          .isEqualTo(bytes(segments));
 
-      MemorySegment[] back = pieces();
+      MemorySegment[] back = segments();
       long wanted = bytes(back).length;
       long got = direct.readFully(fd, path, vector(back), offset);
       assertThat(got).isEqualTo(Math.min(wanted, expected.length));
@@ -68,7 +69,7 @@ final class DirectIoTest {
   }
 
   @Test
-  void readsNothingBehindTheEnd() {
+  void readsNothingPastTheEnd() {
     NativePath path = at("short");
     int fd = files.create(path);
     MemorySegment memory = Arena.global().allocate(3L * PAGE, PAGE);
@@ -97,42 +98,42 @@ final class DirectIoTest {
     assertThat(aligned.pages().address(0)).isEqualTo(memory.address());
   }
 
-  /** Up to five pieces of memory: some aligned, some not, some longer than the bounce buffer. */
-  private MemorySegment[] pieces() {
-    MemorySegment[] pieces = new MemorySegment[1 + random.nextInt(5)];
-    for (int i = 0; i < pieces.length; i++) {
+  /** Up to five segments of memory: some aligned, some not, some longer than the bounce buffer. */
+  private MemorySegment[] segments() {
+    MemorySegment[] segments = new MemorySegment[1 + random.nextInt(5)];
+    for (int i = 0; i < segments.length; i++) {
       int bound = random.nextInt(8) == 0 ? 200 * PAGE : 4 * PAGE;
       long length = random.nextBoolean() ? 1 + random.nextInt(bound) : PAGE * (1L + bound / PAGE);
       long shift = random.nextBoolean() ? 0 : 1 + random.nextInt(PAGE - 1);
-      pieces[i] = Arena.ofAuto().allocate(length + shift, PAGE).asSlice(shift, length);
+      segments[i] = Arena.ofAuto().allocate(length + shift, PAGE).asSlice(shift, length);
     }
-    return pieces;
+    return segments;
   }
 
-  private byte[] filled(MemorySegment[] pieces) {
-    for (MemorySegment piece : pieces) {
-      byte[] content = new byte[(int) piece.byteSize()];
+  private byte[] filled(MemorySegment[] segments) {
+    for (MemorySegment segment : segments) {
+      byte[] content = new byte[(int) segment.byteSize()];
       random.nextBytes(content);
-      piece.copyFrom(MemorySegment.ofArray(content));
+      segment.copyFrom(MemorySegment.ofArray(content));
     }
-    return bytes(pieces);
+    return bytes(segments);
   }
 
-  private static byte[] bytes(MemorySegment[] pieces) {
-    int size = Arrays.stream(pieces).mapToInt(piece -> (int) piece.byteSize()).sum();
+  private static byte[] bytes(MemorySegment[] segments) {
+    int size = Arrays.stream(segments).mapToInt(segment -> (int) segment.byteSize()).sum();
     byte[] all = new byte[size];
     int at = 0;
-    for (MemorySegment piece : pieces) {
-      MemorySegment.copy(piece, ValueLayout.JAVA_BYTE, 0, all, at, (int) piece.byteSize());
-      at += (int) piece.byteSize();
+    for (MemorySegment segment : segments) {
+      MemorySegment.copy(segment, ValueLayout.JAVA_BYTE, 0, all, at, (int) segment.byteSize());
+      at += (int) segment.byteSize();
     }
     return all;
   }
 
-  private static IoVector vector(MemorySegment... pieces) {
+  private static IoVector vector(MemorySegment... segments) {
     IoVector vector = new IoVector();
-    for (MemorySegment piece : pieces) {
-      vector.add(piece);
+    for (MemorySegment segment : segments) {
+      vector.add(segment);
     }
     return vector;
   }

@@ -103,7 +103,7 @@ final class IoVectorTest {
   }
 
   @Test
-  void computesChecksumsOverPieces() {
+  void computesChecksumsOverSegments() {
     byte[] bytes = new byte[100_000];
     new Random(3).nextBytes(bytes);
     memory.copyFrom(MemorySegment.ofArray(bytes));

@@ -23,7 +23,7 @@ final class OwnLibraryTest {
 
   @TempDir private Path folder;
 
-  /** What a process without the library, or with it, is told. */
+  /** What the calls return in a process without the library, or with it. */
   static final class Calls {
 
     private static final String ANSWER = "> ";
@@ -49,20 +49,20 @@ final class OwnLibraryTest {
           "create what is there: "
               + Libc.open(path, Libc.O_RDWR | Libc.O_CREAT | Libc.O_EXCL, 0600));
       MemorySegment bytes = Arena.ofAuto().allocateFrom("some bytes of a file");
-      IoVector pieces = new IoVector();
-      pieces.add(bytes.asSlice(5, 5)).add(bytes.asSlice(0, 5));
-      answers.add("write two pieces: " + Libc.pwritev(fd, pieces, 3));
+      IoVector segments = new IoVector();
+      segments.add(bytes.asSlice(5, 5)).add(bytes.asSlice(0, 5));
+      answers.add("write two segments: " + Libc.pwritev(fd, segments, 3));
       MemorySegment read = Arena.ofAuto().allocate(20);
-      answers.add("read past the end: " + Libc.preadv(fd, pieces.clear().add(read), 1));
+      answers.add("read past the end: " + Libc.preadv(fd, segments.clear().add(read), 1));
       String text =
           new String(read.toArray(ValueLayout.JAVA_BYTE), 0, 12, StandardCharsets.US_ASCII);
       answers.add(text.replace('\0', ' '));
-      answers.add("read far behind the end: " + Libc.preadv(fd, pieces, 1L << 40));
-      answers.add("read before the beginning: " + Libc.preadv(fd, pieces, -1));
+      answers.add("read far past the end: " + Libc.preadv(fd, segments, 1L << 40));
+      answers.add("read before the beginning: " + Libc.preadv(fd, segments, -1));
       answers.add("end: " + Libc.seekEnd(fd));
       answers.add("close: " + Libc.closeFile(fd));
-      answers.add("read what is closed: " + Libc.preadv(BAD_DESCRIPTOR, pieces, 0));
-      answers.add("write what is closed: " + Libc.pwritev(BAD_DESCRIPTOR, pieces, 0));
+      answers.add("read what is closed: " + Libc.preadv(BAD_DESCRIPTOR, segments, 0));
+      answers.add("write what is closed: " + Libc.pwritev(BAD_DESCRIPTOR, segments, 0));
       answers.add("end of what is closed: " + Libc.seekEnd(BAD_DESCRIPTOR));
       answers.add("close what is closed: " + Libc.closeFile(BAD_DESCRIPTOR));
       return answers;
@@ -93,10 +93,10 @@ final class OwnLibraryTest {
             "> open what is absent: " + -Errno.ENOENT,
             "> create: true",
             "> create what is there: " + -Errno.EEXIST,
-            "> write two pieces: 10",
+            "> write two segments: 10",
             "> read past the end: 12",
             ">   bytessome ",
-            "> read far behind the end: 0",
+            "> read far past the end: 0",
             "> read before the beginning: " + -Errno.EINVAL,
             "> end: 13",
             "> close: 0",

@@ -50,7 +50,7 @@ final class SmallFileTest {
     assertThat(read(huge)).isNull();
   }
 
-  /** What is behind a link is outside of the tree. */
+  /** The target of a link is outside of the tree. */
   @Test
   void foldersThatAreLinksAreRefused() throws Exception {
     Path elsewhere = Files.createDirectory(directory.resolve("elsewhere"));

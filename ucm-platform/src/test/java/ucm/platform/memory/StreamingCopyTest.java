@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import ucm.api.MemoryRegion;
 import ucm.platform.libc.IoVector;
 
-/** Copies of all lengths, from and to all places within a line of the processor's cache. */
+/** Copies of all lengths, from and to all offsets within a line of the processor's cache. */
 final class StreamingCopyTest {
 
   private static final int LINE = 64;
@@ -25,15 +25,15 @@ final class StreamingCopyTest {
   private final MemorySegment one = Arena.ofAuto().allocate(ROOM, LINE);
   private final MemorySegment scattered = Arena.ofAuto().allocate(ROOM, LINE);
   private final MemoryRegion region = MemoryRegion.host(scattered);
-  private final IoVector pieces = new IoVector();
+  private final IoVector segments = new IoVector();
   private int at;
 
-  /** Two pieces with a gap between them, and a place for their bytes, somewhere new each time. */
+  /** Two segments with a gap between them, and memory for their bytes, somewhere new each time. */
   private void choose(int first, int second) {
     at = random.nextInt(LINE);
     int from = random.nextInt(LINE);
-    pieces.clear().add(region, from, first);
-    pieces.add(region, from + first + 1 + random.nextInt(LINE), second);
+    segments.clear().add(region, from, first);
+    segments.add(region, from + first + 1 + random.nextInt(LINE), second);
   }
 
   private int length(int i) {
@@ -48,13 +48,13 @@ final class StreamingCopyTest {
     return bytes;
   }
 
-  private byte[] inPieces(byte[] all) {
-    byte[] bytes = new byte[(int) pieces.byteSize()];
+  private byte[] inSegments(byte[] all) {
+    byte[] bytes = new byte[(int) segments.byteSize()];
     int done = 0;
-    for (int i = 0; i < pieces.size(); i++) {
-      int from = (int) (pieces.address(i) - scattered.address());
-      System.arraycopy(all, from, bytes, done, (int) pieces.length(i));
-      done += (int) pieces.length(i);
+    for (int i = 0; i < segments.size(); i++) {
+      int from = (int) (segments.address(i) - scattered.address());
+      System.arraycopy(all, from, bytes, done, (int) segments.length(i));
+      done += (int) segments.length(i);
     }
     return bytes;
   }
@@ -70,8 +70,8 @@ final class StreamingCopyTest {
     for (int i = 0; i < 1500; i++) {
       choose(length(i), length(i / 2));
       byte[] expected = fill(one);
-      byte[] bytes = inPieces(fill(scattered));
-      StreamingCopy.gather(pieces, one, at);
+      byte[] bytes = inSegments(fill(scattered));
+      StreamingCopy.gather(segments, one, at);
       System.arraycopy(bytes, 0, expected, at, bytes.length);
       assertThat(one.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(expected);
     }
@@ -83,17 +83,17 @@ final class StreamingCopyTest {
       choose(length(i), length(i / 2));
       byte[] bytes = fill(one);
       byte[] before = fill(scattered);
-      StreamingCopy.scatter(pieces, one, at);
+      StreamingCopy.scatter(segments, one, at);
       assertScattered(bytes, before);
     }
   }
 
   private void assertScattered(byte[] bytes, byte[] before) {
     int done = at;
-    for (int i = 0; i < pieces.size(); i++) {
-      int to = (int) (pieces.address(i) - scattered.address());
-      System.arraycopy(bytes, done, before, to, (int) pieces.length(i));
-      done += (int) pieces.length(i);
+    for (int i = 0; i < segments.size(); i++) {
+      int to = (int) (segments.address(i) - scattered.address());
+      System.arraycopy(bytes, done, before, to, (int) segments.length(i));
+      done += (int) segments.length(i);
     }
     assertThat(scattered.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(before);
   }
@@ -105,9 +105,9 @@ final class StreamingCopyTest {
       choose(length(i), length(i / 2));
       byte[] bytes = fill(one);
       byte[] before = fill(scattered);
-      int crc = StreamingCopy.scatterCrc(pieces, one, at, 0);
+      int crc = StreamingCopy.scatterCrc(segments, one, at, 0);
       assertScattered(bytes, before);
-      assertThat(crc).isEqualTo(crc(bytes, at, (int) pieces.byteSize()));
+      assertThat(crc).isEqualTo(crc(bytes, at, (int) segments.byteSize()));
     }
   }
 
@@ -117,10 +117,10 @@ final class StreamingCopyTest {
     byte[] bytes = fill(one);
     for (int i = 0; i < 1000; i++) {
       int middle = random.nextInt(LONGEST);
-      int first = StreamingCopy.scatterCrc(pieces.clear().add(region, 3, middle), one, 0, 0);
+      int first = StreamingCopy.scatterCrc(segments.clear().add(region, 3, middle), one, 0, 0);
       int all =
           StreamingCopy.scatterCrc(
-              pieces.clear().add(region, 3 + middle, LONGEST - middle), one, middle, first);
+              segments.clear().add(region, 3 + middle, LONGEST - middle), one, middle, first);
       assertThat(all).isEqualTo(crc(bytes, 0, LONGEST));
     }
   }
@@ -131,7 +131,7 @@ final class StreamingCopyTest {
     byte[] bytes = fill(one);
     ReadBuffer buffer = new ReadBuffer(1024);
     buffer.reset();
-    // A step with two pieces, and one that goes on in the second.
+    // A step with two segments, and one that goes on in the second.
     read(buffer, bytes, 0, new IoVector().add(region, 100, 300).add(region, 1000, 400));
     buffer.update(region, 100, 300);
     buffer.update(region, 1000, 400);
@@ -158,11 +158,11 @@ final class StreamingCopyTest {
   @Test
   void copiesNothingBeyondTheEnd() {
     choose(10_000, 5_000);
-    assertThatThrownBy(() -> StreamingCopy.gather(pieces, one, ROOM - 14_999))
+    assertThatThrownBy(() -> StreamingCopy.gather(segments, one, ROOM - 14_999))
         .isInstanceOf(IndexOutOfBoundsException.class);
-    assertThatThrownBy(() -> StreamingCopy.scatter(pieces, one, ROOM - 14_999))
+    assertThatThrownBy(() -> StreamingCopy.scatter(segments, one, ROOM - 14_999))
         .isInstanceOf(IndexOutOfBoundsException.class);
-    assertThatThrownBy(() -> StreamingCopy.scatter(pieces, one, -1))
+    assertThatThrownBy(() -> StreamingCopy.scatter(segments, one, -1))
         .isInstanceOf(IndexOutOfBoundsException.class);
   }
 
@@ -173,16 +173,16 @@ final class StreamingCopyTest {
       gone = arena.allocate(ROOM);
     }
     choose(10_000, 5_000);
-    assertThatThrownBy(() -> StreamingCopy.gather(pieces, gone, 0))
+    assertThatThrownBy(() -> StreamingCopy.gather(segments, gone, 0))
         .isInstanceOf(IllegalStateException.class);
-    assertThatThrownBy(() -> StreamingCopy.scatter(pieces, gone, 0))
+    assertThatThrownBy(() -> StreamingCopy.scatter(segments, gone, 0))
         .isInstanceOf(IllegalStateException.class);
   }
 
   @Test
   void writesNoMemoryThatMayOnlyBeRead() {
     MemoryRegion readOnly = MemoryRegion.host(scattered.asReadOnly());
-    assertThatThrownBy(() -> pieces.addToWrite(readOnly, 0, 10))
+    assertThatThrownBy(() -> segments.addToWrite(readOnly, 0, 10))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("read-only");
   }

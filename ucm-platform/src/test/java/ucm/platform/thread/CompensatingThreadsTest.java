@@ -29,41 +29,41 @@ class CompensatingThreadsTest {
   private final ThreadDemand demand = new ThreadDemand(1, 4);
   private final AtomicInteger working = new AtomicInteger();
 
-  private CompensatingThreads standBy(long tickNanos) {
+  private CompensatingThreads compensating(long tickNanos) {
     return new CompensatingThreads(lock, tickNanos, queue, demand, working);
   }
 
-  private boolean stand(CompensatingThreads standBy) {
+  private boolean stand(CompensatingThreads compensating) {
     lock.lock();
     try {
-      return standBy.stand();
+      return compensating.stand();
     } finally {
       lock.unlock();
     }
   }
 
   @Test
-  void worksInPlaceOfAThreadWhoseShardDoesNotEnd() {
+  void compensatesForAThreadWhoseShardDoesNotEnd() {
     queue.add(BATCH, 1);
     working.set(demand.threads());
-    CompensatingThreads standBy = standBy(1);
-    assertThat(stand(standBy)).isTrue();
+    CompensatingThreads compensating = compensating(1);
+    assertThat(stand(compensating)).isTrue();
     assertThat(demand.threads()).isEqualTo(2);
-    assertThat(standBy.isTaken()).isFalse();
+    assertThat(compensating.isTaken()).isFalse();
   }
 
   @Test
   void looksAtOnceWhenItIsWoken() {
-    CompensatingThreads standBy = standBy(TimeUnit.HOURS.toNanos(1));
-    CompletableFuture<Boolean> stood = CompletableFuture.supplyAsync(() -> stand(standBy));
-    while (!standBy.isTaken()) {
+    CompensatingThreads compensating = compensating(TimeUnit.HOURS.toNanos(1));
+    CompletableFuture<Boolean> stood = CompletableFuture.supplyAsync(() -> stand(compensating));
+    while (!compensating.isTaken()) {
       Thread.onSpinWait();
     }
     // It lets the lock go only to wait.
     lock.lock();
     try {
       queue.add(BATCH, 1);
-      standBy.wake();
+      compensating.wake();
     } finally {
       lock.unlock();
     }
@@ -73,21 +73,21 @@ class CompensatingThreadsTest {
 
   @Test
   void leavesWhenThereIsNoWorkForLong() {
-    CompensatingThreads standBy = standBy(1);
-    assertThat(stand(standBy)).isFalse();
-    assertThat(standBy.isTaken()).isFalse();
+    CompensatingThreads compensating = compensating(1);
+    assertThat(stand(compensating)).isFalse();
+    assertThat(compensating.isTaken()).isFalse();
   }
 
   @Test
   void leavesAtOnceWhenNoWorkWillCome() {
     queue.close();
-    assertThat(stand(standBy(TimeUnit.HOURS.toNanos(1)))).isFalse();
+    assertThat(stand(compensating(TimeUnit.HOURS.toNanos(1)))).isFalse();
   }
 
   @Test
   void keepsAnInterruptForWhoeverAsksAfterwards() {
     Thread.currentThread().interrupt();
-    assertThat(stand(standBy(1))).isFalse();
+    assertThat(stand(compensating(1))).isFalse();
     assertThat(Thread.interrupted()).isTrue();
   }
 }

@@ -41,7 +41,7 @@ class ParkedThreadsTest {
               lock.lock();
               try {
                 folder.add(AllowedCores.thread());
-                sleepers.sleep(new SleepPlace());
+                sleepers.sleep(new SleepAffinity());
                 awake.add(AllowedCores.now());
               } finally {
                 lock.unlock();

@@ -188,7 +188,7 @@ class ShardWorkersTest {
   }
 
   @Test
-  void letsStandInsWorkWhileItsThreadsAreHeld() throws InterruptedException {
+  void addsCompensatingThreadsWhileItsThreadsAreHeld() throws InterruptedException {
     CountDownLatch held = new CountDownLatch(2);
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch done = new CountDownLatch(5);
@@ -203,7 +203,7 @@ class ShardWorkersTest {
       assertThat(held.await(60, TimeUnit.SECONDS)).isTrue();
       workers.submit(new Shards(5, i -> done.countDown()));
       assertThat(workers.maxThreads()).isEqualTo(2);
-      workers.standIn(1);
+      workers.compensate(1);
       assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
       release.countDown();
     } finally {

@@ -11,16 +11,16 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
 /**
- * What the store {@code Ds3fs} is told beside what a store of files is told. See {@link Ds3fsKeys} for what
+ * The configuration of the store {@code Ds3fs} beside that of a store of files. See {@link Ds3fsKeys} for what
  * each value means.
  *
  * @param readBytes shared memory for reading, on each mount
  * @param writeBytes shared memory for writing, on each mount
- * @param library empty when it is to be looked for
+ * @param library empty when it is to be searched for
  * @param mountPoint empty when it is to be asked for
  */
 record Ds3fsConfig(
-    List<String> backends,
+    List<String> directories,
     int deviceId,
     int localRanks,
     int streams,

@@ -15,12 +15,12 @@ import ucm.store.file.format.BlockPaths;
 
 /**
  * Ordinary system calls through the mount. A file that is being written lies in the original's folder
- * for those, {@code <backend>/.temp}, although a store of files thinks it is in the folder of its block;
+ * for those, {@code <directory>/.temp}, although a store of files thinks it is in the folder of its block;
  * and a file's registration with USRBIO is taken back before it is closed. Thread-safe.
  */
 final class Ds3fsFiles extends MappedPathOperations {
 
-  /** Folder, within a backend, of files that are being written. */
+  /** Folder, within a directory, of files that are being written. */
   static final String TEMP_FOLDER = ".temp";
 
   private static final byte[] TEMP = (TEMP_FOLDER + "/").getBytes(StandardCharsets.US_ASCII);
@@ -37,7 +37,7 @@ final class Ds3fsFiles extends MappedPathOperations {
   }
 
   @Override
-  protected NativePath place(NativePath path) {
+  protected NativePath map(NativePath path) {
     int end = path.length();
     int name = slashBefore(path, end) + 1;
     int folder = name == 0 ? 0 : slashBefore(path, name - 1) + 1;
@@ -55,7 +55,7 @@ final class Ds3fsFiles extends MappedPathOperations {
     return at;
   }
 
-  /** A temporary file of ours has its writer's name behind the digits. */
+  /** A temporary file of ours has its writer's name after the digits. */
   private static boolean isTemp(NativePath path, int name, int end) {
     if (end - name <= ID_DIGITS + SUFFIX.length || path.byteAt(name + ID_DIGITS) != '.') {
       return false;
@@ -68,38 +68,38 @@ final class Ds3fsFiles extends MappedPathOperations {
     return true;
   }
 
-  /** A file being written is made and removed in a folder of ours only, not behind a link. */
+  /** A file being written is made and removed in a folder of ours only, not through a link. */
   @Override
   public boolean remove(NativePath path) {
-    return files.remove(ownPlace(path));
+    return files.remove(ownPath(path));
   }
 
-  private NativePath ownPlace(NativePath path) {
-    NativePath place = place(path);
-    if (place != path) {
-      files.requireOwn(temps.get().set(place, slashBefore(place, place.length())));
+  private NativePath ownPath(NativePath path) {
+    NativePath mapped = map(path);
+    if (mapped != path) {
+      files.requireOwn(temps.get().set(mapped, slashBefore(mapped, mapped.length())));
     }
-    return place;
+    return mapped;
   }
 
   @Override
   public int create(NativePath path) {
-    NativePath place = ownPlace(path);
-    int fd = files.create(place);
-    if (fd == ABSENT && place != path) {
-      files.makeFolder(folderOf(place));
-      fd = files.create(place);
+    NativePath mapped = ownPath(path);
+    int fd = files.create(mapped);
+    if (fd == ABSENT && mapped != path) {
+      files.makeFolder(folderOf(mapped));
+      fd = files.create(mapped);
     }
     return fd;
   }
 
   @Override
   public void rename(NativePath from, NativePath to) {
-    NativePath place = place(from);
+    NativePath mapped = map(from);
     try {
-      files.rename(place, to);
+      files.rename(mapped, to);
     } catch (FileException e) {
-      if (e.errno() != Errno.ENOENT || place == from || files.size(place) < 0) {
+      if (e.errno() != Errno.ENOENT || mapped == from || files.size(mapped) < 0) {
         throw e;
       }
       // The first block of its folder.
@@ -107,7 +107,7 @@ final class Ds3fsFiles extends MappedPathOperations {
       if (files.makeFolder(folder)) {
         files.syncFolder(folderOf(folder));
       }
-      files.rename(place, to);
+      files.rename(mapped, to);
     }
   }
 
@@ -118,7 +118,7 @@ final class Ds3fsFiles extends MappedPathOperations {
   @Override
   public void close(int fd, NativePath path) {
     registered.deregister(fd);
-    files.close(fd, place(path));
+    files.close(fd, map(path));
   }
 
   @Override
@@ -171,7 +171,7 @@ final class Ds3fsFiles extends MappedPathOperations {
         temps,
         name -> {
           path.set("/x/").append(name);
-          return !name.startsWith(digits) || place(path) == path || visitor.test(name);
+          return !name.startsWith(digits) || map(path) == path || visitor.test(name);
         });
   }
 }

@@ -27,8 +27,8 @@ public final class Ds3fsHealthCheck implements HealthCheck {
     if (!stages.contains(Ds3fsStore.KIND.name())) {
       return List.of(unasked());
     }
-    List<Finding> findings = lookAt(Ds3fsConfig.from(config));
-    findings.addAll(FileHealthCheck.look(Ds3fsStore.KIND, Ds3fsConfig.ofFiles(config)));
+    List<Finding> findings = check(Ds3fsConfig.from(config));
+    findings.addAll(FileHealthCheck.run(Ds3fsStore.KIND, Ds3fsConfig.ofFiles(config)));
     return findings;
   }
 
@@ -39,7 +39,7 @@ public final class Ds3fsHealthCheck implements HealthCheck {
         LIBRARY, found.orElse("none; only a pipeline with Ds3fs needs " + UsrbioLibrary.FILE_NAME));
   }
 
-  private static List<Finding> lookAt(Ds3fsConfig config) {
+  private static List<Finding> check(Ds3fsConfig config) {
     List<Finding> findings = new ArrayList<>();
     boolean isLoaded = false;
     try {
@@ -50,11 +50,11 @@ public final class Ds3fsHealthCheck implements HealthCheck {
     }
     long mounts = 1;
     if (isLoaded) {
-      mounts = Math.max(1, lookAtMounts(config, findings));
+      mounts = Math.max(1, checkMounts(config, findings));
     } else {
-      config.backends().forEach(backend -> findings.add(fileSystem(backend)));
+      config.directories().forEach(directory -> findings.add(fileSystem(directory)));
     }
-    SharedMemoryRoom room = SharedMemoryRoom.now();
+    SharedMemorySpace room = SharedMemorySpace.now();
     String problem = room.problem(config, (int) mounts);
     findings.add(
         problem == null
@@ -62,22 +62,23 @@ public final class Ds3fsHealthCheck implements HealthCheck {
                 SHARED_MEMORY,
                 room.freeBytes()
                     + " bytes free in "
-                    + SharedMemoryRoom.FOLDER
+                    + SharedMemorySpace.FOLDER
                     + ", "
                     + mounts * config.sharedBytes()
-                    + " are needed for each worker, and the memory of a Cache in front")
+                    + " are needed for each worker, and the memory of an upstream Cache")
             : Finding.failed(SHARED_MEMORY, problem, "see docs/3fs.md"));
     return findings;
   }
 
   /** Returns how many mounts there are. */
-  private static long lookAtMounts(Ds3fsConfig config, List<Finding> findings) {
+  private static long checkMounts(Ds3fsConfig config, List<Finding> findings) {
     List<String> points = new ArrayList<>();
-    for (String backend : config.backends()) {
+    for (String directory : config.directories()) {
       try {
-        String there = nearestFolder(backend);
+        String there = nearestFolder(directory);
         points.addAll(new MountFinder().find(List.of(there), config.mountPoint()).keySet());
-        findings.add(Finding.ok(MOUNT, backend + " is on the 3FS mounted at " + points.getLast()));
+        findings.add(
+            Finding.ok(MOUNT, directory + " is on the 3FS mounted at " + points.getLast()));
       } catch (StoreException e) {
         findings.add(Finding.failed(MOUNT, message(e), "see docs/3fs.md"));
       }
@@ -86,19 +87,23 @@ public final class Ds3fsHealthCheck implements HealthCheck {
   }
 
   /** Whether a directory is on 3FS, by the type of its file system: without the library nothing else tells. */
-  private static Finding fileSystem(String backend) {
-    String there = nearestFolder(backend);
+  private static Finding fileSystem(String directory) {
+    String there = nearestFolder(directory);
     try {
       FileStore found = Files.getFileStore(Path.of(there));
       return found.type().contains("hf3fs")
-          ? Finding.ok(MOUNT, backend + " is on 3FS (" + found.name() + ")")
+          ? Finding.ok(MOUNT, directory + " is on 3FS (" + found.name() + ")")
           : Finding.failed(
               MOUNT,
-              backend + " is not on 3FS: " + there + " is on a file system of type " + found.type(),
+              directory
+                  + " is not on 3FS: "
+                  + there
+                  + " is on a file system of type "
+                  + found.type(),
               "start the FUSE client of 3FS and name a folder on its mount; see docs/3fs.md");
     } catch (IOException e) {
       return Finding.failed(
-          MOUNT, there + " cannot be looked at: " + e.getMessage(), "see docs/3fs.md");
+          MOUNT, there + " cannot be checked: " + e.getMessage(), "see docs/3fs.md");
     }
   }
 

@@ -68,7 +68,7 @@ final class Ds3fsKeys {
           .unit("bytes")
           .doc(
               "Memory in /dev/shm for reading, and as much for writing, on each mount, shared by"
-                  + " the threads of a worker. Memory of a Cache in front comes on top.");
+                  + " the threads of a worker. Memory of an upstream Cache comes on top.");
 
   static final ConfigKey<Long> IOV_READ_SIZE =
       ConfigKey.longInteger("iov_read_size")

@@ -25,7 +25,7 @@ import ucm.store.file.config.StoreKind;
  * mount, as a {@link FileStore} does it; their bytes go through 3FS's user-space rings (USRBIO), past the
  * kernel. A last stage.
  *
- * <p>USRBIO reads into, and writes from, memory that it maps. A stage in front that takes its memory from
+ * <p>USRBIO reads into, and writes from, memory that it maps. An upper stage that takes its memory from
  * {@link #offerMemory} saves the copy; all other memory goes through memory of this store.
  */
 @StoreName("Ds3fs")
@@ -96,8 +96,9 @@ public final class Ds3fsStore extends FileStore {
   protected @Nullable IoQueues openQueues(StoreContext context) {
     Ds3fsConfig known = Objects.requireNonNull(config);
     UsrbioLibrary.require(known.library());
-    Map<String, List<String>> found = new MountFinder().find(known.backends(), known.mountPoint());
-    String problem = SharedMemoryRoom.now().problem(known, found.size());
+    Map<String, List<String>> found =
+        new MountFinder().find(known.directories(), known.mountPoint());
+    String problem = SharedMemorySpace.now().problem(known, found.size());
     if (problem != null) {
       throw new StoreException(problem);
     }
@@ -133,6 +134,6 @@ public final class Ds3fsStore extends FileStore {
   @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
     RingQueues open = queues;
-    return open == null ? null : open.offer(byteSize, SharedMemoryRoom.now());
+    return open == null ? null : open.offer(byteSize, SharedMemorySpace.now());
   }
 }

@@ -8,14 +8,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A mounted 3FS, with the memory that its client on this machine shares with us: some for reading and some
- * for writing, of which each worker gets a part, and some that is lent to the stage in front. Thread-safe.
+ * for writing, of which each worker gets a part, and some that is lent to the upper stage. Thread-safe.
  */
 final class Mount {
 
   final RingMetrics metrics;
 
   private final String point;
-  private final List<String> backends;
+  private final List<String> directories;
   private final RingSettings rings;
   private final StagingMemory readMemory;
   private final StagingMemory writeMemory;
@@ -28,19 +28,19 @@ final class Mount {
    * Takes the memory.
    *
    * @param point the mount point
-   * @param backends the directories on it
+   * @param directories the directories on it
    * @param workers how many threads share the memory; more of them take memory of their own
    */
   Mount(
       String point,
-      List<String> backends,
+      List<String> directories,
       RingSettings rings,
       int workers,
       long readBytes,
       long writeBytes,
       RingMetrics metrics) {
     this.point = point;
-    this.backends = List.copyOf(backends);
+    this.directories = List.copyOf(directories);
     this.rings = rings;
     this.metrics = metrics;
     readMemory = new StagingMemory(point, rings, workers, readBytes);
@@ -59,10 +59,10 @@ final class Mount {
 
   /** Whether a file is in one of the directories on this mount. */
   boolean holds(String path) {
-    for (String backend : backends) {
-      if (path.startsWith(backend)
-          && path.length() > backend.length()
-          && path.charAt(backend.length()) == '/') {
+    for (String directory : directories) {
+      if (path.startsWith(directory)
+          && path.length() > directory.length()
+          && path.charAt(directory.length()) == '/') {
         return true;
       }
     }
@@ -86,7 +86,7 @@ final class Mount {
     }
   }
 
-  /** Lends memory to the stage in front, once. */
+  /** Lends memory to the upper stage, once. */
   MemorySegment offer(long byteSize) {
     UsrbioMemory memory = new UsrbioMemory(point, byteSize, rings.numaId());
     offered = memory;
@@ -109,7 +109,7 @@ final class Mount {
     isInUse = true;
   }
 
-  /** Gives the memory back; the rings are closed, and the stage in front as well. */
+  /** Gives the memory back; the rings are closed, and the upper stage as well. */
   synchronized void close() {
     List<UsrbioMemory> all = new ArrayList<>(readMemory.all());
     all.addAll(writeMemory.all());

@@ -88,6 +88,7 @@ final class MountFinder {
             + ", which is not on 3FS: "
             + why
             + "; start the FUSE client of 3FS on this machine (in a container, mount its folder"
-            + " with HostToContainer propagation) and name a folder on it, or use Cache|Posix");
+            + " with HostToContainer propagation) and name a folder on it, or use another store of"
+            + " files");
   }
 }

@@ -12,13 +12,13 @@ import ucm.platform.libc.FileException;
  * except {@link #close}. Hot path: allocates nothing.
  *
  * <p>A request may be carried out as soon as it is prepared. It certainly is once it is submitted,
- * unless the ring issues batches of exactly so many ({@code ior_depth} above 0): whoever waits fills up
+ * unless the ring issues batches of exactly so many ({@code ior_depth} above 0): the thread that waits fills up
  * such a batch with requests for the first page of the last one, the same bytes to and from the same
  * memory, which changes nothing.
  */
 final class Ring implements AutoCloseable {
 
-  /** Is told how requests end. */
+  /** Receives the results of requests. */
   interface Listener {
 
     /** A request was added that repeats the first bytes of another one, and ends as {@link #ended}. */
@@ -141,7 +141,7 @@ final class Ring implements AutoCloseable {
   }
 
   /**
-   * Submits, waits until a request has ended, and tells of all that have.
+   * Submits, waits until a request has ended, and reports all that have.
    *
    * @param deadlineNanos by {@link System#nanoTime}
    * @return whether one has ended; false when the deadline has passed
@@ -153,7 +153,7 @@ final class Ring implements AutoCloseable {
     return reap(deadlineNanos, listener);
   }
 
-  /** Tells of all requests that have ended, without waiting; whether there are no others. */
+  /** Reports all requests that have ended, without waiting; whether there are no others. */
   boolean hasEnded(Listener listener) {
     try {
       boolean some = true;

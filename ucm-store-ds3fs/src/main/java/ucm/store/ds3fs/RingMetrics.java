@@ -5,7 +5,7 @@ import ucm.api.StoreMetrics;
 /**
  * What rings count.
  *
- * @param directBytes bytes that 3FS moved from or to memory of the stage in front
+ * @param directBytes bytes that 3FS moved from or to memory of the upper stage
  * @param copiedBytes bytes that went through the staging memory
  */
 record RingMetrics(StoreMetrics.Counter directBytes, StoreMetrics.Counter copiedBytes) {

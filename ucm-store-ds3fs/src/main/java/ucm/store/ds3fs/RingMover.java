@@ -62,7 +62,7 @@ final class RingMover {
   /**
    * Begins to move a vector.
    *
-   * @throws FileException when earlier ones hold all places until the deadline
+   * @throws FileException when earlier ones hold all slots until the deadline
    */
   RingRequest begin(int fd, NativePath path, IoVector memory, long offset, long deadline) {
     while (freeCount == 0) {
@@ -97,7 +97,7 @@ final class RingMover {
     return request.moved;
   }
 
-  /** Takes back the place of a request that is done. */
+  /** Takes back the slot of a request that is done. */
   void release(RingRequest request) {
     request.clear();
     free[freeCount++] = request.number;
@@ -284,7 +284,7 @@ final class RingMover {
       request.slot = -1;
     }
     if (memory == null) {
-      // Given up before; only its place was still taken.
+      // Given up before; only its slot was still taken.
       free[freeCount++] = request.number;
     }
   }

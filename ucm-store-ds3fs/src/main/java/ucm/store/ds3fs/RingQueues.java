@@ -42,23 +42,23 @@ final class RingQueues implements IoQueues {
   }
 
   /** See {@link ucm.api.Store#offerMemory}. */
-  synchronized @Nullable MemoryRegion offer(long byteSize, SharedMemoryRoom room) {
+  synchronized @Nullable MemoryRegion offer(long byteSize, SharedMemorySpace room) {
     if (isOffered || isClosed) {
       return null;
     }
     if (mounts.size() > 1) {
       LOG.info(
-          "Ds3fs lends no memory to the stage in front: its directories are on several mounts {},"
+          "Ds3fs lends no memory to the upper stage: its directories are on several mounts {},"
               + " and each maps memory of its own; bytes are copied once",
           mounts);
       return null;
     }
     if (byteSize > room.freeBytes()) {
       LOG.warn(
-          "Ds3fs lends no memory to the stage in front: {} bytes are asked for, and {} has {} free;"
+          "Ds3fs lends no memory to the upper stage: {} bytes are asked for, and {} has {} free;"
               + " bytes are copied once",
           byteSize,
-          SharedMemoryRoom.FOLDER,
+          SharedMemorySpace.FOLDER,
           room.freeBytes());
       return null;
     }
@@ -68,7 +68,7 @@ final class RingQueues implements IoQueues {
       return region;
     } catch (FileException e) {
       LOG.warn(
-          "Ds3fs lends no memory to the stage in front: {}; bytes are copied once", e.getMessage());
+          "Ds3fs lends no memory to the upper stage: {}; bytes are copied once", e.getMessage());
       return null;
     }
   }

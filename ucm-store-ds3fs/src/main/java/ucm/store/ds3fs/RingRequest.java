@@ -27,7 +27,7 @@ final class RingRequest {
   final long[] results = new long[MAX_PARTS];
   int parts;
 
-  /** What is left to be moved; null when nobody waits for it any more. */
+  /** What is left to be moved; null when it is no longer waited for. */
   @Nullable IoVector memory;
 
   @Nullable NativePath path;
@@ -42,7 +42,7 @@ final class RingRequest {
   /** Requests to 3FS that have not ended, and one while more of them are being made. */
   int underWay;
 
-  /** Its place in the staging memory, or -1. */
+  /** Its offset in the staging memory, or -1. */
   int slot = -1;
 
   /** Some part names memory of the caller. */
@@ -86,7 +86,7 @@ final class RingRequest {
     parts++;
   }
 
-  /** Takes up a failure; the first one counts. */
+  /** Records a failure; the first one counts. */
   void fail(String call, int error) {
     if (failedCall == null) {
       failedCall = call;
@@ -94,7 +94,7 @@ final class RingRequest {
     }
   }
 
-  /** Lets go of what the caller handed in. */
+  /** Drops what the caller handed in. */
   void clear() {
     memory = null;
     path = null;

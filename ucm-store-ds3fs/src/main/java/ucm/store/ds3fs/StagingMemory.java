@@ -12,7 +12,7 @@ import ucm.api.StoreException;
  */
 final class StagingMemory {
 
-  // A worker moves at most 512 KiB at a time, and what stands behind the last shard of a block.
+  // A worker moves at most 512 KiB at a time, and what follows the last shard of a block.
   private static final long SLOT_BYTES = 576 << 10;
   private static final long PAGE = 4096;
 
@@ -66,13 +66,13 @@ final class StagingMemory {
   }
 
   private UsrbioMemory ofItsOwn() {
-    long free = SharedMemoryRoom.now().freeBytes();
+    long free = SharedMemorySpace.now().freeBytes();
     if (free < partBytes) {
       throw new StoreException(
           "a thread that stands in for one that 3FS holds needs "
               + partBytes
               + " bytes of "
-              + SharedMemoryRoom.FOLDER
+              + SharedMemorySpace.FOLDER
               + " for "
               + point
               + ", which has "

@@ -19,7 +19,7 @@ final class UsrbioLibrary {
   /** Name of the file. */
   static final String FILE_NAME = "libhf3fs_api_shared.so";
 
-  /** Where 3FS is installed when nobody says otherwise. */
+  /** Where 3FS is installed by default. */
   private static final List<Path> USUAL_FOLDERS =
       List.of(Path.of("/usr/local/lib"), Path.of("/usr/local/lib64"));
 
@@ -33,7 +33,7 @@ final class UsrbioLibrary {
   /**
    * Loads it, unless it is there. A failure is not remembered.
    *
-   * @param configured a file or a folder that holds it; empty to look where libraries are
+   * @param configured a file or a folder that holds it; empty to search where libraries are
    * @return where it was found
    * @throws StoreException when there is none, or it cannot be used; says what to do
    */
@@ -61,7 +61,7 @@ final class UsrbioLibrary {
     return found;
   }
 
-  /** Where there is one, without loading it; empty when it is in no folder that is looked into. */
+  /** Where there is one, without loading it; empty when it is in no folder that is searched. */
   static Optional<String> installed() {
     String found = find("", System.getenv(LIBRARY_PATH), USUAL_FOLDERS);
     return found.equals(LINKER_NAME) ? Optional.empty() : Optional.of(found);

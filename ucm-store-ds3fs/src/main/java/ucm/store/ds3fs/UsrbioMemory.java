@@ -52,7 +52,7 @@ final class UsrbioMemory implements AutoCloseable {
     return at >= 0 && length <= segment.byteSize() - at;
   }
 
-  /** Gives it back; nobody may touch it any more. */
+  /** Gives it back; it must not be touched any more. */
   @Override
   public void close() {
     UsrbioCalls.destroyMemory(handle);
@@ -60,7 +60,7 @@ final class UsrbioMemory implements AutoCloseable {
   }
 
   /**
-   * Leaves it where it is until the process ends, because a request that nobody can take back may still
+   * Leaves it where it is until the process ends, because a request that cannot be cancelled may still
    * read or write it.
    */
   void leave() {

@@ -133,10 +133,10 @@ final class Ds3fsConfigTest {
                     "iov_read_size", 4096 * MIB,
                     "iov_write_size", 4096 * MIB,
                     "local_rank_size", 4)));
-    assertThat(new SharedMemoryRoom(40L << 30, 40L << 30).problem(eightGb, 1)).isNull();
-    assertThat(new SharedMemoryRoom(31L << 30, 31L << 30).problem(eightGb, 1))
+    assertThat(new SharedMemorySpace(40L << 30, 40L << 30).problem(eightGb, 1)).isNull();
+    assertThat(new SharedMemorySpace(31L << 30, 31L << 30).problem(eightGb, 1))
         .contains("" + (32L << 30), "" + (31L << 30), "iov_read_size");
-    assertThat(new SharedMemoryRoom(40L << 30, 7L << 30).problem(eightGb, 1)).isNotNull();
-    assertThat(new SharedMemoryRoom(40L << 30, 40L << 30).problem(eightGb, 2)).isNotNull();
+    assertThat(new SharedMemorySpace(40L << 30, 7L << 30).problem(eightGb, 1)).isNotNull();
+    assertThat(new SharedMemorySpace(40L << 30, 40L << 30).problem(eightGb, 2)).isNotNull();
   }
 }

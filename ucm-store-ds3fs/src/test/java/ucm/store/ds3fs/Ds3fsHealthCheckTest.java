@@ -26,7 +26,7 @@ final class Ds3fsHealthCheckTest {
   }
 
   @Test
-  void isContentWithoutTheLibraryWhereNoPipelineAsksForIt() {
+  void needsNoLibraryWhereNoPipelineAsksForIt() {
     StoreConfig none = StoreConfig.of(Map.of());
     assertThat(new Ds3fsHealthCheck().run(none, List.of("Cache", "Posix")))
         .singleElement()

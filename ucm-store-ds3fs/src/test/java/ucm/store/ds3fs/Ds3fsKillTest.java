@@ -117,7 +117,7 @@ final class Ds3fsKillTest {
       }
       assertThat(stores.metrics.count("ds3fs_corrupt_blocks")).as(name).isZero();
     }
-    // Whoever opens sweeps in the background, and stops when it closes: some later one comes to the
+    // A store sweeps in the background, and stops when it is closed: some later one comes to the
     // end.
     for (int i = 0; !TestDs3fs.names(directory.resolve(Ds3fsFiles.TEMP_FOLDER)).isEmpty(); i++) {
       assertThat(i).as("starts that left files being written, %s", name).isLessThan(STARTS);

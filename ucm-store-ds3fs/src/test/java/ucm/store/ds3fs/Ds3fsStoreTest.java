@@ -52,7 +52,7 @@ final class Ds3fsStoreTest {
   }
 
   @AfterEach
-  void leavesNothingBehindAndMisusesNothing() {
+  void leavesNothingAndMisusesNothing() {
     hf3fs.requireNoMisuse();
     assertThat(hf3fs.kept()).isEqualTo(before);
   }
@@ -62,8 +62,8 @@ final class Ds3fsStoreTest {
   void aThreadThatRunsOutOfMemoryClosesTheStore() throws Exception {
     BlockIds ids = BlockBytes.ids(1, 1);
     try (TestDs3fs stores = new TestDs3fs(mount.resolve("blocks"), SMALL)) {
-      Store store = stores.open(Map.of("timeout_ms", 100), new FaultyClock("ucm-ds3fs-watch-0"));
-      // Well or late, as the machine goes; the look after deadlines follows.
+      Store store = stores.open(Map.of("timeout_ms", 100), new FaultyClock("ucm-ds3fs-timeouts-0"));
+      // Well or late, as the machine goes; the check of the timeouts follows.
       boolean _ = stores.dumpShard(store, ids, 0).ok();
       assertThatThrownBy(
               () -> {
@@ -104,7 +104,7 @@ final class Ds3fsStoreTest {
   void removesWhatADeadWriterLeft() throws Exception {
     Path directory = Files.createDirectories(mount.resolve("blocks"));
     BlockIds id = BlockBytes.ids(1, 1);
-    // Of another boot, so that nobody trusts a list of folders.
+    // Of another boot, so that its list of folders is not trusted.
     String token = "dead-1-0";
     Path temps = Files.createDirectories(directory.resolve(".temp"));
     Path orphan = Files.createFile(temps.resolve(id.hex(0) + "." + token + "-0000000000.tmp"));
@@ -252,7 +252,7 @@ final class Ds3fsStoreTest {
     BlockIds ids = BlockBytes.ids(1, 1);
     try (TestDs3fs stores = new TestDs3fs(mount, SMALL)) {
       dumpByAnother(stores, ids);
-      // The task itself does not expire, however late its first thread comes to make a request.
+      // The task itself does not time out, however late its first thread comes to make a request.
       Store store = stores.open(Map.of("timeout_ms", 50), new ManualClock());
       hf3fs.hold(true);
       assertThat(stores.load(store, ids).okCount()).isZero();
@@ -354,7 +354,7 @@ final class Ds3fsStoreTest {
   }
 
   @Test
-  void writesNothingBehindALinkInPlaceOfItsFolderForTemporaryFiles() throws Exception {
+  void writesNothingThroughALinkInPlaceOfItsFolderForTemporaryFiles() throws Exception {
     Path outside = Files.createDirectory(mount.resolve("outside"));
     Path directory = Files.createDirectory(mount.resolve("linked"));
     try (TestDs3fs stores = new TestDs3fs(directory, SMALL)) {

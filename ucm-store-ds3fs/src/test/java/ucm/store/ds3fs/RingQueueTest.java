@@ -64,7 +64,7 @@ final class RingQueueTest {
   }
 
   @AfterEach
-  void leavesNothingBehindAndMisusesNothing() {
+  void leavesNothingAndMisusesNothing() {
     queue.close();
     point.close();
     hf3fs.requireNoMisuse();
@@ -84,8 +84,8 @@ final class RingQueueTest {
     return segment.toArray(ValueLayout.JAVA_BYTE);
   }
 
-  /** Cuts memory into pieces of odd sizes, with gaps between them in another place. */
-  private static IoVector pieces(MemorySegment of, long size) {
+  /** Cuts memory into segments of odd sizes, with gaps between them elsewhere. */
+  private static IoVector segments(MemorySegment of, long size) {
     IoVector vector = new IoVector();
     long at = 0;
     for (int i = 0; at < size; i++) {
@@ -128,7 +128,7 @@ final class RingQueueTest {
         assertThat(queue.await()).isEqualTo(stepBytes);
         awaited++;
       }
-      IoVector vector = pieces(memory.asSlice(i * stepBytes, stepBytes), stepBytes);
+      IoVector vector = segments(memory.asSlice(i * stepBytes, stepBytes), stepBytes);
       vectors.add(vector);
       if (isWrite) {
         queue.write(fd, path, vector, i * stepBytes);
@@ -279,7 +279,7 @@ final class RingQueueTest {
     hf3fs.awaitIdle();
     assertThat(array(target)).containsOnly(0);
 
-    // Their places come back with the answers, which go nowhere else.
+    // Their slots come back with the answers, which go nowhere else.
     int again = files.openRead(path);
     MemorySegment other = arena.allocate(PAGE);
     int attempts = 0;
@@ -341,15 +341,15 @@ final class RingQueueTest {
     queue.write(fd, path, new IoVector().add(source.asSlice(0, PAGE)), 0);
     queue.await();
     long iovs = hf3fs.count("iovs");
-    RingQueue standIn = new RingQueue(List.of(point), registered, 16, PATIENCE);
+    RingQueue secondQueue = new RingQueue(List.of(point), registered, 16, PATIENCE);
     for (int i = 0; i < 2; i++) {
-      standIn.write(fd, path, new IoVector().add(source.asSlice(PAGE, PAGE)), PAGE);
-      assertThat(standIn.await()).isEqualTo(PAGE);
+      secondQueue.write(fd, path, new IoVector().add(source.asSlice(PAGE, PAGE)), PAGE);
+      assertThat(secondQueue.await()).isEqualTo(PAGE);
     }
     assertThat(hf3fs.count("iovs")).isEqualTo(iovs + 1);
     assertThat(Files.readAllBytes(mount.resolve("file"))).isEqualTo(array(source));
     files.close(fd, path);
-    standIn.close();
+    secondQueue.close();
   }
 
   @ParameterizedTest
@@ -360,10 +360,10 @@ final class RingQueueTest {
     NativePath path = NativePath.of(mount.resolve("file").toString());
     int fd = files.create(path);
     MemorySegment source = bytes(PAGE);
-    RingQueue standIn = new RingQueue(List.of(point), registered, 16, PATIENCE);
-    for (RingQueue each : List.of(queue, standIn)) {
+    RingQueue secondQueue = new RingQueue(List.of(point), registered, 16, PATIENCE);
+    for (RingQueue each : List.of(queue, secondQueue)) {
       // The first of them needs no memory, which is there.
-      if (each == standIn || call.equals("iorcreate")) {
+      if (each == secondQueue || call.equals("iorcreate")) {
         hf3fs.fail(call, 1, 1, Errno.EIO);
         assertThatThrownBy(() -> each.write(fd, path, new IoVector().add(source), 0))
             .hasMessageContaining("hf3fs_" + call);
@@ -373,7 +373,7 @@ final class RingQueueTest {
     }
     assertThat(hf3fs.count("iovs")).isEqualTo(iovs + 1);
     files.close(fd, path);
-    standIn.close();
+    secondQueue.close();
   }
 
   @Test

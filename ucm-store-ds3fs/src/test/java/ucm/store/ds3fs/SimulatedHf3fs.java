@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
 import ucm.testkit.fault.SimulatedLibrary;
 
 /**
- * The stand-in for 3FS's library, {@code src/test/c/sim_hf3fs.c}, built by gcc. The stores find and load
+ * The simulation of 3FS's library, {@code src/test/c/sim_hf3fs.c}, built by gcc. The stores find and load
  * it as they would the real one, and their calls of it are the real ones; this class drives it.
  */
 final class SimulatedHf3fs {
@@ -109,7 +109,7 @@ final class SimulatedHf3fs {
 
   long count(String what) {
     long count = library.count(what);
-    assertThat(count).as("the stand-in counts no %s", what).isNotEqualTo(-1);
+    assertThat(count).as("the simulation counts no %s", what).isNotEqualTo(-1);
     return count;
   }
 

@@ -46,24 +46,23 @@ final class TestDs3fs implements AutoCloseable {
     return open(more, System::nanoTime);
   }
 
-  /** One whose tasks expire by another clock; what 3FS must answer in time goes by the system's. */
+  /** One whose tasks time out by another clock; what 3FS must answer in time goes by the system's. */
   Store open(Map<String, ?> more, LongSupplier clock) {
     return open(new Ds3fsStore(), null, more, clock);
   }
 
-  /** A Cache with a pool of some GiB in front of a store. */
-  Store openCache(Store backend, double gib) {
+  /** A Cache with a pool of some GiB, upstream of a store. */
+  Store openCache(Store next, double gib) {
     return open(
         new CacheStore(),
-        backend,
+        next,
         Map.of("cache_buffer_capacity_gb", gib, "cache_device", "host", "cache_stream_number", 2),
         System::nanoTime);
   }
 
-  private Store open(
-      Store store, @Nullable Store backend, Map<String, ?> more, LongSupplier clock) {
+  private Store open(Store store, @Nullable Store next, Map<String, ?> more, LongSupplier clock) {
     Map<String, Object> settings = new TreeMap<>();
-    if (backend == null) {
+    if (next == null) {
       settings.putAll(SmallHf3fs.settings(directory));
     }
     settings.put("device_id", 0);
@@ -74,7 +73,7 @@ final class TestDs3fs implements AutoCloseable {
     StoreConfig config = StoreConfig.of(settings);
     store.configure(config);
     assertThat(config.hasErrors()).as("%s", config.problems()).isFalse();
-    store.open(new TestContext(backend, metrics, clock));
+    store.open(new TestContext(next, metrics, clock));
     opened.add(store);
     return store;
   }

@@ -23,7 +23,7 @@ import ucm.api.config.StoreConfig;
 
 /**
  * Keeps nothing: a dump ends well at once and is forgotten, a look-up finds nothing, a load misses.
- * {@code Cache|Empty} is a cache in memory with no storage behind it.
+ * {@code Cache|Empty} is a cache in memory without storage.
  *
  * <p>It accepts blocks of any layout, in memory of any device. Nothing becomes durable, and {@link
  * #flush} has nothing to wait for.

@@ -34,7 +34,7 @@ import ucm.api.config.StoreConfig;
  * the store, so nothing becomes durable: {@link #flush} has nothing to wait for, and {@link #durable}
  * says no.
  *
- * <p>Everything happens on the caller's thread, so every task is terminal when the caller gets it and
+ * <p>Everything happens on the caller's thread, so every task has completed when the caller gets it and
  * there is no queue to overflow. Memory on any device is accepted.
  */
 @StoreName("Fake")

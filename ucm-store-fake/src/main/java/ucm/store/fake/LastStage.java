@@ -6,20 +6,20 @@ import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 
-/** Refuses a stage behind one that would never ask it. */
+/** Refuses a next stage where the store would never ask it. */
 final class LastStage {
 
   private LastStage() {}
 
-  /** Why a stage cannot be behind the store of this name; empty for none. */
-  static Optional<String> refusal(String name, @Nullable Store behind) {
-    return behind == null
+  /** Why a stage cannot follow the store of this name; empty for none. */
+  static Optional<String> refusal(String name, @Nullable Store next) {
+    return next == null
         ? Optional.empty()
-        : Optional.of(name + " is a last stage and takes no next stage; found " + behind.name());
+        : Optional.of(name + " is a last stage and takes no next stage; found " + next.name());
   }
 
   /**
-   * Checks that no stage is behind.
+   * Checks that there is no next stage.
    *
    * @throws StoreException when there is one, naming it
    */

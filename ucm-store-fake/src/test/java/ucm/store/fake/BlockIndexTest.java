@@ -97,24 +97,24 @@ final class BlockIndexTest {
           threads.submit(
               () -> {
                 start.countDown();
-                int looked = 0;
-                while (!writer.isDone() || looked == 0) {
+                int lookups = 0;
+                while (!writer.isDone() || lookups == 0) {
                   assertThat(index.lookup(never)).isEqualTo(new BitSet());
                   assertThat(index.lookup(stays).cardinality()).isEqualTo(500);
-                  looked++;
+                  lookups++;
                 }
-                return looked;
+                return lookups;
               });
       Future<Integer> prefix =
           threads.submit(
               () -> {
-                int looked = 0;
-                while (!writer.isDone() || looked == 0) {
+                int lookups = 0;
+                while (!writer.isDone() || lookups == 0) {
                   assertThat(index.run(never)).isZero();
                   assertThat(index.run(stays)).isEqualTo(500);
-                  looked++;
+                  lookups++;
                 }
-                return looked;
+                return lookups;
               });
       writer.get();
       assertThat(full.get()).isPositive();

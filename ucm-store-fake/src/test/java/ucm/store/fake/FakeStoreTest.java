@@ -126,7 +126,7 @@ final class FakeStoreTest {
   }
 
   @Test
-  void takesNoStageBehindIt() {
+  void takesNoNextStage() {
     for (Store store : new Store[] {new FakeStore(), new EmptyStore()}) {
       store.configure(StoreConfig.of(settings(Map.of())));
       assertThatThrownBy(() -> store.open(StoreContext.of(new MemoryStore())))

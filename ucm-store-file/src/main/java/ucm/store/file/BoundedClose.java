@@ -7,7 +7,7 @@ import ucm.store.file.config.StoreKind;
 
 /**
  * Closes a store on a thread of its own, so that a file system that hangs holds that thread and not the
- * one who closes. What is held then is released when the file system lets go, in the order in which it
+ * closing thread. What is held then is released when the file system returns, in the order in which it
  * always is: no descriptor, lock or temporary file stays for the life of the process.
  */
 final class BoundedClose {
@@ -20,7 +20,7 @@ final class BoundedClose {
 
   /**
    * Closes, and waits for that as long as a task may take; an interrupt meanwhile is kept for later, as
-   * whoever closes next finds nothing to wait for.
+   * the next close finds nothing to wait for.
    *
    * @param kind of the store
    * @param close may take as long as the file system wants

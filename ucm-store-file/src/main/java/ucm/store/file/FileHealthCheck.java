@@ -39,9 +39,10 @@ import ucm.store.file.health.DirectProbe;
 import ucm.store.file.space.SpaceLimit;
 
 /**
- * Looks at the directories of a store of files, each by itself: whether one can write there, how much room
+ * Checks the directories of a store of files, each by itself: whether one can write there, how much room
  * there is, whether O_DIRECT and the kernel's asynchronous I/O work on that very file system, and whether its
- * clock agrees with ours; and how memory is copied. A directory that is not there yet is looked at where it would be made.
+ * clock agrees with ours; and how memory is copied. A directory that is not there yet is checked where
+ * it would be made.
  */
 public final class FileHealthCheck {
 
@@ -67,17 +68,17 @@ public final class FileHealthCheck {
   }
 
   /**
-   * Looks, and leaves nothing behind.
+   * Checks, and leaves no file.
    *
    * @param config the values, under the names that such a store reads
    */
-  public static List<Finding> look(StoreKind kind, StoreConfig config) {
-    return new FileHealthCheck(kind, config, new LibcFileOperations()).look();
+  public static List<Finding> run(StoreKind kind, StoreConfig config) {
+    return new FileHealthCheck(kind, config, new LibcFileOperations()).run();
   }
 
-  List<Finding> look() {
-    for (String backend : config.get(CommonKeys.STORAGE_BACKENDS)) {
-      lookAt(backend);
+  List<Finding> run() {
+    for (String directory : config.get(CommonKeys.STORAGE_BACKENDS)) {
+      check(directory);
     }
     capacity();
     findings.add(Finding.ok("file calls", OwnLibrary.state()));
@@ -85,27 +86,27 @@ public final class FileHealthCheck {
     return findings;
   }
 
-  private void lookAt(String backend) {
-    String subject = "directory " + backend;
+  private void check(String directory) {
+    String subject = "directory " + directory;
     try {
-      Path folder = nearest(Path.of(backend));
+      Path folder = nearest(Path.of(directory));
       if (!Files.isDirectory(folder)) {
         findings.add(
             Finding.failed(subject, folder + " is no directory", "correct storage_backends"));
         return;
       }
-      space(backend, folder);
-      Duration skew = writeWithin(folder, Path.of(backend));
+      space(directory, folder);
+      Duration skew = writeWithin(folder, Path.of(directory));
       findings.add(
           Finding.ok(
               subject,
-              Files.exists(Path.of(backend))
+              Files.exists(Path.of(directory))
                   ? "can be written"
                   : "is not there yet, and can be made in " + folder));
-      findings.add(clock(backend, skew));
-      direct(backend, folder);
-      engine(backend, folder, "aio", AioQueue::new);
-      engine(backend, folder, "io_uring", UringQueue::new);
+      findings.add(clock(directory, skew));
+      direct(directory, folder);
+      engine(directory, folder, "aio", AioQueue::new);
+      engine(directory, folder, "io_uring", UringQueue::new);
     } catch (IOException e) {
       findings.add(
           Finding.failed(
@@ -136,15 +137,15 @@ public final class FileHealthCheck {
     Path wanted = directory.toAbsolutePath();
     List<Path> made = new ArrayList<>();
     try {
-      Path place = there;
+      Path path = there;
       for (int i = there.getNameCount(); i < wanted.getNameCount(); i++) {
         String name = wanted.getName(i).toString();
-        place = place.resolve(place.equals(there) ? probeName(bytes(name)) : name);
-        if (!Files.exists(place)) {
-          made.add(Files.createDirectory(place));
+        path = path.resolve(path.equals(there) ? probeName(bytes(name)) : name);
+        if (!Files.exists(path)) {
+          made.add(Files.createDirectory(path));
         }
       }
-      return write(place);
+      return write(path);
     } finally {
       for (Path folder : made.reversed()) {
         Files.deleteIfExists(folder);
@@ -197,8 +198,8 @@ public final class FileHealthCheck {
   }
 
   /** What a difference between the clock of a file system and ours means. */
-  static Finding clock(String backend, Duration skew) {
-    String subject = "clock of " + backend;
+  static Finding clock(String directory, Duration skew) {
+    String subject = "clock of " + directory;
     String found =
         String.format(Locale.ROOT, "differs from this machine's by %.1f s", skew.toMillis() / 1e3);
     return skew.abs().compareTo(TOLERATED_SKEW) <= 0
@@ -209,8 +210,8 @@ public final class FileHealthCheck {
             "let NTP (chrony) set both clocks: which blocks are coldest is told by times of files");
   }
 
-  private void space(String backend, Path folder) throws IOException {
-    String subject = "space in " + backend;
+  private void space(String directory, Path folder) throws IOException {
+    String subject = "space in " + directory;
     FileStore store = Files.getFileStore(folder);
     long free = store.getUsableSpace();
     long total = store.getTotalSpace();
@@ -281,8 +282,8 @@ public final class FileHealthCheck {
     }
   }
 
-  private void direct(String backend, Path folder) {
-    String subject = "O_DIRECT in " + backend;
+  private void direct(String directory, Path folder) {
+    String subject = "O_DIRECT in " + directory;
     try {
       DirectProbe.run(kind, files, folder.toString());
       findings.add(Finding.ok(subject, "works"));
@@ -294,8 +295,8 @@ public final class FileHealthCheck {
     }
   }
 
-  private void engine(String backend, Path folder, String engine, KernelQueue.Opener opener) {
-    String subject = engine + " in " + backend;
+  private void engine(String directory, Path folder, String engine, KernelQueue.Opener opener) {
+    String subject = engine + " in " + directory;
     String asked = config.get(keys.ioEngine);
     try {
       AsyncProbe.run(files, opener, folder.toString());

@@ -32,7 +32,7 @@ import ucm.store.file.health.DirectoryHealth;
 
 /**
  * Keeps blocks in files of a file system, local or remote: what the stores have in common that do so.
- * A last stage: it takes none behind it, and moves host memory only.
+ * A last stage: it takes no next one, and moves host memory only.
  *
  * <p>A block is durable when it is committed with the configured {@code durability}.
  */
@@ -197,14 +197,14 @@ public abstract class FileStore implements Store, DirectoryStore {
     return engine().remove(ids);
   }
 
-  /** Waits until what dead writers left behind is removed; for tests. */
+  /** Waits until the files of dead writers are removed; for tests. */
   public void awaitSweep() throws InterruptedException {
     engine().awaitSweep();
   }
 
-  /** What looks after the space; for tests. */
-  public CapacityManager keeper() {
-    return Objects.requireNonNull(engine().keeper());
+  /** For tests. */
+  public CapacityManager capacity() {
+    return Objects.requireNonNull(engine().capacity());
   }
 
   /** Waits until the files that were there at the start are in the index; for tests. */
@@ -229,7 +229,7 @@ public abstract class FileStore implements Store, DirectoryStore {
 
   @Override
   public void close() {
-    // Taken first: whoever is told that another one closes must find that one in here.
+    // Taken first: a caller that is told of another close must find that one in here.
     closing.lock();
     try {
       FileStoreRuntime open = engine;
@@ -245,6 +245,6 @@ public abstract class FileStore implements Store, DirectoryStore {
   @Override
   public String toString() {
     FileStoreConfig known = config;
-    return life + (known == null ? "" : " on " + known.backends());
+    return life + (known == null ? "" : " on " + known.directories());
   }
 }

@@ -65,17 +65,17 @@ final class FileStoreComponents {
   // further, and as many to be read further.
   private static final int PARTS_OF_DESCRIPTORS = 8;
 
-  // Without a capacity nobody waits for the times of last use; Linux is content with one a day.
+  // Without a capacity the times of last use are not urgent; Linux writes one a day.
   private static final long LEAST_BETWEEN_NOTES_NANOS = TimeUnit.HOURS.toNanos(1);
 
-  final WriterLease[] claims;
+  final WriterLease[] leases;
   final IoQueues io;
   final OpenBlocks opened;
   final BlockLookup lookup;
   final DirectoryHealth health;
   final ShardWorkers workers;
   final DumpFailures failures = new DumpFailures();
-  final DeferredCleanup chores;
+  final DeferredCleanup cleanup;
   final BlockRemover remover;
   final BlockIndex index;
   final IndexFill fill;
@@ -83,45 +83,46 @@ final class FileStoreComponents {
   final DeadWriters deadWriters;
   final DirectoryJobs sweeps;
   final BlockUses uses;
-  final @Nullable CapacityManager keeper;
-  final @Nullable AccessTimeManager useKeeper;
+  final @Nullable CapacityManager capacity;
+  final @Nullable AccessTimeManager accessTimes;
   final UnfinishedDumps unfinished;
-  final TimeoutScheduler watch;
+  final TimeoutScheduler timeouts;
   final TaskSubmission intake;
 
   private final FileStoreConfig config;
-  private final InFlightTasks board = new InFlightTasks();
+  private final InFlightTasks inFlight = new InFlightTasks();
 
   FileStoreComponents(
       FileStoreConfig config,
-      FileOperations seam,
+      FileOperations operations,
       StoreContext context,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
-    chores = new DeferredCleanup(config.kind());
+    cleanup = new DeferredCleanup(config.kind());
     LongSupplier clock = context.nanoClock();
     StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
     FileStoreMetrics metrics = FileStoreMetrics.of(registry);
     BlockPaths paths =
-        new BlockPaths(config.kind().name(), config.backends(), config.folderDigits());
-    prepareBackends(seam);
-    io = openQueues(seam, queues);
-    claims = new WriterLease[config.backends().size()];
-    for (int i = 0; i < claims.length; i++) {
-      claims[i] = new WriterLease(seam, paths, i);
+        new BlockPaths(config.kind().name(), config.directories(), config.folderDigits());
+    prepareDirectories(operations);
+    io = openQueues(operations, queues);
+    leases = new WriterLease[config.directories().size()];
+    for (int i = 0; i < leases.length; i++) {
+      leases[i] = new WriterLease(operations, paths, i);
     }
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks());
     index = new BlockIndex(config.indexMaxBlocks());
     int kept = OpenFileLimit.now() / PARTS_OF_DESCRIPTORS;
-    opened = new OpenBlocks(seam, paths, clock, chores, Math.min(OpenBlocks.MAX_KEPT, kept));
-    BlockFiles files = new BlockFiles(seam, paths, config, claims, space, index, opened);
+    opened = new OpenBlocks(operations, paths, clock, cleanup, Math.min(OpenBlocks.MAX_KEPT, kept));
+    BlockFiles files = new BlockFiles(operations, paths, config, leases, space, index, opened);
     ThreadLocal<IoScratch> scratches =
         ThreadLocal.withInitial(() -> new IoScratch(files.format, io.newQueue()));
     health =
-        new DirectoryHealth(config, seam, paths, context.metrics(), clock, this::backendIsDown);
+        new DirectoryHealth(
+            config, operations, paths, context.metrics(), clock, this::directoryIsDown);
     space.aroundWaits(health::pause, health::resume);
-    remover = new BlockRemover(files, space, health, chores, timeoutNanos());
+    remover = new BlockRemover(files, space, health, cleanup, timeoutNanos());
     PartialBlocks partials = new PartialBlocks();
     PartialWriter partialWriter =
         new PartialWriter(
@@ -132,71 +133,71 @@ final class FileStoreComponents {
             metrics,
             clock,
             health,
-            chores);
+            cleanup);
     BlockWriter writer =
         new BlockWriter(files, partials, partialWriter, failures, metrics, scratches, clock);
-    Quarantine quarantine = new Quarantine(seam, paths, metrics);
+    Quarantine quarantine = new Quarantine(operations, paths, metrics);
     BlockReader reader =
         new BlockReader(files, opened, config.verify(), quarantine, metrics, scratches);
     DiskLookup disk = new DiskLookup(files, index, health, metrics, clock, config);
     lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
-    int backends = config.backends().size();
+    int directories = config.directories().size();
     fill = new IndexFill(files, index, metrics, health);
     scanning =
         new DirectoryJobs(
-            config.kind(), "scan", "the scan for blocks", backends, health, fill::run);
+            config.kind(), "scan", "the scan for blocks", directories, health, fill::run);
     workers = workers();
     unfinished =
         new UnfinishedDumps(
-            board, partials, partialWriter, opened, health, failures, clock, config.timeoutMs());
-    watch = new TimeoutScheduler(config.kind(), unfinished::endDue);
-    deadWriters = new DeadWriters(seam, paths, claims, metrics);
+            inFlight, partials, partialWriter, opened, health, failures, clock, config.timeoutMs());
+    timeouts = new TimeoutScheduler(config.kind(), unfinished::endDue);
+    deadWriters = new DeadWriters(operations, paths, leases, metrics);
     sweeps =
         new DirectoryJobs(
             config.kind(),
             "sweep",
             "the sweep for dead writers",
-            backends,
+            directories,
             health,
             deadWriters::sweep);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     AccessTimeTable recorded =
         config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
     uses = new BlockUses(recorded, keepsSpace, clock);
-    keeper = recorded == null || !keepsSpace ? null : keeper(files, space, recorded, context);
-    useKeeper = recorded == null || keepsSpace ? null : useKeeper(files, recorded, clock);
+    capacity = recorded == null || !keepsSpace ? null : capacity(files, space, recorded, context);
+    accessTimes = recorded == null || keepsSpace ? null : accessTimes(files, recorded, clock);
     intake =
         new TaskSubmission(
             config,
             clock,
             metrics,
             workers,
-            board,
+            inFlight,
             health,
             uses,
-            watch,
+            timeouts,
             opened,
             new CircuitBreakingMover(writer, health),
             new CircuitBreakingMover(reader, health));
     registerGauges(registry, partials);
-    health.whenUp(this::backendIsUp);
+    health.whenUp(this::directoryIsUp);
   }
 
-  private void prepareBackends(FileOperations seam) {
-    for (String backend : config.backends()) {
-      StorageDirectories.prepare(config.kind(), seam, backend);
+  private void prepareDirectories(FileOperations operations) {
+    for (String directory : config.directories()) {
+      StorageDirectories.prepare(config.kind(), operations, directory);
       if (config.ioDirect() && !config.isScheduler()) {
-        DirectProbe.run(config.kind(), seam, backend);
+        DirectProbe.run(config.kind(), operations, directory);
       }
     }
   }
 
-  private IoQueues openQueues(FileOperations seam, Supplier<@Nullable IoQueues> queues) {
+  private IoQueues openQueues(FileOperations operations, Supplier<@Nullable IoQueues> queues) {
     IoQueues others = config.isScheduler() ? null : queues.get();
     if (others != null) {
       return others;
     }
-    IoEngine engine = new IoEngine(config, seam);
+    IoEngine engine = new IoEngine(config, operations);
     if (!config.isScheduler()) {
       engine.probe();
     }
@@ -211,7 +212,7 @@ final class FileStoreComponents {
             new ShardWorkers.Limits(
                 config.waitingQueueDepth(),
                 CommonKeys.WAITING_QUEUE_DEPTH.name(),
-                // What is let in has been counted, and counted off before its task is terminal.
+                // What is let in has been counted, and counted off before its task completes.
                 Integer.MAX_VALUE,
                 CommonKeys.RUNNING_QUEUE_DEPTH.name()),
             CpuAffinity.of(config.cores()));
@@ -219,22 +220,22 @@ final class FileStoreComponents {
     return workers;
   }
 
-  private CapacityManager keeper(
+  private CapacityManager capacity(
       BlockFiles files, SpaceLimit space, AccessTimeTable recorded, StoreContext context) {
     StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
-    int backends = config.backends().size();
+    int directories = config.directories().size();
     FolderWalk walk =
-        new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / backends));
-    DirectoryExecutors lanes = lanes(context.nanoClock());
+        new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / directories));
+    DirectoryExecutors executors = executors(context.nanoClock());
     Collector collector =
         new Collector(
             files,
             space,
             config.gc(),
             walk,
-            lanes,
+            executors,
             recorded,
-            board::loading,
+            inFlight::loading,
             Collector.Metrics.of(registry));
     registry.gauge(
         "gc_running",
@@ -247,32 +248,33 @@ final class FileStoreComponents {
         config,
         files,
         space,
-        teller(files, recorded, lanes),
+        flusher(files, recorded, executors),
         walk,
-        lanes,
-        new SpaceScan(files.seam, space.tree, space.used, walk, lanes, claims),
+        executors,
+        new SpaceScan(files.operations, space.tree, space.used, walk, executors, leases),
         collector,
         deadWriters);
   }
 
-  private AccessTimeManager useKeeper(
+  private AccessTimeManager accessTimes(
       BlockFiles files, AccessTimeTable recorded, LongSupplier clock) {
-    DirectoryExecutors lanes = lanes(clock);
+    DirectoryExecutors executors = executors(clock);
     return new AccessTimeManager(
         config.kind(),
-        teller(files, recorded, lanes),
-        lanes,
+        flusher(files, recorded, executors),
+        executors,
         TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()));
   }
 
-  private AccessTimeFlusher teller(
-      BlockFiles files, AccessTimeTable recorded, FolderExecutor lanes) {
-    return new AccessTimeFlusher(files, recorded, lanes, uses::wallNanos, timeoutNanos());
+  private AccessTimeFlusher flusher(
+      BlockFiles files, AccessTimeTable recorded, FolderExecutor executors) {
+    return new AccessTimeFlusher(files, recorded, executors, uses::wallNanos, timeoutNanos());
   }
 
-  private DirectoryExecutors lanes(LongSupplier clock) {
+  private DirectoryExecutors executors(LongSupplier clock) {
     long patience = Math.min(health.patienceNanos(), timeoutNanos());
-    return new DirectoryExecutors(config.kind(), config.backends().size(), health, clock, patience);
+    return new DirectoryExecutors(
+        config.kind(), config.directories().size(), health, clock, patience);
   }
 
   private void registerGauges(StoreMetrics registry, PartialBlocks partials) {
@@ -289,19 +291,19 @@ final class FileStoreComponents {
         () -> index.isComplete() ? 1 : 0);
   }
 
-  /** Ends what waits for a backend that is down, and keeps workers for the others. */
-  private void backendIsDown(int backend) {
-    board.refuse(health);
-    lookup.backendIsDown();
-    int most = workers.maxThreads() * config.backends().size();
-    workers.standIn(Math.min(health.heldWorkers(), most));
+  /** Ends what waits for a directory that is down, and keeps workers for the others. */
+  private void directoryIsDown(int directory) {
+    inFlight.refuse(health);
+    lookup.directoryIsDown();
+    int most = workers.maxThreads() * config.directories().size();
+    workers.compensate(Math.min(health.heldWorkers(), most));
   }
 
-  /** Makes up for what could not be done while a backend was down. */
-  private void backendIsUp(int backend) {
-    sweeps.recovered(backend);
-    scanning.recovered(backend);
-    CapacityManager known = keeper;
+  /** Does what could not be done while a directory was down. */
+  private void directoryIsUp(int directory) {
+    sweeps.recovered(directory);
+    scanning.recovered(directory);
+    CapacityManager known = capacity;
     if (known != null) {
       known.wake();
     }

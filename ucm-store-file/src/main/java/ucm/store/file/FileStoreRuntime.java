@@ -45,11 +45,11 @@ final class FileStoreRuntime {
    */
   FileStoreRuntime(
       FileStoreConfig config,
-      FileOperations seam,
+      FileOperations files,
       StoreContext context,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
-    parts = new FileStoreComponents(config, seam, context, queues);
+    parts = new FileStoreComponents(config, files, context, queues);
     lookup = parts.lookup;
     uses = parts.uses;
   }
@@ -61,7 +61,7 @@ final class FileStoreRuntime {
           "{} has accept_unverified: true: a file without checksums in {} is served when its size"
               + " is that of a block, also when it is torn or holds another block",
           config.kind().name(),
-          config.backends());
+          config.directories());
     }
     if (parts.index.isOn()) {
       parts.scanning.start();
@@ -69,13 +69,13 @@ final class FileStoreRuntime {
     if (!config.isScheduler()) {
       parts.sweeps.start();
     }
-    CapacityManager keeper = parts.keeper;
-    if (keeper != null) {
-      keeper.start();
+    CapacityManager capacity = parts.capacity;
+    if (capacity != null) {
+      capacity.start();
     }
-    AccessTimeManager useKeeper = parts.useKeeper;
-    if (useKeeper != null) {
-      useKeeper.start();
+    AccessTimeManager accessTimes = parts.accessTimes;
+    if (accessTimes != null) {
+      accessTimes.start();
     }
     parts.health.start();
   }
@@ -105,14 +105,14 @@ final class FileStoreRuntime {
     parts.failures.record(idHigh, idLow, why);
   }
 
-  /** Waits until what dead writers left behind is removed. */
+  /** Waits until the files of dead writers are removed. */
   void awaitSweep() throws InterruptedException {
     parts.sweeps.await();
   }
 
-  /** What looks after the space, when there is a capacity; for tests. */
-  @Nullable CapacityManager keeper() {
-    return parts.keeper;
+  /** Null without a capacity; for tests. */
+  @Nullable CapacityManager capacity() {
+    return parts.capacity;
   }
 
   /** Waits until the files that were there at the start are in the index. */
@@ -120,7 +120,7 @@ final class FileStoreRuntime {
     parts.scanning.await();
   }
 
-  /** The health of the backends, for tests. */
+  /** The health of the directories, for tests. */
   DirectoryHealth health() {
     return parts.health;
   }
@@ -132,7 +132,7 @@ final class FileStoreRuntime {
 
   /**
    * Ends everything: what is accepted within the deadline of a task, and what the file system holds
-   * when it lets go, however long that takes. See {@link BoundedClose}.
+   * when it returns, however long that takes. See {@link BoundedClose}.
    */
   void close() {
     parts.deadWriters.stop();
@@ -148,18 +148,18 @@ final class FileStoreRuntime {
           parts.intake.openShards());
       parts.workers.close();
     }
-    parts.watch.close();
+    parts.timeouts.close();
     int unfinished = parts.unfinished.endAll();
-    parts.chores.close();
-    CapacityManager keeper = parts.keeper;
-    if (keeper != null) {
-      keeper.close();
+    parts.cleanup.close();
+    CapacityManager capacity = parts.capacity;
+    if (capacity != null) {
+      capacity.close();
     }
-    AccessTimeManager useKeeper = parts.useKeeper;
-    if (useKeeper != null) {
-      useKeeper.close();
+    AccessTimeManager accessTimes = parts.accessTimes;
+    if (accessTimes != null) {
+      accessTimes.close();
     }
-    // A flush that is under way is to be told of them as well.
+    // A flush that is under way must report them as well.
     FlushResult dropped = parts.failures.peek(0);
     if (dropped.failedCount() > 0) {
       LOG.warn(
@@ -173,8 +173,8 @@ final class FileStoreRuntime {
     parts.scanning.join();
     parts.health.close();
     parts.io.close();
-    for (WriterLease claim : parts.claims) {
-      claim.release();
+    for (WriterLease lease : parts.leases) {
+      lease.release();
     }
   }
 }

@@ -34,10 +34,10 @@ public final class TaskSubmission {
   private final long timeoutNanos;
   private final FileStoreMetrics metrics;
   private final ShardWorkers workers;
-  private final InFlightTasks board;
+  private final InFlightTasks inFlight;
   private final DirectoryHealth health;
   private final BlockUses uses;
-  private final TimeoutScheduler watch;
+  private final TimeoutScheduler timeouts;
   private final OpenBlocks opened;
   private final ShardMover writer;
   private final ShardMover reader;
@@ -50,10 +50,10 @@ public final class TaskSubmission {
       LongSupplier clock,
       FileStoreMetrics metrics,
       ShardWorkers workers,
-      InFlightTasks board,
+      InFlightTasks inFlight,
       DirectoryHealth health,
       BlockUses uses,
-      TimeoutScheduler watch,
+      TimeoutScheduler timeouts,
       OpenBlocks opened,
       ShardMover writer,
       ShardMover reader) {
@@ -62,10 +62,10 @@ public final class TaskSubmission {
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     this.metrics = metrics;
     this.workers = workers;
-    this.board = board;
+    this.inFlight = inFlight;
     this.health = health;
     this.uses = uses;
-    this.watch = watch;
+    this.timeouts = timeouts;
     this.opened = opened;
     this.writer = writer;
     this.reader = reader;
@@ -101,8 +101,8 @@ public final class TaskSubmission {
     if (!transfer.isHost()) {
       throw new StoreException(
           config.kind().name()
-              + " moves host memory, and the transfer names memory of a device: put a stage in"
-              + " front that copies it, as in Cache|"
+              + " moves host memory, and the transfer names memory of a device: put an upper"
+              + " stage that copies it, as in Cache|"
               + config.kind().name());
     }
   }
@@ -121,19 +121,20 @@ public final class TaskSubmission {
       try {
         workers.submit(job);
       } catch (RuntimeException e) {
-        // Nobody else has seen it: nothing of it has ended, or was told to anybody.
+        // No other thread has seen it: none of its shards has ended or was reported.
         openShards.addAndGet(-transfer.shardCount());
         throw e;
       }
     }
-    board.add(job);
+    inFlight.add(job);
     if (health.isAnyDown()) {
-      // After the job is on the board: a backend that goes down from now on finds it there.
+      // After the job is among the tasks in flight: a directory that goes down from now on finds it
+      // there.
       job.refuse(health);
     }
     // While the workers are at it; they need not wait for a note.
     uses.moved(transfer, isDump);
-    watch.lookIn(timeoutNanos);
+    timeouts.checkIn(timeoutNanos);
     return task;
   }
 
@@ -152,10 +153,10 @@ public final class TaskSubmission {
   }
 
   private void finished(TransferJob job) {
-    board.remove(job);
+    inFlight.remove(job);
     openShards.addAndGet(-job.transfer.shardCount());
     if (opened.size() > 0) {
-      watch.lookIn(OpenBlocks.IDLE_NANOS);
+      timeouts.checkIn(OpenBlocks.IDLE_NANOS);
     }
     long end = clock.getAsLong();
     double millis = (end - job.startNanos) / 1e6;

@@ -23,9 +23,9 @@ import ucm.store.file.transfer.TransferJob;
  */
 final class UnfinishedDumps {
 
-  private static final long LOOK_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+  private static final long RECHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-  private final InFlightTasks board;
+  private final InFlightTasks inFlight;
   private final PartialBlocks partials;
   private final PartialWriter partialWriter;
   private final OpenBlocks opened;
@@ -35,7 +35,7 @@ final class UnfinishedDumps {
   private final long timeoutNanos;
 
   UnfinishedDumps(
-      InFlightTasks board,
+      InFlightTasks inFlight,
       PartialBlocks partials,
       PartialWriter partialWriter,
       OpenBlocks opened,
@@ -43,7 +43,7 @@ final class UnfinishedDumps {
       DumpFailures failures,
       LongSupplier clock,
       int timeoutMs) {
-    this.board = board;
+    this.inFlight = inFlight;
     this.partials = partials;
     this.partialWriter = partialWriter;
     this.opened = opened;
@@ -60,10 +60,10 @@ final class UnfinishedDumps {
    */
   long endDue() {
     long now = clock.getAsLong();
-    long next = Math.min(board.expireDue(now), opened.closeIdle(health, now));
-    // Asked first: a dump that is late may still begin a block, and nobody else would come back to
+    long next = Math.min(inFlight.expireDue(now), opened.closeIdle(health, now));
+    // Asked first: a late dump may still begin a block, and no other call would come back to
     // that.
-    boolean isIdle = board.isEmpty();
+    boolean isIdle = inFlight.isEmpty();
     if (partials.size() == 0) {
       return isIdle ? next : Math.min(next, timeoutNanos);
     }
@@ -80,8 +80,8 @@ final class UnfinishedDumps {
     endDue();
     // A block may be open in several tasks, and as a file that lacks shards.
     Set<BlockIds> pending = new HashSet<>();
-    for (TransferJob job : board.dumps()) {
-      if (job.task.id() <= last && !isTerminalBy(job, deadline)) {
+    for (TransferJob job : inFlight.dumps()) {
+      if (job.task.id() <= last && !isCompletedBy(job, deadline)) {
         job.collectOpenBlocks(pending);
       }
     }
@@ -93,21 +93,21 @@ final class UnfinishedDumps {
     return failures.take(pending.size());
   }
 
-  /** Another writer may store the block at any time, and nobody says so. */
+  /** Another writer may store the block at any time, unnoticed. */
   private boolean isEndedBy(PartialBlock partial, long deadline) throws InterruptedException {
     while (!partialWriter.endIfStored(partial)) {
-      long look = Math.min(deadline, System.nanoTime() + LOOK_AGAIN_NANOS);
-      if (partial.awaitEnd(look)) {
+      long next = Math.min(deadline, System.nanoTime() + RECHECK_NANOS);
+      if (partial.awaitEnd(next)) {
         return true;
       }
-      if (look == deadline) {
+      if (next == deadline) {
         return false;
       }
     }
     return true;
   }
 
-  private static boolean isTerminalBy(TransferJob job, long deadline) throws InterruptedException {
+  private static boolean isCompletedBy(TransferJob job, long deadline) throws InterruptedException {
     try {
       long left = Math.max(0, deadline - System.nanoTime());
       job.task.await(Duration.ofNanos(left));
@@ -119,7 +119,7 @@ final class UnfinishedDumps {
 
   /** Ends what no worker has begun with. */
   void endWaiting() {
-    board.expireAll();
+    inFlight.expireAll();
   }
 
   /**

@@ -10,7 +10,7 @@ import ucm.store.file.fixture.DirectSupport;
 import ucm.store.file.fixture.LocalFileStore;
 import ucm.testkit.StoreContract;
 
-/** The contract with {@code posix_io_engine: aio}. */
+/** The contract with {@code local_io_engine: aio}. */
 final class AioContractTest extends StoreContract {
 
   @BeforeAll
@@ -26,6 +26,6 @@ final class AioContractTest extends StoreContract {
   @Override
   protected Map<String, Object> settings(BlockLayout layout, Path directory) {
     return Map.of(
-        "storage_backends", directory.toString(), "io_direct", true, "posix_io_engine", "aio");
+        "storage_backends", directory.toString(), "io_direct", true, "local_io_engine", "aio");
   }
 }

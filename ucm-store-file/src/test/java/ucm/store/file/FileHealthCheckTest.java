@@ -26,10 +26,10 @@ class FileHealthCheckTest {
   private final FaultyFiles files = new FaultyFiles();
   private final Map<String, Object> values = new HashMap<>();
 
-  private Map<String, Finding> look(Path... backends) {
-    values.put("storage_backends", Stream.of(backends).map(Path::toString).toList());
+  private Map<String, Finding> run(Path... directories) {
+    values.put("storage_backends", Stream.of(directories).map(Path::toString).toList());
     List<Finding> findings =
-        new FileHealthCheck(LocalFileStore.KIND, StoreConfig.of(values), files).look();
+        new FileHealthCheck(LocalFileStore.KIND, StoreConfig.of(values), files).run();
     Map<String, Finding> bySubject = new HashMap<>();
     findings.forEach(finding -> bySubject.put(finding.subject(), finding));
     assertThat(bySubject).hasSize(findings.size());
@@ -44,22 +44,22 @@ class FileHealthCheckTest {
 
   @Test
   void looksAtADirectoryThatIsNotThereYetAndLeavesNothing() throws IOException {
-    Path backend = folder.resolve("not/there");
-    Map<String, Finding> found = look(backend);
+    Path directory = folder.resolve("not/there");
+    Map<String, Finding> found = run(directory);
     assertThat(found.keySet())
         .containsExactlyInAnyOrder(
-            "directory " + backend,
-            "space in " + backend,
-            "clock of " + backend,
-            "O_DIRECT in " + backend,
-            "aio in " + backend,
-            "io_uring in " + backend,
+            "directory " + directory,
+            "space in " + directory,
+            "clock of " + directory,
+            "O_DIRECT in " + directory,
+            "aio in " + directory,
+            "io_uring in " + directory,
             "file calls",
             "memory copies",
-            "capacity of Posix");
-    assertThat(found.get("directory " + backend))
+            "capacity of Local");
+    assertThat(found.get("directory " + directory))
         .isEqualTo(
-            Finding.ok("directory " + backend, "is not there yet, and can be made in " + folder));
+            Finding.ok("directory " + directory, "is not there yet, and can be made in " + folder));
     assertThat(found.values()).noneMatch(finding -> finding.status() == Status.FAILED);
     isLeftEmpty();
   }
@@ -69,14 +69,14 @@ class FileHealthCheckTest {
     files.failAll(FaultyFiles.Call.SET_DIRECT, Errno.EINVAL);
     String direct = "O_DIRECT in " + folder;
     String aio = "aio in " + folder;
-    Map<String, Finding> unasked = look(folder);
+    Map<String, Finding> unasked = run(folder);
     assertThat(unasked.get(direct))
         .isEqualTo(Finding.ok(direct, "does not work, and io_direct is false"));
     assertThat(unasked.get(aio))
-        .isEqualTo(Finding.ok(aio, "does not work, and posix_io_engine is psync"));
+        .isEqualTo(Finding.ok(aio, "does not work, and local_io_engine is psync"));
     values.put("io_direct", true);
-    values.put("posix_io_engine", "aio");
-    Map<String, Finding> asked = look(folder);
+    values.put("local_io_engine", "aio");
+    Map<String, Finding> asked = run(folder);
     assertThat(asked.get(direct).status()).isEqualTo(Status.FAILED);
     assertThat(asked.get(direct).found()).contains("refuses O_DIRECT", "io_direct: false");
     assertThat(asked.get(aio).status()).isEqualTo(Status.FAILED);
@@ -86,29 +86,29 @@ class FileHealthCheckTest {
 
   @Test
   void comparesTheRoomWithCapacityAndFloor() {
-    Map<String, Finding> plain = look(folder, folder.resolve("other"));
-    assertThat(plain.get("capacity of Posix").found()).contains("posix_capacity_gb is 0");
-    values.put("posix_capacity_gb", 1e6);
-    values.put("posix_min_free_gb", 1e6);
-    Map<String, Finding> found = look(folder, folder.resolve("other"));
-    assertThat(found.get("capacity of Posix").status()).isEqualTo(Status.WARNING);
+    Map<String, Finding> plain = run(folder, folder.resolve("other"));
+    assertThat(plain.get("capacity of Local").found()).contains("local_capacity_gb is 0");
+    values.put("local_capacity_gb", 1e6);
+    values.put("local_min_free_gb", 1e6);
+    Map<String, Finding> found = run(folder, folder.resolve("other"));
+    assertThat(found.get("capacity of Local").status()).isEqualTo(Status.WARNING);
     Finding space = found.get("space in " + folder);
     assertThat(space.status()).isEqualTo(Status.FAILED);
-    assertThat(space.advice()).contains("posix_min_free_gb is 1000000", "no block is written");
+    assertThat(space.advice()).contains("local_min_free_gb is 1000000", "no block is written");
     long total = folder.toFile().getTotalSpace();
     // Both directories are on one file system, whose room counts once.
-    values.put("posix_capacity_gb", total * 1.5 / (1L << 30));
-    assertThat(look(folder, folder.resolve("other")).get("capacity of Posix").status())
+    values.put("local_capacity_gb", total * 1.5 / (1L << 30));
+    assertThat(run(folder, folder.resolve("other")).get("capacity of Local").status())
         .isEqualTo(Status.WARNING);
-    values.put("posix_capacity_gb", total * 0.5 / (1L << 30));
-    assertThat(look(folder).get("capacity of Posix").status()).isEqualTo(Status.OK);
+    values.put("local_capacity_gb", total * 0.5 / (1L << 30));
+    assertThat(run(folder).get("capacity of Local").status()).isEqualTo(Status.OK);
   }
 
   @Test
   void warnsOfMemoryThatPassesForADisk() throws IOException {
     try (SmallMount memory = SmallMount.tmpfs(folder, 1 << 20)) {
-      values.put("posix_min_free_gb", 0);
-      Finding space = look(memory.directory).get("space in " + memory.directory);
+      values.put("local_min_free_gb", 0);
+      Finding space = run(memory.directory).get("space in " + memory.directory);
       assertThat(space.status()).isEqualTo(Status.WARNING);
       assertThat(space.found()).contains("tmpfs");
       assertThat(space.advice()).contains("gone after a restart");
@@ -118,12 +118,12 @@ class FileHealthCheckTest {
   @Test
   void whatIsNoDirectoryOrCannotBeWrittenFails() throws IOException {
     Path file = Files.createFile(folder.resolve("file"));
-    Finding none = look(file).get("directory " + file);
+    Finding none = run(file).get("directory " + file);
     assertThat(none.status()).isEqualTo(Status.FAILED);
     assertThat(none.found()).contains("is no directory");
-    // Nobody can make files there, not even root.
+    // Not even root can make files there.
     Path proc = Path.of("/proc/ucm");
-    Finding closed = look(proc).get("directory " + proc);
+    Finding closed = run(proc).get("directory " + proc);
     assertThat(closed.status()).isEqualTo(Status.FAILED);
     assertThat(closed.found()).contains("cannot be written");
     assertThat(closed.advice()).contains("storage_backends");
@@ -132,9 +132,9 @@ class FileHealthCheckTest {
   @Test
   void triesNamesAndPathsAsLongAsThoseThatWillBeMade() throws IOException {
     Path longest = folder.resolve("x".repeat(255)).resolve("below");
-    assertThat(look(longest).get("directory " + longest).status()).isEqualTo(Status.OK);
+    assertThat(run(longest).get("directory " + longest).status()).isEqualTo(Status.OK);
     Path tooLong = folder.resolve("x".repeat(256));
-    Finding name = look(tooLong).get("directory " + tooLong);
+    Finding name = run(tooLong).get("directory " + tooLong);
     assertThat(name.status()).isEqualTo(Status.FAILED);
     assertThat(name.found()).isEqualTo("cannot be written: File name too long");
     // The directory fits into a path of 4,095 bytes, and the files of blocks in it do not.
@@ -142,7 +142,7 @@ class FileHealthCheckTest {
     while (deep.toString().length() < 4060) {
       deep = deep.resolve("d".repeat(Math.min(200, 4060 - deep.toString().length())));
     }
-    Finding path = look(deep).get("directory " + deep);
+    Finding path = run(deep).get("directory " + deep);
     assertThat(path.status()).isEqualTo(Status.FAILED);
     assertThat(path.found()).contains("File name too long");
     isLeftEmpty();
@@ -151,9 +151,9 @@ class FileHealthCheckTest {
   @Test
   void warnsOfAClockThatDiffersInEitherDirection() {
     assertThat(FileHealthCheck.clock("/a", Duration.ofMillis(-1900)).status()).isEqualTo(Status.OK);
-    Finding behind = FileHealthCheck.clock("/a", Duration.ofMillis(-2100));
-    assertThat(behind.status()).isEqualTo(Status.WARNING);
-    assertThat(behind.found()).contains("-2.1 s");
+    Finding late = FileHealthCheck.clock("/a", Duration.ofMillis(-2100));
+    assertThat(late.status()).isEqualTo(Status.WARNING);
+    assertThat(late.found()).contains("-2.1 s");
     assertThat(FileHealthCheck.clock("/a", Duration.ofHours(1)).advice()).contains("NTP");
   }
 }

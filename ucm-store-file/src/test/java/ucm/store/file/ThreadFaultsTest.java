@@ -43,7 +43,7 @@ final class ThreadFaultsTest {
       files.before(
           call -> {
             if (call == Call.OPEN_READ
-                && Thread.currentThread().getName().startsWith("ucm-posix-io-")) {
+                && Thread.currentThread().getName().startsWith("ucm-local-io-")) {
               hangs.countDown();
               await(released);
             }
@@ -51,8 +51,8 @@ final class ThreadFaultsTest {
       LocalFileStore store =
           stores.open(
               files,
-              new FaultyClock("ucm-posix-watch-0"),
-              Map.of("timeout_ms", 500, "posix_data_trans_concurrency", 1));
+              new FaultyClock("ucm-local-timeouts-0"),
+              Map.of("timeout_ms", 500, "local_data_trans_concurrency", 1));
       Task held = store.load(memory(0).transfer());
       hangs.await();
       Task waiting = store.load(memory(1).transfer());
@@ -68,7 +68,7 @@ final class ThreadFaultsTest {
     FaultyFiles files = new FaultyFiles();
     files.before(
         call -> {
-          if (Thread.currentThread().getName().startsWith("ucm-posix-chores-")) {
+          if (Thread.currentThread().getName().startsWith("ucm-local-cleanup-")) {
             throw new OutOfMemoryError("thrown by a test");
           }
         });
@@ -88,7 +88,7 @@ final class ThreadFaultsTest {
       LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
       files.before(
           call -> {
-            if (Thread.currentThread().getName().startsWith("ucm-posix-io-")) {
+            if (Thread.currentThread().getName().startsWith("ucm-local-io-")) {
               throw new OutOfMemoryError("thrown by a test");
             }
           });
@@ -110,7 +110,7 @@ final class ThreadFaultsTest {
         Thread.onSpinWait();
       }
     } catch (StoreClosedException e) {
-      assertThat(e).hasMessageContaining("Posix");
+      assertThat(e).hasMessageContaining("Local");
     }
   }
 

@@ -10,7 +10,7 @@ import ucm.store.file.fixture.DirectSupport;
 import ucm.store.file.fixture.LocalFileStore;
 import ucm.testkit.StoreContract;
 
-/** The contract with {@code posix_io_engine: io_uring}. */
+/** The contract with {@code local_io_engine: io_uring}. */
 final class UringContractTest extends StoreContract {
 
   @BeforeAll
@@ -27,6 +27,6 @@ final class UringContractTest extends StoreContract {
   @Override
   protected Map<String, Object> settings(BlockLayout layout, Path directory) {
     return Map.of(
-        "storage_backends", directory.toString(), "io_direct", true, "posix_io_engine", "io_uring");
+        "storage_backends", directory.toString(), "io_direct", true, "local_io_engine", "io_uring");
   }
 }

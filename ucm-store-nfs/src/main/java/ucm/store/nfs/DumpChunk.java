@@ -15,8 +15,8 @@ final class DumpChunk extends StagedChunk {
 
   private final AtomicInteger open;
 
-  DumpChunk(Staging staging, StagedWork work, int first, int[] slots) {
-    super(staging, work, first, slots, slots.length);
+  DumpChunk(Staging staging, StagedTransfer staged, int first, int[] slots) {
+    super(staging, staged, first, slots, slots.length);
     this.open = new AtomicInteger(slots.length);
   }
 
@@ -28,12 +28,12 @@ final class DumpChunk extends StagedChunk {
       int mine = 0;
       for (int i = 0; i < slots.length; i++) {
         release(i);
-        if (work.endUnlessBegun(first + i, ShardOutcome.FAILED, e)) {
-          staging.failed(work.transfer, first + i, e);
+        if (staged.endUnlessBegun(first + i, ShardOutcome.FAILED, e)) {
+          staging.failed(staged.transfer, first + i, e);
           mine++;
         }
       }
-      staging.settled(work, mine);
+      staging.settled(staged, mine);
     }
   }
 
@@ -50,7 +50,7 @@ final class DumpChunk extends StagedChunk {
   @Override
   protected void begin(int from, int to) {
     for (int i = from; i < to; i++) {
-      if (!work.begin(first + i)) {
+      if (!staged.begin(first + i)) {
         release(i);
       }
     }
@@ -58,7 +58,7 @@ final class DumpChunk extends StagedChunk {
 
   @Override
   void queue(DeviceCopies copies, int i) {
-    copies.toSlot(work.transfer, first + i, slots[i]);
+    copies.toSlot(staged.transfer, first + i, slots[i]);
   }
 
   @Override
@@ -71,29 +71,29 @@ final class DumpChunk extends StagedChunk {
         } else {
           lose(i);
         }
-        staging.failed(work.transfer, first + i, cause);
-        work.end(first + i, ShardOutcome.FAILED, cause);
+        staging.failed(staged.transfer, first + i, cause);
+        staged.end(first + i, ShardOutcome.FAILED, cause);
         failed++;
       }
     }
-    staging.settled(work, failed);
+    staging.settled(staged, failed);
   }
 
   @Override
   protected void end(int from, int to) {
     for (int i = from; i < to; i++) {
       if (slots[i] != NONE) {
-        work.end(first + i, ShardOutcome.OK, null);
+        staged.end(first + i, ShardOutcome.OK, null);
       }
     }
-    // The decrement publishes the slots to whoever makes the chunk complete.
+    // The decrement publishes the slots to the thread that completes the chunk.
     if (open.addAndGet(from - to) == 0) {
       handOn();
     }
   }
 
   private void handOn() {
-    Transfer inner = inHost(Transfer.packed(work.transfer.layout()));
+    Transfer inner = inHost(Transfer.packed(staged.transfer.layout()));
     if (inner == null) {
       staging.pump();
       return;
@@ -104,13 +104,13 @@ final class DumpChunk extends StagedChunk {
     } catch (RuntimeException e) {
       for (int i = 0; i < slots.length; i++) {
         if (slots[i] != NONE) {
-          staging.failed(work.transfer, first + i, e);
+          staging.failed(staged.transfer, first + i, e);
         }
       }
       releaseAll();
     }
     // After the files have it: a flush that sees it settled asks them.
-    staging.settled(work, inner.shardCount());
+    staging.settled(staged, inner.shardCount());
   }
 
   private void releaseAll() {

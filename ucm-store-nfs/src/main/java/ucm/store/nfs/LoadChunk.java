@@ -15,14 +15,14 @@ final class LoadChunk extends StagedChunk {
   // The shards of the chunk in the order in which they arrived.
   private final int[] arrived;
 
-  LoadChunk(Staging staging, StagedWork work, int first, int[] slots) {
-    super(staging, work, first, slots, 0);
+  LoadChunk(Staging staging, StagedTransfer staged, int first, int[] slots) {
+    super(staging, staged, first, slots, 0);
     this.arrived = new int[slots.length];
   }
 
   @Override
   void start() {
-    Transfer inner = inHost(Transfer.packed(work.transfer.layout()));
+    Transfer inner = inHost(Transfer.packed(staged.transfer.layout()));
     if (inner == null) {
       return;
     }
@@ -60,7 +60,7 @@ final class LoadChunk extends StagedChunk {
 
   private void giveUp(int i, ShardOutcome outcome, @Nullable Throwable cause) {
     release(i);
-    work.endUnlessBegun(first + i, outcome, cause);
+    staged.endUnlessBegun(first + i, outcome, cause);
   }
 
   @Override
@@ -76,7 +76,7 @@ final class LoadChunk extends StagedChunk {
   @Override
   protected void begin(int from, int to) {
     for (int n = from; n < to; n++) {
-      if (!work.begin(first + arrived[n])) {
+      if (!staged.begin(first + arrived[n])) {
         release(arrived[n]);
       }
     }
@@ -84,7 +84,7 @@ final class LoadChunk extends StagedChunk {
 
   @Override
   void queue(DeviceCopies copies, int i) {
-    copies.fromSlot(slots[i], work.transfer, first + i);
+    copies.fromSlot(slots[i], staged.transfer, first + i);
   }
 
   @Override
@@ -97,7 +97,7 @@ final class LoadChunk extends StagedChunk {
         } else {
           lose(i);
         }
-        work.end(first + i, ShardOutcome.FAILED, cause);
+        staged.end(first + i, ShardOutcome.FAILED, cause);
       }
     }
   }
@@ -108,7 +108,7 @@ final class LoadChunk extends StagedChunk {
       int i = arrived[n];
       if (slots[i] != NONE) {
         release(i);
-        work.end(first + i, ShardOutcome.OK, null);
+        staged.end(first + i, ShardOutcome.OK, null);
       }
     }
     staging.pump();

@@ -6,7 +6,7 @@ import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
 
-/** Directories of a store of files, with the names that people find there; see {@link NfsTree}. */
+/** Directories of a store of files, with the names of the files there; see {@link NfsTree}. */
 record NfsDirectories(StoreDirectories inner) implements StoreDirectories {
 
   @Override

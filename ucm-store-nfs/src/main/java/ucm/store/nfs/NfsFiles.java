@@ -16,7 +16,7 @@ import ucm.platform.libc.NativePath;
  *
  * <ul>
  *   <li>A name may lead to a file, or through a folder, that the server has forgotten because another node
- *       removed it (ESTALE). Asked again, the client looks the name up anew; if that does not help the file
+ *       removed it (ESTALE). Asked again, the client looks the name up again; if that does not help the file
  *       is absent, which is a miss and no fault. A server that has forgotten everything is found by the
  *       probes of the health check.
  *   <li>A call may have been done although its answer says otherwise or did not come: the server did it,
@@ -26,7 +26,7 @@ import ucm.platform.libc.NativePath;
  * </ul>
  *
  * <p>What needs no care here: attributes and names that a client remembers for some seconds make a block
- * that another node has just committed absent, which is a miss; a file that was removed while somebody has
+ * that another node has just committed absent, which is a miss; a file that was removed while a client has
  * it open keeps its bytes under a name that begins with {@code .nfs}, which is no block's; and no decision
  * compares the clock of this machine with times that others wrote, but for which blocks are cold.
  */
@@ -178,8 +178,8 @@ final class NfsFiles implements FileOperations {
   }
 
   /**
-   * Renames. After an error it looks whether that was done all the same: the old name is gone, which is
-   * one that nobody else uses, and a file has the new one. Then the rename went well, or another writer of
+   * Renames. After an error it checks whether that was done all the same: the old name is gone, which is
+   * one that no other writer uses, and a file has the new one. Then the rename went well, or another writer of
    * the same block did the same. Where that cannot be found out the error stands.
    */
   @Override

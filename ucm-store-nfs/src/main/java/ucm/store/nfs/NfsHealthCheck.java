@@ -14,7 +14,7 @@ public final class NfsHealthCheck implements HealthCheck {
   @Override
   public List<Finding> run(StoreConfig config, List<String> stages) {
     return stages.contains(NfsStore.NAME)
-        ? FileHealthCheck.look(NfsStore.KIND, NfsConfig.ofFiles(config))
+        ? FileHealthCheck.run(NfsStore.KIND, NfsConfig.ofFiles(config))
         : List.of();
   }
 }

@@ -187,7 +187,7 @@ public final class NfsStore extends FileStore {
   public void close() {
     // What cannot be waited for is kept for the life of the process.
     boolean interrupted = Thread.interrupted();
-    // Who comes second waits for the first, as with the files.
+    // The second close waits for the first, as with the files.
     closing.lock();
     try {
       Staging open = staging;

@@ -24,7 +24,7 @@ import ucm.platform.libc.NativePath;
  * </pre>
  *
  * <p>So nearly every block has a folder to itself. It is made with the first file in it, and removed with
- * the last, if the file server has none hidden there ({@code .nfs*}). Where somebody removes it between the two
+ * the last, if the file server has none hidden there ({@code .nfs*}). Where it is removed between the two
  * steps of a writer, the writer makes it again. Whatever has other names passes through as it is.
  * Thread-safe.
  */
@@ -38,7 +38,7 @@ final class NfsTree extends MappedPathOperations {
   private static final Pattern FOLDER = Pattern.compile("[0-9a-f]{16}");
   private static final Pattern FILE =
       Pattern.compile("([0-9a-f]{16})(?:\\.dat|((?:\\..+)?)\\.act)");
-  // A file that was removed while somebody has it open.
+  // A file that was removed while it is open.
   private static final String HIDDEN = ".nfs";
 
   /** What one thread works with. */
@@ -66,7 +66,7 @@ final class NfsTree extends MappedPathOperations {
   }
 
   @Override
-  protected NativePath place(NativePath path) {
+  protected NativePath map(NativePath path) {
     return at(path, SCRATCH.get().first);
   }
 
@@ -124,7 +124,7 @@ final class NfsTree extends MappedPathOperations {
 
   @Override
   public int create(NativePath path) {
-    int fd = files.create(place(path));
+    int fd = files.create(map(path));
     int start = fd == ABSENT ? nameStart(path) : -1;
     for (int attempt = 0; start >= 0 && fd == ABSENT && attempt < ATTEMPTS; attempt++) {
       NativePath folder = SCRATCH.get().second;
@@ -134,7 +134,7 @@ final class NfsTree extends MappedPathOperations {
         files.syncFolder(folder.set(path, start - 1 - DATA.length).append("/."));
       }
       files.makeFolder(folder(path, start, folder));
-      fd = files.create(place(path));
+      fd = files.create(map(path));
     }
     return fd;
   }
@@ -167,7 +167,7 @@ final class NfsTree extends MappedPathOperations {
 
   @Override
   public boolean remove(NativePath path) {
-    boolean removed = files.remove(place(path));
+    boolean removed = files.remove(map(path));
     removeFolderOf(path);
     return removed;
   }

@@ -7,7 +7,7 @@ import ucm.platform.device.DeviceBatch;
 import ucm.platform.device.DeviceCopies;
 
 /**
- * Some neighbouring shards of a {@link StagedWork} that have a slot each, and that files take or give in
+ * Some neighbouring shards of a {@link StagedTransfer} that have a slot each, and that files take or give in
  * one transfer.
  */
 abstract class StagedChunk extends DeviceBatch {
@@ -19,7 +19,7 @@ abstract class StagedChunk extends DeviceBatch {
   private static final long MAX_RUN_BYTES = 1 << 20;
 
   final Staging staging;
-  final StagedWork work;
+  final StagedTransfer staged;
   final int first;
   final int[] slots;
 
@@ -32,13 +32,13 @@ abstract class StagedChunk extends DeviceBatch {
    * @param slots the slot of each shard
    * @param ready how many can be copied at once
    */
-  StagedChunk(Staging staging, StagedWork work, int first, int[] slots, int ready) {
+  StagedChunk(Staging staging, StagedTransfer staged, int first, int[] slots, int ready) {
     super(ready);
     this.staging = staging;
-    this.work = work;
+    this.staged = staged;
     this.first = first;
     this.slots = slots;
-    this.run = Math.clamp(MAX_RUN_BYTES / work.transfer.layout().shardSize(), 1, MAX_RUN);
+    this.run = Math.clamp(MAX_RUN_BYTES / staged.transfer.layout().shardSize(), 1, MAX_RUN);
   }
 
   /** Begins with it. Does not block, and does not throw. */
@@ -51,7 +51,7 @@ abstract class StagedChunk extends DeviceBatch {
 
   @Override
   protected final long event() {
-    return work.transfer.event();
+    return staged.transfer.event();
   }
 
   /** Which shard of the chunk is the one that arrived as the n-th. */
@@ -70,7 +70,7 @@ abstract class StagedChunk extends DeviceBatch {
 
   /** The transfer between the slots that are left and the files; null when none is. */
   final @Nullable Transfer inHost(Transfer.Builder builder) {
-    Transfer whole = work.transfer;
+    Transfer whole = staged.transfer;
     boolean any = false;
     for (int i = 0; i < slots.length; i++) {
       if (slots[i] != NONE) {
@@ -82,7 +82,7 @@ abstract class StagedChunk extends DeviceBatch {
     return any ? builder.build(listener()) : null;
   }
 
-  /** Who is told of the shards that files have taken or given. */
+  /** Receives the shards that files have taken or given. */
   abstract ShardListener listener();
 
   /** Queues the copy of one shard of the chunk. */

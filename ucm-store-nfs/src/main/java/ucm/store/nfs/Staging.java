@@ -30,8 +30,8 @@ import ucm.store.file.health.TimeoutScheduler;
  * Moves device memory to and from files through a bounded number of buffers.
  *
  * <p>A task waits in line until there are buffers for its next chunk of shards; a chunk has all the buffers
- * it will need, so chunks never wait for one another. Whoever gives buffers back starts the next chunks.
- * No thread is kept waiting: threads of the device copy, those of the file store read and write.
+ * it will need, so chunks never wait for one another. The thread that gives buffers back starts the
+ * next chunks. No thread is kept waiting: threads of the device copy, those of the file store read and write.
  */
 final class Staging {
 
@@ -46,7 +46,7 @@ final class Staging {
   private final FileMover files;
   private final LongSupplier clock;
   private final EngineDevice device;
-  private final TimeoutScheduler watch;
+  private final TimeoutScheduler timeouts;
   private final UnsettledDumps unsettled = new UnsettledDumps();
   private final AtomicInteger pumps = new AtomicInteger();
 
@@ -54,12 +54,12 @@ final class Staging {
   private final Condition changed = lock.newCondition();
   // Guarded by lock.
   private @Nullable StagingBuffers buffers;
-  private final ArrayDeque<StagedWork> waiting = new ArrayDeque<>();
-  private final LinkedHashSet<StagedWork> undue = new LinkedHashSet<>();
+  private final ArrayDeque<StagedTransfer> waiting = new ArrayDeque<>();
+  private final LinkedHashSet<StagedTransfer> undue = new LinkedHashSet<>();
   private int openTasks;
   private int openShards;
   private boolean closed;
-  // Used by who closes.
+  // Used by close.
   private boolean closeBegun;
   private boolean threadsEnded;
   private boolean released;
@@ -73,7 +73,7 @@ final class Staging {
     this.config = config;
     this.files = files;
     this.clock = context.nanoClock();
-    this.watch = new TimeoutScheduler(NfsStore.KIND, this::endDue);
+    this.timeouts = new TimeoutScheduler(NfsStore.KIND, this::endDue);
     try {
       this.device = EngineDevice.open(config.engineDevice(), this::allocate);
     } catch (RuntimeException | Error e) {
@@ -135,19 +135,20 @@ final class Staging {
   /** Accepts a transfer of device memory that was checked. */
   Task submit(long id, Transfer transfer, boolean isDump) {
     TransferTask task = new TransferTask(id, transfer);
-    StagedWork work = new StagedWork(task, isDump, clock.getAsLong() + config.timeoutNanos());
+    StagedTransfer staged =
+        new StagedTransfer(task, isDump, clock.getAsLong() + config.timeoutNanos());
     if (transfer.shardCount() > 0) {
       // Before others can see it, and so end it.
-      task.beforeTerminal(() -> finished(work));
-      enter(work);
-      watch.lookIn(config.timeoutNanos());
+      task.beforeTerminal(() -> finished(staged));
+      enter(staged);
+      timeouts.checkIn(config.timeoutNanos());
       pump();
     }
     return task;
   }
 
-  private void enter(StagedWork work) {
-    int shards = work.transfer.shardCount();
+  private void enter(StagedTransfer staged) {
+    int shards = staged.transfer.shardCount();
     lock.lock();
     try {
       if (closed) {
@@ -163,10 +164,10 @@ final class Staging {
       }
       openTasks++;
       openShards += shards;
-      undue.add(work);
-      waiting.add(work);
-      if (work.isDump) {
-        unsettled.add(work);
+      undue.add(staged);
+      waiting.add(staged);
+      if (staged.isDump) {
+        unsettled.add(staged);
       }
     } finally {
       lock.unlock();
@@ -190,48 +191,48 @@ final class Staging {
   private @Nullable StagedChunk nextChunk() {
     lock.lock();
     try {
-      StagedWork work = waiting.peek();
-      if (work == null) {
+      StagedTransfer staged = waiting.peek();
+      if (staged == null) {
         return null;
       }
-      int first = work.claimed;
-      int count = chunkEnd(work, first) - first;
+      int first = staged.taken;
+      int count = chunkEnd(staged, first) - first;
       int[] slots = buffers().take(count);
       if (slots.length == 0) {
         return null;
       }
-      work.claimed += count;
-      if (work.claimed == work.transfer.shardCount()) {
+      staged.taken += count;
+      if (staged.taken == staged.transfer.shardCount()) {
         waiting.remove();
       }
-      return work.isDump
-          ? new DumpChunk(this, work, first, slots)
-          : new LoadChunk(this, work, first, slots);
+      return staged.isDump
+          ? new DumpChunk(this, staged, first, slots)
+          : new LoadChunk(this, staged, first, slots);
     } finally {
       lock.unlock();
     }
   }
 
   /** Where a chunk ends: whole blocks if they are not too large. */
-  private int chunkEnd(StagedWork work, int first) {
+  private int chunkEnd(StagedTransfer staged, int first) {
     long bytes = Math.max(CHUNK_BYTES, config.layout().blockSize());
     int share = Math.max(1, buffers().slots() / CHUNKS_AT_ONCE);
     int most = Math.clamp(bytes / config.layout().shardSize(), 1, share);
-    int shards = work.transfer.shardCount();
+    int shards = staged.transfer.shardCount();
     int limit = Math.min(shards, first + most);
     int end = limit;
-    while (end > first && end < shards && work.continuesBlock(end)) {
+    while (end > first && end < shards && staged.continuesBlock(end)) {
       end--;
     }
     return end == first ? limit : end;
   }
 
-  private void finished(StagedWork work) {
+  private void finished(StagedTransfer staged) {
     lock.lock();
     try {
-      undue.remove(work);
+      undue.remove(staged);
       openTasks--;
-      openShards -= work.transfer.shardCount();
+      openShards -= staged.transfer.shardCount();
       changed.signalAll();
     } finally {
       lock.unlock();
@@ -239,8 +240,8 @@ final class Staging {
   }
 
   /** Some shards of a dump, begun by the caller, are the files' now, or have {@link #failed}. */
-  void settled(StagedWork work, int shards) {
-    unsettled.settled(work, shards);
+  void settled(StagedTransfer staged, int shards) {
+    unsettled.settled(staged, shards);
   }
 
   /** A shard of a dump will not come to the files. */
@@ -251,7 +252,7 @@ final class Staging {
   /** Ends the tasks whose time has passed; returns the nanoseconds until the next one is due. */
   private long endDue() {
     while (true) {
-      StagedWork first;
+      StagedTransfer first;
       lock.lock();
       try {
         if (undue.isEmpty()) {
@@ -266,31 +267,31 @@ final class Staging {
       } finally {
         lock.unlock();
       }
-      expire(first);
+      timeOut(first);
     }
   }
 
-  private void expire(StagedWork work) {
+  private void timeOut(StagedTransfer staged) {
     lock.lock();
     try {
-      work.claimed = work.transfer.shardCount();
-      waiting.remove(work);
+      staged.taken = staged.transfer.shardCount();
+      waiting.remove(staged);
     } finally {
       lock.unlock();
     }
-    StoreException cause = work.expiry();
+    StoreException cause = staged.timeout();
     int begun = 0;
-    for (int shard = 0; shard < work.transfer.shardCount(); shard++) {
-      if (work.begin(shard)) {
+    for (int shard = 0; shard < staged.transfer.shardCount(); shard++) {
+      if (staged.begin(shard)) {
         begun++;
-        if (work.isDump) {
-          failed(work.transfer, shard, cause);
+        if (staged.isDump) {
+          failed(staged.transfer, shard, cause);
         }
-        work.end(shard, ShardOutcome.EXPIRED, cause);
+        staged.end(shard, ShardOutcome.EXPIRED, cause);
       }
     }
-    if (work.isDump && begun > 0) {
-      settled(work, begun);
+    if (staged.isDump && begun > 0) {
+      settled(staged, begun);
     }
     pump();
   }
@@ -314,7 +315,7 @@ final class Staging {
       return;
     }
     closeBegun = true;
-    // Bounded as it is, it is done by a thread that nobody interrupts.
+    // Bounded as it is, it is done by a thread that is not interrupted.
     Thread closer =
         Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0").start(this::closeNow);
     ThreadEnd.await(List.of(closer));
@@ -322,7 +323,7 @@ final class Staging {
 
   private void closeNow() {
     awaitEnd();
-    List<StagedWork> late;
+    List<StagedTransfer> late;
     lock.lock();
     try {
       late = new ArrayList<>(undue);
@@ -331,9 +332,9 @@ final class Staging {
       lock.unlock();
     }
     try {
-      late.forEach(this::expire);
+      late.forEach(this::timeOut);
       threadsEnded = device.closeThreads(JOIN);
-      watch.close();
+      timeouts.close();
     } catch (RuntimeException e) {
       LOG.error("Nfs failed to end what was under way between device and files", e);
     }

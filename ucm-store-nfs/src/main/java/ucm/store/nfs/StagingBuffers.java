@@ -10,7 +10,7 @@ import ucm.platform.memory.HugeMemory;
 
 /**
  * The host memory between device and files, cut into slots of one shard that start on a page, so that
- * direct I/O works on them. A slot belongs to whoever took it until he gives it back. Thread-safe.
+ * direct I/O works on them. A slot belongs to the thread that took it until it is given back. Thread-safe.
  */
 final class StagingBuffers implements SlotMemory {
 
@@ -21,7 +21,7 @@ final class StagingBuffers implements SlotMemory {
   private final MemoryRegion region;
   private final long stride;
   private final int slots;
-  // Guarded by this: a stack of the slots that nobody has.
+  // Guarded by this: a stack of the free slots.
   private final int[] free;
   private int freeCount;
 
@@ -79,12 +79,12 @@ final class StagingBuffers implements SlotMemory {
     return taken;
   }
 
-  /** Gives a slot back, which nobody touches any more. */
+  /** Gives a slot back, which must not be touched any more. */
   synchronized void release(int slot) {
     free[freeCount++] = slot;
   }
 
-  /** How many slots somebody has. */
+  /** How many slots are in use. */
   synchronized int inUse() {
     return slots - freeCount;
   }
@@ -104,7 +104,7 @@ final class StagingBuffers implements SlotMemory {
     return slot * stride;
   }
 
-  /** Gives the memory back; nobody may have a slot, and no device may have it pinned. */
+  /** Gives the memory back; no slot may be in use, and no device may have it pinned. */
   void free() {
     arena.close();
   }

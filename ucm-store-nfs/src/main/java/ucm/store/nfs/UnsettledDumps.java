@@ -10,33 +10,33 @@ import java.util.concurrent.locks.ReentrantLock;
 import ucm.api.BlockIds;
 
 /**
- * Dumps that the files do not have all shards of. Whoever has begun a shard settles it, when the files have
- * it or its failure is recorded: a dump that is not here is known to them. Thread-safe.
+ * Dumps that the files do not have all shards of. The thread that has begun a shard settles it, when
+ * the files have it or its failure is recorded: a dump that is not here is known to them. Thread-safe.
  */
 final class UnsettledDumps {
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  // Guarded by lock, as is how many shards of a work are settled.
-  private final LinkedHashSet<StagedWork> works = new LinkedHashSet<>();
+  // Guarded by lock, as is how many shards of a dump are settled.
+  private final LinkedHashSet<StagedTransfer> works = new LinkedHashSet<>();
 
   /** Takes one up of which no shard is settled. */
-  void add(StagedWork work) {
+  void add(StagedTransfer staged) {
     lock.lock();
     try {
-      works.add(work);
+      works.add(staged);
     } finally {
       lock.unlock();
     }
   }
 
   /** Some shards, begun by the caller, are the files' now, or their failure is recorded. */
-  void settled(StagedWork work, int shards) {
+  void settled(StagedTransfer staged, int shards) {
     lock.lock();
     try {
-      work.settled += shards;
-      if (work.settled == work.transfer.shardCount()) {
-        works.remove(work);
+      staged.settled += shards;
+      if (staged.settled == staged.transfer.shardCount()) {
+        works.remove(staged);
         changed.signalAll();
       }
     } finally {
@@ -53,7 +53,7 @@ final class UnsettledDumps {
     long left = timeout.toNanos();
     lock.lock();
     try {
-      List<StagedWork> before = new ArrayList<>(works);
+      List<StagedTransfer> before = new ArrayList<>(works);
       while (!before.isEmpty() && left > 0) {
         left = changed.awaitNanos(left);
         before.retainAll(works);
@@ -64,10 +64,10 @@ final class UnsettledDumps {
     }
   }
 
-  private static long distinctBlocks(List<StagedWork> works) {
+  private static long distinctBlocks(List<StagedTransfer> works) {
     Set<BlockIds> blocks = new LinkedHashSet<>();
-    for (StagedWork work : works) {
-      BlockIds ids = work.transfer.ids();
+    for (StagedTransfer staged : works) {
+      BlockIds ids = staged.transfer.ids();
       for (int i = 0; i < ids.size(); i++) {
         blocks.add(ids.slice(i, i + 1));
       }

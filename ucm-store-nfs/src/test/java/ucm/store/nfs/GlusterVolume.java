@@ -65,7 +65,7 @@ final class GlusterVolume implements AutoCloseable {
   }
 
   /**
-   * A port below those that the kernel gives to whoever asks for any: nobody gets it by chance before the
+   * A port below those that the kernel gives out by itself: no process gets it by chance before the
    * daemon has it, nor while the daemon is down.
    */
   private static int freePort() throws IOException {

@@ -54,7 +54,7 @@ final class NfsFilesTest {
   @ParameterizedTest
   @ValueSource(ints = {Errno.ENOENT, Errno.EIO, Errno.ETIMEDOUT, Errno.EINTR, Errno.ESTALE})
   void renameThatWasDoneThoughItsAnswerWasLostIsACommit(int errno) throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of());
+    NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.loseAnswer("rename", errno, 2);
     TestNfs.dump(store, IDS).requireOk();
     assertThat(store.flush(TestNfs.PATIENCE).ok()).isTrue();
@@ -67,7 +67,7 @@ final class NfsFilesTest {
   @ParameterizedTest
   @ValueSource(ints = {Errno.EIO, Errno.ETIMEDOUT})
   void renameThatWasNotDoneFailsTheDumpAndLeavesNothing(int errno) throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of());
+    NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.fail("rename", errno, 1);
     TransferResult result = TestNfs.dump(store, IDS);
     assertThat(result.failedCount()).isPositive();
@@ -82,7 +82,7 @@ final class NfsFilesTest {
   @ParameterizedTest
   @CsvSource({"rename, 4", "rename, 116", "makeFolder, 4", "openRead, 116", "create, 116"})
   void callThatIsInterruptedOrMeetsAStaleNameIsMadeAgain(String call, int errno) throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of());
+    NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.fail(call, errno, 1);
     TestNfs.dump(store, IDS).requireOk();
     TestNfs.load(store, IDS).requireOk();
@@ -93,7 +93,7 @@ final class NfsFilesTest {
   @ParameterizedTest
   @ValueSource(strings = {"openRead", "readAt", "version"})
   void fileThatTheServerHasForgottenIsAMissAndNoFault(String call) throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of());
+    NfsStore store = nfs.open(calls.operations(), Map.of());
     TestNfs.dump(store, IDS).requireOk();
     calls.fail(call, Errno.ESTALE, 1_000_000);
     for (int round = 0; round < 4; round++) {
@@ -121,7 +121,7 @@ final class NfsFilesTest {
 
   @Test
   void blockOfAnotherNodeMayBeInvisibleForAWhileAndIsNoErrorThen() throws Exception {
-    NfsStore here = nfs.open(calls.seam(), Map.of());
+    NfsStore here = nfs.open(calls.operations(), Map.of());
     try (TestNfs there = new TestNfs(parent)) {
       TestNfs.dump(there.open(Map.of()), IDS).requireOk();
     }
@@ -139,7 +139,7 @@ final class NfsFilesTest {
   @ParameterizedTest
   @CsvSource({"writeAt, 5", "writeAt, 110", "create, 110", "close, 5", "allocate, 110"})
   void softMountThatGivesUpFailsTheDumpAndNothingShows(String call, int errno) throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of("store_health.enabled", false));
+    NfsStore store = nfs.open(calls.operations(), Map.of("store_health.enabled", false));
     calls.fail(call, errno, 1_000_000);
     assertThat(TestNfs.dump(store, IDS).okCount()).isLessThan(16);
     assertThat(store.flush(TestNfs.PATIENCE).failedCount()).isEqualTo(4);
@@ -152,7 +152,7 @@ final class NfsFilesTest {
 
   @Test
   void softMountThatGivesUpWhileReadingFailsTheLoadAndOpensTheBreaker() throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of());
+    NfsStore store = nfs.open(calls.operations(), Map.of());
     TestNfs.dump(store, IDS).requireOk();
     calls.fail("readAt", Errno.ETIMEDOUT, 1_000_000);
     TransferResult result = TestNfs.load(store, IDS);
@@ -164,7 +164,7 @@ final class NfsFilesTest {
 
   @Test
   void folderThatAnotherNodeRemovedInBetweenIsMadeAgain() throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of());
+    NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.fail("create", Errno.ESTALE, 4);
     TestNfs.dump(store, BlockBytes.ids(9, 1)).requireOk();
     TestNfs.load(store, BlockBytes.ids(9, 1)).requireOk();
@@ -172,10 +172,10 @@ final class NfsFilesTest {
 
   @Test
   void fileHiddenByTheServerKeepsItsFolderAndIsNoBlock() throws Exception {
-    NfsStore store = nfs.open(calls.seam(), Map.of());
+    NfsStore store = nfs.open(calls.operations(), Map.of());
     TestNfs.dump(store, IDS).requireOk();
     Path file = parent.resolve(nfs.files("data").getFirst());
-    // What the client does when somebody removes a file that is open here.
+    // What the client does when a file that is open here is removed.
     Path hidden = file.resolveSibling(".nfs00000000012345670000001");
     Files.move(file, hidden);
     assertThat(TestNfs.load(store, IDS).failedCount()).isEqualTo(4);
@@ -192,7 +192,8 @@ final class NfsFilesTest {
     long file = TestNfs.LAYOUT.blockSize() + 4096;
     NfsStore store =
         nfs.open(
-            calls.seam(), Map.of("storage_capacity", 40 * file, "nfs_gc_check_interval_sec", 1));
+            calls.operations(),
+            Map.of("storage_capacity", 40 * file, "nfs_gc_check_interval_sec", 1));
     BlockIds early = BlockBytes.ids(1, 16);
     TestNfs.dump(store, early).requireOk();
     shiftTimes(Duration.ofHours(hours));

@@ -96,7 +96,7 @@ final class NfsKillTest {
     try {
       return nfs.temps().isEmpty() && nfs.files(".writers").isEmpty();
     } catch (UncheckedIOException | IOException e) {
-      // Somebody is just removing it.
+      // It is just being removed.
       return false;
     }
   }

@@ -160,7 +160,7 @@ final class NfsTreeTest {
   void fullDurabilitySyncsTheFolderOfTheBlockAndTheOneAbove() throws Exception {
     nfs = new TestNfs(parent);
     ScriptedFiles files = new ScriptedFiles();
-    NfsStore store = nfs.open(files.seam(), Map.of("durability", "full"));
+    NfsStore store = nfs.open(files.operations(), Map.of("durability", "full"));
     TestNfs.dump(store, ID).requireOk();
     List<String> syncs =
         files.calls().stream().filter(call -> call.startsWith("syncFolder")).toList();
@@ -187,7 +187,7 @@ final class NfsTreeTest {
   }
 
   @Test
-  void peopleCanLookIntoItVerifyItAndMakeRoom() throws Exception {
+  void canBeSummarizedVerifiedAndCollected() throws Exception {
     nfs = new TestNfs(parent);
     BlockIds ids = BlockBytes.ids(3, 20);
     try (NfsStore store = nfs.open(Map.of())) {
@@ -196,18 +196,18 @@ final class NfsTreeTest {
     assertThat(new NfsStore().recognizes(parent)).isTrue();
     StoreConfig config = StoreConfig.of(Map.of("storage_backends", parent.toString()));
     StoreDirectories directories = new NfsStore().directories(config);
-    Observer nobody = (done, total) -> {};
-    assertThat(directories.summarize(nobody).getFirst().blocks()).isEqualTo(20);
+    Observer quiet = (done, total) -> {};
+    assertThat(directories.summarize(quiet).getFirst().blocks()).isEqualTo(20);
     List<StoredBlock> listed = new ArrayList<>();
-    directories.list(nobody, listed::add);
+    directories.list(quiet, listed::add);
     assertThat(listed).extracting(block -> BlockIds.hex(block.idHigh(), block.idLow())).hasSize(20);
     NfsFilesTest.flip(file(ids));
     List<Damage> damaged = new ArrayList<>();
-    directories.verify(new VerifyPlan(2, 0, true), nobody, damaged::add);
+    directories.verify(new VerifyPlan(2, 0, true), quiet, damaged::add);
     assertThat(damaged).singleElement().extracting(Damage::path).isEqualTo(file(ids).toString());
     assertThat(nfs.files("data")).hasSize(19);
     assertThat(nfs.files(".quarantine")).hasSize(1);
-    var collected = directories.collect(new CollectPlan(0L, null, false), nobody);
+    var collected = directories.collect(new CollectPlan(0L, null, false), quiet);
     assertThat(collected.removedBlocks()).isEqualTo(19);
     try (var folders = Files.list(parent.resolve("data"))) {
       assertThat(folders).isEmpty();

@@ -21,7 +21,7 @@ final class ScriptedFiles {
   private final List<String> calls = new CopyOnWriteArrayList<>();
 
   /** The calls, as a store takes them. */
-  FileOperations seam() {
+  FileOperations operations() {
     return (FileOperations)
         Proxy.newProxyInstance(
             FileOperations.class.getClassLoader(),

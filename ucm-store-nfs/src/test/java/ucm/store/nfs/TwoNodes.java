@@ -51,7 +51,7 @@ final class TwoNodes {
       first.end();
       second.end();
     }
-    nothingIsLeftBehind(here);
+    nothingIsLeft(here);
   }
 
   private static String[] with(String setting) {
@@ -94,7 +94,7 @@ final class TwoNodes {
   }
 
   /** Every block is whole, and what failed dumps left is gone after the next start. */
-  private static void nothingIsLeftBehind(Path mount) throws Exception {
+  private static void nothingIsLeft(Path mount) throws Exception {
     StoreConfig config = StoreConfig.of(Map.of("storage_backends", mount.toString()));
     List<Damage> damaged = new ArrayList<>();
     var verified =

@@ -14,7 +14,7 @@ public final class PosixHealthCheck implements HealthCheck {
   @Override
   public List<Finding> run(StoreConfig config, List<String> stages) {
     return stages.contains(PosixStore.KIND.name())
-        ? FileHealthCheck.look(PosixStore.KIND, config)
+        ? FileHealthCheck.run(PosixStore.KIND, config)
         : List.of();
   }
 }

@@ -22,10 +22,10 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.space.SpaceLimit;
 
-/** What people do with the directories of blocks, with or without an engine at work in them. */
+/** The administration of directories of blocks, with or without an engine at work in them. */
 public final class BlockDirectories implements StoreDirectories {
 
-  private static final int LOOKING_THREADS = 4;
+  private static final int WALK_THREADS = 4;
 
   private final StoreKind kind;
   private final FileOperations files;
@@ -55,7 +55,7 @@ public final class BlockDirectories implements StoreDirectories {
     return new BlockDirectories(
         kind,
         files,
-        FileStoreConfig.backends(config),
+        FileStoreConfig.directories(config),
         config.get(keys.capacityGb),
         FileStoreConfig.Gc.from(keys, config),
         config.isSet(CommonKeys.BLOCK_SIZE) ? CommonKeys.layout(config).orElse(null) : null);
@@ -68,7 +68,7 @@ public final class BlockDirectories implements StoreDirectories {
   @Override
   public List<DirectorySummary> summarize(Observer observer) {
     List<DirectorySummary> summaries = new ArrayList<>();
-    DirectoryWalk walk = new DirectoryWalk(kind, files, LOOKING_THREADS, observer);
+    DirectoryWalk walk = new DirectoryWalk(kind, files, WALK_THREADS, observer);
     for (FoundDirectory directory : found()) {
       DirectorySurvey survey = new DirectorySurvey(files, directory);
       walk.run(directory, survey);
@@ -79,7 +79,7 @@ public final class BlockDirectories implements StoreDirectories {
 
   @Override
   public void list(Observer observer, Consumer<StoredBlock> visitor) {
-    DirectoryWalk walk = new DirectoryWalk(kind, files, LOOKING_THREADS, observer);
+    DirectoryWalk walk = new DirectoryWalk(kind, files, WALK_THREADS, observer);
     for (FoundDirectory directory : found()) {
       walk.run(directory, new Listing(directory, visitor));
     }
@@ -90,8 +90,8 @@ public final class BlockDirectories implements StoreDirectories {
       implements DirectoryWalk.Visitor {
 
     @Override
-    public void block(String folder, String name, BlockInspection look) {
-      show(name, look.stat(), look.layout(), look.fault());
+    public void block(String folder, String name, BlockInspection inspection) {
+      show(name, inspection.stat(), inspection.layout(), inspection.fault());
     }
 
     private void show(
@@ -133,7 +133,7 @@ public final class BlockDirectories implements StoreDirectories {
 
   @Override
   public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    ReadPace pace = DirectoryVerify.pace(plan.maxBytesPerSecond(), observer);
+    ReadRateLimit pace = DirectoryVerify.pace(plan.maxBytesPerSecond(), observer);
     return new DirectoryAdopt(kind, files, plan, observer, failed, pace).run(found(), layout);
   }
 

@@ -16,7 +16,7 @@ import ucm.store.file.format.AnyFooter;
 import ucm.store.file.format.BlockFooter;
 
 /**
- * The file of a block, open to be looked at by somebody who does not know its layout. Looking does not
+ * The file of a block, open to be inspected without knowing its layout. Inspection does not
  * count as use. Not thread-safe.
  */
 final class BlockInspection implements AutoCloseable {
@@ -46,7 +46,7 @@ final class BlockInspection implements AutoCloseable {
   /**
    * Opens a file and reads its footer.
    *
-   * @param memory a piece to read through, of some pages
+   * @param memory a buffer to read through, of some pages
    * @return null when there is no file, for example no more
    * @throws ucm.platform.libc.FileException when it cannot be read
    */
@@ -61,12 +61,12 @@ final class BlockInspection implements AutoCloseable {
     if (fd < 0) {
       return null;
     }
-    BlockInspection look = new BlockInspection(files, name, memory, stat, fd);
+    BlockInspection inspection = new BlockInspection(files, name, memory, stat, fd);
     try {
-      look.readFooter(idHigh, idLow);
-      return look;
+      inspection.readFooter(idHigh, idLow);
+      return inspection;
     } catch (RuntimeException e) {
-      look.close();
+      inspection.close();
       throw e;
     }
   }
@@ -115,7 +115,7 @@ final class BlockInspection implements AutoCloseable {
     return stat;
   }
 
-  /** The layout that its footer tells; null without a footer that can be trusted. */
+  /** The layout in its footer; null without a footer that can be trusted. */
   @Nullable StoredLayout layout() {
     return footer == null ? null : footer.layout();
   }
@@ -130,7 +130,7 @@ final class BlockInspection implements AutoCloseable {
    *
    * @return what is wrong first, or null when the bytes are those that were written
    */
-  @Nullable String verify(ReadPace pace) {
+  @Nullable String verify(ReadRateLimit pace) {
     AnyFooter known = footer;
     if (known == null) {
       return fault;
@@ -148,7 +148,7 @@ final class BlockInspection implements AutoCloseable {
   }
 
   /** Takes the checksum of a shard; says why when its bytes are not all there. */
-  private @Nullable String digest(int shard, long shardSize, CRC32C crc, ReadPace pace) {
+  private @Nullable String digest(int shard, long shardSize, CRC32C crc, ReadRateLimit pace) {
     crc.reset();
     long offset = shard * shardSize;
     long end = offset + shardSize;
@@ -166,11 +166,11 @@ final class BlockInspection implements AutoCloseable {
   }
 
   /**
-   * Writes a footer behind a block that has none, with the checksums of its bytes. The access time stays.
+   * Writes a footer after a block that has none, with the checksums of its bytes. The access time stays.
    *
    * @return why it was not written, or null when it was
    */
-  @Nullable String seal(BlockFooter format, long idHigh, long idLow, ReadPace pace) {
+  @Nullable String seal(BlockFooter format, long idHigh, long idLow, ReadRateLimit pace) {
     BlockLayout layout = format.layout();
     int[] crcs = new int[layout.shardCount()];
     CRC32C crc = new CRC32C();

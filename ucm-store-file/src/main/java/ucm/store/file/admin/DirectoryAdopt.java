@@ -22,7 +22,7 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockFooter;
 
 /**
- * Writes footers behind blocks that have none. The directories are gone through twice: first the ends of
+ * Writes footers after blocks that have none. The directories are gone through twice: first the ends of
  * the files are read, which tells the layouts and how much there is to do, then the blocks.
  */
 final class DirectoryAdopt {
@@ -32,7 +32,7 @@ final class DirectoryAdopt {
   private final AdoptPlan plan;
   private final Observer observer;
   private final Consumer<Damage> failures;
-  private final ReadPace pace;
+  private final ReadRateLimit pace;
   // By the size of a block.
   private final Map<Long, BlockFooter> formats = new HashMap<>();
 
@@ -50,7 +50,7 @@ final class DirectoryAdopt {
       AdoptPlan plan,
       Observer observer,
       Consumer<Damage> failures,
-      ReadPace pace) {
+      ReadRateLimit pace) {
     this.kind = kind;
     this.files = files;
     this.plan = plan;
@@ -109,12 +109,12 @@ final class DirectoryAdopt {
     final Map<Long, Set<StoredLayout>> layouts = new HashMap<>();
 
     @Override
-    public void block(String folder, String name, BlockInspection look) {
-      StoredLayout layout = look.layout();
+    public void block(String folder, String name, BlockInspection inspection) {
+      StoredLayout layout = inspection.layout();
       if (layout != null) {
         layouts.computeIfAbsent(layout.blockSize(), size -> new HashSet<>()).add(layout);
-      } else if (look.fault() == null) {
-        bare.merge(look.stat().size(), 1L, Long::sum);
+      } else if (inspection.fault() == null) {
+        bare.merge(inspection.stat().size(), 1L, Long::sum);
       }
     }
 
@@ -142,17 +142,17 @@ final class DirectoryAdopt {
   }
 
   private void adopt(String path, BlockIds id) {
-    try (@Nullable BlockInspection look =
+    try (@Nullable BlockInspection inspection =
         BlockInspection.at(files, path, id.high(0), id.low(0), DirectoryWalk.memory())) {
-      if (look == null) {
+      if (inspection == null) {
         return;
       }
-      long size = look.stat().size();
+      long size = inspection.stat().size();
       BlockFooter format = formats.get(size);
-      String fault = look.fault();
-      boolean isBare = look.layout() == null && fault == null;
+      String fault = inspection.fault();
+      boolean isBare = inspection.layout() == null && fault == null;
       if (isBare && format != null && !plan.dryRun()) {
-        fault = look.seal(format, id.high(0), id.low(0), pace);
+        fault = inspection.seal(format, id.high(0), id.low(0), pace);
       }
       if (fault != null) {
         failed(path, fault, !isBare);

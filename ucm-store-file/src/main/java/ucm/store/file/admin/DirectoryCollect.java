@@ -30,7 +30,7 @@ import ucm.store.file.lease.WriterLease;
 import ucm.store.file.lease.WriterLocks;
 
 /**
- * Makes room in directories for a person, with the engines' {@link Eviction}: what dead writers left
+ * Makes room in directories on request, with the engines' {@link Eviction}: what dead writers left
  * goes first, then the coldest blocks. Slots are those of the folders found, whatever their names. A
  * block that an engine is loading meanwhile is safe as it is from a collector of another process.
  */
@@ -96,8 +96,8 @@ final class DirectoryCollect implements Eviction.Blocks {
         wantedBytes = wanted;
       }
       if (wanted > 0 && !observer.isStopped()) {
-        FolderExecutor lanes = FolderExecutor.direct(roots.size());
-        new Eviction(files, order, walk, lanes, this).run(folders, wanted);
+        FolderExecutor executors = FolderExecutor.direct(roots.size());
+        new Eviction(files, order, walk, executors, this).run(folders, wanted);
       }
       synchronized (this) {
         return new CollectResult(
@@ -125,36 +125,37 @@ final class DirectoryCollect implements Eviction.Blocks {
     }
     if (!isDry) {
       BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
-      DeadWriters claims =
-          new DeadWriters(files, paths, unclaimed(paths), FileStoreMetrics.of(StoreMetrics.NONE));
-      claims.run();
-      deadTemps.addAndGet(claims.removedFiles());
+      DeadWriters leases =
+          new DeadWriters(
+              files, paths, withoutLeases(paths), FileStoreMetrics.of(StoreMetrics.NONE));
+      leases.run();
+      deadTemps.addAndGet(leases.removedFiles());
     }
   }
 
-  /** Removes a temporary file whose claim is gone; claims that are left are the sweep's. */
+  /** Removes a temporary file whose lease is gone; leases that are left are the sweep's. */
   private void removeLeftover(
       FoundDirectory directory, String folder, String name, WriterLocks writers) {
     String token = FileKind.of(folder, name).token();
     if (token == null || writers.of(token) != WriterLocks.Life.DEAD) {
       return;
     }
-    boolean isClaimed =
+    boolean isLeased =
         files.size(NativePath.of(directory.path(BlockPaths.WRITERS, token)))
             != FileOperations.ABSENT;
     if (isDry) {
       deadTemps.incrementAndGet();
-    } else if (!isClaimed && files.remove(NativePath.of(directory.path(folder, name)))) {
+    } else if (!isLeased && files.remove(NativePath.of(directory.path(folder, name)))) {
       deadTemps.incrementAndGet();
     }
   }
 
-  private WriterLease[] unclaimed(BlockPaths paths) {
-    WriterLease[] claims = new WriterLease[paths.backends().size()];
-    for (int i = 0; i < claims.length; i++) {
-      claims[i] = new WriterLease(files, paths, i);
+  private WriterLease[] withoutLeases(BlockPaths paths) {
+    WriterLease[] leases = new WriterLease[paths.directories().size()];
+    for (int i = 0; i < leases.length; i++) {
+      leases[i] = new WriterLease(files, paths, i);
     }
-    return claims;
+    return leases;
   }
 
   private void measure() {

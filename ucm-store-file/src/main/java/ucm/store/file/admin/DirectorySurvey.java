@@ -57,17 +57,17 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   }
 
   @Override
-  public void block(String folder, String name, BlockInspection look) {
+  public void block(String folder, String name, BlockInspection inspection) {
     filesIn.merge(folder, 1L, Long::sum);
-    FileStat found = look.stat();
+    FileStat found = inspection.stat();
     usedBytes += found.allocatedBytes();
     long used = found.lastUseNanos();
     Long oldest = oldestNanos;
     Long newest = newestNanos;
     oldestNanos = oldest == null ? used : Math.min(oldest, used);
     newestNanos = newest == null ? used : Math.max(newest, used);
-    StoredLayout layout = look.layout();
-    if (look.fault() != null) {
+    StoredLayout layout = inspection.layout();
+    if (inspection.fault() != null) {
       faulty++;
     } else if (layout == null) {
       sizes.addBare(found.size());

@@ -38,7 +38,7 @@ final class DirectoryVerify {
   private final VerifyPlan plan;
   private final Observer observer;
   private final Consumer<Damage> found;
-  private final ReadPace pace;
+  private final ReadRateLimit pace;
 
   // Guarded by this.
   private long blocks;
@@ -54,7 +54,7 @@ final class DirectoryVerify {
       VerifyPlan plan,
       Observer observer,
       Consumer<Damage> found,
-      ReadPace pace) {
+      ReadRateLimit pace) {
     this.kind = kind;
     this.files = files;
     this.plan = plan;
@@ -63,7 +63,7 @@ final class DirectoryVerify {
     this.pace = pace;
   }
 
-  /** Stops the work as the other does, and is told nothing. */
+  /** Stops the work as the other does, and reports nothing. */
   static Observer quiet(Observer observer) {
     return new Observer() {
       @Override
@@ -76,9 +76,9 @@ final class DirectoryVerify {
     };
   }
 
-  /** Holds nobody back longer than an instant at a time once the work is to end. */
-  static ReadPace pace(long maxBytesPerSecond, Observer observer) {
-    return new ReadPace(
+  /** Waits no longer than an instant at a time once the work is to end. */
+  static ReadRateLimit pace(long maxBytesPerSecond, Observer observer) {
+    return new ReadRateLimit(
         maxBytesPerSecond,
         System::nanoTime,
         nanos -> {
@@ -114,13 +114,13 @@ final class DirectoryVerify {
     long bytes;
 
     @Override
-    public void block(String folder, String name, BlockInspection look) {
-      StoredLayout layout = look.layout();
+    public void block(String folder, String name, BlockInspection inspection) {
+      StoredLayout layout = inspection.layout();
       if (layout != null) {
         bytes += layout.blockSize();
-        evidence.addChecked(look.stat().size(), layout);
-      } else if (look.fault() == null) {
-        evidence.addBare(look.stat().size());
+        evidence.addChecked(inspection.stat().size(), layout);
+      } else if (inspection.fault() == null) {
+        evidence.addBare(inspection.stat().size());
       }
     }
 
@@ -146,19 +146,19 @@ final class DirectoryVerify {
     private void verify(String folder, String name) {
       String path = directory.path(folder, name);
       BlockIds id = BlockIds.ofHex(name);
-      try (@Nullable BlockInspection look =
+      try (@Nullable BlockInspection inspection =
           BlockInspection.at(files, path, id.high(0), id.low(0), DirectoryWalk.memory())) {
-        if (look == null) {
+        if (inspection == null) {
           return;
         }
-        StoredLayout layout = look.layout();
-        String fault = look.fault();
+        StoredLayout layout = inspection.layout();
+        String fault = inspection.fault();
         if (layout != null) {
-          fault = look.verify(pace);
+          fault = inspection.verify(pace);
         } else if (fault == null) {
-          fault = sizes.fault(look.stat().size());
+          fault = sizes.fault(inspection.stat().size());
         }
-        ended(folder, id, path, look, layout, fault);
+        ended(folder, id, path, inspection, layout, fault);
       } catch (FileException e) {
         unreadable(path, e);
       }
@@ -168,13 +168,13 @@ final class DirectoryVerify {
         String folder,
         BlockIds id,
         String path,
-        BlockInspection look,
+        BlockInspection inspection,
         @Nullable StoredLayout layout,
         @Nullable String fault) {
       synchronized (DirectoryVerify.this) {
         bytes += layout == null ? 0 : layout.blockSize();
-        if (fault != null && !look.isStillThere()) {
-          // Removed or written anew since: what was read is nobody's block any more.
+        if (fault != null && !inspection.isStillThere()) {
+          // Removed or replaced since: what was read is no block any more.
           fault = null;
         } else if (fault != null) {
           damaged++;

@@ -13,14 +13,14 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.config.StoreKind;
 
-/** Goes through the folders of a found directory and looks at each file, with several threads. */
+/** Goes through the folders of a found directory and inspects each file, with several threads. */
 final class DirectoryWalk {
 
-  /** Is told what there is; of one thing at a time. */
+  /** Receives what there is, one thing at a time. */
   interface Visitor {
 
     /** A file of a block. Called by any of the threads, but by one at a time; may read no further. */
-    void block(String folder, String name, BlockInspection look);
+    void block(String folder, String name, BlockInspection inspection);
 
     /** A file that is no block. */
     void other(String folder, String name, FileKind kind);
@@ -63,14 +63,14 @@ final class DirectoryWalk {
   /** Shows all of a directory. */
   void run(FoundDirectory directory, Visitor visitor) {
     each(
-        "look",
+        "inspect",
         directory,
         folder -> {
           synchronized (visitor) {
             visitor.folder(folder);
           }
         },
-        (folder, name) -> look(directory, folder, name, visitor),
+        (folder, name) -> inspect(directory, folder, name, visitor),
         (path, fault) -> {
           synchronized (visitor) {
             visitor.unreadable(path, fault);
@@ -124,7 +124,7 @@ final class DirectoryWalk {
     }
   }
 
-  private void look(FoundDirectory directory, String folder, String name, Visitor visitor) {
+  private void inspect(FoundDirectory directory, String folder, String name, Visitor visitor) {
     if (isStopped()) {
       return;
     }
@@ -137,11 +137,11 @@ final class DirectoryWalk {
     }
     String path = directory.path(folder, name);
     BlockIds id = BlockIds.ofHex(name);
-    try (@Nullable BlockInspection look =
+    try (@Nullable BlockInspection inspection =
         BlockInspection.at(files, path, id.high(0), id.low(0), MEMORY.get())) {
       synchronized (visitor) {
-        if (look != null) {
-          visitor.block(folder, name, look);
+        if (inspection != null) {
+          visitor.block(folder, name, inspection);
         } else if (files.size(NativePath.of(path)) == FileOperations.OTHER_TYPE) {
           visitor.other(folder, name, new FileKind(FileKind.Role.OTHER, null));
         }

@@ -27,7 +27,7 @@ record FileKind(Role role, @Nullable String token) {
 
   static FileKind of(String folder, String name) {
     if (BLOCK.matcher(name).matches()) {
-      // In a folder that is not its own nobody finds it.
+      // In a folder that is not its own it is not found.
       return FoundDirectory.belongs(folder, name) ? A_BLOCK : OTHER;
     }
     Matcher temp = TEMP.matcher(name);

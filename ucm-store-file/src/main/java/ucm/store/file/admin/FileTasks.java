@@ -10,7 +10,7 @@ import ucm.api.StoreException;
 import ucm.store.file.config.StoreKind;
 
 /**
- * Threads that work on files while somebody lists them. Few files wait: whoever hands in more does the
+ * Threads that work on files while these are listed. Few files wait: a caller that hands in more does the
  * work himself.
  */
 final class FileTasks implements AutoCloseable {
@@ -52,7 +52,7 @@ final class FileTasks implements AutoCloseable {
             } catch (RuntimeException e) {
               fault.compareAndSet(null, e);
             } catch (Error e) {
-              // Nobody but who closes this would hear of it.
+              // Only close would report it.
               fault.compareAndSet(null, new StoreException("the work on the files broke: " + e, e));
             }
           }

@@ -15,7 +15,7 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.format.BlockPaths;
 
 /**
- * A directory as it is found by somebody who was told nothing but its name: its folders of blocks,
+ * A directory of which only the name is known: its folders of blocks,
  * whatever number of digits their names have.
  *
  * @param root its path
@@ -39,7 +39,7 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
    */
   static FoundDirectory of(FileOperations files, String root) {
     FileStat stat = new FileStat();
-    // Behind a symbolic link, as for a store that opens it.
+    // Through a symbolic link, as for a store that opens it.
     boolean isThere = files.stat(NativePath.of(root + "/."), stat);
     if (!isThere || !stat.isFolder()) {
       throw new StoreException(

@@ -1,5 +1,5 @@
 /**
- * What people do with directories: summaries, lists, verification, collection, adoption. A
+ * The administration of directories: summaries, lists, verification, collection, adoption. A
  * directory goes in and records come out, without an open store. It knows no engine.
  */
 package ucm.store.file.admin;

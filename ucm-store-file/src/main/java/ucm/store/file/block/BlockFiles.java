@@ -17,7 +17,7 @@ import ucm.store.file.space.SpaceLimit;
 
 /**
  * The files of blocks: whether one is there, and how it comes to be there. A block is written to a
- * temporary file in its folder, which nobody else writes, and gets its own name when it is whole.
+ * temporary file in its folder, which no other writer writes, and gets its own name when it is whole.
  * Thread-safe.
  */
 public final class BlockFiles {
@@ -27,7 +27,7 @@ public final class BlockFiles {
       BlockPaths.TEMP_SUFFIX.getBytes(StandardCharsets.US_ASCII);
   private static final int SEQUENCE_DIGITS = 10;
 
-  public final FileOperations seam;
+  public final FileOperations operations;
   public final BlockPaths paths;
   public final BlockFooter format;
 
@@ -36,22 +36,22 @@ public final class BlockFiles {
   private final boolean isDirect;
   private final boolean notesUses;
   private final boolean acceptsUnverified;
-  private final WriterLease[] claims;
+  private final WriterLease[] leases;
   private final SpaceLimit space;
   private final OpenBlocks opened;
-  private final Gate opens;
-  private final Gate commits;
+  private final ConcurrencyLimit opens;
+  private final ConcurrencyLimit commits;
   private final AtomicLong sequence = new AtomicLong();
 
   public BlockFiles(
-      FileOperations seam,
+      FileOperations operations,
       BlockPaths paths,
       FileStoreConfig config,
-      WriterLease[] claims,
+      WriterLease[] leases,
       SpaceLimit space,
       BlockIndex index,
       OpenBlocks opened) {
-    this.seam = seam;
+    this.operations = operations;
     this.paths = paths;
     this.index = index;
     this.format = new BlockFooter(config.layout());
@@ -59,15 +59,15 @@ public final class BlockFiles {
     this.isDirect = config.ioDirect();
     this.notesUses = config.notesUses();
     this.acceptsUnverified = config.acceptUnverified();
-    this.claims = claims;
+    this.leases = leases;
     this.space = space;
     this.opened = opened;
-    this.opens = new Gate(config.backends().size(), config.openConcurrency());
-    this.commits = new Gate(config.backends().size(), config.commitConcurrency());
+    this.opens = new ConcurrencyLimit(config.directories().size(), config.openConcurrency());
+    this.commits = new ConcurrencyLimit(config.directories().size(), config.commitConcurrency());
   }
 
   /**
-   * Asks the file system whether a block has a file of a size that a whole block has, and tells the
+   * Asks the file system whether a block has a file of a size that a whole block has, and updates the
    * index. The bytes are checked when they are loaded.
    *
    * @param path is overwritten
@@ -89,9 +89,9 @@ public final class BlockFiles {
     return index.contains(idHigh, idLow) && isPresentAfterAll(path, idHigh, idLow);
   }
 
-  /** The size of a block's file, as {@link FileOperations#size} tells it. */
+  /** The size of a block's file, as {@link FileOperations#size} returns it. */
   public long size(NativePath path, long idHigh, long idLow) {
-    return seam.size(paths.block(path, idHigh, idLow));
+    return operations.size(paths.block(path, idHigh, idLow));
   }
 
   /** Whether the index knows that a block has a file; the file system is not asked. */
@@ -99,13 +99,13 @@ public final class BlockFiles {
     return index.contains(idHigh, idLow);
   }
 
-  /** What {@link #found} is to be told; read before the file is opened. */
+  /** The argument of {@link #found}; read before the file is opened. */
   public long removals(long idHigh, long idLow) {
     return index.removals(idHigh, idLow);
   }
 
   /**
-   * Tells the index of a block that was loaded, unless its file was taken away meanwhile. Does not
+   * Adds a block that was loaded to the index, unless its file was taken away meanwhile. Does not
    * throw.
    *
    * @param path is overwritten
@@ -124,19 +124,20 @@ public final class BlockFiles {
       return true;
     }
     index.add(idHigh, idLow);
-    // Whoever takes a file away tells the index afterwards. If that was before, it is told again.
+    // The index is updated after a file is removed. If that was before, it is updated again.
     return index.removals(idHigh, idLow) == removals || isPresentAfterAll(path, idHigh, idLow);
   }
 
   /**
-   * Drops a block from the index, and from those kept open, whose file is gone, or was taken away. Does not throw.
+   * Drops a block from the index, and from those kept open, whose file is gone, or was taken away. Does
+   * not throw.
    *
    * @param path is overwritten
    */
   public void lost(NativePath path, long idHigh, long idLow) {
     opened.drop(idHigh, idLow);
     try {
-      // Also when it is not known: somebody who has seen the file may be about to say so.
+      // Also when it is not known: a thread that has seen the file may be about to add it.
       if (index.remove(idHigh, idLow)) {
         boolean _ = isThere(path, idHigh, idLow);
       }
@@ -151,7 +152,7 @@ public final class BlockFiles {
   }
 
   private boolean isThere(NativePath path, long idHigh, long idLow) {
-    // Again: a commit since the last look added it, and that must not be forgotten.
+    // Again: a commit since the last check added it, and that must not be forgotten.
     boolean present = hasBlockSize(size(path, idHigh, idLow));
     if (present) {
       index.add(idHigh, idLow);
@@ -175,7 +176,7 @@ public final class BlockFiles {
   }
 
   /**
-   * Opens the file of a block for reading, when no more than {@code posix_open_concurrency} others are
+   * Opens the file of a block for reading, when no more than {@code open_concurrency} others are
    * being opened. Where the store notes uses by itself, see {@code AccessTimeTable}, it saves the file system
    * writing the access time down with the first load.
    *
@@ -183,26 +184,26 @@ public final class BlockFiles {
    * @return as {@link FileOperations#openRead}
    */
   int openRead(NativePath path, long idHigh, long idLow) {
-    int backend = paths.backendOf(idHigh, idLow);
-    opens.enter(backend);
+    int directory = paths.directoryOf(idHigh, idLow);
+    opens.enter(directory);
     try {
-      return notesUses ? seam.openUnnoticed(path) : seam.openRead(path);
+      return notesUses ? operations.openUnnoticed(path) : operations.openRead(path);
     } finally {
-      opens.leave(backend);
+      opens.leave(directory);
     }
   }
 
   /**
-   * Waits until no more than {@code posix_commit_concurrency} others are being committed. The caller
+   * Waits until no more than {@code commit_concurrency} others are being committed. The caller
    * ends the commit with {@link #endCommit}, however it went.
    */
   void beginCommit(long idHigh, long idLow) {
-    commits.enter(paths.backendOf(idHigh, idLow));
+    commits.enter(paths.directoryOf(idHigh, idLow));
   }
 
   /** Ends what {@link #beginCommit} began. */
   void endCommit(long idHigh, long idLow) {
-    commits.leave(paths.backendOf(idHigh, idLow));
+    commits.leave(paths.directoryOf(idHigh, idLow));
   }
 
   /** A number for the next temporary file. */
@@ -216,7 +217,7 @@ public final class BlockFiles {
    * @param number from {@link #nextTemp}
    */
   void nameTemp(NativePath path, long idHigh, long idLow, long number) {
-    byte[] token = claims[paths.backendOf(idHigh, idLow)].cover(idHigh);
+    byte[] token = leases[paths.directoryOf(idHigh, idLow)].cover(idHigh);
     paths.block(path, idHigh, idLow).append('.').append(token).append('-');
     path.appendHex(number << (64 - 4 * SEQUENCE_DIGITS), SEQUENCE_DIGITS).append(TEMP_SUFFIX);
   }
@@ -231,27 +232,27 @@ public final class BlockFiles {
    * @throws SpaceRefusedException when there is no room
    */
   int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
-    int backend = paths.backendOf(idHigh, idLow);
-    space.reserve(backend, idHigh, idLow, format.fileSize());
-    opens.enter(backend);
+    int directory = paths.directoryOf(idHigh, idLow);
+    space.reserve(directory, idHigh, idLow, format.fileSize());
+    opens.enter(directory);
     try {
-      return create(path, folder, backend, idHigh);
+      return create(path, folder, directory, idHigh);
     } catch (RuntimeException e) {
-      space.release(backend, format.fileSize());
+      space.release(directory, format.fileSize());
       throw e;
     } finally {
-      opens.leave(backend);
+      opens.leave(directory);
     }
   }
 
-  private int create(NativePath path, NativePath folder, int backend, long idHigh) {
-    int fd = seam.create(path);
+  private int create(NativePath path, NativePath folder, int directory, long idHigh) {
+    int fd = operations.create(path);
     if (fd == FileOperations.ABSENT) {
-      boolean made = seam.makeFolder(paths.folder(folder, backend, idHigh));
+      boolean made = operations.makeFolder(paths.folder(folder, directory, idHigh));
       if (made && durability == FileStoreConfig.Durability.FULL) {
-        seam.syncFolder(paths.inBackend(folder, backend));
+        operations.syncFolder(paths.inDirectory(folder, directory));
       }
-      fd = seam.create(path);
+      fd = operations.create(path);
     }
     if (fd == FileOperations.ABSENT) {
       throw new FileException("open", path, Errno.ENOENT);
@@ -260,12 +261,12 @@ public final class BlockFiles {
       // Without a sync the kernel writes the bytes out in parts, also after the file has its name.
       // A loss of power must not leave it with the size of one of the original's, which has no
       // footer.
-      seam.allocate(fd, path, format.fileSize());
+      operations.allocate(fd, path, format.fileSize());
       setDirect(fd, path);
     } catch (FileException e) {
       closeQuietly(fd, path);
       if (!discard(path)) {
-        claims[backend].leaveBehind();
+        leases[directory].keepFile();
       }
       throw e;
     }
@@ -278,7 +279,7 @@ public final class BlockFiles {
    * @return its descriptor, or a negative number when it is not there
    */
   int reopenTemp(NativePath path) {
-    int fd = seam.openWrite(path);
+    int fd = operations.openWrite(path);
     if (fd >= 0) {
       try {
         setDirect(fd, path);
@@ -293,14 +294,14 @@ public final class BlockFiles {
   /** Prepares an open file for the engine. */
   void setDirect(int fd, NativePath path) {
     if (isDirect) {
-      seam.setDirect(fd, path);
+      operations.setDirect(fd, path);
     }
   }
 
   /** Waits for the bytes of a temporary file as far as the configured durability asks. */
   void sync(int fd, NativePath temp) {
     if (durability != FileStoreConfig.Durability.NONE) {
-      seam.syncData(fd, temp);
+      operations.syncData(fd, temp);
     }
   }
 
@@ -310,22 +311,22 @@ public final class BlockFiles {
    * @param path is overwritten
    */
   void publish(NativePath temp, NativePath path, long idHigh, long idLow) {
-    int backend = paths.backendOf(idHigh, idLow);
+    int directory = paths.directoryOf(idHigh, idLow);
     boolean published = false;
     space.beginCommit(idHigh, idLow);
     try {
-      rename(temp, path, idHigh, idLow, backend);
+      rename(temp, path, idHigh, idLow, directory);
       published = true;
     } finally {
-      space.endCommit(backend, idHigh, idLow, format.fileSize(), published);
+      space.endCommit(directory, idHigh, idLow, format.fileSize(), published);
     }
   }
 
-  private void rename(NativePath temp, NativePath path, long idHigh, long idLow, int backend) {
-    seam.rename(temp, paths.block(path, idHigh, idLow));
+  private void rename(NativePath temp, NativePath path, long idHigh, long idLow, int directory) {
+    operations.rename(temp, paths.block(path, idHigh, idLow));
     if (durability == FileStoreConfig.Durability.FULL) {
       try {
-        seam.syncFolder(paths.folder(path, backend, idHigh));
+        operations.syncFolder(paths.folder(path, directory, idHigh));
       } catch (FileException e) {
         // The dump fails, and a block whose dump failed is no hit.
         discard(paths.block(path, idHigh, idLow));
@@ -338,31 +339,31 @@ public final class BlockFiles {
 
   /** Removes a temporary file that will not be published, and gives its room back. */
   void abandon(NativePath temp, long idHigh, long idLow) {
-    int backend = paths.backendOf(idHigh, idLow);
+    int directory = paths.directoryOf(idHigh, idLow);
     if (!discard(temp)) {
-      claims[backend].leaveBehind();
+      leases[directory].keepFile();
     }
-    space.release(backend, format.fileSize());
+    space.release(directory, format.fileSize());
   }
 
   /**
-   * Leaves a block's temporary file to the next start, as its backend is down.
+   * Leaves a block's temporary file to the next start, as its directory is down.
    *
    * @param fd its descriptor, or {@link FileOperations#ABSENT}
    */
   void leave(int fd, long idHigh, long idLow) {
-    int backend = paths.backendOf(idHigh, idLow);
-    claims[backend].leaveBehind();
+    int directory = paths.directoryOf(idHigh, idLow);
+    leases[directory].keepFile();
     if (fd != FileOperations.ABSENT) {
       closeQuietly(fd, paths.block(new NativePath(), idHigh, idLow));
     }
-    space.release(backend, format.fileSize());
+    space.release(directory, format.fileSize());
   }
 
   /** Removes a file; false when that is not possible. */
   private boolean discard(NativePath temp) {
     try {
-      seam.remove(temp);
+      operations.remove(temp);
       return true;
     } catch (FileException e) {
       LOG.warn("{} cannot remove what is left of a failed dump: {}", paths.store(), e.getMessage());
@@ -373,7 +374,7 @@ public final class BlockFiles {
   /** Closes a file of which nothing more is wanted. */
   void closeQuietly(int fd, NativePath path) {
     try {
-      seam.close(fd, path);
+      operations.close(fd, path);
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }

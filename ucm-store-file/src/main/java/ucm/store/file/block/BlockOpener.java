@@ -55,7 +55,7 @@ final class BlockOpener {
   private boolean isSame(OpenBlock block, IoScratch scratch) {
     boolean same = false;
     try {
-      long version = files.seam.version(block.fd, scratch.block);
+      long version = files.operations.version(block.fd, scratch.block);
       same = version == block.version && version != FileOperations.ABSENT;
       return same;
     } finally {
@@ -67,10 +67,10 @@ final class BlockOpener {
   }
 
   private @Nullable OpenBlock check(int fd, IoScratch scratch) {
-    long version = files.seam.version(fd, scratch.block);
-    long size = files.seam.size(fd, scratch.block);
+    long version = files.operations.version(fd, scratch.block);
+    long size = files.operations.size(fd, scratch.block);
     boolean hasFooter = size == format.fileSize();
-    if (!hasFooter && files.seam.size(scratch.block) < 0) {
+    if (!hasFooter && files.operations.size(scratch.block) < 0) {
       // No file, for example a folder: not ours, and not to be touched.
       return null;
     }
@@ -79,7 +79,7 @@ final class BlockOpener {
       return null;
     }
     files.setDirect(fd, scratch.block);
-    String fault = hasFooter ? readFooter(fd, scratch) : lookForSmallerBlock(fd, scratch);
+    String fault = hasFooter ? readFooter(fd, scratch) : findSmallerBlock(fd, scratch);
     if (fault != null || !(hasFooter || files.acceptsUnverified())) {
       scratch.fault = fault;
       return null;
@@ -97,7 +97,7 @@ final class BlockOpener {
   }
 
   /** A file without a footer may be a whole file of a smaller block. */
-  @Nullable String lookForSmallerBlock(int fd, IoScratch scratch) {
+  @Nullable String findSmallerBlock(int fd, IoScratch scratch) {
     long tail = format.layout().blockSize() - format.byteSize();
     if (tail < 0) {
       return null;

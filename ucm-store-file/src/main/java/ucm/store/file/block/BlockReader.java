@@ -130,12 +130,12 @@ public final class BlockReader implements ShardMover {
   }
 
   private @Nullable String read(int fd, TransferJob job, int from, int to, IoScratch scratch) {
-    long size = files.seam.size(fd, scratch.block);
+    long size = files.operations.size(fd, scratch.block);
     if (size == format.fileSize()) {
       files.setDirect(fd, scratch.block);
       return readChecked(fd, job, from, to, scratch);
     }
-    if (files.seam.size(scratch.block) < 0) {
+    if (files.operations.size(scratch.block) < 0) {
       // No file, for example a folder: not ours, and not to be touched.
       return null;
     }
@@ -204,7 +204,7 @@ public final class BlockReader implements ShardMover {
 
   private @Nullable String readUnchecked(
       int fd, TransferJob job, int from, int to, IoScratch scratch) {
-    String fault = opener.lookForSmallerBlock(fd, scratch);
+    String fault = opener.findSmallerBlock(fd, scratch);
     if (fault != null || !files.acceptsUnverified()) {
       return fault;
     }
@@ -247,7 +247,7 @@ public final class BlockReader implements ShardMover {
       if (expected == null || computed == expected[shard]) {
         metrics.loaded(format.layout());
         if (i == from) {
-          // Before the task ends, so that whoever waited for it finds the block known.
+          // Before the task ends, so that a caller that waited for it finds the block known.
           files.found(scratch.block, scratch.idHigh, scratch.idLow, scratch.removals);
         }
         job.task.ok(i);
@@ -269,7 +269,7 @@ public final class BlockReader implements ShardMover {
     return step.moved == step.wanted ? null : shortFile(step.offset + step.moved);
   }
 
-  /** The checksums that the footer tells. */
+  /** The checksums in the footer. */
   static int[] storedCrcs(BlockFooter format, IoScratch scratch) {
     int[] stored = scratch.storedCrcs;
     for (int i = 0; i < stored.length; i++) {

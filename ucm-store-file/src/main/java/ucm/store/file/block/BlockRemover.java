@@ -14,7 +14,7 @@ import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.space.SpaceLimit;
 
 /**
- * Removes the files of blocks because somebody asked for it. The files are removed on the thread of
+ * Removes the files of blocks on request. The files are removed on the thread of
  * {@link DeferredCleanup}, so that a file system that hangs does not hold the caller beyond its deadline.
  * Thread-safe.
  */
@@ -25,19 +25,19 @@ public final class BlockRemover {
   private final BlockFiles files;
   private final SpaceLimit space;
   private final DirectoryHealth health;
-  private final DeferredCleanup chores;
+  private final DeferredCleanup cleanup;
   private final long timeoutNanos;
 
   public BlockRemover(
       BlockFiles files,
       SpaceLimit space,
       DirectoryHealth health,
-      DeferredCleanup chores,
+      DeferredCleanup cleanup,
       long timeoutNanos) {
     this.files = files;
     this.space = space;
     this.health = health;
-    this.chores = chores;
+    this.cleanup = cleanup;
     this.timeoutNanos = timeoutNanos;
   }
 
@@ -49,7 +49,7 @@ public final class BlockRemover {
   public BitSet remove(BlockIds ids) {
     AtomicIntegerArray gone = new AtomicIntegerArray(ids.size());
     CountDownLatch done = new CountDownLatch(1);
-    chores.add(
+    cleanup.add(
         () -> {
           try {
             removeAll(ids, gone);
@@ -89,9 +89,9 @@ public final class BlockRemover {
   }
 
   private void remove(NativePath path, long high, long low) {
-    files.seam.requireOwn(files.paths.folder(path, files.paths.backendOf(high, low), high));
-    long size = files.seam.size(files.paths.block(path, high, low));
-    boolean removed = size >= 0 && files.seam.remove(path);
+    files.operations.requireOwn(files.paths.folder(path, files.paths.directoryOf(high, low), high));
+    long size = files.operations.size(files.paths.block(path, high, low));
+    boolean removed = size >= 0 && files.operations.remove(path);
     files.lost(path, high, low);
     if (removed && space.isLimited()) {
       space.used.removed(space.tree.slot(high, low), FolderTree.inUnits(size));

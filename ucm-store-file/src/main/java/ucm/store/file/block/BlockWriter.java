@@ -52,7 +52,7 @@ public final class BlockWriter implements ShardMover {
     try {
       boolean done;
       do {
-        // Again only when an unfinished block ended while we looked at it.
+        // Again only when an unfinished block ended while it was read.
         done = tryMove(job, from, to, scratch);
       } while (!done);
     } finally {
@@ -106,7 +106,7 @@ public final class BlockWriter implements ShardMover {
             + " did not store block "
             + BlockIds.hex(idHigh, idLow)
             + ": shards of it that other dumps had brought were lost with one that failed: dump it"
-            + " anew");
+            + " again");
   }
 
   private @Nullable PartialBlock begin(long idHigh, long idLow, long task) {
@@ -141,7 +141,7 @@ public final class BlockWriter implements ShardMover {
         files.sync(fd, temp);
         int toClose = fd;
         fd = FileOperations.ABSENT;
-        files.seam.close(toClose, temp);
+        files.operations.close(toClose, temp);
         files.publish(temp, scratch.block, idHigh, idLow);
       } finally {
         files.endCommit(idHigh, idLow);

@@ -6,10 +6,10 @@ import org.jspecify.annotations.Nullable;
 import ucm.store.file.config.StoreKind;
 
 /**
- * What is to be done with files that nobody waits for, on a thread of its own: temporary files of
- * blocks that were given up are removed, files that nobody reads any more are closed. Those who find
- * out look after deadlines or wait for a flush, and must not wait for a file system that hangs. The
- * thread is started when there is something to do, and sleeps when there is nothing. Bounded: whoever
+ * Cleans up files that no caller waits for, on a thread of its own: temporary files of
+ * blocks that were given up are removed, files that are no longer read are closed. Those who find
+ * out check timeouts or wait for a flush, and must not wait for a file system that hangs. The
+ * thread is started when there is something to do, and sleeps when there is nothing. Bounded: a thread that
  * finds it full comes back later. Thread-safe.
  */
 public final class DeferredCleanup implements AutoCloseable {
@@ -27,37 +27,37 @@ public final class DeferredCleanup implements AutoCloseable {
     this.kind = kind;
   }
 
-  /** Whether it takes up no more for now. */
+  /** Whether it accepts no more for now. */
   synchronized boolean isFull() {
     return waiting.size() >= MOST_WAITING;
   }
 
   /**
-   * Takes up a chore; returns at once, but does it first when this is closed.
+   * Queues an action; returns at once, but runs it first when this is closed.
    *
-   * @param chore must not throw
+   * @param action must not throw
    */
-  void add(Runnable chore) {
-    if (!isTakenUp(chore)) {
-      chore.run();
+  void add(Runnable action) {
+    if (!isTakenUp(action)) {
+      action.run();
     }
   }
 
-  private synchronized boolean isTakenUp(Runnable chore) {
+  private synchronized boolean isTakenUp(Runnable action) {
     if (closed) {
       return false;
     }
-    waiting.add(chore);
+    waiting.add(action);
     if (thread == null) {
-      thread = kind.newThread("chores", 0).start(this::run);
+      thread = kind.newThread("cleanup", 0).start(this::run);
     }
     notifyAll();
     return true;
   }
 
   private void run() {
-    for (Runnable chore = next(); chore != null; chore = next()) {
-      chore.run();
+    for (Runnable action = next(); action != null; action = next()) {
+      action.run();
     }
   }
 
@@ -67,7 +67,7 @@ public final class DeferredCleanup implements AutoCloseable {
       try {
         wait();
       } catch (InterruptedException e) {
-        // Nobody interrupts this thread to end it.
+        // Close does not interrupt this thread.
         interrupted = true;
       }
     }

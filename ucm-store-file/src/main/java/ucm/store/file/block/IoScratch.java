@@ -22,7 +22,7 @@ public final class IoScratch {
   final MemoryCrc crc = new MemoryCrc();
   final int[] crcs;
 
-  /** The checksums that the footer tells. */
+  /** The checksums in the footer. */
   final int[] storedCrcs;
 
   final BlockFooter.Buffer footer;
@@ -71,7 +71,7 @@ public final class IoScratch {
     return steps[0].vector;
   }
 
-  /** Lets go of the transfer. */
+  /** Drops the transfer. */
   void clear() {
     cursor.clear();
     for (IoStep step : steps) {
@@ -79,15 +79,15 @@ public final class IoScratch {
     }
   }
 
-  /** Adds to a vector what stands behind a block: zeros up to the footer, and the footer. */
+  /** Adds to a vector what follows a block: zeros up to the footer, and the footer. */
   void addFooter(BlockFooter format, long idHigh, long idLow, int[] shardCrcs, IoVector vector) {
     format.write(footer, idHigh, idLow, shardCrcs);
     gap.fill((byte) 0);
-    addFooterPlace(format, vector);
+    addFooterSegment(format, vector);
   }
 
-  /** Adds to a vector the place of what stands behind a block, to be read. */
-  void addFooterPlace(BlockFooter format, IoVector vector) {
+  /** Adds to a vector the memory for what follows a block, to be read. */
+  void addFooterSegment(BlockFooter format, IoVector vector) {
     if (format.gap() > 0) {
       vector.add(gap);
     }

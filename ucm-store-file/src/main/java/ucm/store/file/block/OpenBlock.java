@@ -13,7 +13,7 @@ final class OpenBlock {
   final long idLow;
   final int fd;
 
-  /** What {@link ucm.platform.libc.FileOperations#version} told when the file was opened. */
+  /** What {@link ucm.platform.libc.FileOperations#version} returned when the file was opened. */
   final long version;
 
   /** The checksums of its shards, or null when it has no footer. */

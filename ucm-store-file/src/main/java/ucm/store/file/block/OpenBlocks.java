@@ -15,8 +15,8 @@ import ucm.store.file.health.DirectoryHealth;
 
 /**
  * Open files of blocks that are loaded layer by layer, so that not every layer opens the file and
- * checks its footer anew. A file is closed when as many shards were read as the block has, when nothing
- * was read from it for a second, when its block is dropped, and when a newer one needs its place; with
+ * checks its footer again. A file is closed when as many shards were read as the block has, when nothing
+ * was read from it for a second, when its block is dropped, and when a newer one needs its slot; with
  * users inside, when the last of them leaves.
  *
  * <p>Bounded. Thread-safe; finding one allocates nothing, and nothing is closed under the lock.
@@ -32,10 +32,10 @@ public final class OpenBlocks {
   private static final Logger LOG = LoggerFactory.getLogger(OpenBlocks.class);
   private static final int CHAINS = 1 << 8;
 
-  private final FileOperations seam;
+  private final FileOperations operations;
   private final BlockPaths paths;
   private final LongSupplier clock;
-  private final DeferredCleanup chores;
+  private final DeferredCleanup cleanup;
   private final int most;
 
   // Guarded by this; size is read without it.
@@ -48,15 +48,19 @@ public final class OpenBlocks {
   /**
    * Keeps nothing yet.
    *
-   * @param chores closes files that were idle
+   * @param cleanup closes files that were idle
    * @param most files at the most
    */
   public OpenBlocks(
-      FileOperations seam, BlockPaths paths, LongSupplier clock, DeferredCleanup chores, int most) {
-    this.seam = seam;
+      FileOperations operations,
+      BlockPaths paths,
+      LongSupplier clock,
+      DeferredCleanup cleanup,
+      int most) {
+    this.operations = operations;
     this.paths = paths;
     this.clock = clock;
-    this.chores = chores;
+    this.cleanup = cleanup;
     this.most = most;
   }
 
@@ -65,7 +69,7 @@ public final class OpenBlocks {
     return size;
   }
 
-  /** Finds the file of a block for one user more, who ends with {@link #release}; or null. */
+  /** Finds the file of a block for one more user, which ends with {@link #release}; or null. */
   @Nullable OpenBlock find(long idHigh, long idLow) {
     return size == 0 ? null : findLocked(idHigh, idLow);
   }
@@ -80,7 +84,7 @@ public final class OpenBlocks {
 
   /**
    * Keeps a file that its one user has just opened, unless another of its block is kept already, or
-   * all places are in use; then it is closed when that user leaves.
+   * all slots are in use; then it is closed when that user leaves.
    */
   void keep(OpenBlock block) {
     OpenBlock evicted = null;
@@ -159,8 +163,8 @@ public final class OpenBlocks {
   }
 
   /**
-   * Has what nobody has used for a time closed. Files of a backend that is down stay, as closing them
-   * might hang whoever does it.
+   * Has files closed that were idle for a time. Files of a directory that is down stay, as closing them
+   * might hang.
    *
    * @return nanoseconds until there may be more, {@link Long#MAX_VALUE} when nothing is kept
    */
@@ -184,7 +188,7 @@ public final class OpenBlocks {
       }
     }
     if (!idle.isEmpty()) {
-      chores.add(() -> idle.forEach(this::close));
+      cleanup.add(() -> idle.forEach(this::close));
     }
     return next;
   }
@@ -207,7 +211,7 @@ public final class OpenBlocks {
   private void close(OpenBlock block) {
     NativePath path = paths.block(new NativePath(), block.idHigh, block.idLow);
     try {
-      seam.close(block.fd, path);
+      operations.close(block.fd, path);
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }

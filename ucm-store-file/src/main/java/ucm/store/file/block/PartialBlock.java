@@ -11,13 +11,13 @@ import ucm.platform.libc.NativePath;
 /**
  * A block of which some shards are written to a temporary file and others are still to come.
  *
- * <p>Writers {@link #enter}, write their shards side by side, and {@link #leave}. The one who leaves
+ * <p>Writers {@link #enter}, write their shards side by side, and {@link #leave}. The writer that leaves
  * last, when all shards are there or one has failed, is told so; the file is then its alone, to commit
  * or to remove. What counts is how many shards are written, not which came last. No system call is
- * made under the lock of this, so that whoever asks about the block never waits for the file system.
+ * made under the lock of this, so that questions about the block never wait for the file system.
  *
  * <pre>
- *   OPEN --- all written, or a failure, or given up; and nobody inside --- ENDING --- ended --- ENDED
+ *   OPEN --- all written, or a failure, or given up; and no thread inside --- ENDING --- ended --- ENDED
  * </pre>
  */
 public final class PartialBlock {
@@ -155,7 +155,7 @@ public final class PartialBlock {
         toClose = takeFd(openTemps);
       }
     }
-    // Who enters meanwhile opens the file once more.
+    // A writer that enters meanwhile opens the file once more.
     RuntimeException fault =
         toClose == FileOperations.ABSENT ? null : fault(files, toClose, scratch.temp);
     synchronized (this) {
@@ -169,7 +169,7 @@ public final class PartialBlock {
 
   private static @Nullable RuntimeException fault(BlockFiles files, int toClose, NativePath temp) {
     try {
-      files.seam.close(toClose, temp);
+      files.operations.close(toClose, temp);
       return null;
     } catch (FileException e) {
       return e;
@@ -202,7 +202,7 @@ public final class PartialBlock {
     return lastNanos;
   }
 
-  /** The checksums of the shards, for the one who ends the block. */
+  /** The checksums of the shards, for the writer that ends the block. */
   int[] crcs() {
     return crcs;
   }
@@ -217,7 +217,7 @@ public final class PartialBlock {
     files.nameTemp(path, idHigh, idLow, tempNumber);
   }
 
-  /** Hands the descriptor over to the one who ends the block. */
+  /** Hands the descriptor over to the writer that ends the block. */
   synchronized int takeFd(OpenTemps openTemps) {
     int taken = fd;
     fd = FileOperations.ABSENT;

@@ -22,7 +22,7 @@ public final class PartialWriter {
   private final FileStoreMetrics metrics;
   private final LongSupplier clock;
   private final DirectoryHealth health;
-  private final DeferredCleanup chores;
+  private final DeferredCleanup cleanup;
   private final RefusedBlocks refused = new RefusedBlocks();
 
   public PartialWriter(
@@ -33,7 +33,7 @@ public final class PartialWriter {
       FileStoreMetrics metrics,
       LongSupplier clock,
       DirectoryHealth health,
-      DeferredCleanup chores) {
+      DeferredCleanup cleanup) {
     this.files = files;
     this.partials = partials;
     this.openTemps = openTemps;
@@ -41,13 +41,13 @@ public final class PartialWriter {
     this.metrics = metrics;
     this.clock = clock;
     this.health = health;
-    this.chores = chores;
+    this.cleanup = cleanup;
   }
 
   /**
    * Writes those shards that are not there yet, and ends them.
    *
-   * @return false when the block ended meanwhile, and the rest must be tried anew
+   * @return false when the block ended meanwhile, and the rest must be tried again
    */
   boolean write(PartialBlock partial, TransferJob job, int from, int to, IoScratch scratch) {
     partial.broughtBy(job.task.id());
@@ -145,12 +145,12 @@ public final class PartialWriter {
       files.sync(fd, scratch.temp);
       int toClose = fd;
       fd = FileOperations.ABSENT;
-      files.seam.close(toClose, scratch.temp);
+      files.operations.close(toClose, scratch.temp);
       files.publish(scratch.temp, scratch.block, partial.idHigh, partial.idLow);
       metrics.committedBlocks().increment();
     } catch (RuntimeException e) {
       abandon(partial, fd, scratch.temp);
-      // Before the block is called ended, so that a flush that waits for it tells of this.
+      // Before the block is called ended, so that a flush that waits for it reports this.
       if (failures.record(partial.idHigh, partial.idLow, e)) {
         metrics.failedBlocks().increment();
       }
@@ -175,10 +175,10 @@ public final class PartialWriter {
       if (left > 0) {
         next = Math.min(next, left);
       } else if (health.isDown(partial.idHigh, partial.idLow)) {
-        // Its file could not be removed now; it waits until the backend works again.
+        // Its file could not be removed now; it waits until the directory works again.
         next = Math.min(next, timeoutNanos);
-      } else if (!endIfStored(partial) && !chores.isFull() && giveUp(partial, now, timeoutNanos)) {
-        chores.add(() -> removeFile(partial));
+      } else if (!endIfStored(partial) && !cleanup.isFull() && giveUp(partial, now, timeoutNanos)) {
+        cleanup.add(() -> removeFile(partial));
       } else {
         next = Math.min(next, timeoutNanos);
       }
@@ -188,20 +188,20 @@ public final class PartialWriter {
 
   /**
    * Ends a block of which no shard is being written when it is known that another writer has stored it
-   * meanwhile: whoever was told so dumps no more of it. Makes no system call, like {@link #giveUpDue}.
+   * meanwhile: a caller that was told so dumps no more of it. Makes no system call, like {@link #giveUpDue}.
    *
    * @return whether the block has ended by this
    */
   public boolean endIfStored(PartialBlock partial) {
     if (!files.isKnown(partial.idHigh, partial.idLow)
-        || chores.isFull()
+        || cleanup.isFull()
         || !partial.giveUp(partial.lastNanos(), 0, null)) {
       return false;
     }
     metrics.presentBlocks().increment();
     partials.remove(partial);
     partial.ended();
-    chores.add(() -> removeFile(partial));
+    cleanup.add(() -> removeFile(partial));
     return true;
   }
 
@@ -233,7 +233,7 @@ public final class PartialWriter {
     return true;
   }
 
-  /** Removes the file of a block that was given up, unless its backend is down; does not throw. */
+  /** Removes the file of a block that was given up, unless its directory is down; does not throw. */
   private void removeFile(PartialBlock partial) {
     int fd = partial.takeFd(openTemps);
     if (health.isDown(partial.idHigh, partial.idLow) && partial.isCreated()) {

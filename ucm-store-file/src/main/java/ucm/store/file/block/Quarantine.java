@@ -14,28 +14,28 @@ import ucm.store.file.format.BlockPaths;
 
 /**
  * Takes files that are not whole blocks of this store out of the tree, so that they answer no look-up:
- * into {@code .quarantine} of their backend, where a person can look at them. That folder keeps a
+ * into {@code .quarantine} of their directory, where they can be inspected. That folder keeps a
  * bounded number; when it is full, further files are removed. Thread-safe.
  */
 public final class Quarantine {
 
-  /** Most files kept for each backend. */
+  /** Most files kept for each directory. */
   public static final int MAX_FILES = 64;
 
   private static final Logger LOG = LoggerFactory.getLogger(Quarantine.class);
   private static final int NOT_COUNTED = -1;
 
-  private final FileOperations seam;
+  private final FileOperations operations;
   private final BlockPaths paths;
   private final FileStoreMetrics metrics;
   private final AtomicInteger[] kept;
   private final AtomicLong sequence = new AtomicLong(System.currentTimeMillis() << 20);
 
-  public Quarantine(FileOperations seam, BlockPaths paths, FileStoreMetrics metrics) {
-    this.seam = seam;
+  public Quarantine(FileOperations operations, BlockPaths paths, FileStoreMetrics metrics) {
+    this.operations = operations;
     this.paths = paths;
     this.metrics = metrics;
-    this.kept = new AtomicInteger[paths.backends().size()];
+    this.kept = new AtomicInteger[paths.directories().size()];
     for (int i = 0; i < kept.length; i++) {
       kept[i] = new AtomicInteger(NOT_COUNTED);
     }
@@ -78,7 +78,7 @@ public final class Quarantine {
   /** Whether the file is missing; the folder to move it to may be what is. */
   private boolean isGone(NativePath path) {
     try {
-      return seam.size(path) < 0;
+      return operations.size(path) < 0;
     } catch (FileException e) {
       return false;
     }
@@ -92,32 +92,33 @@ public final class Quarantine {
    */
   public boolean moveAside(long idHigh, long idLow) {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
-    int backend = paths.backendOf(idHigh, idLow);
-    seam.requireOwn(paths.folder(new NativePath(), backend, idHigh));
-    boolean keep = reserve(backend);
+    int directory = paths.directoryOf(idHigh, idLow);
+    operations.requireOwn(paths.folder(new NativePath(), directory, idHigh));
+    boolean keep = reserve(directory);
     if (!keep) {
-      if (!seam.remove(path)) {
+      if (!operations.remove(path)) {
         throw new FileException("unlink", path, Errno.ENOENT);
       }
       return false;
     }
     String name = BlockIds.hex(idHigh, idLow) + "." + Long.toHexString(sequence.getAndIncrement());
     try {
-      seam.rename(path, paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE, name));
+      operations.rename(
+          path, paths.inDirectory(new NativePath(), directory, BlockPaths.QUARANTINE, name));
     } catch (FileException e) {
-      kept[backend].decrementAndGet();
+      kept[directory].decrementAndGet();
       throw e;
     }
     return true;
   }
 
-  private boolean reserve(int backend) {
-    AtomicInteger count = kept[backend];
-    NativePath folder = paths.inBackend(new NativePath(), backend, BlockPaths.QUARANTINE);
+  private boolean reserve(int directory) {
+    AtomicInteger count = kept[directory];
+    NativePath folder = paths.inDirectory(new NativePath(), directory, BlockPaths.QUARANTINE);
     // Each time: a link in its place would lead out of the directory.
-    seam.makeFolder(folder);
+    operations.makeFolder(folder);
     if (count.get() == NOT_COUNTED) {
-      count.compareAndSet(NOT_COUNTED, seam.list(folder).size());
+      count.compareAndSet(NOT_COUNTED, operations.list(folder).size());
     }
     if (count.incrementAndGet() > MAX_FILES) {
       count.decrementAndGet();

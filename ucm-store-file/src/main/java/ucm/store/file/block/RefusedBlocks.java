@@ -36,7 +36,7 @@ final class RefusedBlocks {
   }
 
   /**
-   * Takes up shards of one block.
+   * Adds shards of one block.
    *
    * @return why they are refused, or null when they are to be written
    */

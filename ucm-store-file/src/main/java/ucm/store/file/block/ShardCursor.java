@@ -15,23 +15,23 @@ import ucm.platform.memory.MemoryDigest;
  */
 final class ShardCursor {
 
-  /** Most entries of a step; two are left for the gap and the footer behind the last shard. */
+  /** Most entries of a step; two are left for the gap and the footer after the last shard. */
   static final int STEP_ENTRIES = IoVector.MAX_ENTRIES - 2;
 
   private @Nullable Transfer transfer;
   private int first;
   private int end;
   private int shard;
-  private int piece;
-  private long inPiece;
+  private int segment;
+  private long inSegment;
   private long inShard;
   private int stepShard;
-  private int stepPiece;
-  private long stepInPiece;
+  private int stepSegment;
+  private long stepInSegment;
   private long stepInShard;
 
   /**
-   * Starts anew.
+   * Starts over.
    *
    * @param from first shard of the transfer, inclusive
    * @param to last shard, exclusive
@@ -41,8 +41,8 @@ final class ShardCursor {
     first = from;
     end = to;
     shard = from;
-    piece = 0;
-    inPiece = 0;
+    segment = 0;
+    inSegment = 0;
     inShard = 0;
   }
 
@@ -52,16 +52,16 @@ final class ShardCursor {
     first = of.first;
     end = of.end;
     shard = of.shard;
-    piece = of.piece;
-    inPiece = of.inPiece;
+    segment = of.segment;
+    inSegment = of.inSegment;
     inShard = of.inShard;
     stepShard = of.stepShard;
-    stepPiece = of.stepPiece;
-    stepInPiece = of.stepInPiece;
+    stepSegment = of.stepSegment;
+    stepInSegment = of.stepInSegment;
     stepInShard = of.stepInShard;
   }
 
-  /** Lets go of the transfer. */
+  /** Drops the transfer. */
   void clear() {
     transfer = null;
   }
@@ -80,30 +80,30 @@ final class ShardCursor {
     Transfer of = Objects.requireNonNull(transfer);
     vector.clear();
     stepShard = shard;
-    stepPiece = piece;
-    stepInPiece = inPiece;
+    stepSegment = segment;
+    stepInSegment = inSegment;
     stepInShard = inShard;
     long room = most;
     while (room > 0 && vector.size() < STEP_ENTRIES) {
-      long size = of.pieceSize(piece);
-      long length = Math.min(room, size - inPiece);
-      vector.add(of.region(shard, piece), of.offset(shard, piece) + inPiece, length);
+      long size = of.pieceSize(segment);
+      long length = Math.min(room, size - inSegment);
+      vector.add(of.region(shard, segment), of.offset(shard, segment) + inSegment, length);
       room -= length;
-      inPiece += length;
+      inSegment += length;
       inShard += length;
-      if (inPiece == size && nextPiece(of)) {
+      if (inSegment == size && nextSegment(of)) {
         break;
       }
     }
   }
 
-  /** Goes on to the next piece; true when the step must end there. */
-  private boolean nextPiece(Transfer of) {
-    inPiece = 0;
-    if (++piece < of.pieceCount()) {
+  /** Goes on to the next segment; true when the step must end there. */
+  private boolean nextSegment(Transfer of) {
+    inSegment = 0;
+    if (++segment < of.pieceCount()) {
       return false;
     }
-    piece = 0;
+    segment = 0;
     inShard = 0;
     shard++;
     return shard == end || of.shardIndex(shard) != of.shardIndex(shard - 1) + 1;
@@ -139,23 +139,23 @@ final class ShardCursor {
   void digest(MemoryDigest crc, int[] crcs, int base) {
     Transfer of = Objects.requireNonNull(transfer);
     int atShard = stepShard;
-    int atPiece = stepPiece;
-    long at = stepInPiece;
-    while (atShard < shard || (atShard == shard && (atPiece < piece || at < inPiece))) {
-      if (atPiece == 0 && at == 0) {
+    int atSegment = stepSegment;
+    long at = stepInSegment;
+    while (atShard < shard || (atShard == shard && (atSegment < segment || at < inSegment))) {
+      if (atSegment == 0 && at == 0) {
         crc.reset();
       }
-      boolean partly = atShard == shard && atPiece == piece;
-      long to = partly ? inPiece : of.pieceSize(atPiece);
-      MemoryRegion region = of.region(atShard, atPiece);
-      crc.update(region, of.offset(atShard, atPiece) + at, to - at);
+      boolean partly = atShard == shard && atSegment == segment;
+      long to = partly ? inSegment : of.pieceSize(atSegment);
+      MemoryRegion region = of.region(atShard, atSegment);
+      crc.update(region, of.offset(atShard, atSegment) + at, to - at);
       if (partly) {
         return;
       }
       at = 0;
-      if (++atPiece == of.pieceCount()) {
+      if (++atSegment == of.pieceCount()) {
         crcs[atShard - base] = crc.value();
-        atPiece = 0;
+        atSegment = 0;
         atShard++;
       }
     }

@@ -39,7 +39,7 @@ final class StepReads {
     this.buffer = buffer;
   }
 
-  /** Starts anew, for the shards that the cursor of {@code scratch} begins with. */
+  /** Starts over, for the shards that the cursor of {@code scratch} begins with. */
   void begin() {
     started = 0;
     awaited = 0;
@@ -51,9 +51,9 @@ final class StepReads {
   }
 
   /**
-   * Waits for the next step, after it has started those that fit in behind it.
+   * Starts the steps that fit in after the next one, then waits for that one.
    *
-   * @return the step; its place is used again by the next call
+   * @return the step; its slot is used again by the next call
    */
   IoStep next(int fd, IoScratch scratch, BlockFooter format, Footer footer) {
     NativePath path = scratch.block;
@@ -108,7 +108,7 @@ final class StepReads {
     }
     step.offset = cursor.fileOffset();
     if (!cursor.hasNext() && footer == Footer.LAST) {
-      scratch.addFooterPlace(format, step.vector);
+      scratch.addFooterSegment(format, step.vector);
     }
   }
 }

@@ -19,7 +19,7 @@ final class StepWrites {
     this.steps = steps;
   }
 
-  /** Writes all shards of a block, and its footer behind them. */
+  /** Writes all shards of a block, and its footer after them. */
   void writeBlock(
       int fd, NativePath path, IoScratch scratch, BlockFooter format, long idHigh, long idLow) {
     int started = 0;

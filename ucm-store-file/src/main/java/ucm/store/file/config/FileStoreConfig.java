@@ -11,12 +11,12 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
 /**
- * What a store of files is told, parsed and checked. See {@link FileStoreKeys} for what each value
+ * The configuration of a store of files, parsed and checked. See {@link FileStoreKeys} for what each value
  * means.
  */
 public record FileStoreConfig(
     StoreKind kind,
-    List<String> backends,
+    List<String> directories,
     BlockLayout layout,
     int deviceId,
     List<Long> cores,
@@ -47,7 +47,7 @@ public record FileStoreConfig(
     IO_URING
   }
 
-  /** Whom the index of known blocks is trusted against. */
+  /** Against which other writers the index of known blocks is trusted. */
   enum LookupMode {
     SHARED,
     EXCLUSIVE
@@ -91,7 +91,7 @@ public record FileStoreConfig(
           config.get(keys.gcPreciseMode));
     }
 
-    /** The same, for somebody who says how much is to go: the coldest of all, however many. */
+    /** The same where the caller says how much is to go: the coldest of all, however many. */
     public Gc untilDone() {
       return new Gc(
           enable,
@@ -105,7 +105,7 @@ public record FileStoreConfig(
     }
   }
 
-  /** How a failing medium is found. */
+  /** How a failing volume is found. */
   public record Health(
       boolean enabled,
       int checkIntervalS,
@@ -115,7 +115,7 @@ public record FileStoreConfig(
 
   /**
    * Whether the store notes when its blocks are used, instead of the file system: always where space is
-   * kept; and in Posix, whose files are taken for local ones, where a note costs no round trip.
+   * kept; and where files are taken for local ones, as a note costs no round trip there.
    */
   public boolean notesUses() {
     return !isScheduler() && (capacityGb > 0 || kind.isLocal());
@@ -126,7 +126,7 @@ public record FileStoreConfig(
     return deviceId < 0;
   }
 
-  /** Whether nobody else writes to the directories. */
+  /** Whether no other process writes to the directories. */
   public boolean isExclusive() {
     return lookupMode == LookupMode.EXCLUSIVE;
   }
@@ -139,7 +139,7 @@ public record FileStoreConfig(
   public static Optional<FileStoreConfig> from(StoreKind kind, StoreConfig config) {
     FileStoreKeys keys = kind.keys();
     Optional<BlockLayout> layout = CommonKeys.layout(config);
-    List<String> backends = backends(config);
+    List<String> directories = directories(config);
     Engine engine = Engine.valueOf(constant(config.get(keys.ioEngine)));
     if (engine != Engine.PSYNC && !config.get(CommonKeys.IO_DIRECT)) {
       config.reject(
@@ -163,7 +163,7 @@ public record FileStoreConfig(
           keys.healthFailureThreshold,
           "is more than "
               + keys.healthWindowSize.name()
-              + ", which is used in its place: no more results than that are looked at");
+              + ", which is used in its place: no more results than that are counted");
     }
     Health health =
         new Health(
@@ -203,7 +203,7 @@ public record FileStoreConfig(
         known ->
             new FileStoreConfig(
                 kind,
-                backends,
+                directories,
                 known,
                 deviceId,
                 cores,
@@ -229,15 +229,15 @@ public record FileStoreConfig(
   }
 
   /** Reads the directories; faults are recorded in {@code config}. */
-  public static List<String> backends(StoreConfig config) {
-    List<String> backends = config.get(CommonKeys.STORAGE_BACKENDS);
+  public static List<String> directories(StoreConfig config) {
+    List<String> directories = config.get(CommonKeys.STORAGE_BACKENDS);
     Set<String> seen = new HashSet<>();
-    for (String backend : backends) {
-      if (!seen.add(backend)) {
-        config.reject(CommonKeys.STORAGE_BACKENDS, "names " + backend + " twice; keep it once");
+    for (String directory : directories) {
+      if (!seen.add(directory)) {
+        config.reject(CommonKeys.STORAGE_BACKENDS, "names " + directory + " twice; keep it once");
       }
     }
-    return backends;
+    return directories;
   }
 
   private static String constant(String word) {

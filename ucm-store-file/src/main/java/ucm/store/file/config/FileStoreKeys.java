@@ -73,9 +73,9 @@ public final class FileStoreKeys {
             .defaultTo("shared")
             .doc(
                 "Who else writes to storage_backends. shared: other processes may, so a block that"
-                    + " this one does not know is looked for on disk. exclusive: nobody does, so"
-                    + " once the scan at the start is done it is absent without a look. In both, a"
-                    + " block that somebody removed may be reported until it is loaded, which then"
+                    + " this one does not know is searched on disk. exclusive: no other does, so"
+                    + " once the scan at the start is done it is absent without a check. In both, a"
+                    + " block that was removed may be reported until it is loaded, which then"
                     + " is a miss.");
     indexMaxBlocks =
         ConfigKey.integer(kind.key("index_max_blocks"))
@@ -153,7 +153,7 @@ public final class FileStoreKeys {
             .defaultTo(0.1)
             .unit("GiB")
             .doc(
-                "What must stay free on the file system of each of storage_backends, whoever fills"
+                "What must stay free on the file system of each of storage_backends, whatever fills"
                     + " it, with "
                     + kind.key("capacity_gb")
                     + " or without. A block that would leave less is not"
@@ -189,8 +189,8 @@ public final class FileStoreKeys {
             .defaultTo(30)
             .unit("s")
             .doc(
-                "How often the used space is counted anew, and the times of last use are written to"
-                    + " the files; a writer that passes the threshold does not wait for it.");
+                "How often the used space is counted again, and the times of last use are written"
+                    + " to the files; a writer that passes the threshold does not wait for it.");
     gcConcurrency =
         ConfigKey.integer(kind.key("gc_concurrency"))
             .range(1, 1024)
@@ -234,7 +234,7 @@ public final class FileStoreKeys {
             .unit("s")
             .doc(
                 "How often each directory is probed: a file of 4 KiB is written, synced, read back"
-                    + " and removed; with the scheduler role, the directory is only looked at.");
+                    + " and removed; with the scheduler role, the directory is only checked.");
     healthCheckTimeoutS =
         ConfigKey.integer("store_health.health_check_timeout_s")
             .range(1, 86_400)
@@ -248,7 +248,7 @@ public final class FileStoreKeys {
             .range(1, 1024)
             .defaultTo(8)
             .unit("results")
-            .doc("How many of the last results, of probes and of work, are looked at.");
+            .doc("How many of the last results, of probes and of work, are counted.");
     healthFailureThreshold =
         ConfigKey.integer("store_health.failure_threshold")
             .range(1, 1024)

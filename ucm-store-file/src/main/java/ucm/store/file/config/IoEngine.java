@@ -16,7 +16,7 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.thread.ThreadEnd;
 
-/** Makes the queues of the workers, as {@code posix_io_engine} says. Thread-safe. */
+/** Makes the queues of the workers, as {@code io_engine} says. Thread-safe. */
 public final class IoEngine implements IoQueues {
 
   // A group of shards has 4 MiB at the most, in steps of 512 KiB at least, and a footer.

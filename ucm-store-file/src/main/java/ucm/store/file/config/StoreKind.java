@@ -3,12 +3,12 @@ package ucm.store.file.config;
 import java.util.Locale;
 
 /**
- * What tells the stores apart that keep blocks in files: the name that people see, and the prefix of
+ * What distinguishes stores that keep blocks in files: the name in messages, and the prefix of
  * the keys, metrics and threads that are theirs alone.
  *
  * @param name for example {@code Posix}
  * @param isLocal whether its files are taken for local ones, where noting an access time costs no round trip
- * @param faults is told of a thread of the store that ends by an error
+ * @param faults handles a thread of the store that ends by an error
  */
 public record StoreKind(String name, boolean isLocal, Thread.UncaughtExceptionHandler faults) {
 

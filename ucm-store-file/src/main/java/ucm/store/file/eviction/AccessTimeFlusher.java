@@ -9,19 +9,19 @@ import ucm.store.file.block.BlockFiles;
 import ucm.store.file.health.FolderExecutor;
 import ucm.store.file.index.AccessTimeTable;
 
-/** Tells the files when their blocks were last used, see {@link AccessTimeTable}. One caller at a time. */
+/** Writes to the files when their blocks were last used, see {@link AccessTimeTable}. One caller at a time. */
 public final class AccessTimeFlusher {
 
   private static final Logger LOG = LoggerFactory.getLogger(AccessTimeFlusher.class);
 
   private final BlockFiles files;
   private final AccessTimeTable uses;
-  private final FolderExecutor lanes;
+  private final FolderExecutor executors;
   private final LongSupplier wallNanos;
   private final long patienceNanos;
 
   /**
-   * Tells nothing yet.
+   * Writes nothing yet.
    *
    * @param wallNanos the time since 1970
    * @param patienceNanos how long after its use a block that has no file may still be being dumped
@@ -29,26 +29,26 @@ public final class AccessTimeFlusher {
   public AccessTimeFlusher(
       BlockFiles files,
       AccessTimeTable uses,
-      FolderExecutor lanes,
+      FolderExecutor executors,
       LongSupplier wallNanos,
       long patienceNanos) {
     this.files = files;
     this.uses = uses;
-    this.lanes = lanes;
+    this.executors = executors;
     this.wallNanos = wallNanos;
     this.patienceNanos = patienceNanos;
   }
 
-  /** Tells what was not told yet. */
+  /** Writes what was not written yet. */
   void run() {
-    lanes.forEach(
-        lanes.all(),
-        backend -> {
+    executors.forEach(
+        executors.all(),
+        directory -> {
           NativePath path = new NativePath();
           uses.drain(
-              (high, low) -> files.paths.backendOf(high, low) == backend,
+              (high, low) -> files.paths.directoryOf(high, low) == directory,
               (high, low, atNanos) -> {
-                lanes.step(backend);
+                executors.step(directory);
                 return touch(files.paths.block(path, high, low), atNanos);
               });
         });
@@ -58,7 +58,8 @@ public final class AccessTimeFlusher {
   private boolean touch(NativePath path, long atNanos) {
     try {
       // One that is not there is still being dumped, or removed.
-      return files.seam.touch(path, atNanos) || wallNanos.getAsLong() - atNanos > patienceNanos;
+      return files.operations.touch(path, atNanos)
+          || wallNanos.getAsLong() - atNanos > patienceNanos;
     } catch (FileException e) {
       LOG.debug("{} cannot note the use of a block: {}", files.paths.store(), e.getMessage());
       return true;

@@ -18,9 +18,9 @@ import ucm.store.file.space.SpaceLimit;
 import ucm.store.file.space.SpaceScan;
 
 /**
- * Looks after the space of a store with a capacity, on a thread of its own: at start, then once in
- * {@code posix_gc_check_interval_sec}, and soon when a writer says that space runs short. In each
- * round it tells the files when their blocks were used and puts the account right; the one process
+ * Manages the space of a store with a capacity, on a thread of its own: at start, then once in
+ * {@code gc_check_interval_sec}, and soon when a writer says that space runs short. In each
+ * round it writes to the files when their blocks were used and corrects the account; the one process
  * that holds the lease also removes what dead writers left, and cold blocks. A directory that is down
  * is left out, and one that hangs meanwhile does not keep the others from their turn; see {@link
  * DirectoryExecutors}.
@@ -39,7 +39,7 @@ public final class CapacityManager implements AutoCloseable {
   private final long intervalNanos;
   private final AccessTimeFlusher uses;
   private final FolderWalk walk;
-  private final DirectoryExecutors lanes;
+  private final DirectoryExecutors executors;
   private final SpaceScan scan;
   private final Collector collector;
   private final DeadWriters deadWriters;
@@ -63,7 +63,7 @@ public final class CapacityManager implements AutoCloseable {
       SpaceLimit space,
       AccessTimeFlusher uses,
       FolderWalk walk,
-      DirectoryExecutors lanes,
+      DirectoryExecutors executors,
       SpaceScan scan,
       Collector collector,
       DeadWriters deadWriters) {
@@ -71,18 +71,18 @@ public final class CapacityManager implements AutoCloseable {
     this.space = space;
     this.uses = uses;
     this.walk = walk;
-    this.lanes = lanes;
+    this.executors = executors;
     this.scan = scan;
     this.collector = collector;
     this.deadWriters = deadWriters;
     collects = config.gc().enable();
     intervalNanos = TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec());
-    lease = new CollectorLease(files.seam, files.paths);
-    remembered = new RememberedSpace(files.seam, files.paths);
+    lease = new CollectorLease(files.operations, files.paths);
+    remembered = new RememberedSpace(files.operations, files.paths);
     thread = config.kind().newThread("gc", 0).unstarted(this::keep);
   }
 
-  /** Takes up what was used at the end of the last process, and starts. */
+  /** Restores what was used at the end of the last process, and starts. */
   public void start() {
     space.used.remember(remembered.read());
     space.whenPressed(this::wake);
@@ -107,7 +107,7 @@ public final class CapacityManager implements AutoCloseable {
         firstRound.countDown();
       } while (pause());
     } catch (InterruptedException e) {
-      // Nobody interrupts this thread but to end it.
+      // Only close interrupts this thread.
       Thread.currentThread().interrupt();
     }
   }
@@ -144,18 +144,17 @@ public final class CapacityManager implements AutoCloseable {
       if (walk.isStopped()) {
         return;
       }
-      BitSet held = lease.tryHold(lanes);
+      BitSet held = lease.tryHold(executors);
       holdsLease = !held.isEmpty();
-      lanes.forEach(held, backend -> deadWriters.sweep(backend, () -> lanes.step(backend)));
+      executors.forEach(
+          held, directory -> deadWriters.sweep(directory, () -> executors.step(directory)));
       space.shared(hasOthers());
       // Another process that has the lease makes room.
       isUseful = collects && (holdsLease ? collector.run(held) : space.isShared());
       remember(held);
     } catch (RuntimeException e) {
       LOG.warn(
-          "{} cannot look after the space of storage_backends: {}",
-          files.paths.store(),
-          e.toString());
+          "{} cannot manage the space of storage_backends: {}", files.paths.store(), e.toString());
     } finally {
       round.unlock();
       space.roundEnded(isUseful);
@@ -164,10 +163,10 @@ public final class CapacityManager implements AutoCloseable {
 
   private boolean hasOthers() {
     AtomicBoolean found = new AtomicBoolean();
-    lanes.forEach(
-        lanes.all(),
-        backend -> {
-          if (deadWriters.hasOthers(backend)) {
+    executors.forEach(
+        executors.all(),
+        directory -> {
+          if (deadWriters.hasOthers(directory)) {
             found.set(true);
           }
         });
@@ -177,7 +176,7 @@ public final class CapacityManager implements AutoCloseable {
   private void remember(BitSet held) {
     BitSet first = (BitSet) held.clone();
     first.and(FIRST);
-    lanes.forEach(first, backend -> remembered.write(space.used.used()));
+    executors.forEach(first, directory -> remembered.write(space.used.used()));
   }
 
   /** Waits until it has made a round on its own, as it does when it starts; for tests. */
@@ -207,9 +206,9 @@ public final class CapacityManager implements AutoCloseable {
     lease.end();
     uses.run();
     if (holdsLease) {
-      remember(lanes.all());
+      remember(executors.all());
     }
-    lease.release(lanes);
-    lanes.close();
+    lease.release(executors);
+    executors.close();
   }
 }

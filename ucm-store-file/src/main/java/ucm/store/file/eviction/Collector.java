@@ -24,10 +24,10 @@ import ucm.store.file.space.SpaceLimit;
  * Wins back space: removes the blocks that were used longest ago, by the access times of their files.
  *
  * <p>A round begins when more than the threshold is used, or a file system is at its floor, and
- * removes {@code posix_gc_recycle_percent} of what is used, or as much as leads below the threshold if
- * that is more. {@link Eviction} says which blocks these are. Backends that are down are left out.
+ * removes {@code gc_recycle_percent} of what is used, or as much as leads below the threshold if
+ * that is more. {@link Eviction} says which blocks these are. Directories that are down are left out.
  *
- * <p>A block that this store is loading is left alone, as is one used since the files were last told
+ * <p>A block that this store is loading is left alone, as is one used since the times were last written
  * of uses. When another process loads it, a local file system keeps the bytes until its file is
  * closed; on NFS the other client gets ESTALE, which is a miss, as is every shard for which the file
  * is opened only after that.
@@ -52,7 +52,7 @@ public final class Collector implements Eviction.Blocks {
   private final BlockFiles files;
   private final SpaceLimit space;
   private final FileStoreConfig.Gc config;
-  private final FolderExecutor lanes;
+  private final FolderExecutor executors;
   private final Eviction eviction;
   private final AccessTimeTable uses;
   private final Supplier<Set<BlockIds>> loading;
@@ -64,27 +64,27 @@ public final class Collector implements Eviction.Blocks {
       SpaceLimit space,
       FileStoreConfig.Gc config,
       FolderWalk walk,
-      FolderExecutor lanes,
+      FolderExecutor executors,
       AccessTimeTable uses,
       Supplier<Set<BlockIds>> loading,
       Metrics metrics) {
     this.files = files;
     this.space = space;
     this.config = config;
-    this.lanes = lanes;
+    this.executors = executors;
     this.uses = uses;
     this.loading = loading;
     this.metrics = metrics;
-    eviction = new Eviction(files.seam, config, walk, lanes, this);
+    eviction = new Eviction(files.operations, config, walk, executors, this);
   }
 
   /**
    * Makes a round if it is time for one.
    *
-   * @param backends where this process may remove something
+   * @param directories where this process may remove something
    * @return whether there was nothing to do, or something was removed
    */
-  boolean run(BitSet backends) {
+  boolean run(BitSet directories) {
     long used = space.used.used();
     double threshold = config.triggerThresholdRatio() * space.capacityBytes;
     BitSet pressed = space.takePressed();
@@ -92,13 +92,13 @@ public final class Collector implements Eviction.Blocks {
     if (used <= threshold && pressed.isEmpty() && missing <= 0) {
       return true;
     }
-    List<Folder> folders = folders(backends);
+    List<Folder> folders = folders(directories);
     double wanted;
     if (used > threshold || missing > 0) {
       wanted =
           Math.max(config.recyclePercent() * used, Math.max(used - threshold, (double) missing));
     } else {
-      folders.removeIf(folder -> !pressed.get(folder.backend()));
+      folders.removeIf(folder -> !pressed.get(folder.directory()));
       long there = folders.stream().mapToLong(this::bytesIn).sum();
       wanted = Math.max(config.recyclePercent() * there, 1);
     }
@@ -124,15 +124,15 @@ public final class Collector implements Eviction.Blocks {
     return running;
   }
 
-  private List<Folder> folders(BitSet backends) {
+  private List<Folder> folders(BitSet directories) {
     List<Folder> folders = Collections.synchronizedList(new ArrayList<>());
-    lanes.forEach(
-        backends,
-        backend ->
-            space.tree.folders(files.seam, backend).stream()
+    executors.forEach(
+        directories,
+        directory ->
+            space.tree.folders(files.operations, directory).stream()
                 .filter(space.tree::holdsBlocks)
                 .forEach(folders::add));
-    // A lane that was given up may still add to that.
+    // A thread that was given up may still add to that.
     synchronized (folders) {
       return new ArrayList<>(folders);
     }
@@ -159,7 +159,7 @@ public final class Collector implements Eviction.Blocks {
     }
     NativePath path = new NativePath();
     try {
-      if (!files.seam.remove(files.paths.block(path, high, low))) {
+      if (!files.operations.remove(files.paths.block(path, high, low))) {
         return false;
       }
       files.lost(path, high, low);

@@ -22,7 +22,7 @@ import ucm.store.file.health.FolderExecutor;
  * until enough is won back. In precise mode these are the coldest blocks of all; otherwise the coldest
  * of folders chosen at random, so many as are needed, and only these folders are read.
  *
- * <p>Which blocks go is decided over all backends; each is read and cleared on a lane of its own.
+ * <p>Which blocks go is decided over all directories; each is read and cleared on a thread of its own.
  */
 public final class Eviction {
 
@@ -51,7 +51,7 @@ public final class Eviction {
   private final FileOperations files;
   private final FileStoreConfig.Gc config;
   private final FolderWalk walk;
-  private final FolderExecutor lanes;
+  private final FolderExecutor executors;
   private final Blocks blocks;
   private final Random random = new Random();
 
@@ -59,19 +59,19 @@ public final class Eviction {
       FileOperations files,
       FileStoreConfig.Gc config,
       FolderWalk walk,
-      FolderExecutor lanes,
+      FolderExecutor executors,
       Blocks blocks) {
     this.files = files;
     this.config = config;
     this.walk = walk;
-    this.lanes = lanes;
+    this.executors = executors;
     this.blocks = blocks;
   }
 
   /**
    * Removes blocks.
    *
-   * @param folders what may be looked at
+   * @param folders what may be read
    * @param wanted bytes to win back
    * @return bytes won back
    */
@@ -79,44 +79,45 @@ public final class Eviction {
     return config.preciseMode() ? coldest(folders, wanted) : sampled(folders, wanted);
   }
 
-  private static BitSet backends(List<Folder> folders) {
-    BitSet backends = new BitSet();
-    folders.forEach(folder -> backends.set(folder.backend()));
-    return backends;
+  private static BitSet directories(List<Folder> folders) {
+    BitSet directories = new BitSet();
+    folders.forEach(folder -> directories.set(folder.directory()));
+    return directories;
   }
 
-  private static List<Folder> in(int backend, List<Folder> folders) {
-    return folders.stream().filter(folder -> folder.backend() == backend).toList();
+  private static List<Folder> in(int directory, List<Folder> folders) {
+    return folders.stream().filter(folder -> folder.directory() == directory).toList();
   }
 
   private long coldest(List<Folder> folders, long wanted) {
-    BitSet backends = backends(folders);
-    ColdBlocks[] found = new ColdBlocks[backends.length()];
-    Arrays.setAll(found, backend -> new ColdBlocks(wanted));
+    BitSet directories = directories(folders);
+    ColdBlocks[] found = new ColdBlocks[directories.length()];
+    Arrays.setAll(found, directory -> new ColdBlocks(wanted));
     BitSet seen =
-        lanes.forEach(
-            backends,
-            backend -> walk.forEach(in(backend, folders), folder -> show(folder, found[backend])));
-    // Blocks of a backend that stopped answering would stay, and others with them.
+        executors.forEach(
+            directories,
+            directory ->
+                walk.forEach(in(directory, folders), folder -> show(folder, found[directory])));
+    // Blocks of a directory that stopped answering would stay, and others with them.
     ColdBlocks cold = new ColdBlocks(wanted);
-    seen.stream().forEach(backend -> found[backend].coldestFirst().forEach(cold::offer));
-    int[] backendOf = new int[1 + folders.stream().mapToInt(Folder::slot).max().orElse(0)];
-    folders.forEach(folder -> backendOf[folder.slot()] = folder.backend());
+    seen.stream().forEach(directory -> found[directory].coldestFirst().forEach(cold::offer));
+    int[] directoryOf = new int[1 + folders.stream().mapToInt(Folder::slot).max().orElse(0)];
+    folders.forEach(folder -> directoryOf[folder.slot()] = folder.directory());
     List<ColdBlocks.Block> coldest = cold.coldestFirst();
     AtomicLong freed = new AtomicLong();
-    lanes.forEach(
+    executors.forEach(
         seen,
-        backend ->
+        directory ->
             remove(
-                backend,
-                coldest.stream().filter(block -> backendOf[block.slot()] == backend).toList(),
-                new int[backendOf.length],
+                directory,
+                coldest.stream().filter(block -> directoryOf[block.slot()] == directory).toList(),
+                new int[directoryOf.length],
                 freed));
     return freed.get();
   }
 
   private void remove(
-      int backend, List<ColdBlocks.Block> coldest, int[] removedIn, AtomicLong freed) {
+      int directory, List<ColdBlocks.Block> coldest, int[] removedIn, AtomicLong freed) {
     Set<BlockIds> busy = blocks.busy();
     int n = 0;
     for (ColdBlocks.Block block : coldest) {
@@ -131,7 +132,7 @@ public final class Eviction {
         removedIn[block.slot()]++;
         freed.addAndGet(block.bytes());
       }
-      lanes.step(backend);
+      executors.step(directory);
     }
   }
 
@@ -146,10 +147,10 @@ public final class Eviction {
       before = freed.get();
       for (int from = 0; from < shuffled.size() && freed.get() < wanted; from += sample) {
         List<Folder> some = shuffled.subList(from, Math.min(shuffled.size(), from + sample));
-        lanes.forEach(
-            backends(some),
-            backend ->
-                walk.forEach(in(backend, some), folder -> freed.addAndGet(coldestOf(folder))));
+        executors.forEach(
+            directories(some),
+            directory ->
+                walk.forEach(in(directory, some), folder -> freed.addAndGet(coldestOf(folder))));
       }
     }
     return freed.get();
@@ -160,17 +161,17 @@ public final class Eviction {
     ColdBlocks cold = new ColdBlocks(Math.max(1, (long) Math.ceil(share)));
     show(folder, cold);
     AtomicLong freed = new AtomicLong();
-    remove(folder.backend(), cold.coldestFirst(), new int[folder.slot() + 1], freed);
+    remove(folder.directory(), cold.coldestFirst(), new int[folder.slot() + 1], freed);
     return freed.get();
   }
 
   private void show(Folder folder, ColdBlocks cold) {
-    lanes.step(folder.backend());
+    executors.step(folder.directory());
     FolderTree.visit(
         files,
         folder,
         (name, bytes, lastUse) -> {
-          lanes.step(folder.backend());
+          executors.step(folder.directory());
           if (cold.takes(lastUse) && BLOCK_NAME.matcher(name).matches()) {
             long high = Long.parseUnsignedLong(name, 0, WORD_DIGITS, 16);
             long low = Long.parseUnsignedLong(name, WORD_DIGITS, 2 * WORD_DIGITS, 16);

@@ -9,8 +9,8 @@ import ucm.api.BlockLayout;
 import ucm.api.admin.StoredLayout;
 
 /**
- * A {@link BlockFooter} read by somebody who does not know the layout, from the end of a file: for
- * tools that look at whatever lies in a directory. Immutable.
+ * A {@link BlockFooter} read without knowing the layout, from the end of a file: for
+ * tools that read whatever lies in a directory. Immutable.
  */
 public final class AnyFooter {
 
@@ -116,7 +116,7 @@ public final class AnyFooter {
     return new AnyFooter(new StoredLayout(blockSize, shardSize, tensors, tensorSize), crcs);
   }
 
-  /** The size of each tensor when they are all alike, which the checksum of the sizes tells; or 0. */
+  /** The size of each tensor when they are all alike, which the checksum of the sizes shows; or 0. */
   private static long tensorSize(long blockSize, long shardSize, int tensors, int layoutCrc) {
     if (shardSize % tensors != 0) {
       return 0;

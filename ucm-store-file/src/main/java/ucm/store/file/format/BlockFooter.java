@@ -10,7 +10,7 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 
 /**
- * What stands behind the bytes of a block in its file, and says that they are the bytes of this block,
+ * What follows the bytes of a block in its file, and says that they are the bytes of this block,
  * whole and unharmed.
  *
  * <pre>
@@ -216,7 +216,7 @@ public final class BlockFooter {
         + layout;
   }
 
-  /** The CRC32C of a shard, as a footer without fault tells it. */
+  /** The CRC32C of a shard in a footer without fault. */
   public int shardCrc(Buffer footer, int shard) {
     return footer.bytes.getInt(SHARD_CRCS_AT + shard * Integer.BYTES);
   }

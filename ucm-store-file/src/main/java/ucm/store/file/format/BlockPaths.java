@@ -6,22 +6,22 @@ import java.util.Objects;
 import ucm.platform.libc.NativePath;
 
 /**
- * Where the file of a block is: {@code <backend>/<first digits of the id>/<32 digits of the id>}.
+ * Where the file of a block is: {@code <directory>/<first digits of the id>/<32 digits of the id>}.
  *
  * <p>The tree is that of the original store, so that a directory written by it can be used, and the
  * other way round. A name is made of digits only: no block id can lead out of the tree. Beside the
- * folders of blocks, a backend holds folders of this store whose names begin with a dot, which no
+ * folders of blocks, a directory holds folders of this store whose names begin with a dot, which no
  * block folder does: {@code .writers}, {@code .quarantine} and {@code .gc}. Immutable and thread-safe.
  */
 public final class BlockPaths {
 
-  /** Folder, within a backend, of the files that say which writers live. */
+  /** Folder, within a directory, of the leases of writers. */
   public static final String WRITERS = ".writers";
 
-  /** Folder, within a backend, of files that were found damaged. */
+  /** Folder, within a directory, of files that were found damaged. */
   public static final String QUARANTINE = ".quarantine";
 
-  /** Folder, within a backend, of what the collectors of several processes share. */
+  /** Folder, within a directory, of what the collectors of several processes share. */
   public static final String GC = ".gc";
 
   /** The end of the name of a file that is being written. */
@@ -38,7 +38,7 @@ public final class BlockPaths {
   private static final long HASH_START = HASH_SEED ^ (HASH_MULTIPLIER << 4);
 
   private final String store;
-  private final List<String> backends;
+  private final List<String> directories;
   private final byte[][] prefixes;
   private final int folderDigits;
 
@@ -46,21 +46,21 @@ public final class BlockPaths {
    * The tree below some directories.
    *
    * @param store the name of the store that keeps blocks there, for messages
-   * @param backends the directories; their order matters, as the hash of an id counts them
+   * @param directories the directories; their order matters, as the hash of an id counts them
    * @param folderDigits digits of the id that name a block's folder, 0 to 5; 0 puts all blocks into
    *     one folder {@code data}
    */
-  public BlockPaths(String store, List<String> backends, int folderDigits) {
+  public BlockPaths(String store, List<String> directories, int folderDigits) {
     Objects.checkIndex(folderDigits, MAX_FOLDER_DIGITS + 1);
-    if (backends.isEmpty()) {
+    if (directories.isEmpty()) {
       throw new IllegalArgumentException("blocks need at least one directory; found none");
     }
     this.store = store;
-    this.backends = List.copyOf(backends);
+    this.directories = List.copyOf(directories);
     this.folderDigits = folderDigits;
-    this.prefixes = new byte[backends.size()][];
+    this.prefixes = new byte[directories.size()][];
     for (int i = 0; i < prefixes.length; i++) {
-      prefixes[i] = (backends.get(i) + "/").getBytes(StandardCharsets.UTF_8);
+      prefixes[i] = (directories.get(i) + "/").getBytes(StandardCharsets.UTF_8);
     }
   }
 
@@ -70,12 +70,12 @@ public final class BlockPaths {
   }
 
   /** The directories. */
-  public List<String> backends() {
-    return backends;
+  public List<String> directories() {
+    return directories;
   }
 
   /** Which of the directories holds a block. */
-  public int backendOf(long idHigh, long idLow) {
+  public int directoryOf(long idHigh, long idLow) {
     return prefixes.length == 1
         ? 0
         : (int) Long.remainderUnsigned(hash(idHigh, idLow), prefixes.length);
@@ -83,17 +83,17 @@ public final class BlockPaths {
 
   /** Names the file of a block. */
   public NativePath block(NativePath into, long idHigh, long idLow) {
-    folder(into, backendOf(idHigh, idLow), idHigh).append('/');
+    folder(into, directoryOf(idHigh, idLow), idHigh).append('/');
     return into.appendHex(idHigh, WORD_DIGITS).appendHex(idLow, WORD_DIGITS);
   }
 
-  /** Names the folder of a block within a backend. */
-  public NativePath folder(NativePath into, int backend, long idHigh) {
-    into.set(prefixes[backend]);
+  /** Names the folder of a block within a directory. */
+  public NativePath folder(NativePath into, int directory, long idHigh) {
+    into.set(prefixes[directory]);
     return folderDigits == 0 ? into.append(SINGLE_FOLDER) : into.appendHex(idHigh, folderDigits);
   }
 
-  /** The name of a block's folder within its backend. */
+  /** The name of a block's folder within its directory. */
   public String folderName(long idHigh) {
     return folderDigits == 0 ? SINGLE_FOLDER : folderName(folderNumber(idHigh));
   }
@@ -103,9 +103,9 @@ public final class BlockPaths {
     return folderDigits == 0 ? 0 : (int) (idHigh >>> (64 - 4 * folderDigits));
   }
 
-  /** Names something directly in a backend, by parts joined with {@code /}. */
-  public NativePath inBackend(NativePath into, int backend, String... parts) {
-    into.set(prefixes[backend]);
+  /** Names something directly in a directory, by parts joined with {@code /}. */
+  public NativePath inDirectory(NativePath into, int directory, String... parts) {
+    into.set(prefixes[directory]);
     for (int i = 0; i < parts.length; i++) {
       (i == 0 ? into : into.append('/')).append(parts[i]);
     }
@@ -118,7 +118,7 @@ public final class BlockPaths {
   }
 
   /**
-   * The hash that chooses a backend: {@code std::hash<std::string_view>} of libstdc++ over the 16
+   * The hash that chooses a directory: {@code std::hash<std::string_view>} of libstdc++ over the 16
    * bytes of an id.
    */
   static long hash(long idHigh, long idLow) {
@@ -140,6 +140,6 @@ public final class BlockPaths {
 
   @Override
   public String toString() {
-    return "BlockPaths" + backends;
+    return "BlockPaths" + directories;
   }
 }

@@ -11,15 +11,15 @@ import ucm.platform.libc.FileStat;
 import ucm.platform.libc.NativePath;
 
 /**
- * The folders that hold the bytes of a store, over all its backends: those of blocks, and the
+ * The folders that hold the bytes of a store, over all its directories: those of blocks, and the
  * quarantine. Each has a slot, a number from 0 to {@link #slots} - 1. Thread-safe.
  */
 public final class FolderTree {
 
   /** A folder that is there. */
-  public record Folder(int backend, int slot, String path) {}
+  public record Folder(int directory, int slot, String path) {}
 
-  /** Is told of each regular file of a folder. */
+  /** Receives each regular file of a folder. */
   public interface FileVisitor {
 
     /**
@@ -39,22 +39,22 @@ public final class FolderTree {
 
   private final BlockPaths paths;
   private final int digits;
-  private final int slotsPerBackend;
+  private final int slotsPerDirectory;
 
   public FolderTree(BlockPaths paths, int digits) {
     this.paths = paths;
     this.digits = digits;
-    this.slotsPerBackend = (1 << (4 * digits)) + 1;
+    this.slotsPerDirectory = (1 << (4 * digits)) + 1;
   }
 
   /** How many folders there can be. */
   public int slots() {
-    return slotsPerBackend * paths.backends().size();
+    return slotsPerDirectory * paths.directories().size();
   }
 
   /** The slot of a block's folder. */
   public int slot(long idHigh, long idLow) {
-    return slotsPerBackend * paths.backendOf(idHigh, idLow) + paths.folderNumber(idHigh);
+    return slotsPerDirectory * paths.directoryOf(idHigh, idLow) + paths.folderNumber(idHigh);
   }
 
   /** Space that a file takes, from its size. */
@@ -62,18 +62,18 @@ public final class FolderTree {
     return (size + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
   }
 
-  /** The backend that a slot is in. */
-  public int backendOf(int slot) {
-    return slot / slotsPerBackend;
+  /** The directory that a slot is in. */
+  public int directoryOf(int slot) {
+    return slot / slotsPerDirectory;
   }
 
   /**
-   * The folders that are there now in one backend.
+   * The folders that are there now in one directory.
    *
    * @throws FileException when it is gone or cannot be read
    */
-  public List<Folder> folders(FileOperations files, int backend) {
-    String root = paths.backends().get(backend);
+  public List<Folder> folders(FileOperations files, int directory) {
+    String root = paths.directories().get(directory);
     NativePath path = NativePath.of(root + "/.");
     if (files.size(path) == FileOperations.ABSENT) {
       // Not to be taken for one that holds nothing.
@@ -85,17 +85,18 @@ public final class FolderTree {
         name -> {
           int number = number(name);
           if (number >= 0) {
-            folders.add(new Folder(backend, slotsPerBackend * backend + number, root + "/" + name));
+            folders.add(
+                new Folder(directory, slotsPerDirectory * directory + number, root + "/" + name));
           }
           return true;
         });
     return folders;
   }
 
-  /** The number of a folder within its backend, -1 for what is no folder of ours. */
+  /** The number of a folder within its directory, -1 for what is no folder of ours. */
   private int number(String name) {
     if (name.equals(BlockPaths.QUARANTINE)) {
-      return slotsPerBackend - 1;
+      return slotsPerDirectory - 1;
     }
     if (digits == 0) {
       return name.equals(SINGLE_FOLDER) ? 0 : -1;
@@ -105,7 +106,7 @@ public final class FolderTree {
 
   /** Whether a folder holds blocks. */
   public boolean holdsBlocks(Folder folder) {
-    return folder.slot() % slotsPerBackend != slotsPerBackend - 1;
+    return folder.slot() % slotsPerDirectory != slotsPerDirectory - 1;
   }
 
   /** When a folder's entries last changed, in milliseconds since 1970; 0 when it is gone. */

@@ -19,13 +19,13 @@ public final class SizeEvidence {
   private final Map<Long, Long> blockSizeOfFile = new HashMap<>();
   private final Set<Long> blockSizes = new HashSet<>();
 
-  /** Takes up a file with a footer. */
+  /** Adds a file with a footer. */
   public void addChecked(long fileSize, StoredLayout layout) {
     blockSizeOfFile.put(fileSize, layout.blockSize());
     blockSizes.add(layout.blockSize());
   }
 
-  /** Takes up a file without a footer. */
+  /** Adds a file without a footer. */
   public void addBare(long fileSize) {
     bare.merge(fileSize, 1L, Long::sum);
   }

@@ -3,7 +3,7 @@ package ucm.store.file.health;
 import java.util.Arrays;
 
 /**
- * Decides by results whether a medium may be used.
+ * Decides by results whether a volume may be used.
  *
  * <pre>
  *   CLOSED --- threshold of the last results failed --- OPEN --- a probe begins --- HALF_OPEN
@@ -12,7 +12,7 @@ import java.util.Arrays;
  * </pre>
  *
  * <p>Only a closed breaker lets work through, and only then do results of work count; from then on one
- * probe decides. Knows neither what the medium is nor the time. Thread-safe; reporting a success is one
+ * probe decides. Knows neither what the volume is nor the time. Thread-safe; reporting a success is one
  * read while nothing has failed.
  */
 public final class CircuitBreaker {
@@ -59,7 +59,7 @@ public final class CircuitBreaker {
   /**
    * A closed breaker.
    *
-   * @param windowSize how many of the last results are looked at
+   * @param windowSize how many of the last results are counted
    * @param threshold how many of them must have failed for it to open; more than the window holds
    *     means all of them
    */
@@ -73,7 +73,7 @@ public final class CircuitBreaker {
     return state;
   }
 
-  /** Takes up that work went well. */
+  /** Records a success. */
   public void succeeded() {
     // A window without failures stays one, wherever in it we are.
     if (failures > 0) {
@@ -81,7 +81,7 @@ public final class CircuitBreaker {
     }
   }
 
-  /** Takes up that work failed. */
+  /** Records a failure. */
   public Change failed() {
     return record(true);
   }

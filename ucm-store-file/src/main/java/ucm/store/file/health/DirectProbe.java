@@ -13,7 +13,7 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockFooter;
 
 /**
- * Finds out when a store is opened, and not with the first block, whether the file system of a backend
+ * Finds out when a store is opened, and not with the first block, whether the file system of a directory
  * takes {@code io_direct}: writes a page past the page cache and reads it back.
  */
 public final class DirectProbe {
@@ -24,12 +24,12 @@ public final class DirectProbe {
   private DirectProbe() {}
 
   /**
-   * Tries one backend.
+   * Tries one directory.
    *
    * @throws StoreException when its file system refuses, or the page cannot be written
    */
-  public static void run(StoreKind kind, FileOperations files, String backend) {
-    NativePath path = NativePath.of(backend).append(NAME);
+  public static void run(StoreKind kind, FileOperations files, String directory) {
+    NativePath path = NativePath.of(directory).append(NAME);
     path.appendHex(ThreadLocalRandom.current().nextLong(), 16);
     try {
       int fd = files.create(path);
@@ -45,7 +45,7 @@ public final class DirectProbe {
       throw new StoreException(
           kind.name()
               + " cannot use io_direct: true in "
-              + backend
+              + directory
               + ": "
               + e.getMessage()
               + (e.errno() == Errno.EINVAL

@@ -13,14 +13,14 @@ import ucm.api.StoreException;
 import ucm.store.file.config.StoreKind;
 
 /**
- * A thread for each backend. Whoever has work done on all of them waits for each until it is done, its
+ * A thread for each directory. A caller that has work done on all of them waits for each until it is done, its
  * breaker opens, or the file system has not answered for some time; then the thread is left to end by
- * itself, and its backend left out for as long as it is held. One caller at a time.
+ * itself, and its directory left out for as long as it is held. One caller at a time.
  */
 public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryExecutors.class);
-  private static final long LONGEST_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final StoreKind kind;
@@ -43,7 +43,7 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
    */
   public DirectoryExecutors(
       StoreKind kind,
-      int backends,
+      int directories,
       DirectoryHealth health,
       LongSupplier clock,
       long patienceNanos) {
@@ -51,11 +51,11 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
     this.health = health;
     this.clock = clock;
     this.patienceNanos = patienceNanos;
-    steps = new AtomicLongArray(backends);
-    all.set(0, backends);
-    work = new IntConsumer[backends];
-    failed = new boolean[backends];
-    threads = new Thread[backends];
+    steps = new AtomicLongArray(directories);
+    all.set(0, directories);
+    work = new IntConsumer[directories];
+    failed = new boolean[directories];
+    threads = new Thread[directories];
   }
 
   @Override
@@ -64,8 +64,8 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
   }
 
   @Override
-  public void step(int backend) {
-    steps.set(backend, clock.getAsLong());
+  public void step(int directory) {
+    steps.set(directory, clock.getAsLong());
   }
 
   @Override
@@ -88,7 +88,7 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
           waiting.clear(i);
         }
       }
-      interrupted = !waiting.isEmpty() && !look();
+      interrupted = !waiting.isEmpty() && !awaitChange();
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
@@ -96,29 +96,29 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
     return done;
   }
 
-  private void begin(int backend, IntConsumer action) {
-    work[backend] = action;
-    failed[backend] = false;
-    step(backend);
-    if (threads[backend] == null) {
-      threads[backend] =
+  private void begin(int directory, IntConsumer action) {
+    work[directory] = action;
+    failed[directory] = false;
+    step(directory);
+    if (threads[directory] == null) {
+      threads[directory] =
           Thread.ofPlatform()
               .daemon()
-              .name(kind.thread("lane", backend))
-              .start(() -> serve(backend));
+              .name(kind.thread("directory", directory))
+              .start(() -> serve(directory));
     }
     notifyAll();
   }
 
-  private boolean isGivenUp(int backend) {
-    if (health.refusal(backend) != null) {
+  private boolean isGivenUp(int directory) {
+    if (health.refusal(directory) != null) {
       return true;
     }
-    if (clock.getAsLong() - steps.get(backend) < patienceNanos) {
+    if (clock.getAsLong() - steps.get(directory) < patienceNanos) {
       return false;
     }
     health.failedInBackground(
-        backend,
+        directory,
         new StoreException(
             "the file system did not answer the collector for "
                 + TimeUnit.NANOSECONDS.toMillis(patienceNanos) / 1000.0
@@ -127,54 +127,53 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
   }
 
   /** Waits until something may have changed; false when interrupted. */
-  private boolean look() {
+  private boolean awaitChange() {
     try {
-      TimeUnit.NANOSECONDS.timedWait(this, Math.min(LONGEST_LOOK_NANOS, patienceNanos));
+      TimeUnit.NANOSECONDS.timedWait(this, Math.min(LONGEST_WAIT_NANOS, patienceNanos));
       return true;
     } catch (InterruptedException e) {
       return false;
     }
   }
 
-  private void serve(int backend) {
-    IntConsumer action = next(backend);
+  private void serve(int directory) {
+    IntConsumer action = next(directory);
     while (action != null) {
       boolean wrong = true;
       try {
-        action.accept(backend);
+        action.accept(directory);
         wrong = false;
       } catch (RuntimeException e) {
-        LOG.warn(
-            "{} cannot look after the space of storage_backends: {}", kind.name(), e.getMessage());
-        health.failedInBackground(backend, e);
+        LOG.warn("{} cannot manage the space of storage_backends: {}", kind.name(), e.getMessage());
+        health.failedInBackground(directory, e);
       } catch (Error e) {
         // The thread must live on: without it the directory would never be collected again.
         LOG.error("{}: the work on a directory of storage_backends broke", kind.name(), e);
         health.failedInBackground(
-            backend, new StoreException("the work on the directory broke: " + e, e));
+            directory, new StoreException("the work on the directory broke: " + e, e));
       } finally {
-        ended(backend, wrong);
+        ended(directory, wrong);
       }
-      action = next(backend);
+      action = next(directory);
     }
   }
 
-  private synchronized @Nullable IntConsumer next(int backend) {
+  private synchronized @Nullable IntConsumer next(int directory) {
     try {
-      while (work[backend] == null && !closed) {
+      while (work[directory] == null && !closed) {
         wait();
       }
-      return work[backend];
+      return work[directory];
     } catch (InterruptedException e) {
-      // Nobody interrupts this thread but to end it.
+      // Only close interrupts this thread.
       Thread.currentThread().interrupt();
       return null;
     }
   }
 
-  private synchronized void ended(int backend, boolean wrong) {
-    work[backend] = null;
-    failed[backend] = wrong;
+  private synchronized void ended(int directory, boolean wrong) {
+    work[directory] = null;
+    failed[directory] = wrong;
     notifyAll();
   }
 
@@ -199,7 +198,7 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
     }
   }
 
-  private synchronized @Nullable Thread thread(int backend) {
-    return threads[backend];
+  private synchronized @Nullable Thread thread(int directory) {
+    return threads[directory];
   }
 }

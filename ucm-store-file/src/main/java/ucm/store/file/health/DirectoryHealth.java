@@ -49,41 +49,41 @@ public final class DirectoryHealth {
   /**
    * Starts no thread yet.
    *
-   * @param onDown is told of a backend that is not to be used any more
+   * @param onDown is called with a directory that is not to be used any more
    */
   public DirectoryHealth(
       FileStoreConfig config,
-      FileOperations seam,
+      FileOperations files,
       BlockPaths paths,
       StoreMetrics metrics,
       LongSupplier clock,
       IntConsumer onDown) {
     this.paths = paths;
-    HealthMonitor watching =
+    HealthMonitor started =
         config.health().enabled()
             ? new HealthMonitor(
                 paths.store(),
-                media(config, seam, paths),
+                volumes(config, files, paths),
                 rules(config.health()),
                 metrics,
                 clock,
                 onDown,
                 config.kind().faults())
             : null;
-    monitor = watching;
+    monitor = started;
     patienceNanos =
         config.health().enabled()
             ? TimeUnit.SECONDS.toNanos(config.health().checkTimeoutS())
             : TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
     StoreMetrics own = new KindMetrics(config.kind(), metrics);
     refusedLoadShards =
-        own.counter("health_refused_load_shards", "Shards not loaded from a sick backend");
+        own.counter("health_refused_load_shards", "Shards not loaded from a failing directory");
     droppedDumpShards =
-        own.counter("health_dropped_dump_shards", "Shards not written to a sick backend");
+        own.counter("health_dropped_dump_shards", "Shards not written to a failing directory");
     lookupMisses =
-        own.counter("health_lookup_misses", "Blocks called absent, their backend is sick");
-    transfers = operations(watching, VolumeOperation.Kind.TRANSFER);
-    asking = operations(watching, VolumeOperation.Kind.LOOKUP);
+        own.counter("health_lookup_misses", "Blocks called absent, their directory is failing");
+    transfers = operations(started, VolumeOperation.Kind.TRANSFER);
+    asking = operations(started, VolumeOperation.Kind.LOOKUP);
   }
 
   private static ThreadLocal<VolumeOperation> operations(
@@ -104,42 +104,42 @@ public final class DirectoryHealth {
         health.failureThreshold());
   }
 
-  private static List<HealthMonitor.Medium> media(
-      FileStoreConfig config, FileOperations seam, BlockPaths paths) {
-    List<HealthMonitor.Medium> media = new ArrayList<>();
-    for (int i = 0; i < paths.backends().size(); i++) {
-      String directory = paths.backends().get(i);
+  private static List<HealthMonitor.Volume> volumes(
+      FileStoreConfig config, FileOperations files, BlockPaths paths) {
+    List<HealthMonitor.Volume> volumes = new ArrayList<>();
+    for (int i = 0; i < paths.directories().size(); i++) {
+      String directory = paths.directories().get(i);
       Runnable probe =
-          config.isScheduler() ? looking(seam, directory) : writing(config, seam, directory);
-      media.add(new HealthMonitor.Medium(directory, probe));
+          config.isScheduler() ? reading(files, directory) : writing(config, files, directory);
+      volumes.add(new HealthMonitor.Volume(directory, probe));
     }
-    return media;
+    return volumes;
   }
 
-  /** A store that only looks up writes nothing, and is content with a directory that answers. */
-  private static Runnable looking(FileOperations seam, String directory) {
+  /** A store that only looks up writes nothing, so its probe only reads. */
+  private static Runnable reading(FileOperations files, String directory) {
     NativePath path = NativePath.of(directory + "/.");
     return () -> {
-      if (seam.size(path) == FileOperations.ABSENT) {
+      if (files.size(path) == FileOperations.ABSENT) {
         throw new StoreException("the directory " + directory + " is gone");
       }
     };
   }
 
   /**
-   * The probe's file is in the folder of the writers' claims: one left behind by a process that died
-   * is removed from there by the next start, like the claim of a dead writer.
+   * The probe's file is in the folder of the writers' leases: one left by a process that died
+   * is removed from there by the next start, like the lease of a dead writer.
    */
-  private static Runnable writing(FileStoreConfig config, FileOperations seam, String directory) {
+  private static Runnable writing(FileStoreConfig config, FileOperations files, String directory) {
     String name =
         PROBE
             + ProcessHandle.current().pid()
             + "-"
             + Long.toHexString(ThreadLocalRandom.current().nextLong());
-    return new FileProbe(seam, config.kind().name(), directory + "/" + BlockPaths.WRITERS, name);
+    return new FileProbe(files, config.kind().name(), directory + "/" + BlockPaths.WRITERS, name);
   }
 
-  /** Names who is to be told of a backend that may be used again. */
+  /** Sets what is called with a directory that may be used again. */
   public void whenUp(IntConsumer onUp) {
     if (monitor != null) {
       monitor.whenUp(onUp);
@@ -153,25 +153,25 @@ public final class DirectoryHealth {
     }
   }
 
-  /** Which backend a block is in. */
-  public int backendOf(long idHigh, long idLow) {
-    return paths.backendOf(idHigh, idLow);
+  /** Which directory a block is in. */
+  public int directoryOf(long idHigh, long idLow) {
+    return paths.directoryOf(idHigh, idLow);
   }
 
-  /** Why a backend must not be used now, or null when it may be. */
+  /** Why a directory must not be used now, or null when it may be. */
   @Nullable
-  public StoreException refusal(int backend) {
-    return monitor == null ? null : monitor.refusal(backend);
+  public StoreException refusal(int directory) {
+    return monitor == null ? null : monitor.refusal(directory);
   }
 
-  /** Whether a block's backend must not be used now. */
+  /** Whether a block's directory must not be used now. */
   public boolean isDown(long idHigh, long idLow) {
-    return monitor != null && refusal(backendOf(idHigh, idLow)) != null;
+    return monitor != null && refusal(directoryOf(idHigh, idLow)) != null;
   }
 
-  /** Whether any backend must not be used now. */
+  /** Whether any directory must not be used now. */
   public boolean isAnyDown() {
-    for (int i = 0; i < paths.backends().size(); i++) {
+    for (int i = 0; i < paths.directories().size(); i++) {
       if (refusal(i) != null) {
         return true;
       }
@@ -179,11 +179,12 @@ public final class DirectoryHealth {
     return false;
   }
 
-  /** A worker begins with shards of a backend. */
-  public void enter(int backend) {
-    // Before it is asked whether the backend is down: one that goes down counts who is there.
+  /** A worker begins with shards of a directory. */
+  public void enter(int directory) {
+    // Before it is asked whether the directory is down: one that goes down counts the workers
+    // there.
     if (monitor != null) {
-      monitor.begin(transfers.get(), backend);
+      monitor.begin(transfers.get(), directory);
     }
   }
 
@@ -194,10 +195,10 @@ public final class DirectoryHealth {
     }
   }
 
-  /** The calling worker has waited long enough, and goes on with shards of a backend. */
-  public void resume(int backend) {
+  /** The calling worker has waited long enough, and goes on with shards of a directory. */
+  public void resume(int directory) {
     if (monitor != null) {
-      monitor.begin(transfers.get(), backend);
+      monitor.begin(transfers.get(), directory);
     }
   }
 
@@ -207,36 +208,36 @@ public final class DirectoryHealth {
    * @param tried whether the file system was used
    * @param fault what it failed with, or null
    */
-  public void leave(int backend, boolean tried, @Nullable RuntimeException fault) {
+  public void leave(int directory, boolean tried, @Nullable RuntimeException fault) {
     if (monitor == null || !monitor.end(transfers.get()) || !tried) {
       return;
     }
     if (fault == null) {
-      monitor.succeeded(backend);
+      monitor.succeeded(directory);
     } else {
-      failed(backend, fault);
+      failed(directory, fault);
     }
   }
 
   /**
    * The calling thread begins to look up a block, and is done with the one before.
    *
-   * @return false when its backend is down, and the block counts as absent
+   * @return false when its directory is down, and the block counts as absent
    */
   public boolean beginLookup(long idHigh, long idLow) {
     if (monitor == null) {
       return true;
     }
-    int backend = backendOf(idHigh, idLow);
-    if (monitor.refusal(backend) != null) {
+    int directory = directoryOf(idHigh, idLow);
+    if (monitor.refusal(directory) != null) {
       lookupMisses.increment();
       return false;
     }
-    monitor.begin(asking.get(), backend);
+    monitor.begin(asking.get(), directory);
     return true;
   }
 
-  /** Whether a block that is known must be called absent, as its backend is down. */
+  /** Whether a block that is known must be called absent, as its directory is down. */
   public boolean hides(long idHigh, long idLow) {
     boolean hidden = isDown(idHigh, idLow);
     if (hidden) {
@@ -254,22 +255,22 @@ public final class DirectoryHealth {
 
   /**
    * The file system failed a look-up. One that went well is not counted: the kernel answers from memory
-   * about files that nobody can read any more.
+   * about files that cannot be read any more.
    */
   public void lookupFailed(long idHigh, long idLow, FileException fault) {
-    failed(backendOf(idHigh, idLow), fault);
+    failed(directoryOf(idHigh, idLow), fault);
   }
 
   /** Work in the background failed, or has waited for too long. */
-  public void failedInBackground(int backend, RuntimeException fault) {
+  public void failedInBackground(int directory, RuntimeException fault) {
     if (monitor != null && (!(fault instanceof FileException) || VolumeFaults.isFault(fault))) {
-      monitor.failed(backend, fault);
+      monitor.failed(directory, fault);
     }
   }
 
-  private void failed(int backend, RuntimeException fault) {
+  private void failed(int directory, RuntimeException fault) {
     if (monitor != null && VolumeFaults.isFault(fault)) {
-      monitor.failed(backend, fault);
+      monitor.failed(directory, fault);
     }
   }
 
@@ -278,25 +279,25 @@ public final class DirectoryHealth {
     (isDump ? droppedDumpShards : refusedLoadShards).add(shards);
   }
 
-  /** Workers that a backend holds which is down. */
+  /** Workers that a directory holds which is down. */
   public int heldWorkers() {
     int held = 0;
-    for (int i = 0; monitor != null && i < paths.backends().size(); i++) {
+    for (int i = 0; monitor != null && i < paths.directories().size(); i++) {
       held += refusal(i) == null ? 0 : monitor.transfers(i);
     }
     return held;
   }
 
-  /** Looks for what takes too long, now and on this thread; for tests. */
-  void lookForLateOperations() {
+  /** Finds what takes too long, now and on this thread; for tests. */
+  void findLateOperations() {
     if (monitor != null) {
-      monitor.lookForLateOperations();
+      monitor.findLateOperations();
     }
   }
 
   /** Probes now and on this thread; for tests. False when a probe was under way. */
-  public boolean probe(int backend) {
-    return monitor != null && monitor.probe(backend);
+  public boolean probe(int directory) {
+    return monitor != null && monitor.probe(directory);
   }
 
   /** Ends the threads; one that the file system holds is left to end by itself. */

@@ -10,21 +10,21 @@ import ucm.api.StoreException;
 import ucm.store.file.config.StoreKind;
 
 /**
- * Something that is to be done once on each backend, by a thread for each, so that one that hangs
- * holds up no other. Where it fails, or the breaker is open, it is done again when the backend is found
+ * Something that is to be done once on each directory, by a thread for each, so that one that hangs
+ * holds up no other. Where it fails, or the breaker is open, it is done again when the directory is found
  * to work again; the thread sleeps until then.
  */
 public final class DirectoryJobs {
 
   /** What is to be done. */
-  public interface Errand {
+  public interface Job {
 
     /**
-     * Does it on one backend. Ends early when the backend is down.
+     * Does it on one directory. Ends early when the directory is down.
      *
      * @return whether nothing of it is left to do
      */
-    boolean run(int backend);
+    boolean run(int directory);
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryJobs.class);
@@ -32,10 +32,10 @@ public final class DirectoryJobs {
   private final StoreKind kind;
   private final String what;
   private final DirectoryHealth health;
-  private final Errand errand;
+  private final Job job;
   private final List<Thread> threads = new ArrayList<>();
 
-  // Guarded by this. Recoveries of each backend, and whether its thread has something to do.
+  // Guarded by this. Recoveries of each directory, and whether its thread has something to do.
   private final int[] recoveries;
   private final boolean[] busy;
   private boolean stopped;
@@ -47,21 +47,16 @@ public final class DirectoryJobs {
    * @param what names it in messages
    */
   public DirectoryJobs(
-      StoreKind kind,
-      String role,
-      String what,
-      int backends,
-      DirectoryHealth health,
-      Errand errand) {
+      StoreKind kind, String role, String what, int directories, DirectoryHealth health, Job job) {
     this.kind = kind;
     this.what = what;
     this.health = health;
-    this.errand = errand;
-    recoveries = new int[backends];
-    busy = new boolean[backends];
-    for (int i = 0; i < backends; i++) {
-      int backend = i;
-      threads.add(kind.newThread(role, i).unstarted(() -> serve(backend)));
+    this.job = job;
+    recoveries = new int[directories];
+    busy = new boolean[directories];
+    for (int i = 0; i < directories; i++) {
+      int directory = i;
+      threads.add(kind.newThread(role, i).unstarted(() -> serve(directory)));
     }
   }
 
@@ -71,63 +66,63 @@ public final class DirectoryJobs {
     threads.forEach(Thread::start);
   }
 
-  /** A backend works again. */
-  public synchronized void recovered(int backend) {
-    recoveries[backend]++;
+  /** A directory works again. */
+  public synchronized void recovered(int directory) {
+    recoveries[directory]++;
     notifyAll();
   }
 
-  private void serve(int backend) {
+  private void serve(int directory) {
     try {
-      int before = recovery(backend);
-      while (awaitUsable(backend) && !done(backend)) {
-        before = awaitRecovery(backend, before);
+      int before = recovery(directory);
+      while (awaitUsable(directory) && !done(directory)) {
+        before = awaitRecovery(directory, before);
       }
     } catch (InterruptedException e) {
-      // Nobody interrupts this thread but to end it.
+      // Only close interrupts this thread.
       Thread.currentThread().interrupt();
     } finally {
-      setBusy(backend, false);
+      setBusy(directory, false);
     }
   }
 
-  private boolean done(int backend) {
+  private boolean done(int directory) {
     try {
-      return errand.run(backend);
+      return job.run(directory);
     } catch (RuntimeException e) {
       LOG.warn("{}: {} failed, and is made up for later: {}", kind.name(), what, e.getMessage());
-      health.failedInBackground(backend, e);
+      health.failedInBackground(directory, e);
       return false;
     }
   }
 
-  private synchronized int recovery(int backend) {
-    return recoveries[backend];
+  private synchronized int recovery(int directory) {
+    return recoveries[directory];
   }
 
-  private synchronized boolean awaitUsable(int backend) throws InterruptedException {
-    @Nullable StoreException refusal = health.refusal(backend);
+  private synchronized boolean awaitUsable(int directory) throws InterruptedException {
+    @Nullable StoreException refusal = health.refusal(directory);
     while (!stopped && refusal != null) {
-      setBusy(backend, false);
+      setBusy(directory, false);
       wait();
-      refusal = health.refusal(backend);
+      refusal = health.refusal(directory);
     }
-    setBusy(backend, true);
+    setBusy(directory, true);
     return !stopped;
   }
 
-  private synchronized int awaitRecovery(int backend, int before) throws InterruptedException {
-    while (!stopped && recoveries[backend] == before) {
-      setBusy(backend, false);
+  private synchronized int awaitRecovery(int directory, int before) throws InterruptedException {
+    while (!stopped && recoveries[directory] == before) {
+      setBusy(directory, false);
       wait();
     }
-    setBusy(backend, true);
-    return recoveries[backend];
+    setBusy(directory, true);
+    return recoveries[directory];
   }
 
-  private synchronized void setBusy(int backend, boolean isBusy) {
-    if (busy[backend] != isBusy) {
-      busy[backend] = isBusy;
+  private synchronized void setBusy(int directory, boolean isBusy) {
+    if (busy[directory] != isBusy) {
+      busy[directory] = isBusy;
       notifyAll();
     }
   }
@@ -146,7 +141,7 @@ public final class DirectoryJobs {
     }
   }
 
-  /** Lets the threads end when they next look. */
+  /** Lets the threads end at their next check. */
   public synchronized void stop() {
     stopped = true;
     notifyAll();

@@ -14,7 +14,7 @@ import ucm.platform.libc.NativePath;
 import ucm.platform.libc.VectorIo;
 
 /**
- * Tries out a directory: creates a file, writes 4 KiB, waits until they are on the medium, reads them
+ * Tries out a directory: creates a file, writes 4 KiB, waits until they are on the volume, reads them
  * back, compares, and removes the file.
  *
  * <p>A directory in which nothing can be written, because it is full, read-only or not ours, has

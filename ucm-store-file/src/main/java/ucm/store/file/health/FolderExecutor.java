@@ -3,28 +3,28 @@ package ucm.store.file.health;
 import java.util.BitSet;
 import java.util.function.IntConsumer;
 
-/** Work on several backends, each by itself, so that one that does not answer holds up no other. */
+/** Work on several directories, each by itself, so that one that does not answer holds up no other. */
 public interface FolderExecutor {
 
-  /** All backends. */
+  /** All directories. */
   BitSet all();
 
   /**
-   * Does something on backends.
+   * Does something on directories.
    *
-   * @param which the backends; those that cannot be used now are left out
-   * @param action is given the number of a backend; several run at once
+   * @param which the directories; those that cannot be used now are left out
+   * @param action is given the number of a directory; several run at once
    * @return where it was done
    */
   BitSet forEach(BitSet which, IntConsumer action);
 
-  /** Work on a backend goes on: an answer has come. Thread-safe. */
-  void step(int backend);
+  /** Work on a directory goes on: an answer has come. Thread-safe. */
+  void step(int directory);
 
-  /** Lanes of somebody who can wait: one backend after the other, and what fails is thrown. */
-  static FolderExecutor direct(int backends) {
+  /** For a caller that can wait: one directory after the other, and what fails is thrown. */
+  static FolderExecutor direct(int directories) {
     BitSet all = new BitSet();
-    all.set(0, backends);
+    all.set(0, directories);
     return new FolderExecutor() {
       @Override
       public BitSet all() {
@@ -38,7 +38,7 @@ public interface FolderExecutor {
       }
 
       @Override
-      public void step(int backend) {}
+      public void step(int directory) {}
     };
   }
 }

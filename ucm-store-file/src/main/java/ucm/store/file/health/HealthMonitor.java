@@ -15,42 +15,42 @@ import ucm.api.StoreMetrics;
 import ucm.platform.thread.PeriodicThread;
 
 /**
- * Watches over the media of a store, each by a {@link CircuitBreaker} of its own: one that fails or
- * hangs is left alone until a probe finds that it works again. It does not know what a medium is.
+ * Monitors the volumes of a store, each by a {@link CircuitBreaker} of its own: one that fails or
+ * hangs is left alone until a probe finds that it works again. It does not know what a volume is.
  *
  * <p>A breaker is fed by what the store reports of its own work, by operations that take longer than
  * the timeout (while they do), and by probes at intervals. There is never more than one probe of a
- * medium: while one hangs, there is no other. Recovery needs nobody: once a hanging probe returns, the
+ * volume: while one hangs, there is no other. Recovery is automatic: once a hanging probe returns, the
  * next one follows after an interval.
  *
- * <p>Thread-safe. One thread per medium probes, and one looks for late operations while there are any.
+ * <p>Thread-safe. One thread per volume probes, and one finds late operations while there are any.
  */
 public final class HealthMonitor {
 
   /**
-   * How a failing medium is told from a good one.
+   * What counts as failing.
    *
    * @param intervalNanos time between two probes
    * @param timeoutNanos how long a probe or an operation may take before it counts as failed
-   * @param windowSize how many of the last results are looked at
-   * @param failureThreshold how many of them must have failed for the medium to be left alone
+   * @param windowSize how many of the last results are counted
+   * @param failureThreshold how many of them must have failed for the volume to be left alone
    */
   public record Rules(
       long intervalNanos, long timeoutNanos, int windowSize, int failureThreshold) {}
 
   /**
-   * A medium.
+   * A volume.
    *
-   * @param name what people know it by
+   * @param name its name in messages
    * @param probe tries it out; throws when it does not work
    */
-  public record Medium(String name, Runnable probe) {}
+  public record Volume(String name, Runnable probe) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(HealthMonitor.class);
 
-  private static final class Watched {
+  private static final class Monitored {
 
-    final Medium medium;
+    final Volume volume;
     final CircuitBreaker breaker;
     final VolumeOperation probeOperation;
     final PeriodicThread prober;
@@ -61,8 +61,8 @@ public final class HealthMonitor {
     boolean probing;
     @Nullable RuntimeException lastFault;
 
-    Watched(Medium medium, Rules rules, VolumeOperation probeOperation, PeriodicThread prober) {
-      this.medium = medium;
+    Monitored(Volume volume, Rules rules, VolumeOperation probeOperation, PeriodicThread prober) {
+      this.volume = volume;
       this.breaker = new CircuitBreaker(rules.windowSize, rules.failureThreshold);
       this.probeOperation = probeOperation;
       this.prober = prober;
@@ -72,25 +72,25 @@ public final class HealthMonitor {
   private final String stage;
   private final Rules rules;
   private final IntConsumer onDown;
-  private volatile IntConsumer onUp = medium -> {};
+  private volatile IntConsumer onUp = volume -> {};
   private final LateOperations late;
-  private final List<Watched> media = new ArrayList<>();
+  private final List<Monitored> volumes = new ArrayList<>();
   private final StoreMetrics.Counter trips;
   private final StoreMetrics.Counter probes;
   private final StoreMetrics.Counter probeFailures;
   private final StoreMetrics.Counter lateOperations;
 
   /**
-   * All media are taken for good; starts no thread yet.
+   * All volumes are taken for good; starts no thread yet.
    *
    * @param stage names the store in messages; its lower case, metrics and threads
-   * @param media what is watched over; counted from 0 in all methods
-   * @param onDown is told of a medium that must not be used any more, by the thread that found out
-   * @param faults is told of a thread that ends by an error
+   * @param volumes what is monitored; counted from 0 in all methods
+   * @param onDown is called with a volume that must not be used any more, by the thread that found out
+   * @param faults handles a thread that ends by an error
    */
   public HealthMonitor(
       String stage,
-      List<Medium> media,
+      List<Volume> volumes,
       Rules rules,
       StoreMetrics metrics,
       LongSupplier clock,
@@ -104,7 +104,7 @@ public final class HealthMonitor {
     late =
         new LateOperations(
             "ucm-" + lower + "-late-0", faults, rules.timeoutNanos, clock, this::operationIsLate);
-    for (int i = 0; i < media.size(); i++) {
+    for (int i = 0; i < volumes.size(); i++) {
       int index = i;
       PeriodicThread prober =
           new PeriodicThread(
@@ -114,12 +114,13 @@ public final class HealthMonitor {
                   .uncaughtExceptionHandler(faults),
               rules.intervalNanos,
               () -> probe(index));
-      this.media.add(
-          new Watched(media.get(i), rules, late.newOperation(VolumeOperation.Kind.PROBE), prober));
-      if (media.size() > 1) {
+      this.volumes.add(
+          new Monitored(
+              volumes.get(i), rules, late.newOperation(VolumeOperation.Kind.PROBE), prober));
+      if (volumes.size() > 1) {
         metrics.gauge(
             prefix + "state_" + i,
-            "Breaker of " + media.get(i).name + ": 0 closed, 1 half-open, 2 open",
+            "Breaker of " + volumes.get(i).name + ": 0 closed, 1 half-open, 2 open",
             () -> state(index).number());
       }
     }
@@ -133,8 +134,8 @@ public final class HealthMonitor {
   }
 
   /**
-   * Names who is told of a medium that may be used again, by the thread that found out. To be called
-   * before anything is watched.
+   * Sets what is called with a volume that may be used again, by the thread that found out. To be called
+   * before the start.
    */
   public void whenUp(IntConsumer action) {
     onUp = action;
@@ -142,23 +143,23 @@ public final class HealthMonitor {
 
   /** Starts to probe; the first time after one interval. */
   public void start() {
-    media.forEach(watched -> watched.prober.start());
+    volumes.forEach(monitored -> monitored.prober.start());
   }
 
-  /** Why a medium must not be used now, or null when it may be. Hot path. */
-  public @Nullable StoreException refusal(int medium) {
-    return media.get(medium).refusal;
+  /** Why a volume must not be used now, or null when it may be. Hot path. */
+  public @Nullable StoreException refusal(int volume) {
+    return volumes.get(volume).refusal;
   }
 
-  /** The state of a medium's breaker. */
-  public CircuitBreaker.State state(int medium) {
-    return media.get(medium).breaker.state();
+  /** The state of a volume's breaker. */
+  public CircuitBreaker.State state(int volume) {
+    return volumes.get(volume).breaker.state();
   }
 
   private int worstState() {
     int worst = 0;
-    for (Watched watched : media) {
-      worst = Math.max(worst, watched.breaker.state().number());
+    for (Monitored monitored : volumes) {
+      worst = Math.max(worst, monitored.breaker.state().number());
     }
     return worst;
   }
@@ -168,14 +169,14 @@ public final class HealthMonitor {
     return late.newOperation(kind);
   }
 
-  /** How many transfers are under way on a medium; with those that it holds. */
-  public int transfers(int medium) {
-    return late.count(VolumeOperation.Kind.TRANSFER, medium);
+  /** How many transfers are under way on a volume; with those that it holds. */
+  public int transfers(int volume) {
+    return late.count(VolumeOperation.Kind.TRANSFER, volume);
   }
 
   /** An operation begins; the one before has ended. Hot path. */
-  public void begin(VolumeOperation operation, int medium) {
-    operation.begin(medium);
+  public void begin(VolumeOperation operation, int volume) {
+    operation.begin(volume);
     late.began();
   }
 
@@ -188,27 +189,27 @@ public final class HealthMonitor {
     return operation.end();
   }
 
-  /** Takes up that a medium did its work. */
-  public void succeeded(int medium) {
-    media.get(medium).breaker.succeeded();
+  /** Records a success of a volume. */
+  public void succeeded(int volume) {
+    volumes.get(volume).breaker.succeeded();
   }
 
-  /** Takes up that a medium failed; the same fault told again by others counts once. */
-  public void failed(int medium, RuntimeException fault) {
-    Watched watched = media.get(medium);
+  /** Records a failure of a volume; the same fault reported again counts once. */
+  public void failed(int volume, RuntimeException fault) {
+    Monitored monitored = volumes.get(volume);
     CircuitBreaker.Change change;
-    synchronized (watched) {
-      if (fault.equals(watched.lastFault)) {
+    synchronized (monitored) {
+      if (fault.equals(monitored.lastFault)) {
         return;
       }
-      watched.lastFault = fault;
-      change = watched.breaker.failed();
-      apply(watched, change, fault);
+      monitored.lastFault = fault;
+      change = monitored.breaker.failed();
+      apply(monitored, change, fault);
     }
-    tell(medium, change, fault);
+    tell(volume, change, fault);
   }
 
-  private void operationIsLate(int medium, boolean isProbe) {
+  private void operationIsLate(int volume, boolean isProbe) {
     StoreException fault =
         new StoreException(
             (isProbe ? "a probe" : "an operation")
@@ -216,81 +217,81 @@ public final class HealthMonitor {
                 + seconds(rules.timeoutNanos)
                 + " s");
     if (isProbe) {
-      probeEnded(medium, fault);
+      probeEnded(volume, fault);
     } else {
       lateOperations.increment();
-      failed(medium, fault);
+      failed(volume, fault);
     }
   }
 
-  /** Looks for operations that take too long, as the thread does that is there for it. */
-  public void lookForLateOperations() {
-    late.look();
+  /** Finds operations that take too long, as its thread does. */
+  public void findLateOperations() {
+    late.runOnce();
   }
 
   /**
-   * Probes a medium on the calling thread, as the thread does that is there for it.
+   * Probes a volume on the calling thread, as its own thread does.
    *
    * @return false when a probe is under way, and no other was made
    */
-  public boolean probe(int medium) {
-    Watched watched = media.get(medium);
-    synchronized (watched) {
-      if (watched.probing) {
+  public boolean probe(int volume) {
+    Monitored monitored = volumes.get(volume);
+    synchronized (monitored) {
+      if (monitored.probing) {
         return false;
       }
-      watched.probing = true;
-      watched.breaker.beginProbe();
+      monitored.probing = true;
+      monitored.breaker.beginProbe();
     }
     probes.increment();
-    begin(watched.probeOperation, medium);
+    begin(monitored.probeOperation, volume);
     RuntimeException fault = null;
     try {
-      watched.medium.probe.run();
+      monitored.volume.probe.run();
     } catch (RuntimeException e) {
       fault = e;
     } catch (Throwable t) {
-      // Without this thread the medium would never be used again.
-      LOG.error("{}: the probe of {} threw", stage, watched.medium.name, t);
+      // Without this thread the volume would never be used again.
+      LOG.error("{}: the probe of {} threw", stage, monitored.volume.name, t);
       fault = new StoreException("a probe threw " + t, t);
     }
     // One found late was counted as failed, and the next one decides.
-    if (end(watched.probeOperation)) {
-      probeEnded(medium, fault);
+    if (end(monitored.probeOperation)) {
+      probeEnded(volume, fault);
     }
-    synchronized (watched) {
-      watched.probing = false;
+    synchronized (monitored) {
+      monitored.probing = false;
     }
     return true;
   }
 
-  private void probeEnded(int medium, @Nullable RuntimeException fault) {
+  private void probeEnded(int volume, @Nullable RuntimeException fault) {
     if (fault != null) {
       probeFailures.increment();
     }
-    Watched watched = media.get(medium);
+    Monitored monitored = volumes.get(volume);
     CircuitBreaker.Change change;
-    synchronized (watched) {
-      change = watched.breaker.endProbe(fault == null);
-      apply(watched, change, fault);
+    synchronized (monitored) {
+      change = monitored.breaker.endProbe(fault == null);
+      apply(monitored, change, fault);
     }
-    tell(medium, change, fault);
+    tell(volume, change, fault);
   }
 
   private void apply(
-      Watched watched, CircuitBreaker.Change change, @Nullable RuntimeException fault) {
+      Monitored monitored, CircuitBreaker.Change change, @Nullable RuntimeException fault) {
     switch (change) {
       case NONE -> {}
       case CLOSED -> {
-        watched.refusal = null;
-        watched.lastFault = null;
+        monitored.refusal = null;
+        monitored.lastFault = null;
       }
       case OPENED ->
-          watched.refusal =
+          monitored.refusal =
               new StoreException(
                   stage
                       + " does not use "
-                      + watched.medium.name
+                      + monitored.volume.name
                       + " for now: "
                       + Math.min(rules.failureThreshold, rules.windowSize)
                       + " of at most "
@@ -304,25 +305,25 @@ public final class HealthMonitor {
     }
   }
 
-  private void tell(int medium, CircuitBreaker.Change change, @Nullable RuntimeException fault) {
-    Watched watched = media.get(medium);
+  private void tell(int volume, CircuitBreaker.Change change, @Nullable RuntimeException fault) {
+    Monitored monitored = volumes.get(volume);
     switch (change) {
       case NONE -> {
         if (fault != null) {
-          LOG.debug("{}: {} failed: {}", stage, watched.medium.name, fault.getMessage());
+          LOG.debug("{}: {} failed: {}", stage, monitored.volume.name, fault.getMessage());
         }
       }
       case CLOSED -> {
-        LOG.info("{} uses {} again: a probe went well", stage, watched.medium.name);
-        onUp.accept(medium);
+        LOG.info("{} uses {} again: a probe went well", stage, monitored.volume.name);
+        onUp.accept(volume);
       }
       case OPENED -> {
         trips.increment();
-        StoreException refusal = watched.refusal;
+        StoreException refusal = monitored.refusal;
         LOG.warn(
             "{}; look-ups there answer absent, loads and dumps are refused",
             refusal == null ? stage : refusal.getMessage());
-        onDown.accept(medium);
+        onDown.accept(volume);
       }
     }
   }
@@ -332,19 +333,20 @@ public final class HealthMonitor {
   }
 
   /**
-   * Begins no further probe, looks for late operations no more, and waits for the threads. A thread whose probe hangs is left to end by itself.
+   * Begins no further probe, stops the search for late operations, and waits for the threads. A thread
+   * whose probe hangs is left to end by itself.
    *
    * @param timeout how long to wait at the most
    * @return false when a thread still runs, or the caller was interrupted (its flag is set again)
    */
   public boolean close(Duration timeout) {
-    media.forEach(watched -> watched.prober.stop());
+    volumes.forEach(monitored -> monitored.prober.stop());
     late.stop();
     long deadline = System.nanoTime() + timeout.toNanos();
     try {
       boolean ended = late.join(left(deadline));
-      for (Watched watched : media) {
-        ended &= watched.prober.join(left(deadline));
+      for (Monitored monitored : volumes) {
+        ended &= monitored.prober.join(left(deadline));
       }
       return ended;
     } catch (InterruptedException e) {

@@ -12,19 +12,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds operations that take too long, while they do. Its thread looks at them a few times per timeout
+ * Finds operations that take too long, while they do. Its thread checks them a few times per timeout
  * as long as any is under way, and sleeps otherwise; an operation is found between one and one and a
  * half timeouts after it began.
  */
 final class LateOperations {
 
-  /** Is told of an operation that takes too long, once. */
+  /** Receives each operation that takes too long, once. */
   interface Listener {
-    void late(int medium, boolean isProbe);
+    void late(int volume, boolean isProbe);
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(LateOperations.class);
-  private static final int LOOKS_PER_TIMEOUT = 4;
+  private static final int RUNS_PER_TIMEOUT = 4;
 
   private final String threadName;
   private final Thread.UncaughtExceptionHandler faults;
@@ -61,7 +61,7 @@ final class LateOperations {
     return operation;
   }
 
-  /** Makes sure that somebody looks. */
+  /** Makes sure that the thread runs. */
   void began() {
     if (!awake) {
       wake();
@@ -85,34 +85,34 @@ final class LateOperations {
     }
   }
 
-  /** How many operations of a kind are under way on a medium. */
-  int count(VolumeOperation.Kind kind, int medium) {
+  /** How many operations of a kind are under way on a volume. */
+  int count(VolumeOperation.Kind kind, int volume) {
     int count = 0;
     for (VolumeOperation operation : all()) {
-      count += operation.kind == kind && operation.medium() == medium ? 1 : 0;
+      count += operation.kind == kind && operation.volume() == volume ? 1 : 0;
     }
     return count;
   }
 
   /**
-   * Looks at all operations.
+   * Checks all operations.
    *
    * @return whether any is under way
    */
-  boolean look() {
+  boolean runOnce() {
     boolean any = false;
     for (VolumeOperation operation : all()) {
-      int medium = lateMedium(operation);
-      if (medium >= 0) {
-        listener.late(medium, operation.kind == VolumeOperation.Kind.PROBE);
+      int volume = lateVolume(operation);
+      if (volume >= 0) {
+        listener.late(volume, operation.kind == VolumeOperation.Kind.PROBE);
       }
       any |= operation.isUnderWay();
     }
     return any;
   }
 
-  private synchronized int lateMedium(VolumeOperation operation) {
-    return operation.lateMedium(clock, timeoutNanos);
+  private synchronized int lateVolume(VolumeOperation operation) {
+    return operation.lateVolume(clock, timeoutNanos);
   }
 
   private List<VolumeOperation> all() {
@@ -134,30 +134,30 @@ final class LateOperations {
   private void run() {
     try {
       while (sleep()) {
-        lookOrLog();
+        runOrLog();
       }
     } catch (InterruptedException e) {
-      // Nobody interrupts this thread but to end it.
+      // Only close interrupts this thread.
       Thread.currentThread().interrupt();
     }
   }
 
-  private void lookOrLog() {
+  private void runOrLog() {
     try {
-      if (look()) {
+      if (runOnce()) {
         began();
       }
     } catch (RuntimeException e) {
-      LOG.error("{} failed to look for late operations", threadName, e);
+      LOG.error("{} failed to find late operations", threadName, e);
     }
   }
 
-  /** Waits for the time between two looks, once somebody needs one; false after close. */
+  /** Waits for the time between two runs, once one is needed; false after close. */
   private synchronized boolean sleep() throws InterruptedException {
     while (!awake && !closed) {
       wait();
     }
-    long end = System.nanoTime() + timeoutNanos / LOOKS_PER_TIMEOUT;
+    long end = System.nanoTime() + timeoutNanos / RUNS_PER_TIMEOUT;
     while (!closed) {
       long left = end - System.nanoTime();
       if (left <= 0) {
@@ -170,7 +170,7 @@ final class LateOperations {
     return false;
   }
 
-  /** Stops looking. */
+  /** Stops the thread. */
   synchronized void stop() {
     closed = true;
     notifyAll();

@@ -9,8 +9,8 @@ import org.slf4j.LoggerFactory;
 import ucm.store.file.config.StoreKind;
 
 /**
- * Looks after deadlines. Its thread sleeps until the next one may be due, and there is no next one
- * when nothing is under way; it is started when the first look is asked for.
+ * Ends what is past its deadline. Its thread sleeps until the next one may be due, and there is no next one
+ * when nothing is under way; it is started by the first request.
  */
 public final class TimeoutScheduler implements AutoCloseable {
 
@@ -30,7 +30,7 @@ public final class TimeoutScheduler implements AutoCloseable {
   /**
    * Starts no thread yet.
    *
-   * @param check ends what is due; returns the nanoseconds until the next look, or {@link
+   * @param check ends what is due; returns the nanoseconds until the next run, or {@link
    *     Long#MAX_VALUE} when none is needed
    */
   public TimeoutScheduler(StoreKind kind, LongSupplier check) {
@@ -38,8 +38,8 @@ public final class TimeoutScheduler implements AutoCloseable {
     this.check = check;
   }
 
-  /** Asks for a look in some time, unless one is planned by then: that one finds out what is next. */
-  public void lookIn(long nanos) {
+  /** Asks for a run in some time, unless one is planned by then: that one finds out what is next. */
+  public void checkIn(long nanos) {
     long at = System.nanoTime() + Math.max(nanos, SHORTEST_NANOS);
     if (!planned || at - wakeNanos < 0) {
       plan(at);
@@ -53,16 +53,16 @@ public final class TimeoutScheduler implements AutoCloseable {
     wakeNanos = at;
     planned = true;
     if (thread == null) {
-      thread = kind.newThread("watch", 0).start(this::watch);
+      thread = kind.newThread("timeouts", 0).start(this::run);
     } else {
       notifyAll();
     }
   }
 
-  private void watch() {
+  private void run() {
     try {
       while (sleep()) {
-        look();
+        runCheck();
       }
     } catch (InterruptedException e) {
       // Only close interrupts this thread.
@@ -70,7 +70,7 @@ public final class TimeoutScheduler implements AutoCloseable {
     }
   }
 
-  /** Waits until a look is due; false when there will be none. */
+  /** Waits until a run is due; false when there will be none. */
   private synchronized boolean sleep() throws InterruptedException {
     while (!closed) {
       if (!planned) {
@@ -87,18 +87,18 @@ public final class TimeoutScheduler implements AutoCloseable {
     return false;
   }
 
-  private void look() {
+  private void runCheck() {
     try {
       long next = check.getAsLong();
       if (next != Long.MAX_VALUE) {
-        lookIn(next);
+        checkIn(next);
       }
     } catch (RuntimeException e) {
-      LOG.error("{} failed to look after deadlines", kind.name(), e);
+      LOG.error("{} failed to end what is past its deadline", kind.name(), e);
     }
   }
 
-  /** Stops looking and joins the thread. */
+  /** Stops and joins the thread. */
   @Override
   public void close() {
     Thread running;
@@ -109,7 +109,7 @@ public final class TimeoutScheduler implements AutoCloseable {
     }
     try {
       if (running != null && !running.join(LONGEST_CLOSE)) {
-        LOG.warn("{}: the watch still waits for the file system", kind.name());
+        LOG.warn("{}: the timeout scheduler still waits for the file system", kind.name());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

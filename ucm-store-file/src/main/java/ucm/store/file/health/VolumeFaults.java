@@ -4,13 +4,13 @@ import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 
 /**
- * Tells errors of a failing medium from those of one that works and refuses.
+ * Distinguishes errors of a failing volume from those of one that works and refuses.
  *
  * <p>Full (ENOSPC, EDQUOT), read-only (EROFS) or forbidden (EACCES, EPERM) is an answer: the dump fails
  * by itself and at once, while what is stored can be looked up and loaded. A breaker that opened for
  * these would turn a full disk into an empty one. Limits of this process (open files, memory), calls
  * that a file system does not know, and something else in place of a folder or a file are no fault of the
- * medium either. All else is.
+ * volume either. All else is.
  */
 public final class VolumeFaults {
 
@@ -24,7 +24,7 @@ public final class VolumeFaults {
 
   private VolumeFaults() {}
 
-  /** Whether a failure says that the medium does not work; only those of system calls do. */
+  /** Whether a failure says that the volume does not work; only those of system calls do. */
   public static boolean isFault(RuntimeException failure) {
     return failure instanceof FileException file && isFault(file.errno());
   }

@@ -4,8 +4,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
 /**
- * What one thread is doing on a medium right now, so that somebody else can see that it takes too long.
- * Used over and over by its thread; beginning and ending cost no lock, allocation or look at the clock.
+ * What one thread is doing on a volume right now, so that another thread can see that it takes too long.
+ * Used over and over by its thread; beginning and ending take no lock, allocate nothing and do not read
+ * the clock.
  */
 public final class VolumeOperation {
 
@@ -21,18 +22,18 @@ public final class VolumeOperation {
 
   private static final long IDLE = 0;
   private static final long LATE = Long.MIN_VALUE;
-  private static final int MEDIUM_BITS = 16;
-  private static final long MEDIUM_MASK = (1L << MEDIUM_BITS) - 1;
+  private static final int VOLUME_BITS = 16;
+  private static final long VOLUME_MASK = (1L << VOLUME_BITS) - 1;
 
   final Kind kind;
 
-  // The number of the step, then the medium plus one; the sign says that it was found late.
+  // The number of the step, then the volume plus one; the sign says that it was found late.
   private final AtomicLong mark = new AtomicLong();
 
   // Only the owner's.
   private long steps;
 
-  // Only the watch's.
+  // Only the timeout scheduler's.
   private long seenMark;
   private long seenNanos;
 
@@ -41,8 +42,8 @@ public final class VolumeOperation {
   }
 
   /** Begins; what was begun before has ended. */
-  void begin(int medium) {
-    mark.set((++steps << MEDIUM_BITS & Long.MAX_VALUE) | (medium + 1));
+  void begin(int volume) {
+    mark.set((++steps << VOLUME_BITS & Long.MAX_VALUE) | (volume + 1));
   }
 
   /** Ends; false when it was found late, or nothing was begun. */
@@ -50,22 +51,22 @@ public final class VolumeOperation {
     return mark.getAndSet(IDLE) > IDLE;
   }
 
-  /** Whether something is begun and not ended, as far as the watch must care. */
+  /** Whether something is begun and not ended, as far as its watcher must care. */
   boolean isUnderWay() {
     return mark.get() > IDLE;
   }
 
-  /** The medium of what is begun and not ended, late or not; -1 when there is nothing. */
-  int medium() {
-    return (int) (mark.get() & MEDIUM_MASK) - 1;
+  /** The volume of what is begun and not ended, late or not; -1 when there is nothing. */
+  int volume() {
+    return (int) (mark.get() & VOLUME_MASK) - 1;
   }
 
   /**
    * Finds out whether it takes too long; says so once. Called by one thread at a time.
    *
-   * @return the medium, or -1 when all is well
+   * @return the volume, or -1 when all is well
    */
-  int lateMedium(LongSupplier clock, long timeoutNanos) {
+  int lateVolume(LongSupplier clock, long timeoutNanos) {
     long current = mark.get();
     if (current <= IDLE) {
       return -1;
@@ -78,6 +79,6 @@ public final class VolumeOperation {
       return -1;
     }
     boolean late = now - seenNanos >= timeoutNanos && mark.compareAndSet(current, current | LATE);
-    return late ? (int) (current & MEDIUM_MASK) - 1 : -1;
+    return late ? (int) (current & VOLUME_MASK) - 1 : -1;
   }
 }

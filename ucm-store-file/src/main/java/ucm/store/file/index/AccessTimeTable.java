@@ -17,13 +17,13 @@ import ucm.api.Transfer;
  */
 public final class AccessTimeTable {
 
-  /** Is told of uses. */
+  /** Receives uses. */
   public interface Sink {
 
     /**
      * One block was used.
      *
-     * @return whether that was kept; else it is told again
+     * @return whether that was kept; else it is reported again
      */
     boolean used(long idHigh, long idLow, long atNanos);
   }
@@ -34,9 +34,9 @@ public final class AccessTimeTable {
 
   private final long[] highs = new long[SETS * WAYS];
   private final long[] lows = new long[SETS * WAYS];
-  // 0 is a free place.
+  // 0 is a free slot.
   private final long[] times = new long[SETS * WAYS];
-  // What the file was told last; 0 for nothing.
+  // The time last written to the file; 0 for none.
   private final long[] told = new long[SETS * WAYS];
   private final boolean[] isNew = new boolean[SETS * WAYS];
   private final Object[] locks = new Object[LOCKS];
@@ -45,7 +45,7 @@ public final class AccessTimeTable {
   /**
    * Knows of no use.
    *
-   * @param leastNanos a file is told of a use only when it was so much later than the one told before
+   * @param leastNanos a use is written to a file only when it was so much later than the one written before
    */
   public AccessTimeTable(long leastNanos) {
     this.leastNanos = leastNanos;
@@ -82,28 +82,28 @@ public final class AccessTimeTable {
   private void record(long idHigh, long idLow, long atNanos) {
     int set = set(idLow);
     synchronized (locks[set & (LOCKS - 1)]) {
-      int place = find(set, idHigh, idLow);
-      if (place < 0) {
-        place = oldest(set);
-        highs[place] = idHigh;
-        lows[place] = idLow;
-        times[place] = 0;
-        told[place] = 0;
-        isNew[place] = false;
+      int slot = find(set, idHigh, idLow);
+      if (slot < 0) {
+        slot = oldest(set);
+        highs[slot] = idHigh;
+        lows[slot] = idLow;
+        times[slot] = 0;
+        told[slot] = 0;
+        isNew[slot] = false;
       }
-      if (atNanos > times[place]) {
-        times[place] = atNanos;
-        isNew[place] |= atNanos - told[place] >= leastNanos;
+      if (atNanos > times[slot]) {
+        times[slot] = atNanos;
+        isNew[slot] |= atNanos - told[slot] >= leastNanos;
       }
     }
   }
 
-  /** Whether a block was used since the files were last told. */
+  /** Whether a block was used since the times were last written. */
   public boolean isNew(long idHigh, long idLow) {
     int set = set(idLow);
     synchronized (locks[set & (LOCKS - 1)]) {
-      int place = find(set, idHigh, idLow);
-      return place >= 0 && isNew[place];
+      int slot = find(set, idHigh, idLow);
+      return slot >= 0 && isNew[slot];
     }
   }
 
@@ -112,21 +112,21 @@ public final class AccessTimeTable {
     boolean takes(long idHigh, long idLow);
   }
 
-  /** Tells of those uses of chosen blocks that were not told yet, outside the locks. */
+  /** Reports the uses of chosen blocks that were not reported yet, outside the locks. */
   public void drain(Choice choice, Sink sink) {
-    for (int place = 0; place < times.length; place++) {
+    for (int slot = 0; slot < times.length; slot++) {
       long high;
       long low;
       long time;
-      synchronized (locks[place / WAYS & (LOCKS - 1)]) {
-        if (!isNew[place] || !choice.takes(highs[place], lows[place])) {
+      synchronized (locks[slot / WAYS & (LOCKS - 1)]) {
+        if (!isNew[slot] || !choice.takes(highs[slot], lows[slot])) {
           continue;
         }
-        high = highs[place];
-        low = lows[place];
-        time = times[place];
-        isNew[place] = false;
-        told[place] = time;
+        high = highs[slot];
+        low = lows[slot];
+        time = times[slot];
+        isNew[slot] = false;
+        told[slot] = time;
       }
       if (!sink.used(high, low, time)) {
         record(high, low, time);
@@ -138,9 +138,9 @@ public final class AccessTimeTable {
   private void tellAgain(long idHigh, long idLow) {
     int set = set(idLow);
     synchronized (locks[set & (LOCKS - 1)]) {
-      int place = find(set, idHigh, idLow);
-      if (place >= 0) {
-        isNew[place] = true;
+      int slot = find(set, idHigh, idLow);
+      if (slot >= 0) {
+        isNew[slot] = true;
       }
     }
   }
@@ -151,20 +151,20 @@ public final class AccessTimeTable {
   }
 
   private int find(int set, long idHigh, long idLow) {
-    for (int place = set * WAYS; place < (set + 1) * WAYS; place++) {
-      if (lows[place] == idLow && highs[place] == idHigh && times[place] != 0) {
-        return place;
+    for (int slot = set * WAYS; slot < (set + 1) * WAYS; slot++) {
+      if (lows[slot] == idLow && highs[slot] == idHigh && times[slot] != 0) {
+        return slot;
       }
     }
     return -1;
   }
 
-  /** A place to be given away: free, or told already, or used longest ago, in this order. */
+  /** A slot to be given away: free, or reported already, or used longest ago, in this order. */
   private int oldest(int set) {
     int best = set * WAYS;
-    for (int place = best + 1; place < (set + 1) * WAYS; place++) {
-      boolean better = isNew[place] == isNew[best] ? times[place] < times[best] : !isNew[place];
-      best = better ? place : best;
+    for (int slot = best + 1; slot < (set + 1) * WAYS; slot++) {
+      boolean better = isNew[slot] == isNew[best] ? times[slot] < times[best] : !isNew[slot];
+      best = better ? slot : best;
     }
     return best;
   }

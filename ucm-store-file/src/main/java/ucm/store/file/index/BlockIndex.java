@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.LongAdder;
  * The blocks that this process knows to have a file: their ids, off the heap, in tables that grow with
  * them, 24 to 48 bytes for each.
  *
- * <p>What is here is a hint: somebody else may remove a file, which is found out when the block is
+ * <p>What is here is a hint: another process may remove a file, which is found out when the block is
  * loaded, and then {@linkplain #remove dropped}. What is not here may still have a file. A full index
  * forgets an id for each that comes, which then is merely looked up on disk again. Thread-safe; asking
  * takes no lock and no allocation.
@@ -55,7 +55,7 @@ public final class BlockIndex {
   }
 
   /**
-   * Whether a block has no file, provided that nobody else writes to the directory. Always false until
+   * Whether a block has no file, provided that no other process writes to the directory. Always false until
    * the scan has ended, and once an id was forgotten.
    */
   public boolean excludes(long high, long low) {
@@ -66,7 +66,7 @@ public final class BlockIndex {
     return !stripe(hash).holds(hash, high, low);
   }
 
-  /** Takes up a block that has a file. */
+  /** Adds a block that has a file. */
   public void add(long high, long low) {
     if (high == 0 || stripes.length == 0) {
       return;
@@ -89,9 +89,9 @@ public final class BlockIndex {
   }
 
   /**
-   * A number that is another one after any {@link #remove} of this block, and of some others. Whoever
-   * reads it before a look at the file, and again after the block was {@linkplain #add added} because
-   * of that look, sees whether the file may have gone in between.
+   * A number that is another one after any {@link #remove} of this block, and of some others. A caller that
+   * reads it before it checks the file, and again after the block was {@linkplain #add added} because of
+   * that check, sees whether the file may have gone in between.
    */
   public long removals(long high, long low) {
     return stripes.length == 0 ? 0 : stripe(IndexStripe.hash(high, low)).removals();
@@ -102,7 +102,7 @@ public final class BlockIndex {
     scanned = true;
   }
 
-  /** Whether every file is known that nobody else wrote. */
+  /** Whether every file is known that no other process wrote. */
   public boolean isComplete() {
     return scanned && !forgot;
   }

@@ -8,9 +8,9 @@ import ucm.api.BlockIds;
 import ucm.api.Transfer;
 
 /**
- * Tells {@link AccessTimeTable} of uses of blocks, and of when they were. Where space is kept these are look-ups, loads
- * and dumps, of which the collector wants to know. Elsewhere they are loads, which the file system would
- * note otherwise, in the middle of the load. Thread-safe, allocates nothing.
+ * Records in {@link AccessTimeTable} when blocks were used. Where space is kept these are
+ * look-ups, loads and dumps, of which the collector wants to know. Elsewhere they are loads, which the
+ * file system would note otherwise, in the middle of the load. Thread-safe, allocates nothing.
  */
 public final class BlockUses {
 

@@ -14,10 +14,10 @@ import ucm.platform.memory.LazyMemory;
  * becomes twice as large when two thirds of it are taken, so that few ids take few pages of memory.
  *
  * <p>Writers hold the lock; readers hold none. A slot whose high word is 0 is free. A writer sets the
- * low word before the high word, and fills the hole of a removed id with the ids behind it, each
- * copied before its old place is used again. A reader beside it may therefore miss an id that is
+ * low word before the high word, and fills the hole of a removed id with the ids after it, each
+ * copied before its old slot is used again. A reader beside it may therefore miss an id that is
  * being moved, or one that comes while the table grows, or take for present an id that is made of halves
- * of two others. The first two are no harm to whoever asks the disk then, or asks again with {@link
+ * of two others. The first two do no harm where the caller asks the disk then, or asks again with {@link
  * #holds}; the third does not happen by chance, as ids are hashes.
  */
 final class IndexStripe {
@@ -107,7 +107,7 @@ final class IndexStripe {
 
   /** Drops an id; returns whether it was here. */
   synchronized boolean remove(long hash, long high, long low) {
-    // Whether it was here or not: somebody may be about to add it. Only the lock's holder writes.
+    // Whether it was here or not: a thread may be about to add it. Only the lock's holder writes.
     removals = removals + 1;
     long at = find(table, hash, high, low);
     boolean here = high(table, at) != 0;
@@ -162,7 +162,7 @@ final class IndexStripe {
     WORD.setRelease(words, at, high);
   }
 
-  /** The place of an id, or the free one where it belongs. */
+  /** The slot of an id, or the free one where it belongs. */
   private static long find(MemorySegment words, long hash, long high, long low) {
     long at = home(words, hash);
     while (high(words, at) != 0 && (high(words, at) != high || low(words, at) != low)) {

@@ -24,9 +24,9 @@ import ucm.store.file.health.FolderExecutor;
  * Which of the processes that share the directories collects: the one that holds the lock of the file
  * {@code .gc/lock} in each of them. The kernel, or the file server, drops a lock when its process dies,
  * however it dies, and another process gets it when it next asks. The files stay, and name the last
- * holder for people.
+ * holder for messages.
  *
- * <p>A backend that is down is left out; whoever can use it may hold it. Thread-safe.
+ * <p>A directory that is down is left out; a process that can use it may hold it. Thread-safe.
  */
 public final class CollectorLease implements AutoCloseable {
 
@@ -49,52 +49,52 @@ public final class CollectorLease implements AutoCloseable {
   public CollectorLease(FileOperations files, BlockPaths paths) {
     this.files = files;
     this.paths = paths;
-    List<Integer> backends = new ArrayList<>();
-    for (int i = 0; i < paths.backends().size(); i++) {
-      backends.add(i);
+    List<Integer> directories = new ArrayList<>();
+    for (int i = 0; i < paths.directories().size(); i++) {
+      directories.add(i);
     }
-    backends.sort((a, b) -> paths.backends().get(a).compareTo(paths.backends().get(b)));
-    this.order = backends;
-    held = new Lock[backends.size()];
+    directories.sort((a, b) -> paths.directories().get(a).compareTo(paths.directories().get(b)));
+    this.order = directories;
+    held = new Lock[directories.size()];
   }
 
   /**
-   * Takes the lease of the backends that can be used, unless another process has that of one of them.
+   * Takes the lease of the directories that can be used, unless another process has that of one of them.
    *
    * @return where this process has it now; empty when another process has it
    */
-  public BitSet tryHold(FolderExecutor lanes) {
+  public BitSet tryHold(FolderExecutor executors) {
     BitSet mine = new BitSet();
-    for (int backend : order) {
+    for (int directory : order) {
       BitSet one = new BitSet();
-      one.set(backend);
-      if (isHeld(backend)) {
-        mine.set(backend);
+      one.set(directory);
+      if (isHeld(directory)) {
+        mine.set(directory);
         continue;
       }
       AtomicBoolean isTaken = new AtomicBoolean();
-      if (lanes.forEach(one, which -> isTaken.set(!lockOrWarn(which))).isEmpty()) {
+      if (executors.forEach(one, which -> isTaken.set(!lockOrWarn(which))).isEmpty()) {
         continue;
       }
       if (isTaken.get()) {
-        release(lanes);
+        release(executors);
         return new BitSet();
       }
-      mine.set(backend, isHeld(backend));
+      mine.set(directory, isHeld(directory));
     }
     return mine;
   }
 
   /**
-   * Takes the lease of all backends, for somebody who collects once.
+   * Takes the lease of all directories, for a single round.
    *
    * @throws StoreException when another process has it, or it cannot be taken
    */
   public void holdAll() {
-    for (int backend : order) {
-      if (!tryLock(backend)) {
+    for (int directory : order) {
+      if (!tryLock(directory)) {
         close();
-        String root = paths.backends().get(backend);
+        String root = paths.directories().get(directory);
         throw new StoreException(
             "another process removes cold blocks in "
                 + root
@@ -106,20 +106,20 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  private synchronized boolean isHeld(int backend) {
-    return held[backend] != null;
+  private synchronized boolean isHeld(int directory) {
+    return held[directory] != null;
   }
 
-  /** False when another process has the lock; what fails leaves it to nobody. */
-  private boolean lockOrWarn(int backend) {
+  /** False when another process has the lock; after a failure no process has it. */
+  private boolean lockOrWarn(int directory) {
     try {
-      return tryLock(backend);
+      return tryLock(directory);
     } catch (FileException e) {
       synchronized (this) {
-        if (warned.get(backend)) {
+        if (warned.get(directory)) {
           return true;
         }
-        warned.set(backend);
+        warned.set(directory);
       }
       LOG.warn(
           "{} collects nothing there, as it cannot lock a file in .gc of storage_backends: {}",
@@ -129,9 +129,9 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  private boolean tryLock(int backend) {
-    files.makeFolder(paths.inBackend(new NativePath(), backend, BlockPaths.GC));
-    NativePath path = paths.inBackend(new NativePath(), backend, BlockPaths.GC, LOCK);
+  private boolean tryLock(int directory) {
+    files.makeFolder(paths.inDirectory(new NativePath(), directory, BlockPaths.GC));
+    NativePath path = paths.inDirectory(new NativePath(), directory, BlockPaths.GC, LOCK);
     if (files.size(path) == FileOperations.OTHER_TYPE) {
       throw new FileException("open as a regular file", path, Errno.EINVAL);
     }
@@ -147,7 +147,7 @@ public final class CollectorLease implements AutoCloseable {
       locked = files.tryLock(fd, path);
       if (locked) {
         sign(fd, path);
-        locked = keep(backend, new Lock(fd, path));
+        locked = keep(directory, new Lock(fd, path));
       }
     } finally {
       if (!locked) {
@@ -157,7 +157,7 @@ public final class CollectorLease implements AutoCloseable {
     return locked;
   }
 
-  /** Says who holds the lock; nothing depends on it. */
+  /** Names the holder of the lock; nothing depends on it. */
   private void sign(int fd, NativePath path) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment line = arena.allocateFrom(ValueLayout.JAVA_BYTE, LeaseHolder.line());
@@ -168,9 +168,9 @@ public final class CollectorLease implements AutoCloseable {
   }
 
   /** False when the file system answered only after the lease was given back. */
-  private synchronized boolean keep(int backend, Lock lock) {
+  private synchronized boolean keep(int directory, Lock lock) {
     if (!closed) {
-      held[backend] = lock;
+      held[directory] = lock;
     }
     return !closed;
   }
@@ -186,16 +186,16 @@ public final class CollectorLease implements AutoCloseable {
     }
   }
 
-  /** Gives the lease back where the backend answers. */
-  public void release(FolderExecutor lanes) {
-    lanes.forEach(lanes.all(), this::release);
+  /** Gives the lease back where the directory answers. */
+  public void release(FolderExecutor executors) {
+    executors.forEach(executors.all(), this::release);
   }
 
-  private void release(int backend) {
+  private void release(int directory) {
     Lock lock;
     synchronized (this) {
-      lock = held[backend];
-      held[backend] = null;
+      lock = held[directory];
+      held[directory] = null;
     }
     if (lock == null) {
       return;

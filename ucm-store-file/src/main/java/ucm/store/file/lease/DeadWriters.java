@@ -21,14 +21,14 @@ import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.DirectoryHealth;
 
 /**
- * Removes what writers left behind that died: temporary files, then their {@link WriterLease}. Runs on
- * a thread for each backend when a store opens, and in the rounds of the collector.
+ * Removes what dead writers left: temporary files, then their {@link WriterLease}. Runs on
+ * a thread for each directory when a store opens, and in the rounds of the collector.
  */
 public final class DeadWriters implements Runnable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeadWriters.class);
   // Host, process and number. What has another name is not ours to remove.
-  private static final Pattern CLAIM = Pattern.compile("[A-Za-z0-9-]+-[0-9]+-[0-9a-f]{1,16}");
+  private static final Pattern TOKEN = Pattern.compile("[A-Za-z0-9-]+-[0-9]+-[0-9a-f]{1,16}");
   private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
 
   // Five digits make 2^20 folders, each with a line of its own.
@@ -61,12 +61,12 @@ public final class DeadWriters implements Runnable {
 
   @Override
   public void run() {
-    for (int backend = 0; backend < own.length; backend++) {
+    for (int directory = 0; directory < own.length; directory++) {
       try {
-        sweep(backend);
+        sweep(directory);
       } catch (RuntimeException e) {
         LOG.warn(
-            "{} cannot look for temporary files of dead writers: {}",
+            "{} cannot search for temporary files of dead writers: {}",
             paths.store(),
             e.getMessage());
       }
@@ -74,52 +74,52 @@ public final class DeadWriters implements Runnable {
   }
 
   /**
-   * Removes what dead writers left in one backend.
+   * Removes what dead writers left in one directory.
    *
    * @return whether nothing is left that could not be removed
    * @throws FileException when it cannot be read
    */
-  public boolean sweep(int backend) {
-    return sweep(backend, () -> {});
+  public boolean sweep(int directory) {
+    return sweep(directory, () -> {});
   }
 
-  /** The same for somebody who wants to know that it goes on: before each claim and file. */
-  public boolean sweep(int backend, Runnable step) {
+  /** The same, and tells of progress: before each lease and file. */
+  public boolean sweep(int directory, Runnable step) {
     boolean all = true;
-    NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
-    for (String token : files.list(claims)) {
-      if (!stopped && CLAIM.matcher(token).matches() && !own[backend].owns(token)) {
+    NativePath leases = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS);
+    for (String token : files.list(leases)) {
+      if (!stopped && TOKEN.matcher(token).matches() && !own[directory].owns(token)) {
         step.run();
-        all &= bury(backend, token, step);
+        all &= bury(directory, token, step);
       }
     }
     return all;
   }
 
-  /** Whether other stores write to a backend, living or not removed yet. */
-  public boolean hasOthers(int backend) {
-    NativePath claims = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS);
-    return files.list(claims).stream()
-        .anyMatch(token -> CLAIM.matcher(token).matches() && !own[backend].owns(token));
+  /** Whether other stores write to a directory, living or not removed yet. */
+  public boolean hasOthers(int directory) {
+    NativePath leases = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS);
+    return files.list(leases).stream()
+        .anyMatch(token -> TOKEN.matcher(token).matches() && !own[directory].owns(token));
   }
 
-  private boolean bury(int backend, String token, Runnable step) {
-    NativePath claim = paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, token);
-    // What is no file is no claim: it is left alone.
-    int fd = files.size(claim) < 0 ? FileOperations.ABSENT : files.openWrite(claim);
+  private boolean bury(int directory, String token, Runnable step) {
+    NativePath lease = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS, token);
+    // What is no file is no lease: it is left alone.
+    int fd = files.size(lease) < 0 ? FileOperations.ABSENT : files.openWrite(lease);
     if (fd < 0) {
       return true;
     }
     try {
-      if (!files.tryLock(fd, claim)) {
+      if (!files.tryLock(fd, lease)) {
         return true;
       }
       int removed = 0;
-      for (String folder : folders(backend, token, fd, claim)) {
-        removed += removeOrphans(backend, folder, token, step);
+      for (String folder : folders(directory, token, fd, lease)) {
+        removed += removeOrphans(directory, folder, token, step);
       }
       if (!stopped) {
-        files.remove(claim);
+        files.remove(lease);
         removedFiles.add(removed);
         metrics.orphanFiles().add(removed);
         LOG.info(
@@ -131,33 +131,34 @@ public final class DeadWriters implements Runnable {
           "{} cannot clear up after the dead writer {}: {}", paths.store(), token, e.getMessage());
       return false;
     } finally {
-      files.close(fd, claim);
+      files.close(fd, lease);
     }
   }
 
-  /** Where its temporary files may be: what its claim says, or all folders. */
-  private List<String> folders(int backend, String token, int fd, NativePath claim) {
-    // Nobody knows who has written one that is larger than a store makes it.
-    boolean isList = files.size(fd, claim) <= MOST_JOURNAL_BYTES;
+  /** Where its temporary files may be: what its lease says, or all folders. */
+  private List<String> folders(int directory, String token, int fd, NativePath lease) {
+    // No store writes one that large.
+    boolean isList = files.size(fd, lease) <= MOST_JOURNAL_BYTES;
     if (!isList) {
       LOG.warn(
-          "{} looks through all folders for temporary files of the dead writer {}, as {} is larger"
+          "{} searches all folders for temporary files of the dead writer {}, as {} is larger"
               + " than any list of folders",
           paths.store(),
           token,
-          claim);
+          lease);
     } else if (WriterLease.isOfThisBoot(token) || token.startsWith(DirectoryHealth.PROBE)) {
-      return journal(fd, claim);
+      return journal(fd, lease);
     }
-    List<String> all = new ArrayList<>(files.list(paths.inBackend(new NativePath(), backend, ".")));
+    List<String> all =
+        new ArrayList<>(files.list(paths.inDirectory(new NativePath(), directory, ".")));
     all.removeIf(name -> !FOLDER_NAME.matcher(name).matches());
     return all;
   }
 
-  private List<String> journal(int fd, NativePath claim) {
+  private List<String> journal(int fd, NativePath lease) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment bytes = arena.allocate(Math.max(1, files.size(fd, claim)));
-      long read = VectorIo.readFully(files, fd, claim, new IoVector().add(bytes), 0);
+      MemorySegment bytes = arena.allocate(Math.max(1, files.size(fd, lease)));
+      long read = VectorIo.readFully(files, fd, lease, new IoVector().add(bytes), 0);
       byte[] text = bytes.asSlice(0, read).toArray(ValueLayout.JAVA_BYTE);
       // A line cut off by the death of the writer has no temporary files yet.
       return new String(text, StandardCharsets.US_ASCII)
@@ -167,24 +168,25 @@ public final class DeadWriters implements Runnable {
     }
   }
 
-  private int removeOrphans(int backend, String folder, String token, Runnable step) {
+  private int removeOrphans(int directory, String folder, String token, Runnable step) {
     String mark = "." + token + "-";
     int removed = 0;
-    for (String name : names(backend, folder)) {
+    for (String name : names(directory, folder)) {
       if (stopped) {
         break;
       }
       step.run();
       if (name.contains(mark) && name.endsWith(BlockPaths.TEMP_SUFFIX)) {
-        removed += files.remove(paths.inBackend(new NativePath(), backend, folder, name)) ? 1 : 0;
+        removed +=
+            files.remove(paths.inDirectory(new NativePath(), directory, folder, name)) ? 1 : 0;
       }
     }
     return removed;
   }
 
-  private List<String> names(int backend, String folder) {
+  private List<String> names(int directory, String folder) {
     try {
-      return files.list(paths.inBackend(new NativePath(), backend, folder));
+      return files.list(paths.inDirectory(new NativePath(), directory, folder));
     } catch (FileException e) {
       if (e.errno() != Errno.ENOTDIR) {
         throw e;

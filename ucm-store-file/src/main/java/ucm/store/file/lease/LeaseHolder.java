@@ -10,8 +10,8 @@ import ucm.platform.libc.SmallFile;
 import ucm.store.file.format.BlockPaths;
 
 /**
- * Who holds, or held, the lease of {@link CollectorLease}, for people: a line in the locked file. It
- * decides nothing; the lock does.
+ * The process that holds, or held, the lease of {@link CollectorLease}, for messages: a line in the
+ * locked file. It decides nothing; the lock does.
  */
 public final class LeaseHolder {
 
@@ -29,7 +29,7 @@ public final class LeaseHolder {
     return line.getBytes(StandardCharsets.US_ASCII);
   }
 
-  /** Says who collects in a directory. */
+  /** Names the process that collects in a directory. */
   public static String describe(FileOperations files, String root) {
     String path = root + "/" + BlockPaths.GC + "/" + CollectorLease.LOCK;
     String who = who(files, NativePath.of(path));

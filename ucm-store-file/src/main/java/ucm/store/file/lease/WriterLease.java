@@ -22,14 +22,14 @@ import ucm.platform.libc.VectorIo;
 import ucm.store.file.format.BlockPaths;
 
 /**
- * This store's claim on the temporary files it writes in one backend.
+ * This store's lease on the temporary files it writes in one directory.
  *
  * <p>It is a file {@code .writers/<token>}, locked for as long as the store lives; the kernel (or the
  * file server) drops the lock when its process dies, however it dies. The token is part of the names
- * of the store's temporary files, so that one lock tells of all of them whether somebody still writes
+ * of the store's temporary files, so that one lock tells of all of them whether their writer still writes
  * them: see {@link DeadWriters}. The file lists the folders in which the store has written, one name a
  * line, so that the orphans of a dead writer are found without a walk through the whole tree. The list
- * is not synced; the token tells of which boot of the machine it is, so that nobody relies on a list
+ * is not synced; the token tells of which boot of the machine it is, so that no store relies on a list
  * that a loss of power may have cut off.
  *
  * <p>Made when the first block is written: a store that only reads leaves no trace. Thread-safe.
@@ -45,7 +45,7 @@ public final class WriterLease {
 
   private final FileOperations files;
   private final BlockPaths paths;
-  private final int backend;
+  private final int directory;
 
   // Guarded by this; token is read without it.
   private final BitSet folders = new BitSet();
@@ -54,28 +54,28 @@ public final class WriterLease {
   private volatile byte @Nullable [] token;
   private volatile boolean isStillNeeded;
 
-  public WriterLease(FileOperations files, BlockPaths paths, int backend) {
+  public WriterLease(FileOperations files, BlockPaths paths, int directory) {
     this.files = files;
     this.paths = paths;
-    this.backend = backend;
+    this.directory = directory;
   }
 
   /**
-   * Makes sure that the claim is there and names a block's folder.
+   * Makes sure that the lease is there and names a block's folder.
    *
    * @return the token, in ASCII
-   * @throws FileException when the claim cannot be written
+   * @throws FileException when the lease cannot be written
    */
   public byte[] cover(long idHigh) {
     int folder = paths.folderNumber(idHigh);
     synchronized (this) {
       byte[] current = token;
       if (current == null) {
-        current = claim();
+        current = lease();
         token = current;
       }
       if (!folders.get(folder)) {
-        files.requireOwn(paths.folder(new NativePath(), backend, idHigh));
+        files.requireOwn(paths.folder(new NativePath(), directory, idHigh));
         note(paths.folderName(idHigh), current);
         folders.set(folder);
       }
@@ -83,19 +83,19 @@ public final class WriterLease {
     }
   }
 
-  /** Whether a token is that of this claim. */
+  /** Whether a token is that of this lease. */
   public boolean owns(String name) {
     byte[] current = token;
     return current != null && name.equals(text(current));
   }
 
-  /** A temporary file stays: then the claim stays as well, and leads the next start to it. */
-  public void leaveBehind() {
+  /** A temporary file stays: then the lease stays as well, and leads the next start to it. */
+  public void keepFile() {
     isStillNeeded = true;
   }
 
   /**
-   * Gives the claim up, once nothing is written any more. Its file goes when no temporary file is left;
+   * Gives the lease up, once nothing is written any more. Its file goes when no temporary file is left;
    * else it stays, unlocked, as that of a dead writer.
    */
   public synchronized void release() {
@@ -110,7 +110,7 @@ public final class WriterLease {
       }
     } catch (FileException e) {
       LOG.warn(
-          "{} cannot remove its claim; the next start will: {}", paths.store(), e.getMessage());
+          "{} cannot remove its lease; the next start will: {}", paths.store(), e.getMessage());
     }
     try {
       files.close(fd, path);
@@ -121,8 +121,8 @@ public final class WriterLease {
     fd = FileOperations.ABSENT;
   }
 
-  private byte[] claim() {
-    files.makeFolder(paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS));
+  private byte[] lease() {
+    files.makeFolder(paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS));
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       byte[] candidate = newToken().getBytes(StandardCharsets.US_ASCII);
       NativePath path = path(candidate);
@@ -140,7 +140,7 @@ public final class WriterLease {
     throw new FileException("lock", path(new byte[] {'*'}), Errno.EAGAIN);
   }
 
-  /** False when somebody who removes the claims of the dead was faster than the lock. */
+  /** False when a process that removes the leases of the dead was faster than the lock. */
   private boolean lock(int opened, NativePath path) {
     try {
       return files.tryLock(opened, path) && files.size(path) >= 0;
@@ -149,7 +149,7 @@ public final class WriterLease {
         closeAfter(opened, path, e);
         throw e;
       }
-      // Nobody can take a lock here, so nobody will take our files for those of a dead writer.
+      // No process can take a lock here, so none will take our files for those of a dead writer.
       LOG.warn(
           "{} leaves temporary files of dead writers alone: {}", paths.store(), e.getMessage());
       return true;
@@ -179,14 +179,14 @@ public final class WriterLease {
   }
 
   private NativePath path(byte[] of) {
-    return paths.inBackend(new NativePath(), backend, BlockPaths.WRITERS, text(of));
+    return paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS, text(of));
   }
 
   private static String text(byte[] token) {
     return new String(token, StandardCharsets.US_ASCII);
   }
 
-  /** Host and process are for people; the random number makes it unique among those of one boot. */
+  /** Host and process are for messages; the random number makes it unique among those of one boot. */
   private static String newToken() {
     return host()
         + "-"
@@ -198,7 +198,7 @@ public final class WriterLease {
 
   /**
    * Whether a token is of a writer that this boot of this machine has seen. Else the power may have
-   * failed since, and what its claim says about folders may be lost.
+   * failed since, and what its lease says about folders may be lost.
    */
   static boolean isOfThisBoot(String token) {
     return !BOOT.isEmpty() && token.startsWith(BOOT, token.length() - 2 * HEX_DIGITS_OF_INT);
@@ -213,7 +213,7 @@ public final class WriterLease {
     }
   }
 
-  /** The name of this machine, in letters, digits and dashes; for people. */
+  /** The name of this machine, in letters, digits and dashes; for messages. */
   public static String host() {
     String host = hostName().replaceAll("[^A-Za-z0-9]", "-");
     return host.substring(0, Math.min(host.length(), MAX_HOST_LENGTH));

@@ -8,7 +8,7 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.format.BlockPaths;
 
 /**
- * Which of the writers of one directory live, asked of the locks of their claims, each once; see {@link
+ * Which of the writers of one directory live, asked of the locks of their leases, each once; see {@link
  * WriterLease}. Nothing on disk is changed. Not thread-safe.
  */
 public final class WriterLocks {
@@ -29,13 +29,13 @@ public final class WriterLocks {
     this.root = root;
   }
 
-  /** How it is with the writer of a token. One whose claim is gone has ended. */
+  /** How it is with the writer of a token. One whose lease is gone has ended. */
   public Life of(String token) {
     return known.computeIfAbsent(
         token, name -> lock(files, root + "/" + BlockPaths.WRITERS + "/" + name));
   }
 
-  /** Whether somebody holds the lock of a file. A file that is not there has no living owner. */
+  /** Whether a process holds the lock of a file. A file that is not there has no living owner. */
   static Life lock(FileOperations files, String file) {
     NativePath path = NativePath.of(file);
     try {

@@ -8,7 +8,7 @@ import ucm.store.file.index.BlockIndex;
 
 /**
  * Answers look-ups: from the index what it knows, from the disk the rest. A block of the index may
- * have been removed by somebody else; that shows when it is loaded. Thread-safe.
+ * have been removed by another process; that shows when it is loaded. Thread-safe.
  */
 public final class BlockLookup implements AutoCloseable {
 
@@ -21,7 +21,7 @@ public final class BlockLookup implements AutoCloseable {
   /**
    * Answers by an index and a disk.
    *
-   * @param exclusive whether nobody else writes, so that a complete index knows what is absent
+   * @param exclusive whether no other process writes, so that a complete index knows what is absent
    */
   public BlockLookup(
       BlockIndex index,
@@ -65,7 +65,7 @@ public final class BlockLookup implements AutoCloseable {
     return present;
   }
 
-  /** The index knows blocks that nobody can load while their backend is down. */
+  /** The index knows blocks that cannot be loaded while their directory is down. */
   private void hideWhatIsDown(BlockIds ids, BitSet present) {
     if (!health.isAnyDown()) {
       return;
@@ -105,9 +105,9 @@ public final class BlockLookup implements AutoCloseable {
     return present;
   }
 
-  /** A backend is not to be used any more: callers that wait for it have their answer. */
-  public void backendIsDown() {
-    disk.backendIsDown();
+  /** A directory is not to be used any more: callers that wait for it have their answer. */
+  public void directoryIsDown() {
+    disk.directoryIsDown();
   }
 
   private void count(int asked, int hits, int known) {

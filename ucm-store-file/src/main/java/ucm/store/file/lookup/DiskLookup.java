@@ -16,12 +16,12 @@ import ucm.store.file.index.BlockIndex;
  * Asks the file system for blocks, one system call each, on threads of its own: the caller waits and
  * is never inside the file system. How many threads ask side by side follows from {@link LookupPace}.
  * What the file system fails, or does not answer in time, is absent; so is, at once, what lies in a
- * backend that is down or goes down meanwhile. Thread-safe.
+ * directory that is down or goes down meanwhile. Thread-safe.
  */
 public final class DiskLookup implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DiskLookup.class);
-  // While the file system is fast, the clock is looked at once in this many blocks.
+  // While the file system is fast, the clock is read once in this many blocks.
   private static final int STEP = 16;
 
   private final BlockFiles files;
@@ -52,8 +52,8 @@ public final class DiskLookup implements AutoCloseable {
         new LookupThreads(
             config.kind(),
             config.lookupConcurrency(),
-            config.backends().size(),
-            backend -> health.refusal(backend) != null,
+            config.directories().size(),
+            directory -> health.refusal(directory) != null,
             timeoutNanos,
             this::ask);
   }
@@ -61,7 +61,7 @@ public final class DiskLookup implements AutoCloseable {
   /**
    * Looks up the blocks whose bits are clear, and sets the bits of those that are present.
    *
-   * @param trustsIndex whether what the index excludes is absent without a look
+   * @param trustsIndex whether what the index excludes is absent without a check
    */
   void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
     boolean anyDown = health.isAnyDown();
@@ -113,8 +113,8 @@ public final class DiskLookup implements AutoCloseable {
     }
   }
 
-  /** A backend is not to be used any more: its blocks are absent to all who wait. */
-  void backendIsDown() {
+  /** A directory is not to be used any more: its blocks are absent to all callers that wait. */
+  void directoryIsDown() {
     threads.giveUp(health::hides);
   }
 
@@ -142,7 +142,7 @@ public final class DiskLookup implements AutoCloseable {
   }
 
   private boolean isPresent(LookupThreads.Seat seat, long high, long low) {
-    seat.backend = health.backendOf(high, low);
+    seat.directory = health.directoryOf(high, low);
     try {
       return health.beginLookup(high, low) && files.isPresent(seat.path, high, low);
     } catch (FileException e) {
@@ -161,7 +161,7 @@ public final class DiskLookup implements AutoCloseable {
       return false;
     } finally {
       health.endLookup();
-      seat.backend = LookupThreads.Seat.NOWHERE;
+      seat.directory = LookupThreads.Seat.NOWHERE;
     }
   }
 

@@ -10,14 +10,14 @@ import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.index.BlockIndex;
 
-/** Fills the index with what is there in all backends, each by an {@link IndexScan} of its own. */
+/** Fills the index with what is there in all directories, each by an {@link IndexScan} of its own. */
 public final class IndexFill {
 
   private static final Logger LOG = LoggerFactory.getLogger(IndexFill.class);
 
   private final BlockIndex index;
   private final String store;
-  private final List<String> backends;
+  private final List<String> directories;
   private final IndexScan[] scans;
   private final AtomicInteger left;
 
@@ -25,18 +25,18 @@ public final class IndexFill {
       BlockFiles files, BlockIndex index, FileStoreMetrics metrics, DirectoryHealth health) {
     this.index = index;
     store = files.paths.store();
-    backends = files.paths.backends();
-    scans = new IndexScan[backends.size()];
+    directories = files.paths.directories();
+    scans = new IndexScan[directories.size()];
     Arrays.setAll(scans, i -> new IndexScan(files, index, metrics, health, i));
     left = new AtomicInteger(scans.length);
   }
 
-  /** Takes up one backend; whether that was all there is. Not called again when it was. */
-  public boolean run(int backend) {
-    boolean whole = scans[backend].run();
+  /** Takes up one directory; whether that was all there is. Not called again when it was. */
+  public boolean run(int directory) {
+    boolean whole = scans[directory].run();
     if (whole && left.decrementAndGet() == 0) {
       index.scanned();
-      LOG.info("{} knows {} blocks in {}", store, index.size(), backends);
+      LOG.info("{} knows {} blocks in {}", store, index.size(), directories);
     }
     return whole;
   }

@@ -17,12 +17,12 @@ import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.index.BlockIndex;
 
 /**
- * Fills the {@link BlockIndex} with the files that are there in one backend when the store opens. Runs
- * on a thread of its own; those of all backends together rest as long as they work, so that they take
- * half a processor at the most. It ends early when the index is full, the backend is down or the store
+ * Fills the {@link BlockIndex} with the files that are there in one directory when the store opens. Runs
+ * on a thread of its own; those of all directories together rest as long as they work, so that they take
+ * half a processor at the most. It ends early when the index is full, the directory is down or the store
  * closes; what it did not see, or could not, is looked up on disk when it is asked for.
  *
- * <p>Only a file in its right place and of the size of a block is taken up.
+ * <p>Only a file in its right folder and of the size of a block is taken up.
  */
 final class IndexScan {
 
@@ -37,22 +37,22 @@ final class IndexScan {
   private final BlockIndex index;
   private final FileStoreMetrics metrics;
   private final DirectoryHealth health;
-  private final int backend;
+  private final int directory;
   private final NativePath path = new NativePath();
   private volatile boolean stopped;
   private boolean failed;
   private long bareFiles;
   private long workingSince;
-  private int looks;
+  private int checks;
 
   IndexScan(
       BlockFiles files,
       BlockIndex index,
       FileStoreMetrics metrics,
       DirectoryHealth health,
-      int backend) {
+      int directory) {
     this.health = health;
-    this.backend = backend;
+    this.directory = directory;
     this.files = files;
     this.paths = files.paths;
     this.index = index;
@@ -68,7 +68,7 @@ final class IndexScan {
    * Takes up what is there.
    *
    * @return whether that was all there is
-   * @throws FileException when the backend cannot be read
+   * @throws FileException when the directory cannot be read
    */
   boolean run() {
     failed = false;
@@ -84,28 +84,28 @@ final class IndexScan {
   }
 
   private void reportBareFiles() {
-    String directory = paths.backends().get(backend);
+    String path = paths.directories().get(directory);
     if (files.acceptsUnverified()) {
       LOG.warn(
           "{} serves {} files without checksums in {}, as accept_unverified is true: nothing tells"
               + " whether they are whole; ucm store adopt {} gives them checksums",
           paths.store(),
           bareFiles,
-          directory,
-          directory);
+          path,
+          path);
     } else {
       LOG.info(
           "{} leaves alone {} files without checksums in {}: they are misses; to use them, run ucm"
               + " store adopt {}, or set accept_unverified to true",
           paths.store(),
           bareFiles,
-          directory,
-          directory);
+          path,
+          path);
     }
   }
 
   private List<String> folders() {
-    return files.seam.list(paths.inBackend(new NativePath(), backend, ".")).stream()
+    return files.operations.list(paths.inDirectory(new NativePath(), directory, ".")).stream()
         .filter(name -> FOLDER_NAME.matcher(name).matches())
         .toList();
   }
@@ -115,8 +115,8 @@ final class IndexScan {
       return;
     }
     try {
-      files.seam.forEachName(
-          paths.inBackend(new NativePath(), backend, folder), name -> look(folder, name));
+      files.operations.forEachName(
+          paths.inDirectory(new NativePath(), directory, folder), name -> check(folder, name));
     } catch (FileException e) {
       if (e.errno() != Errno.ENOTDIR) {
         failed(e);
@@ -126,25 +126,25 @@ final class IndexScan {
       LOG.warn(
           "{} leaves {}/{} alone, which is no folder",
           paths.store(),
-          paths.backends().get(backend),
+          paths.directories().get(directory),
           folder);
     }
   }
 
-  private boolean look(String folder, String name) {
+  private boolean check(String folder, String name) {
     if (BLOCK_NAME.matcher(name).matches()) {
       BlockIds id = BlockIds.ofHex(name);
       long high = id.high(0);
       long low = id.low(0);
-      if (paths.backendOf(high, low) == backend && paths.folderName(high).equals(folder)) {
-        look(high, low);
+      if (paths.directoryOf(high, low) == directory && paths.folderName(high).equals(folder)) {
+        check(high, low);
       }
     }
     rest();
     return goesOn();
   }
 
-  private void look(long high, long low) {
+  private void check(long high, long low) {
     metrics.scannedFiles().increment();
     try {
       long removals = files.removals(high, low);
@@ -157,16 +157,16 @@ final class IndexScan {
   }
 
   private boolean goesOn() {
-    return !stopped && !index.hasForgotten() && health.refusal(backend) == null;
+    return !stopped && !index.hasForgotten() && health.refusal(directory) == null;
   }
 
   private void rest() {
-    if ((++looks & CLOCK_MASK) != 0) {
+    if ((++checks & CLOCK_MASK) != 0) {
       return;
     }
     long worked = System.nanoTime() - workingSince;
     if (worked >= WORK_NANOS) {
-      int scans = paths.backends().size();
+      int scans = paths.directories().size();
       LockSupport.parkNanos((2 * scans - 1) * Math.min(worked, 10 * WORK_NANOS));
       workingSince = System.nanoTime();
     }
@@ -175,7 +175,7 @@ final class IndexScan {
   private void failed(RuntimeException e) {
     if (!failed) {
       LOG.warn("{} cannot see all blocks that are there: {}", paths.store(), e.getMessage());
-      health.failedInBackground(backend, e);
+      health.failedInBackground(directory, e);
     }
     failed = true;
   }

@@ -14,7 +14,7 @@ import ucm.store.file.config.StoreKind;
 /**
  * Threads that look blocks up on disk for callers that wait. They are started when there is something
  * to do and none is free, up to a bound, and sleep when there is nothing. For each that hangs in a
- * backend that is down, another one may be started, so that the other backends keep theirs; one too
+ * directory that is down, another one may be started, so that the other directories keep theirs; one too
  * many ends when it has nothing to do. The waves in the queue are as many as there are callers waiting.
  * Thread-safe.
  */
@@ -35,8 +35,8 @@ final class LookupThreads implements AutoCloseable {
 
     final NativePath path = new NativePath();
 
-    /** The backend that the thread asks. */
-    volatile int backend = NOWHERE;
+    /** The directory that the thread asks. */
+    volatile int directory = NOWHERE;
 
     private @Nullable Thread thread;
   }
@@ -48,7 +48,7 @@ final class LookupThreads implements AutoCloseable {
 
   private final StoreKind kind;
   private final int most;
-  private final int backends;
+  private final int directories;
   private final IntPredicate isDown;
   private final long timeoutNanos;
   private final Asker asker;
@@ -68,16 +68,21 @@ final class LookupThreads implements AutoCloseable {
   /**
    * Starts no thread yet.
    *
-   * @param most threads at the most, not counting those that a backend holds which is down
-   * @param backends how many backends there are; so many times {@code most} threads are never passed
-   * @param isDown whether a backend is not to be used
-   * @param timeoutNanos how long all of them may hang before nobody waits for them any more
+   * @param most threads at the most, not counting those that a directory holds which is down
+   * @param directories how many directories there are; so many times {@code most} threads are never passed
+   * @param isDown whether a directory is not to be used
+   * @param timeoutNanos how long all of them may hang before callers stop waiting for them
    */
   LookupThreads(
-      StoreKind kind, int most, int backends, IntPredicate isDown, long timeoutNanos, Asker asker) {
+      StoreKind kind,
+      int most,
+      int directories,
+      IntPredicate isDown,
+      long timeoutNanos,
+      Asker asker) {
     this.kind = kind;
     this.most = most;
-    this.backends = backends;
+    this.directories = directories;
     this.isDown = isDown;
     this.timeoutNanos = timeoutNanos;
     this.asker = asker;
@@ -139,7 +144,10 @@ final class LookupThreads implements AutoCloseable {
     }
   }
 
-  /** A backend is not to be used any more: nobody waits for it, and others ask in place of the held. */
+  /**
+   * A directory must not be used any more: no caller waits for it, and other threads take the place of
+   * the held ones.
+   */
   synchronized void giveUp(LookupWave.Hidden hidden) {
     for (LookupWave wave : waves) {
       wave.giveUp(hidden);
@@ -155,9 +163,9 @@ final class LookupThreads implements AutoCloseable {
 
   private int limit() {
     int limit = most;
-    for (int i = 0; i < seats.size() && limit < most * backends; i++) {
-      int backend = seats.get(i).backend;
-      if (backend != Seat.NOWHERE && isDown.test(backend)) {
+    for (int i = 0; i < seats.size() && limit < most * directories; i++) {
+      int directory = seats.get(i).directory;
+      if (directory != Seat.NOWHERE && isDown.test(directory)) {
         limit++;
       }
     }
@@ -219,7 +227,7 @@ final class LookupThreads implements AutoCloseable {
       try {
         wait();
       } catch (InterruptedException e) {
-        // Nobody interrupts these threads to end them.
+        // Close does not interrupt these threads.
         interrupted = true;
       }
     }

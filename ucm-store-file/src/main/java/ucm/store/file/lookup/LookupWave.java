@@ -30,7 +30,7 @@ final class LookupWave {
 
   final BlockIds ids;
 
-  /** Whether nothing behind the first absent block matters. */
+  /** Whether nothing after the first absent block matters. */
   final boolean stopsAtMiss;
 
   /** How many threads were called for this wave; changed under the lock of {@link LookupThreads}. */
@@ -70,7 +70,7 @@ final class LookupWave {
     words[i / IDS_OF_WORD] |= open(i);
   }
 
-  /** How many blocks nobody has taken yet, those aside that have an answer. */
+  /** How many blocks are neither taken nor answered. */
   int left() {
     int count = 0;
     int last = over ? 0 : end.get();
@@ -101,7 +101,8 @@ final class LookupWave {
   /** Gives an answer. */
   void answer(int i, boolean isPresent) {
     give(i, isPresent);
-    // Whoever takes the last block answers after that: one of the last askers sees all answers.
+    // The thread that takes the last block answers after that: one of the last askers sees all
+    // answers.
     if (!mayHaveMore()) {
       settle();
     }
@@ -119,7 +120,7 @@ final class LookupWave {
     }
   }
 
-  /** Gives the answers itself that nobody needs to wait for, whoever is asking for them. */
+  /** Gives the answers itself that need no waiting, even while a thread asks for them. */
   void giveUp(Hidden hidden) {
     for (int i = firstOpen(0, end.get()); i < end.get(); i = firstOpen(i + 1, end.get())) {
       if (hidden.isHidden(ids.high(i), ids.low(i))) {
@@ -189,8 +190,8 @@ final class LookupWave {
   /** Which ids of a word have no answer, from one on and before another. */
   private int openFrom(int i, int last) {
     int first = i - i % IDS_OF_WORD;
-    int behind = Math.max(0, IDS_OF_WORD - (last - first));
-    return (int) word(i) & (-1 << (i - first)) & (-1 >>> behind);
+    int unused = Math.max(0, IDS_OF_WORD - (last - first));
+    return (int) word(i) & (-1 << (i - first)) & (-1 >>> unused);
   }
 
   private long word(int i) {

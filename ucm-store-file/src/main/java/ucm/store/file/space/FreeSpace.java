@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Watches that the file system of one backend keeps some space free, whoever fills it. The file system
+ * Checks that the file system of one directory keeps some space free, whatever fills it. The file system
  * is asked at most every tenth of a second while there is plenty, and for each block when there is
  * not. Thread-safe.
  */
@@ -51,7 +51,7 @@ final class FreeSpace {
     return true;
   }
 
-  /** The bytes that were free, less those reserved, when that was last looked at. */
+  /** The bytes that were free, less those reserved, when that was last asked. */
   synchronized long known() {
     return free;
   }

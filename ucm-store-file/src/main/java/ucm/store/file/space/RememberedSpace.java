@@ -17,7 +17,7 @@ import ucm.platform.libc.VectorIo;
 import ucm.store.file.format.BlockPaths;
 
 /**
- * The bytes used at the end of the collector's last round, in {@code .gc/used} of the first backend:
+ * The bytes used at the end of the collector's last round, in {@code .gc/used} of the first directory:
  * a start takes them for true until its own scan has ended. Not thread-safe; only the holder of the
  * lease writes.
  */
@@ -82,6 +82,6 @@ public final class RememberedSpace {
   }
 
   private NativePath path(String name) {
-    return paths.inBackend(new NativePath(), 0, BlockPaths.GC, name);
+    return paths.inDirectory(new NativePath(), 0, BlockPaths.GC, name);
   }
 }

@@ -19,8 +19,8 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.FolderTree;
 
 /**
- * Lets a block be written only when it fits: below {@code posix_capacity_gb} over all backends, and
- * above {@code posix_min_free_gb} on the file system of its own. Room is reserved before the first
+ * Lets a block be written only when it fits: below {@code capacity_gb} over all directories, and
+ * above {@code min_free_gb} on the file system of its own. Room is reserved before the first
  * byte is written, so that writers side by side cannot pass the limit together. Thread-safe.
  *
  * <p>Processes that share the directories count what the others wrote when they scan. Each writes at most
@@ -30,7 +30,7 @@ import ucm.store.file.format.FolderTree;
  * all, at once.
  *
  * <p>A file counts with its size in whole units of 4 KiB. That is known before it is written, which
- * the allocated blocks that {@code stat} tells are not: they lag behind delayed allocation, and some
+ * the allocated blocks that {@code stat} tells are not: delayed allocation is not in them yet, and some
  * file systems allocate ahead.
  */
 public final class SpaceLimit {
@@ -39,7 +39,7 @@ public final class SpaceLimit {
   public static final long GB = 1L << 30;
 
   private static final Logger LOG = LoggerFactory.getLogger(SpaceLimit.class);
-  // A store that has written this part of the capacity looks at what others wrote meanwhile.
+  // A store that has written this part of the capacity counts what others wrote meanwhile.
   private static final int PARTS_BETWEEN_SCANS = 32;
 
   public final UsedSpace used;
@@ -47,16 +47,17 @@ public final class SpaceLimit {
   public final long capacityBytes;
 
   private final StoreKind kind;
-  private final List<String> backends;
+  private final List<String> directories;
   private final double minFreeGb;
   private final @Nullable FreeSpace[] free;
   private final StoreMetrics.Counter refused;
   private final long wakeBytes;
-  // Backends where a block was refused for the floor since the collector last asked; guarded by it.
+  // Directories where a block was refused for the floor since the collector last asked; guarded by
+  // it.
   private final BitSet pressed = new BitSet();
   private volatile Runnable onPressure = () -> {};
   private volatile Runnable beforeWait = () -> {};
-  private volatile IntConsumer afterWait = backend -> {};
+  private volatile IntConsumer afterWait = directory -> {};
   private volatile boolean isShared;
   private final Map<String, Boolean> told = new ConcurrentHashMap<>();
   private final long patienceNanos;
@@ -70,7 +71,7 @@ public final class SpaceLimit {
       FileStoreConfig config, FolderTree tree, LongSupplier clock, StoreMetrics.Counter refused) {
     this.kind = config.kind();
     this.tree = tree;
-    this.backends = config.backends();
+    this.directories = config.directories();
     this.minFreeGb = config.minFreeGb();
     this.refused = refused;
     // A worker that waits moves nothing else; half of its task's time is left for the move.
@@ -81,9 +82,9 @@ public final class SpaceLimit {
             ? (long) (config.gc().triggerThresholdRatio() * capacityBytes)
             : Long.MAX_VALUE;
     used = new UsedSpace(isLimited() ? tree.slots() : 0);
-    free = new FreeSpace[backends.size()];
+    free = new FreeSpace[directories.size()];
     for (int i = 0; i < free.length; i++) {
-      File root = new File(backends.get(i));
+      File root = new File(directories.get(i));
       // Some file systems in user space do not tell how large they are.
       if (minFreeGb > 0 && root.getTotalSpace() > 0) {
         free[i] = new FreeSpace(root::getUsableSpace, clock, (long) (minFreeGb * GB));
@@ -96,12 +97,12 @@ public final class SpaceLimit {
     return capacityBytes > 0;
   }
 
-  /** Names who is to be told when space runs short. */
+  /** Sets what is called when space runs short. */
   public void whenPressed(Runnable action) {
     onPressure = action;
   }
 
-  /** Names who is to be told before and after a writer waits for room in a backend. */
+  /** Sets what is called before and after a writer waits for room in a directory. */
   public void aroundWaits(Runnable before, IntConsumer after) {
     beforeWait = before;
     afterWait = after;
@@ -151,7 +152,7 @@ public final class SpaceLimit {
   }
 
   /** Reserves room, and waits for the collector as long as it makes some. */
-  private boolean reserveSoon(int backend, long bytes) {
+  private boolean reserveSoon(int directory, long bytes) {
     if (tryReserve(bytes)) {
       return true;
     }
@@ -159,7 +160,7 @@ public final class SpaceLimit {
     try {
       return awaitRoom(bytes);
     } finally {
-      afterWait.accept(backend);
+      afterWait.accept(directory);
     }
   }
 
@@ -192,13 +193,13 @@ public final class SpaceLimit {
   /**
    * Reserves room for a block's file. Waits for the collector when the capacity is used up.
    *
-   * @param backend where it is to be written
+   * @param directory where it is to be written
    * @throws SpaceRefusedException when there is none
    */
-  public void reserve(int backend, long idHigh, long idLow, long fileSize) {
+  public void reserve(int directory, long idHigh, long idLow, long fileSize) {
     long bytes = FolderTree.inUnits(fileSize);
     if (isLimited()) {
-      boolean fits = reserveSoon(backend, bytes);
+      boolean fits = reserveSoon(directory, bytes);
       if (!fits
           || used.used() > wakeBytes
           || used.addedSinceScan() > capacityBytes / PARTS_BETWEEN_SCANS) {
@@ -221,16 +222,16 @@ public final class SpaceLimit {
                 + kind.key("gc_recycle_percent"));
       }
     }
-    FreeSpace space = free[backend];
+    FreeSpace space = free[directory];
     if (space != null && !space.reserve(bytes)) {
       if (isLimited()) {
         used.release(bytes);
-        press(backend);
+        press(directory);
       }
       throw refuse(
           idHigh,
           idLow,
-          space.known() + " bytes are free in " + backends.get(backend) + ", and its " + bytes,
+          space.known() + " bytes are free in " + directories.get(directory) + ", and its " + bytes,
           "would leave less than "
               + kind.key("min_free_gb")
               + ", "
@@ -258,14 +259,14 @@ public final class SpaceLimit {
     return refusal;
   }
 
-  private void press(int backend) {
+  private void press(int directory) {
     synchronized (pressed) {
-      pressed.set(backend);
+      pressed.set(directory);
     }
     onPressure.run();
   }
 
-  /** The backends where the floor refused a block since this was last asked. */
+  /** The directories where the floor refused a block since this was last asked. */
   public BitSet takePressed() {
     synchronized (pressed) {
       BitSet taken = (BitSet) pressed.clone();
@@ -286,24 +287,24 @@ public final class SpaceLimit {
    *
    * @param isThere whether the file has its name; else its room stays reserved
    */
-  public void endCommit(int backend, long idHigh, long idLow, long fileSize, boolean isThere) {
+  public void endCommit(int directory, long idHigh, long idLow, long fileSize, boolean isThere) {
     long bytes = FolderTree.inUnits(fileSize);
     if (isLimited()) {
       used.endCommit(tree.slot(idHigh, idLow), bytes, isThere);
     }
-    FreeSpace space = free[backend];
+    FreeSpace space = free[directory];
     if (space != null && isThere) {
       space.committed(bytes);
     }
   }
 
   /** The file for which room was reserved will not be there. */
-  public void release(int backend, long fileSize) {
+  public void release(int directory, long fileSize) {
     long bytes = FolderTree.inUnits(fileSize);
     if (isLimited()) {
       used.release(bytes);
     }
-    FreeSpace space = free[backend];
+    FreeSpace space = free[directory];
     if (space != null) {
       space.release(bytes);
     }

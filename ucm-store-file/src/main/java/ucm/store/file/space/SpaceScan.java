@@ -18,7 +18,7 @@ import ucm.store.file.lease.WriterLease;
 /**
  * Finds out what the folders hold, and puts the account right: at start everything, later the folders
  * that were changed since, by this store or another. Temporary files count as well, except those of
- * this store, for which room is reserved. One scan at a time, and each backend by itself.
+ * this store, for which room is reserved. One scan at a time, and each directory by itself.
  */
 public final class SpaceScan {
 
@@ -28,11 +28,11 @@ public final class SpaceScan {
   private static final int NAME_DIGITS = 32;
 
   private final FileOperations files;
-  private final FolderExecutor lanes;
+  private final FolderExecutor executors;
   private final FolderTree tree;
   private final UsedSpace used;
   private final FolderWalk walk;
-  private final WriterLease[] claims;
+  private final WriterLease[] leases;
   // Time of change of the folders that were scanned when they had settled, by slot.
   private final Map<Integer, Long> settled = new ConcurrentHashMap<>();
 
@@ -41,26 +41,26 @@ public final class SpaceScan {
       FolderTree tree,
       UsedSpace used,
       FolderWalk walk,
-      FolderExecutor lanes,
-      WriterLease[] claims) {
+      FolderExecutor executors,
+      WriterLease[] leases) {
     this.files = files;
-    this.lanes = lanes;
+    this.executors = executors;
     this.tree = tree;
     this.used = used;
     this.walk = walk;
-    this.claims = claims;
+    this.leases = leases;
   }
 
-  /** Scans what has changed in all backends that can be used. */
+  /** Scans what has changed in all directories that can be used. */
   public void run() {
-    BitSet seen = lanes.forEach(lanes.all(), this::scan);
+    BitSet seen = executors.forEach(executors.all(), this::scan);
     if (!walk.isStopped()) {
-      used.scanned(seen.equals(lanes.all()));
+      used.scanned(seen.equals(executors.all()));
     }
   }
 
-  private void scan(int backend) {
-    List<Folder> folders = tree.folders(files, backend);
+  private void scan(int directory) {
+    List<Folder> folders = tree.folders(files, directory);
     walk.forEach(folders, this::scan);
     if (walk.isStopped()) {
       return;
@@ -68,7 +68,7 @@ public final class SpaceScan {
     BitSet there = new BitSet(tree.slots());
     folders.forEach(folder -> there.set(folder.slot()));
     Set<Integer> gone = new HashSet<>(settled.keySet());
-    gone.removeIf(slot -> tree.backendOf(slot) != backend || there.get(slot));
+    gone.removeIf(slot -> tree.directoryOf(slot) != directory || there.get(slot));
     for (int slot : gone) {
       settled.remove(slot);
       used.scanned(slot, 0, used.changes(slot));
@@ -76,8 +76,8 @@ public final class SpaceScan {
   }
 
   private void scan(Folder folder) {
-    lanes.step(folder.backend());
-    // Before the time of change is asked for: this thread may be held for long behind that.
+    executors.step(folder.directory());
+    // Before the time of change is asked for: that call may hold this thread for long.
     long now = System.currentTimeMillis();
     long changed = FolderTree.changedMillis(files, folder);
     Long before = settled.get(folder.slot());
@@ -93,8 +93,8 @@ public final class SpaceScan {
           files,
           folder,
           (name, bytes, lastUse) -> {
-            lanes.step(folder.backend());
-            sum[0] += isOwnTemp(folder.backend(), name) ? 0 : bytes;
+            executors.step(folder.directory());
+            sum[0] += isOwnTemp(folder.directory(), name) ? 0 : bytes;
           });
       counted = used.scanned(folder.slot(), sum[0], changes);
     }
@@ -104,10 +104,10 @@ public final class SpaceScan {
   }
 
   /** Whether this store writes the file: {@code <id>.<token>-<number>.tmp}. */
-  private boolean isOwnTemp(int backend, String name) {
+  private boolean isOwnTemp(int directory, String name) {
     int end = name.lastIndexOf('-');
     return name.endsWith(BlockPaths.TEMP_SUFFIX)
         && end > NAME_DIGITS
-        && claims[backend].owns(name.substring(NAME_DIGITS + 1, end));
+        && leases[directory].owns(name.substring(NAME_DIGITS + 1, end));
   }
 }

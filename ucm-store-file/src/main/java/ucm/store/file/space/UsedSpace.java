@@ -1,7 +1,7 @@
 package ucm.store.file.space;
 
 /**
- * Counts the bytes that a store takes on its backends, by folder. What this store writes and removes
+ * Counts the bytes that a store takes on its directories, by folder. What this store writes and removes
  * is counted at once; what others do is found by a scan, folder by folder. Until the first scan has
  * ended, the total that was remembered by the last process counts, if it is more. Thread-safe; its
  * lock is held for a few instructions.
@@ -28,7 +28,7 @@ public final class UsedSpace {
     committing = new int[folders];
   }
 
-  /** Takes up what was used when it was last counted, by whomever. */
+  /** Takes up what was used when it was last counted, by any process. */
   public synchronized void remember(long bytes) {
     remembered = bytes;
   }
@@ -118,7 +118,7 @@ public final class UsedSpace {
    *
    * @param bytes what it holds
    * @param changesBefore from {@link #changes}
-   * @return false when this store changed it meanwhile, so that nobody knows what was seen
+   * @return false when this store changed it meanwhile, so that it is unknown what was seen
    */
   synchronized boolean scanned(int folder, long bytes, int changesBefore) {
     if (committing[folder] > 0 || changes[folder] != changesBefore) {

@@ -4,7 +4,7 @@ import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.store.file.health.DirectoryHealth;
 
-/** Moves shards only where the backend is not down, and tells its breaker how that went. */
+/** Moves shards only where the directory is not down, and tells its breaker how that went. */
 public final class CircuitBreakingMover implements ShardMover {
 
   private final ShardMover mover;
@@ -17,9 +17,9 @@ public final class CircuitBreakingMover implements ShardMover {
 
   @Override
   public void move(TransferJob job, int from, int to) {
-    int backend = health.backendOf(job.transfer.ids().high(from), job.transfer.ids().low(from));
-    health.enter(backend);
-    StoreException refusal = health.refusal(backend);
+    int directory = health.directoryOf(job.transfer.ids().high(from), job.transfer.ids().low(from));
+    health.enter(directory);
+    StoreException refusal = health.refusal(directory);
     RuntimeException fault = null;
     try {
       if (refusal == null) {
@@ -31,7 +31,7 @@ public final class CircuitBreakingMover implements ShardMover {
       fault = e;
       throw e;
     } finally {
-      health.leave(backend, refusal == null, fault);
+      health.leave(directory, refusal == null, fault);
     }
   }
 

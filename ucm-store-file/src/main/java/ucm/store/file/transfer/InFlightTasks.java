@@ -32,7 +32,7 @@ public final class InFlightTasks {
     newest = job;
   }
 
-  /** Drops a job that is terminal; it may not be here yet. */
+  /** Drops a job that has completed; it may not be here yet. */
   public synchronized void remove(TransferJob job) {
     job.isDropped = true;
     if (job != oldest && job.previous == null) {
@@ -104,16 +104,16 @@ public final class InFlightTasks {
         due.add(job);
       }
     }
-    due.forEach(TransferJob::expire);
+    due.forEach(TransferJob::timeOut);
     return left;
   }
 
   /** Ends what was not begun of all jobs. */
   public void expireAll() {
-    all().forEach(TransferJob::expire);
+    all().forEach(TransferJob::timeOut);
   }
 
-  /** Ends what was not begun of blocks whose backend is down. */
+  /** Ends what was not begun of blocks whose directory is down. */
   public void refuse(DirectoryHealth health) {
     all().forEach(job -> job.refuse(health));
   }

@@ -17,7 +17,7 @@ final class ShardGroups {
   private final int shards;
   private final int count;
   private final int size;
-  // Where each group starts, when they are not of one size; the number of shards behind the last.
+  // Where each group starts, when they are not of one size; the number of shards after the last.
   private final int @Nullable [] starts;
 
   private ShardGroups(int shards, int count, int size, int @Nullable [] starts) {

@@ -15,9 +15,9 @@ import ucm.store.file.space.SpaceRefusedException;
 /**
  * A load or dump under way: the shards of its transfer, in groups that are moved at once.
  *
- * <p>A group is a run of shards of the same block, so that a block's file is opened once. Whoever
- * takes a group, a worker to move it or the watch because the deadline has passed, is the only one to
- * end its shards: memory is not touched after that. It is taken by {@linkplain TransferTask#begin
+ * <p>A group is a run of shards of the same block, so that a block's file is opened once. The thread that
+ * takes a group, a worker to move it or the timeout scheduler because the deadline has passed, is the
+ * only one to end its shards: memory is not touched after that. It is taken by {@linkplain TransferTask#begin
  * beginning} its first shard; the others are not begun, only ended.
  */
 public final class TransferJob implements ShardWorkers.Batch {
@@ -30,7 +30,7 @@ public final class TransferJob implements ShardWorkers.Batch {
   // Several workers may find it unset; any of their times will do.
   private long firstNanos;
 
-  // Neighbours on the board, guarded by it.
+  // Neighbours in {@link InFlightTasks}, guarded by it.
   @Nullable TransferJob previous;
   @Nullable TransferJob next;
   boolean isDropped;
@@ -70,7 +70,7 @@ public final class TransferJob implements ShardWorkers.Batch {
       firstNanos = now;
     }
     if (now - deadlineNanos >= 0) {
-      end(from, to, ShardOutcome.EXPIRED, expired());
+      end(from, to, ShardOutcome.EXPIRED, timeout());
       return;
     }
     try {
@@ -99,15 +99,15 @@ public final class TransferJob implements ShardWorkers.Batch {
   }
 
   /** Ends what no worker has begun with. */
-  void expire() {
+  void timeOut() {
     for (int group = 0; group < groups.count(); group++) {
       if (take(group)) {
-        end(groups.start(group), groups.end(group), ShardOutcome.EXPIRED, expired());
+        end(groups.start(group), groups.end(group), ShardOutcome.EXPIRED, timeout());
       }
     }
   }
 
-  /** Ends what no worker has begun with of the blocks whose backend is down. */
+  /** Ends what no worker has begun with of the blocks whose directory is down. */
   public void refuse(DirectoryHealth health) {
     for (int group = 0; group < groups.count(); group++) {
       StoreException why = refusal(group, health);
@@ -118,7 +118,7 @@ public final class TransferJob implements ShardWorkers.Batch {
   }
 
   /**
-   * Ends everything when the backends of all blocks are down.
+   * Ends everything when the directories of all blocks are down.
    *
    * @return false when one is not; then nothing has ended
    */
@@ -138,7 +138,8 @@ public final class TransferJob implements ShardWorkers.Batch {
 
   private @Nullable StoreException refusal(int group, DirectoryHealth health) {
     int shard = groups.start(group);
-    return health.refusal(health.backendOf(transfer.ids().high(shard), transfer.ids().low(shard)));
+    return health.refusal(
+        health.directoryOf(transfer.ids().high(shard), transfer.ids().low(shard)));
   }
 
   private void refuse(int group, DirectoryHealth health, StoreException why) {
@@ -172,7 +173,7 @@ public final class TransferJob implements ShardWorkers.Batch {
     }
   }
 
-  private StoreException expired() {
+  private StoreException timeout() {
     return new StoreException(
         "task "
             + task.id()

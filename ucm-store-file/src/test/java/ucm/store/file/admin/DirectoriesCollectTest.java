@@ -40,7 +40,7 @@ import ucm.store.file.lease.WriterLease;
 import ucm.store.file.space.SpaceLimit;
 import ucm.testkit.BlockBytes;
 
-/** What people remove from directories, on real trees, beside stores that use them. */
+/** Collection of directories by hand, on real trees, beside stores that use them. */
 final class DirectoriesCollectTest {
 
   @TempDir private Path directory;
@@ -97,16 +97,16 @@ final class DirectoriesCollectTest {
   void collectsByTheConfiguredCapacity() throws Exception {
     tree.fill(12, 64);
     Map<String, Object> settings = new HashMap<>();
-    settings.put("posix_capacity_gb", (double) (80 * FILE) / SpaceLimit.GB);
-    settings.put("posix_gc_trigger_threshold_ratio", 0.7);
-    settings.put("posix_gc_recycle_percent", 0.25);
+    settings.put("local_capacity_gb", (double) (80 * FILE) / SpaceLimit.GB);
+    settings.put("local_gc_trigger_threshold_ratio", 0.7);
+    settings.put("local_gc_recycle_percent", 0.25);
     StoreDirectories configured = directories(settings, directory);
     assertThat(configured.hasOwnLimit()).isTrue();
     CollectPlan plan = new CollectPlan(null, null, false);
     assertThat(configured.collect(plan, QUIET).removedBlocks()).isEqualTo(16);
     assertThat(configured.collect(plan, QUIET).removedBlocks()).as("48 of 80").isZero();
-    settings.put("posix_gc_precise_mode", false);
-    settings.put("posix_capacity_gb", (double) (40 * FILE) / SpaceLimit.GB);
+    settings.put("local_gc_precise_mode", false);
+    settings.put("local_capacity_gb", (double) (40 * FILE) / SpaceLimit.GB);
     StoreDirectories sampled = directories(settings, directory);
     CollectResult would = sampled.collect(new CollectPlan(null, null, true), QUIET);
     CollectResult done = sampled.collect(plan, QUIET);
@@ -135,7 +135,7 @@ final class DirectoriesCollectTest {
       assertThat(process.waitFor()).isEqualTo(137);
       assertThat(tree.summary().deadTempFiles()).isEqualTo(1);
       assertThat(tree.summary().collector()).isEqualTo("none");
-      // One whose claim is gone as well.
+      // One whose lease is gone as well.
       Path folder = tree.file(BlockBytes.ids(13, 8), 0).getParent();
       Path orphan =
           folder.resolve(BlockBytes.ids(13, 8).hex(0) + ".host-1-0123456789abcdef-0000000001.tmp");

@@ -35,13 +35,13 @@ import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
 import ucm.api.config.StoreConfig;
 import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.FailingFiles;
 import ucm.store.file.fixture.LocalFileStore;
-import ucm.store.file.fixture.SickFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
 import ucm.testkit.BlockBytes;
 
-/** What people see of directories, and what they find wrong with them, on real trees. */
+/** Summaries and verification of directories, on real trees. */
 final class DirectoriesTest {
 
   private static final int BLOCKS = 300;
@@ -227,20 +227,20 @@ final class DirectoriesTest {
   @Test
   void saysWhatCannotBeRead() throws Exception {
     BlockIds ids = tree.fill(9, 10);
-    SickFiles files = new SickFiles();
+    FailingFiles files = new FailingFiles();
     files.fail(tree.file(ids, 2).getParent(), Errno.EACCES, "openUnnoticed"::equals);
     files.fail(tree.file(ids, 3).getParent(), Errno.EACCES, "forEachName"::equals);
-    StoreDirectories sick =
+    StoreDirectories failing =
         BlockDirectories.of(
             LocalFileStore.KIND,
-            files.seam(),
+            files.operations(),
             StoreConfig.of(Map.of("storage_backends", directory.toString())));
     List<Damage> damages = new ArrayList<>();
-    VerifyResult result = sick.verify(MOVE, QUIET, damages::add);
+    VerifyResult result = failing.verify(MOVE, QUIET, damages::add);
     assertThat(result.unreadable()).isEqualTo(2);
     assertThat(result.blocks()).isEqualTo(8);
     assertThat(damages).hasSize(2).noneMatch(Damage::isDamaged).noneMatch(Damage::isMoved);
-    DirectorySummary found = sick.summarize(QUIET).getFirst();
+    DirectorySummary found = failing.summarize(QUIET).getFirst();
     assertThat(found.blocks()).isEqualTo(8);
     assertThat(found.notes()).singleElement().asString().contains("EACCES", "2 folders or files");
   }

@@ -74,8 +74,8 @@ final class DamageTest {
       assertThat(result.outcome(shard)).isEqualTo(ShardOutcome.CORRUPT);
       requireGone();
     }
-    assertThat(stores.metrics.count("posix_corrupt_blocks")).isEqualTo(flips);
-    assertThat(stores.metrics.count("posix_quarantined_blocks")).isEqualTo(flips);
+    assertThat(stores.metrics.count("local_corrupt_blocks")).isEqualTo(flips);
+    assertThat(stores.metrics.count("local_quarantined_blocks")).isEqualTo(flips);
     assertThat(stores.in(".quarantine")).hasSize(Quarantine.MAX_FILES);
     stores.dump(store, ids.slice(0, 1));
     assertThat(stores.load(store, ids.slice(0, 1)).ok()).isTrue();
@@ -87,7 +87,7 @@ final class DamageTest {
     Files.write(file(), Arrays.copyOf(good, size));
     assertThat(store.durable(ids).isEmpty()).isTrue();
     requireCorrupt();
-    assertThat(stores.metrics.count("posix_quarantined_blocks")).isEqualTo(1);
+    assertThat(stores.metrics.count("local_quarantined_blocks")).isEqualTo(1);
   }
 
   @Test
@@ -164,7 +164,7 @@ final class DamageTest {
   @Test
   void verifiesASampleWhenTold() throws Exception {
     store.close();
-    store = stores.open(Map.of("verify", "sample", "posix_data_trans_concurrency", 1));
+    store = stores.open(Map.of("verify", "sample", "local_data_trans_concurrency", 1));
     byte[] damaged = good.clone();
     damaged[5000] ^= 1;
     int corrupt = 0;
@@ -212,7 +212,7 @@ final class DamageTest {
     Files.write(file(), payload);
     assertThat(store.lookup(ids).get(0)).isTrue();
     assertThat(stores.load(store, ids.slice(0, 1)).ok()).isTrue();
-    assertThat(stores.metrics.count("posix_unverified_load_shards")).isEqualTo(2);
+    assertThat(stores.metrics.count("local_unverified_load_shards")).isEqualTo(2);
     assertThat(Arrays.copyOf(good, payload.length))
         .as("the original would read ours, too")
         .isEqualTo(payload);
@@ -240,13 +240,13 @@ final class DamageTest {
     assertThat(store.lookup(ids).isEmpty()).isTrue();
     assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
     assertThat(result.cause()).isNull();
-    assertThat(stores.metrics.count("posix_quarantined_blocks")).isZero();
+    assertThat(stores.metrics.count("local_quarantined_blocks")).isZero();
   }
 
   /** As when several threads find the same file damaged. */
   @Test
-  void countsAndKeepsPlacesForFilesThatAreThere() throws Exception {
-    BlockPaths paths = new BlockPaths("Posix", List.of(directory.toString()), 3);
+  void countsAndKeepsSlotsForFilesThatAreThere() throws Exception {
+    BlockPaths paths = new BlockPaths("Local", List.of(directory.toString()), 3);
     RecordingMetrics metrics = new RecordingMetrics();
     Quarantine quarantine =
         new Quarantine(new LibcFileOperations(), paths, FileStoreMetrics.of(metrics));
@@ -257,7 +257,7 @@ final class DamageTest {
     quarantine.take(ids.high(0), ids.low(0), "this one was");
     assertThat(metrics.count("corrupt_blocks")).isEqualTo(1);
     assertThat(stores.in(".quarantine")).hasSize(1);
-    // It is the folder that is missing now, as a file is in its place, and somebody must be told.
+    // It is the folder that is missing now, as a file is in its place, and a message must say so.
     Files.move(directory.resolve(".quarantine"), directory.resolve(".kept"));
     Files.createFile(directory.resolve(".quarantine"));
     Files.write(file(), good);

@@ -10,13 +10,13 @@ final class DeferredCleanupTest {
 
   @Test
   void doesAtOnceWhatComesWhenItIsClosed() throws Exception {
-    DeferredCleanup chores = new DeferredCleanup(LocalFileStore.KIND);
+    DeferredCleanup cleanup = new DeferredCleanup(LocalFileStore.KIND);
     CountDownLatch done = new CountDownLatch(1);
-    chores.add(done::countDown);
-    chores.close();
+    cleanup.add(done::countDown);
+    cleanup.close();
     assertThat(done.getCount()).isZero();
     CountDownLatch late = new CountDownLatch(1);
-    chores.add(late::countDown);
+    cleanup.add(late::countDown);
     assertThat(late.getCount()).isZero();
   }
 }

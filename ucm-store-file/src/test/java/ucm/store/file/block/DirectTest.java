@@ -130,7 +130,7 @@ final class DirectTest {
         TestStores.ended(task).requireOk();
       }
       assertThat(stores.load(store, ids).ok()).isTrue();
-      assertThat(stores.metrics.count("posix_corrupt_blocks")).isZero();
+      assertThat(stores.metrics.count("local_corrupt_blocks")).isZero();
     }
   }
 
@@ -182,11 +182,11 @@ final class DirectTest {
         Files.write(stores.file(ids, i), Arrays.copyOf(bytes, 9000));
       }
       assertThat(stores.load(store, ids).ok()).isTrue();
-      assertThat(stores.metrics.count("posix_unverified_load_shards")).isEqualTo(9);
+      assertThat(stores.metrics.count("local_unverified_load_shards")).isEqualTo(9);
     }
   }
 
-  /** What is left behind a page that was cut off is read by the file's name, which is gone by then. */
+  /** What follows a page that was cut off is read by the file's name, which is gone by then. */
   @ParameterizedTest
   @ValueSource(strings = {"psync", "aio", "io_uring"})
   void takesAFileThatShrinksAndVanishesMeanwhileForMissing(String engine) throws Exception {
@@ -254,23 +254,23 @@ final class DirectTest {
     if (engine.equals("io_uring")) {
       DirectSupport.requireUring();
     }
-    return Map.of("io_direct", true, "posix_io_engine", engine);
+    return Map.of("io_direct", true, "local_io_engine", engine);
   }
 
   @Test
   void saysAtOpenThatTheFileSystemRefusesAndWhatToSet() throws Exception {
     FaultyFiles files = new FaultyFiles();
     files.fail(Call.SET_DIRECT, 0, Errno.EINVAL);
-    Path backend = directory.resolve("refused");
-    try (TestStores stores = new TestStores(backend, BlockLayout.uniform(4096, 4096, 4096))) {
+    Path refused = directory.resolve("refused");
+    try (TestStores stores = new TestStores(refused, BlockLayout.uniform(4096, 4096, 4096))) {
       assertThatThrownBy(() -> stores.open(files, System::nanoTime, DIRECT))
           .isInstanceOf(StoreException.class)
-          .hasMessageContaining("io_direct: true in " + backend)
+          .hasMessageContaining("io_direct: true in " + refused)
           .hasMessageContaining("EINVAL")
           .hasMessageContaining("set io_direct: false")
           .hasMessageContaining("storage_backends");
       assertThat(stores.openFiles()).isEmpty();
-      assertThat(names(backend)).as("no probe is left").isEmpty();
+      assertThat(names(refused)).as("no probe is left").isEmpty();
     }
   }
 

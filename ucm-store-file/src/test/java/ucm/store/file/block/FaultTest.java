@@ -32,16 +32,16 @@ import ucm.testkit.TransferMemory.Placement;
 
 /**
  * Every system call of a store's life fails once with each error. What failed is no hit; what is a hit
- * is right; no temporary file, descriptor or claim stays.
+ * is right; no temporary file, descriptor or lease stays.
  */
 final class FaultTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(1000, 3000, 9000);
   private static final Map<String, Object> FULL =
-      Map.of("durability", "full", "posix_data_trans_concurrency", 1);
+      Map.of("durability", "full", "local_data_trans_concurrency", 1);
   private static final Map<String, Object> DIRECT =
-      Map.of("durability", "full", "posix_data_trans_concurrency", 1, "io_direct", true);
-  private static final Map<String, Object> ONE_THREAD = Map.of("posix_data_trans_concurrency", 1);
+      Map.of("durability", "full", "local_data_trans_concurrency", 1, "io_direct", true);
+  private static final Map<String, Object> ONE_THREAD = Map.of("local_data_trans_concurrency", 1);
 
   @TempDir private Path parent;
 
@@ -113,7 +113,7 @@ final class FaultTest {
       assertThat(stores.load(again, layered).ok()).isTrue();
       again.close();
       assertThat(stores.openFiles()).isEmpty();
-      assertThat(stores.in(".writers")).as("claims, %s", name).isEmpty();
+      assertThat(stores.in(".writers")).as("leases, %s", name).isEmpty();
     }
   }
 
@@ -163,14 +163,14 @@ final class FaultTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, FULL);
-      // The claim's journal is the first write; one step of 9,000 bytes is the second.
+      // The lease's journal is the first write; one step of 9,000 bytes is the second.
       files.fail(Call.WRITE, 1, Errno.ENOSPC);
       TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, whole).fill();
       TransferResult result = TestStores.ended(store.dump(memory.transfer()));
       assertThat(result.failedBlocks()).isEqualTo(whole.slice(0, 1));
       assertThat(result.outcome(0)).isEqualTo(ShardOutcome.FAILED);
       assertThat(result.cause()).hasMessageContaining("ENOSPC (No space left on device)");
-      assertThat(stores.metrics.count("posix_dump_failed_blocks")).isEqualTo(1);
+      assertThat(stores.metrics.count("local_dump_failed_blocks")).isEqualTo(1);
       FlushResult flushed = store.flush(Duration.ZERO);
       assertThat(flushed.failedBlocks()).isEqualTo(whole.slice(0, 1));
       assertThat(flushed.cause()).hasMessageContaining("ENOSPC");
@@ -184,8 +184,8 @@ final class FaultTest {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       Map<String, Object> inOrder =
           Map.of(
-              "posix_index_max_blocks", 0,
-              "posix_lookup_concurrency", 1,
+              "local_index_max_blocks", 0,
+              "local_lookup_concurrency", 1,
               "store_health.enabled", false);
       LocalFileStore store = stores.open(files, System::nanoTime, inOrder);
       stores.dump(store, whole);
@@ -196,7 +196,7 @@ final class FaultTest {
       assertThat(found.get(2)).isTrue();
       files.fail(Call.SIZE, files.count(Call.SIZE) + 1, Errno.EIO);
       assertThat(store.lookupPrefix(whole)).isZero();
-      assertThat(stores.metrics.count("posix_lookup_errors")).isEqualTo(2);
+      assertThat(stores.metrics.count("local_lookup_errors")).isEqualTo(2);
     }
   }
 

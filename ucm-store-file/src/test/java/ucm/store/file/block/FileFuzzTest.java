@@ -25,15 +25,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.store.file.fixture.DirectSupport;
+import ucm.store.file.fixture.FaultWorkload;
 import ucm.store.file.fixture.LocalFileStore;
-import ucm.store.file.fixture.SickWork;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
 import ucm.store.file.fixture.TestStores;
 import ucm.testkit.BlockBytes;
 
 /**
- * Whatever lies in a directory of blocks, made by chance or by somebody: no wrong byte is served, nothing
+ * Whatever lies in a directory of blocks, by chance or on purpose: no wrong byte is served, nothing
  * crashes or hangs, and nothing outside the directory is moved or changed.
  */
 @Timeout(value = 3, unit = TimeUnit.MINUTES)
@@ -95,7 +95,7 @@ final class FileFuzzTest {
         served += ok ? 1 : 0;
         assertThat(stores.load(store, ids.slice(1, 4)).ok()).as("the others, %s", name).isTrue();
       }
-      assertThat(stores.metrics.count("posix_quarantined_blocks")).isEqualTo(ROUNDS - served);
+      assertThat(stores.metrics.count("local_quarantined_blocks")).isEqualTo(ROUNDS - served);
       stores.dump(store, ids);
       assertThat(stores.load(store, ids).ok()).isTrue();
       store.close();
@@ -107,7 +107,7 @@ final class FileFuzzTest {
     if (engine.equals("io_uring")) {
       DirectSupport.requireUring();
     }
-    return engine.isEmpty() ? Map.of() : Map.of("io_direct", true, "posix_io_engine", engine);
+    return engine.isEmpty() ? Map.of() : Map.of("io_direct", true, "local_io_engine", engine);
   }
 
   private byte[] changed(byte[] good, byte[] other) {
@@ -135,7 +135,7 @@ final class FileFuzzTest {
       }
       default -> {
         noise(bytes, FOOTER_AT + random.nextInt(56), 1 + random.nextInt(8));
-        // A footer is zero behind its checksums, and nobody looks there.
+        // A footer is zero after its checksums, and that part is not read.
         Arrays.fill(bytes, FOOTER_AT + 64, FOOTER_AT + 4080, (byte) 0);
         sign(bytes);
       }
@@ -166,7 +166,7 @@ final class FileFuzzTest {
   @Test
   void outlivesAnythingInPlaceOfItsFilesAndFolders() throws Exception {
     String folder = ids.hex(0).substring(0, 3);
-    List<String> places =
+    List<String> names =
         List.of(
             folder,
             folder + "/" + ids.hex(0),
@@ -175,34 +175,34 @@ final class FileFuzzTest {
             ".gc",
             ".gc/lock",
             ".gc/used",
-            ".writers/somebody-1-0123456789abcdef",
+            ".writers/stranger-1-0123456789abcdef",
             folder + "/junk",
             "fff/" + ids.hex(0),
             "..junk");
-    for (String place : places) {
+    for (String path : names) {
       for (String kind : List.of("folder", "link", "link to folder", "loop", "fifo", "noise")) {
-        Path own = directory.resolve((place + "-" + kind).replaceAll("[^a-z0-9]", "-"));
+        Path own = directory.resolve((path + "-" + kind).replaceAll("[^a-z0-9]", "-"));
         Files.createDirectories(own);
-        put(own.resolve(place), kind);
-        live(own, place + ", " + kind);
-        assertThat(outside()).as("%s, %s", place, kind).isEqualTo(before);
+        put(own.resolve(path), kind);
+        live(own, path + ", " + kind);
+        assertThat(outside()).as("%s, %s", path, kind).isEqualTo(before);
       }
     }
   }
 
-  private void put(Path place, String kind) throws Exception {
-    Files.createDirectories(place.getParent());
+  private void put(Path path, String kind) throws Exception {
+    Files.createDirectories(path.getParent());
     switch (kind) {
-      case "folder" -> Files.write(Files.createDirectory(place).resolve("x"), new byte[9]);
-      case "link" -> Files.createSymbolicLink(place, outside.resolve("bare"));
-      case "link to folder" -> Files.createSymbolicLink(place, outside.resolve("folder"));
-      case "loop" -> Files.createSymbolicLink(place, place);
+      case "folder" -> Files.write(Files.createDirectory(path).resolve("x"), new byte[9]);
+      case "link" -> Files.createSymbolicLink(path, outside.resolve("bare"));
+      case "link to folder" -> Files.createSymbolicLink(path, outside.resolve("folder"));
+      case "loop" -> Files.createSymbolicLink(path, path);
       case "fifo" ->
-          assertThat(new ProcessBuilder("mkfifo", place.toString()).start().waitFor()).isZero();
+          assertThat(new ProcessBuilder("mkfifo", path.toString()).start().waitFor()).isZero();
       default -> {
         byte[] noise = new byte[random.nextInt(20_000)];
         random.nextBytes(noise);
-        Files.write(place, noise);
+        Files.write(path, noise);
       }
     }
   }
@@ -214,11 +214,11 @@ final class FileFuzzTest {
       LocalFileStore store = stores.open(settings);
       store.awaitSweep();
       store.awaitScan();
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       store.lookup(ids);
       assertThat(stores.load(store, ids).okCount()).as(name).isZero();
       StoredTree.directories(own).summarize(StoredTree.QUIET);
-      SickWork.dump(store, LAYOUT, ids.slice(0, 2));
+      FaultWorkload.dump(store, LAYOUT, ids.slice(0, 2));
       for (int shard = 0; shard < LAYOUT.shardCount(); shard++) {
         stores.dumpShard(store, ids.slice(2, 4), shard);
       }
@@ -226,7 +226,7 @@ final class FileFuzzTest {
       store.health().probe(0);
       damage(stores);
       stores.load(store, ids);
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       store.remove(ids);
       Thread closing = Thread.ofPlatform().start(store::close);
       assertThat(closing.join(TestStores.PATIENCE)).as("closed, %s", name).isTrue();

@@ -17,7 +17,7 @@ import ucm.testkit.TestContext;
 
 /**
  * Writers killed at random moments, with every engine: no wrong block, no lost one among those
- * reported durable, and no temporary file and no claim after the next start.
+ * reported durable, and no temporary file and no lease after the next start.
  */
 final class KillTest extends KillContract {
 
@@ -48,7 +48,7 @@ final class KillTest extends KillContract {
   }
 
   private static Map<String, Object> direct(String engine) {
-    return Map.of("io_direct", true, "posix_io_engine", engine);
+    return Map.of("io_direct", true, "local_io_engine", engine);
   }
 
   @Override
@@ -71,9 +71,9 @@ final class KillTest extends KillContract {
     ((LocalFileStore) store).awaitSweep();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       assertThat(stores.temps()).as("temporary files").isEmpty();
-      // The claim of the store that looks is the only one.
-      assertThat(stores.in(".writers")).as("claims").hasSizeLessThanOrEqualTo(1);
+      // The lease of the store that checks is the only one.
+      assertThat(stores.in(".writers")).as("leases").hasSizeLessThanOrEqualTo(1);
     }
-    assertThat(metrics.count("posix_corrupt_blocks")).isZero();
+    assertThat(metrics.count("local_corrupt_blocks")).isZero();
   }
 }

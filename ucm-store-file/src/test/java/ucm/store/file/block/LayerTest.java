@@ -48,7 +48,7 @@ final class LayerTest {
     // two failures would trip.
     store =
         stores.open(
-            files, clock, Map.of("posix_data_trans_concurrency", 1, "store_health.enabled", false));
+            files, clock, Map.of("local_data_trans_concurrency", 1, "store_health.enabled", false));
   }
 
   @AfterEach
@@ -103,7 +103,7 @@ final class LayerTest {
     assertThat(openBlocks(ids)).isEqualTo(5);
     clock.advance(Duration.ofNanos(1));
     store.flush(Duration.ZERO);
-    Waiting.until("files that nobody reads to be closed", () -> openBlocks(ids) == 0);
+    Waiting.until("idle files to be closed", () -> openBlocks(ids) == 0);
     assertThat(stores.loadShard(store, ids, 1).ok()).isTrue();
   }
 
@@ -117,7 +117,7 @@ final class LayerTest {
   }
 
   @Test
-  void missesTheNextLayerOfABlockThatSomebodyRemoved() throws Exception {
+  void missesTheNextLayerOfABlockThatWasRemoved() throws Exception {
     BlockIds ids = dumped(5, 2);
     stores.loadShard(store, ids, 0).requireOk();
     Files.delete(stores.file(ids, 1));
@@ -200,7 +200,7 @@ final class LayerTest {
       assertThat(stores.loadShard(store, ids, layer).ok()).isTrue();
     }
     assertThat(files.count(Call.OPEN_READ)).isEqualTo(1);
-    assertThat(stores.metrics.count("posix_unverified_load_shards")).isEqualTo(SHARDS);
+    assertThat(stores.metrics.count("local_unverified_load_shards")).isEqualTo(SHARDS);
     LocalFileStore strict = stores.open();
     for (int layer = 0; layer < SHARDS; layer++) {
       assertThat(stores.loadShard(strict, ids, layer).outcome(0)).isEqualTo(ShardOutcome.MISSING);

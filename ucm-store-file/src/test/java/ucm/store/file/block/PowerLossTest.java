@@ -22,8 +22,8 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.TransferResult;
 import ucm.store.file.fixture.DiskLog;
+import ucm.store.file.fixture.FailingMount;
 import ucm.store.file.fixture.LocalFileStore;
-import ucm.store.file.fixture.SickMount;
 import ucm.store.file.fixture.SmallMount;
 import ucm.store.file.fixture.TestStores;
 import ucm.testkit.BlockBytes;
@@ -35,8 +35,8 @@ import ucm.testkit.BlockBytes;
  * {@code fdatasync} the bytes are safe but the newest names may be lost, as its key says; how many is
  * printed.
  *
- * <p>A real ext4 runs on a loop device whose file lies on {@code sick_fs.c}, which logs each write and
- * each flush of the disk's cache. For each cut the disk is made up anew: all that was written before the
+ * <p>A real ext4 runs on a loop device whose file lies on {@code failing_fs.c}, which logs each write and
+ * each flush of the disk's cache. For each cut the disk is made again: all that was written before the
  * last flush, and of the writes after it a random part, in no order, some torn between sectors of 512
  * bytes. Then ext4 replays its journal.
  *
@@ -87,7 +87,7 @@ final class PowerLossTest {
   })
   void servesNothingWrongAndLosesNothingDurable(String durability, String options)
       throws Exception {
-    Path program = SickMount.compile(parent);
+    Path program = FailingMount.compile(parent);
     try (SmallMount memory = SmallMount.tmpfs(parent.resolve("memory"), 400L << 20)) {
       Path before = memory.directory.resolve("before");
       Path log = memory.directory.resolve("log");
@@ -120,15 +120,15 @@ final class PowerLossTest {
       }
     }
     SmallMount.makeExt4(before, DISK_BYTES);
-    Path sick = Files.createDirectory(log.resolveSibling("sick"));
-    try (SickMount disk = SickMount.logging(sick, program, log)) {
+    Path failing = Files.createDirectory(log.resolveSibling("failing"));
+    try (FailingMount disk = FailingMount.logging(failing, program, log)) {
       Files.copy(before, disk.backing.resolve("disk"));
       Path image = disk.directory.resolve("disk");
       try (SmallMount mount =
               SmallMount.ext4(parent.resolve("live"), image, options + ",commit=1");
           TestStores stores = new TestStores(mount.directory, LAYOUT)) {
         LocalFileStore store =
-            stores.open(Map.of("durability", durability, "posix_min_free_gb", 0));
+            stores.open(Map.of("durability", durability, "local_min_free_gb", 0));
         for (int round = 0; round < ROUNDS; round++) {
           BlockIds ids = ids(round * AT_ONCE, AT_ONCE);
           dump(stores, store, ids, round % 2 == 0);
@@ -190,7 +190,7 @@ final class PowerLossTest {
     try (SmallMount mount = SmallMount.recovered(parent.resolve("dead"), image);
         TestStores stores = new TestStores(mount.directory, LAYOUT)) {
       pretendReboot(mount.directory);
-      LocalFileStore store = stores.open(Map.of("posix_min_free_gb", 0));
+      LocalFileStore store = stores.open(Map.of("local_min_free_gb", 0));
       store.awaitSweep();
       assertThat(stores.temps()).as("temporary files, %s", name).isEmpty();
       findings.acknowledged += acknowledged;
@@ -209,7 +209,7 @@ final class PowerLossTest {
     }
   }
 
-  /** The machine has not booted anew, whatever the disk looks like: so this changes what tells of it. */
+  /** The machine has not booted again, whatever the disk looks like: so this changes what tells of it. */
   private static void pretendReboot(Path directory) throws IOException {
     String boot = Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).substring(0, 8);
     List<Path> all;

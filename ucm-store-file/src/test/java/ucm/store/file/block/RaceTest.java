@@ -45,7 +45,7 @@ final class RaceTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
-  private static final Map<String, Object> TWO_THREADS = Map.of("posix_data_trans_concurrency", 2);
+  private static final Map<String, Object> TWO_THREADS = Map.of("local_data_trans_concurrency", 2);
 
   @TempDir private Path directory;
 
@@ -100,7 +100,7 @@ final class RaceTest {
     good.check(0);
     assertThat(store.lookupKnown(ids).isEmpty()).isTrue();
     assertThat(store.lookup(ids).isEmpty()).isTrue();
-    assertThat(stores.metrics.count("posix_corrupt_blocks")).isEqualTo(1);
+    assertThat(stores.metrics.count("local_corrupt_blocks")).isEqualTo(1);
   }
 
   @Test
@@ -156,7 +156,7 @@ final class RaceTest {
                 }));
     TransferResult result = TestStores.ended(dump);
     assertThat(result.okCount()).isEqualTo(1);
-    assertThat(result.cause()).hasMessageContaining(ids.hex(0)).hasMessageContaining("anew");
+    assertThat(result.cause()).hasMessageContaining(ids.hex(0)).hasMessageContaining("again");
     FlushResult flushed = store.flush(Duration.ZERO);
     assertThat(flushed.pendingBlocks()).isZero();
     assertThat(flushed.failedBlocks()).isEqualTo(ids);
@@ -168,7 +168,7 @@ final class RaceTest {
   @Test
   void takesTheNextTransferFromWhoIsToldThatTheLastOneEnded() throws Exception {
     LocalFileStore store =
-        opened(Map.of("running_queue_depth", 4, "posix_data_trans_concurrency", 1));
+        opened(Map.of("running_queue_depth", 4, "local_data_trans_concurrency", 1));
     CompletableFuture<Task> next = new CompletableFuture<>();
     BlockIds ids = BlockBytes.ids(94, 8);
     TransferMemory second = shard(ids.slice(4, 8), 1).fill();
@@ -189,26 +189,26 @@ final class RaceTest {
 
   @Test
   void nothingOfARefusedTransferHasEnded() throws Exception {
-    Path sick = Files.createDirectory(directory.resolve("sick"));
-    Path well = Files.createDirectory(directory.resolve("well"));
-    List<String> backends = List.of(sick.toString(), well.toString());
+    Path failing = Files.createDirectory(directory.resolve("failing"));
+    Path healthy = Files.createDirectory(directory.resolve("healthy"));
+    List<String> directories = List.of(failing.toString(), healthy.toString());
     LocalFileStore store =
         opened(
             Map.of(
-                "storage_backends", backends,
+                "storage_backends", directories,
                 "waiting_queue_depth", 1,
-                "posix_data_trans_concurrency", 1));
-    BlockPaths paths = new BlockPaths("Posix", backends, 3);
+                "local_data_trans_concurrency", 1));
+    BlockPaths paths = new BlockPaths("Local", directories, 3);
     BlockIds ids = BlockBytes.ids(95, 64);
     BitSet inWell = new BitSet();
     for (int i = 0; i < ids.size(); i++) {
-      inWell.set(i, paths.backendOf(ids.high(i), ids.low(i)) == 1);
+      inWell.set(i, paths.directoryOf(ids.high(i), ids.low(i)) == 1);
     }
-    BlockIds wellIds = ids.select(0, inWell);
+    BlockIds healthyIds = ids.select(0, inWell);
     hold(Call.SIZE, 1);
-    Task running = dump(store, wellIds.slice(0, 1));
+    Task running = dump(store, healthyIds.slice(0, 1));
     await(held);
-    Task waiting = dump(store, wellIds.slice(1, 2));
+    Task waiting = dump(store, healthyIds.slice(1, 2));
     for (int i = 0; i < 8; i++) {
       store.health().failedInBackground(0, new StoreException("failure " + i));
     }
@@ -222,7 +222,7 @@ final class RaceTest {
     TestStores.ended(waiting).requireOk();
     assertThat(ended.get()).isZero();
     assertThat(store.flush(TIMEOUT).ok()).isTrue();
-    assertThat(stores.metrics.gauge("posix_open_shards")).isZero();
+    assertThat(stores.metrics.gauge("local_open_shards")).isZero();
   }
 
   @Test

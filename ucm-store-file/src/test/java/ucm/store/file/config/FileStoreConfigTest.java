@@ -84,27 +84,27 @@ final class FileStoreConfigTest {
     all.put("timeout_ms", 1000);
     all.put("waiting_queue_depth", 10);
     all.put("running_queue_depth", 20);
-    all.put("posix_io_engine", "aio");
-    all.put("posix_data_trans_concurrency", 7);
-    all.put("posix_lookup_concurrency", 8);
-    all.put("posix_open_concurrency", 9);
-    all.put("posix_commit_concurrency", 10);
+    all.put("local_io_engine", "aio");
+    all.put("local_data_trans_concurrency", 7);
+    all.put("local_lookup_concurrency", 8);
+    all.put("local_open_concurrency", 9);
+    all.put("local_commit_concurrency", 10);
     all.put("lookup_mode", "exclusive");
-    all.put("posix_index_max_blocks", 1000);
+    all.put("local_index_max_blocks", 1000);
     all.put("data_dir_shard_bytes", 0);
     all.put("durability", "full");
     all.put("verify", "off");
     all.put("accept_unverified", true);
-    all.put("posix_capacity_gb", 1.5);
-    all.put("posix_min_free_gb", 2.5);
-    all.put("posix_gc_enable", false);
-    all.put("posix_gc_trigger_threshold_ratio", 0.9);
-    all.put("posix_gc_recycle_percent", 0.2);
-    all.put("posix_gc_check_interval_sec", 60);
-    all.put("posix_gc_concurrency", 2);
-    all.put("posix_gc_max_recycle_count_per_shard", 100);
-    all.put("posix_gc_shard_sample_ratio", 0.5);
-    all.put("posix_gc_precise_mode", false);
+    all.put("local_capacity_gb", 1.5);
+    all.put("local_min_free_gb", 2.5);
+    all.put("local_gc_enable", false);
+    all.put("local_gc_trigger_threshold_ratio", 0.9);
+    all.put("local_gc_recycle_percent", 0.2);
+    all.put("local_gc_check_interval_sec", 60);
+    all.put("local_gc_concurrency", 2);
+    all.put("local_gc_max_recycle_count_per_shard", 100);
+    all.put("local_gc_shard_sample_ratio", 0.5);
+    all.put("local_gc_precise_mode", false);
     all.put("store_health.enabled", false);
     all.put("store_health.health_check_interval_s", 20);
     all.put("store_health.health_check_timeout_s", 6);
@@ -149,29 +149,29 @@ final class FileStoreConfigTest {
   @Test
   void saysThatNothingIsCollectedWithoutACapacity() {
     Map<String, Object> settings = new TreeMap<>(LEAST);
-    settings.put("posix_gc_enable", true);
-    settings.put("posix_gc_precise_mode", false);
+    settings.put("local_gc_enable", true);
+    settings.put("local_gc_precise_mode", false);
     StoreConfig config = StoreConfig.of(settings);
     assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isPresent();
     assertThat(config.problems().stream().map(ConfigProblem::key))
-        .containsExactlyInAnyOrder("posix_gc_enable", "posix_gc_precise_mode");
+        .containsExactlyInAnyOrder("local_gc_enable", "local_gc_precise_mode");
     assertThat(config.problems())
-        .allSatisfy(problem -> assertThat(problem.message()).contains("posix_capacity_gb is 0"));
+        .allSatisfy(problem -> assertThat(problem.message()).contains("local_capacity_gb is 0"));
   }
 
   @ParameterizedTest
   @CsvSource({
-    "posix_io_engine, aio, needs io_direct: true",
-    "posix_io_engine, io_uring, needs io_direct: true",
-    "posix_io_engine, uring, 'one of psync, aio, io_uring'",
+    "local_io_engine, aio, needs io_direct: true",
+    "local_io_engine, io_uring, needs io_direct: true",
+    "local_io_engine, uring, 'one of psync, aio, io_uring'",
     "io_direct, perhaps, true or false",
     "data_dir_shard_bytes, 6, 0 to 5",
     "lookup_mode, private, 'shared, exclusive'",
-    "posix_index_max_blocks, -1, 0 to 1073741824",
+    "local_index_max_blocks, -1, 0 to 1073741824",
     "durability, fsync, 'none, fdatasync, full'",
     "verify, yes, 'full, sample, off'",
-    "posix_data_trans_concurrency, 0, 1 to 1024",
-    "posix_capacity_gb, -1, 0 or more",
+    "local_data_trans_concurrency, 0, 1 to 1024",
+    "local_capacity_gb, -1, 0 or more",
     "storage_backends, /a:/b:/a, twice",
     "store_health.failure_threshold, 0, 1 to 1024"
   })
@@ -190,7 +190,7 @@ final class FileStoreConfigTest {
   void isExclusiveOnlyWithAnIndex() {
     Map<String, Object> settings = new TreeMap<>(LEAST);
     settings.put("lookup_mode", "exclusive");
-    settings.put("posix_index_max_blocks", 0);
+    settings.put("local_index_max_blocks", 0);
     StoreConfig config = StoreConfig.of(settings);
     assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isEmpty();
     assertThat(config.problems())
@@ -199,7 +199,7 @@ final class FileStoreConfigTest {
   }
 
   @Test
-  void warnsOfABreakerThatNeedsMoreFailuresThanItLooksAt() {
+  void warnsOfABreakerThatNeedsMoreFailuresThanItCounts() {
     Map<String, Object> settings = new TreeMap<>(LEAST);
     settings.put("store_health.health_window_size", 2);
     settings.put("store_health.failure_threshold", 3);
@@ -215,11 +215,11 @@ final class FileStoreConfigTest {
   void reportsEveryBadKeyAtOnce() {
     StoreConfig config =
         StoreConfig.of(
-            Map.of("posix_io_engine", "aio", "verify", "maybe", "data_dir_shard_bytes", 9));
+            Map.of("local_io_engine", "aio", "verify", "maybe", "data_dir_shard_bytes", 9));
     assertThat(FileStoreConfig.from(LocalFileStore.KIND, config)).isEmpty();
     assertThat(config.problems().stream().map(ConfigProblem::key))
         .contains(
-            "posix_io_engine", "verify", "data_dir_shard_bytes", "storage_backends", "block_size");
+            "local_io_engine", "verify", "data_dir_shard_bytes", "storage_backends", "block_size");
   }
 
   @Test
@@ -232,11 +232,11 @@ final class FileStoreConfigTest {
   }
 
   @Test
-  void takesNoStageBehindIt() {
+  void takesNoNextStage() {
     LocalFileStore store = new LocalFileStore();
     store.configure(StoreConfig.of(LEAST));
     assertThatThrownBy(() -> store.open(StoreContext.of(new LocalFileStore())))
-        .hasMessage("Posix is a last stage and takes no next stage; found Posix");
+        .hasMessage("Local is a last stage and takes no next stage; found Local");
   }
 
   @Test
@@ -262,13 +262,13 @@ final class FileStoreConfigTest {
       Transfer transfer = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(device, 0).build();
       assertThatThrownBy(() -> store.load(transfer))
           .isInstanceOf(StoreException.class)
-          .hasMessageContaining("Cache|Posix");
+          .hasMessageContaining("Cache|Local");
       MemoryRegion host = MemoryRegion.host(Arena.ofAuto().allocate(4096));
       Transfer good = Transfer.packed(LAYOUT).shard(ids, 0, 0).piece(host, 0).build();
       TransferJob job =
           new TransferJob(new TransferTask(17, good), true, null, System::nanoTime, 1);
       assertThat(TaskSubmission.name(LocalFileStore.KIND, job))
-          .isEqualTo("Posix task(17,Cache2Backend,1,4096)");
+          .isEqualTo("Local task(17,Cache2Backend,1,4096)");
     }
   }
 }

@@ -32,7 +32,7 @@ final class IoEngineTest {
                 4096,
                 "io_direct",
                 true,
-                "posix_io_engine",
+                "local_io_engine",
                 kind));
     try (IoEngine engine =
         new IoEngine(
@@ -44,10 +44,10 @@ final class IoEngineTest {
       assertThat(config.problems()).isEmpty();
       assertThatThrownBy(engine::probe)
           .isInstanceOf(StoreException.class)
-          .hasMessageContaining("posix_io_engine: " + kind)
+          .hasMessageContaining("local_io_engine: " + kind)
           .hasMessageContaining(name)
           .hasMessageContaining(hint)
-          .hasMessageContaining("posix_io_engine: psync");
+          .hasMessageContaining("local_io_engine: psync");
     }
   }
 }

@@ -48,11 +48,11 @@ final class CollectorRoomTest {
         BlockIds ids = BlockBytes.ids(100 + i, 8);
         stores.dump(store, ids);
         assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(40 * FILE);
-        store.keeper().makeRound();
+        store.capacity().makeRound();
         assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(28 * FILE);
         assertThat(stores.load(store, ids).ok()).as("what was dumped last").isTrue();
       }
-      assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+      assertThat(stores.metrics.count("local_refused_blocks")).isZero();
     }
   }
 
@@ -61,7 +61,7 @@ final class CollectorRoomTest {
       throws Exception {
     int most = 400;
     Map<String, Object> defaults =
-        Map.of("posix_gc_trigger_threshold_ratio", 0.98, "posix_gc_recycle_percent", 0.03);
+        Map.of("local_gc_trigger_threshold_ratio", 0.98, "local_gc_recycle_percent", 0.03);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings(most, defaults));
       for (int i = 0; i < 100; i++) {
@@ -77,7 +77,7 @@ final class CollectorRoomTest {
           assertThat(names()).hasSizeGreaterThanOrEqualTo((int) (0.95 * most) - 1);
         }
       }
-      assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+      assertThat(stores.metrics.count("local_refused_blocks")).isZero();
     }
   }
 
@@ -94,24 +94,24 @@ final class CollectorRoomTest {
   }
 
   @Test
-  void makesRoomOnABackendThatIsAtItsFloorAndOnNoOther() throws Exception {
+  void makesRoomInADirectoryThatIsAtItsFloorAndOnNoOther() throws Exception {
     filled(13);
     BlockIds one = BlockBytes.ids(14, 1);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // More than any disk has.
-      LocalFileStore store = stores.open(settings(1000, Map.of("posix_min_free_gb", 1e9)));
-      store.keeper().makeRound();
+      LocalFileStore store = stores.open(settings(1000, Map.of("local_min_free_gb", 1e9)));
+      store.capacity().makeRound();
       assertThat(names()).hasSize(BLOCKS);
-      Map<Path, Integer> before = perBackend();
+      Map<Path, Integer> before = perDirectory();
       assertThat(stores.dumpShard(store, one, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
-      store.keeper().makeRound();
-      Map<Path, Integer> after = perBackend();
-      before.forEach((backend, blocks) -> after.merge(backend, -blocks, Integer::sum));
+      store.capacity().makeRound();
+      Map<Path, Integer> after = perDirectory();
+      before.forEach((directory, blocks) -> after.merge(directory, -blocks, Integer::sum));
       assertThat(after.values().stream().filter(change -> change < 0)).hasSize(1);
     }
   }
 
-  private Map<Path, Integer> perBackend() throws Exception {
+  private Map<Path, Integer> perDirectory() throws Exception {
     Map<Path, Integer> blocks = new HashMap<>();
     for (Path block : SmallSpace.blocks(directory)) {
       blocks.merge(directory.resolve(directory.relativize(block).getName(0)), 1, Integer::sum);
@@ -124,11 +124,11 @@ final class CollectorRoomTest {
     filled(15);
     files.failAll(FaultyFiles.Call.REMOVE, Errno.EROFS);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.open(files, System::nanoTime, settings(64, Map.of())).keeper().makeRound();
+      stores.open(files, System::nanoTime, settings(64, Map.of())).capacity().makeRound();
       assertThat(names()).hasSize(BLOCKS);
-      assertThat(stores.metrics.count("posix_gc_runs")).isPositive();
-      assertThat(stores.metrics.count("posix_gc_removed_blocks")).isZero();
-      assertThat(stores.metrics.gauge("posix_used_bytes")).isEqualTo(64.0 * FILE);
+      assertThat(stores.metrics.count("local_gc_runs")).isPositive();
+      assertThat(stores.metrics.count("local_gc_removed_blocks")).isZero();
+      assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(64.0 * FILE);
     }
   }
 }

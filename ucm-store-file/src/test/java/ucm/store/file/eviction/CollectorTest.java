@@ -50,7 +50,7 @@ final class CollectorTest {
     files.before(
         call -> {
           // Of blocks; what a store remembers of its space is read when it opens.
-          boolean isMove = Thread.currentThread().getName().startsWith("ucm-posix-io-");
+          boolean isMove = Thread.currentThread().getName().startsWith("ucm-local-io-");
           if (call == FaultyFiles.Call.READ && isMove) {
             reading.countDown();
             await(goOn);
@@ -71,7 +71,7 @@ final class CollectorTest {
   }
 
   @Test
-  void removesTheColdestOfAllBackendsInPreciseMode() throws Exception {
+  void removesTheColdestOfAllDirectoriesInPreciseMode() throws Exception {
     BlockIds ids = filled(1);
     List<Integer> coldestFirst = new ArrayList<>();
     for (int i = 0; i < BLOCKS; i++) {
@@ -85,13 +85,13 @@ final class CollectorTest {
     coldestFirst.subList(16, BLOCKS).forEach(i -> expected.add(ids.hex(i)));
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // 64 of 80 are used, which is above 0.7 of them; a quarter of 64 leads below.
-      LocalFileStore store = stores.open(settings(80, Map.of("posix_gc_recycle_percent", 0.25)));
-      store.keeper().makeRound();
+      LocalFileStore store = stores.open(settings(80, Map.of("local_gc_recycle_percent", 0.25)));
+      store.capacity().makeRound();
       assertThat(names()).isEqualTo(expected);
-      assertThat(stores.metrics.count("posix_gc_runs")).isEqualTo(1);
-      assertThat(stores.metrics.count("posix_gc_removed_blocks")).isEqualTo(16);
-      assertThat(stores.metrics.count("posix_gc_removed_bytes")).isEqualTo(16 * FILE);
-      assertThat(stores.metrics.gauge("posix_used_bytes")).isEqualTo(48.0 * FILE);
+      assertThat(stores.metrics.count("local_gc_runs")).isEqualTo(1);
+      assertThat(stores.metrics.count("local_gc_removed_blocks")).isEqualTo(16);
+      assertThat(stores.metrics.count("local_gc_removed_bytes")).isEqualTo(16 * FILE);
+      assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(48.0 * FILE);
       assertThat(store.lookup(ids).cardinality()).isEqualTo(48);
     }
   }
@@ -101,8 +101,8 @@ final class CollectorTest {
     filled(2);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       stores
-          .open(settings(64, Map.of("posix_gc_trigger_threshold_ratio", 0.25)))
-          .keeper()
+          .open(settings(64, Map.of("local_gc_trigger_threshold_ratio", 0.25)))
+          .capacity()
           .makeRound();
       assertThat(names()).hasSize(16);
     }
@@ -113,12 +113,12 @@ final class CollectorTest {
     BlockIds ids = filled(3);
     for (Map<String, Object> more :
         List.<Map<String, Object>>of(
-            Map.of("posix_gc_trigger_threshold_ratio", 1), Map.of("posix_gc_enable", false))) {
+            Map.of("local_gc_trigger_threshold_ratio", 1), Map.of("local_gc_enable", false))) {
       try (TestStores stores = new TestStores(directory, LAYOUT)) {
         LocalFileStore store = stores.open(settings(BLOCKS, more));
-        store.keeper().makeRound();
+        store.capacity().makeRound();
         assertThat(store.lookup(ids).cardinality()).isEqualTo(BLOCKS);
-        assertThat(stores.metrics.count("posix_gc_runs")).isZero();
+        assertThat(stores.metrics.count("local_gc_runs")).isZero();
       }
     }
   }
@@ -138,13 +138,13 @@ final class CollectorTest {
               settings(
                   80,
                   Map.of(
-                      "posix_gc_precise_mode",
+                      "local_gc_precise_mode",
                       false,
-                      "posix_gc_shard_sample_ratio",
+                      "local_gc_shard_sample_ratio",
                       1,
-                      "posix_gc_recycle_percent",
+                      "local_gc_recycle_percent",
                       0.5)))
-          .keeper()
+          .capacity()
           .makeRound();
     }
     folders.forEach(
@@ -171,13 +171,13 @@ final class CollectorTest {
               settings(
                   90,
                   Map.of(
-                      "posix_gc_precise_mode",
+                      "local_gc_precise_mode",
                       false,
-                      "posix_gc_shard_sample_ratio",
+                      "local_gc_shard_sample_ratio",
                       0,
-                      "posix_gc_recycle_percent",
+                      "local_gc_recycle_percent",
                       0.01)))
-          .keeper()
+          .capacity()
           .makeRound();
     }
     // 64 of 90 is 1 more than the threshold allows: one block of one folder.
@@ -200,8 +200,8 @@ final class CollectorTest {
           .open(
               settings(
                   64,
-                  Map.of("posix_gc_recycle_percent", 1, "posix_gc_max_recycle_count_per_shard", 1)))
-          .keeper()
+                  Map.of("local_gc_recycle_percent", 1, "local_gc_max_recycle_count_per_shard", 1)))
+          .capacity()
           .makeRound();
       assertThat(names()).hasSize(BLOCKS - folders.size());
     }
@@ -219,20 +219,20 @@ final class CollectorTest {
               clock::get,
               settings(
                   40,
-                  Map.of("posix_gc_trigger_threshold_ratio", 0.5, "posix_gc_recycle_percent", 0)));
+                  Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0)));
       // A round in the middle of a dump would find only some of its blocks.
-      store.keeper().awaitFirstRound();
+      store.capacity().awaitFirstRound();
       stores.dump(store, prompt);
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       stores.dump(store, other.slice(0, 8));
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       assertThat(store.lookup(prompt).cardinality()).as("20 of 40 may stay").isEqualTo(12);
       assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
       // The other was used earlier, and goes first now, from its end.
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       stores.dump(store, BlockBytes.ids(9, 6));
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
       assertThat(store.lookupPrefix(other)).isEqualTo(1);
     }
@@ -255,7 +255,7 @@ final class CollectorTest {
     assertThat(SmallSpace.usedAt(SmallSpace.file(directory, ids, 8))).isEqualTo(8);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings(20, Map.of()));
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       BitSet present = store.lookup(ids);
       assertThat(present.cardinality()).isEqualTo(14);
       assertThat(present.get(0, 8).cardinality()).isEqualTo(8);
@@ -288,14 +288,14 @@ final class CollectorTest {
           stores.open(
               files,
               System::nanoTime,
-              settings(2 * BLOCKS, Map.of("posix_gc_trigger_threshold_ratio", 0.5)));
+              settings(2 * BLOCKS, Map.of("local_gc_trigger_threshold_ratio", 0.5)));
       TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids.slice(3, 4));
       Task load = store.load(memory.transfer());
       await(reading);
       // So much that every block has to go.
       Path filler = SmallSpace.file(directory, ids, 0).resolveSibling("filler");
       Files.write(filler, new byte[(int) (2 * BLOCKS * FILE)]);
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       assertThat(names()).containsExactly(ids.hex(3));
       goOn.countDown();
       TestStores.ended(load).requireOk();

@@ -19,7 +19,7 @@ final class BlockFooterTest {
   private final BlockFooter format = new BlockFooter(LAYOUT);
 
   @Test
-  void standsOnAMultipleOf4096BehindTheBlock() {
+  void standsOnAMultipleOf4096AfterTheBlock() {
     assertThat(format.offset()).isEqualTo(8192);
     assertThat(format.gap()).isEqualTo(2192);
     assertThat(format.byteSize()).isEqualTo(4096);
@@ -31,7 +31,7 @@ final class BlockFooterTest {
 
   @Test
   void growsWithTheNumberOfShards() {
-    // 56 bytes before the checksums, 16 behind them.
+    // 56 bytes before the checksums, 16 after them.
     assertThat(new BlockFooter(BlockLayout.uniform(1, 1, 1006)).byteSize()).isEqualTo(4096);
     assertThat(new BlockFooter(BlockLayout.uniform(1, 1, 1007)).byteSize()).isEqualTo(8192);
   }

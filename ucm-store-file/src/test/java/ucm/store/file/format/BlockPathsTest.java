@@ -27,12 +27,12 @@ final class BlockPathsTest {
   }
 
   @Test
-  void choosesTheBackendByTheUnsignedHash() {
+  void choosestheDirectoryByTheUnsignedHash() {
     // ad258e8fcf86c7fd is negative as a long; 7 does not divide 2 to the 64.
     List<String> seven = List.of("/a", "/b", "/c", "/d", "/e", "/f", "/g");
     int expected = (int) Long.remainderUnsigned(0xad258e8fcf86c7fdL, 7);
-    BlockPaths paths = new BlockPaths("Posix", seven, 3);
-    assertThat(paths.backendOf(ID.high(0), ID.low(0))).isEqualTo(expected);
+    BlockPaths paths = new BlockPaths("Local", seven, 3);
+    assertThat(paths.directoryOf(ID.high(0), ID.low(0))).isEqualTo(expected);
     assertThat(path(paths)).isEqualTo(seven.get(expected) + "/000/" + ID.hex(0));
   }
 
@@ -40,7 +40,7 @@ final class BlockPathsTest {
   @CsvSource({"0, data, 1", "1, f, 16", "2, fe, 256", "3, fed, 4096", "5, fedcb, 1048576"})
   void namesTheFolderByTheFirstDigits(int digits, String folder, int count) {
     BlockIds id = BlockIds.ofHex("fedcba98765432100123456789abcdef");
-    BlockPaths paths = new BlockPaths("Posix", List.of("/cache"), digits);
+    BlockPaths paths = new BlockPaths("Local", List.of("/cache"), digits);
     assertThat(paths.block(new NativePath(), id.high(0), id.low(0)))
         .hasToString("/cache/" + folder + "/" + id.hex(0));
     assertThat(paths.folder(new NativePath(), 0, id.high(0))).hasToString("/cache/" + folder);
@@ -50,14 +50,14 @@ final class BlockPathsTest {
 
   @Test
   void keepsLeadingZerosOfAFolder() {
-    assertThat(new BlockPaths("Posix", List.of("/a"), 5).folderName(ID.high(0))).isEqualTo("00010");
+    assertThat(new BlockPaths("Local", List.of("/a"), 5).folderName(ID.high(0))).isEqualTo("00010");
   }
 
   @Test
   void namesNothingOutsideTheTree() {
     BlockIds dots = BlockIds.ofBytes("../../etc/passwd".getBytes(StandardCharsets.US_ASCII));
     String path =
-        new BlockPaths("Posix", List.of("/cache"), 3)
+        new BlockPaths("Local", List.of("/cache"), 3)
             .block(new NativePath(), dots.high(0), dots.low(0))
             .toString();
     assertThat(path).matches("/cache/[0-9a-f]{3}/[0-9a-f]{32}");

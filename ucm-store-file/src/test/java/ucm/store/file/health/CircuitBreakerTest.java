@@ -66,7 +66,7 @@ final class CircuitBreakerTest {
   }
 
   @Test
-  void countsProbesOfAnIdleMedium() {
+  void countsProbesOfAnIdleVolume() {
     breaker.beginProbe();
     assertThat(breaker.endProbe(false)).isEqualTo(Change.NONE);
     breaker.beginProbe();

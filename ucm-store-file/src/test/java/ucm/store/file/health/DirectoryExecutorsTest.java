@@ -18,7 +18,7 @@ import ucm.store.file.fixture.LocalFileStore;
 import ucm.store.file.format.BlockPaths;
 import ucm.testkit.ManualClock;
 
-/** Two lanes, without a store. */
+/** Two executors, without a store. */
 @Timeout(60)
 final class DirectoryExecutorsTest {
 
@@ -29,51 +29,54 @@ final class DirectoryExecutorsTest {
 
   private final ManualClock clock = new ManualClock();
 
-  /** Nobody probes; a backend is down after so many failures. */
+  /** Without probes; a directory is down after so many failures. */
   private DirectoryHealth health(int failureThreshold) {
-    List<String> backends = List.of(parent.resolve("a").toString(), parent.resolve("b").toString());
+    List<String> directories =
+        List.of(parent.resolve("a").toString(), parent.resolve("b").toString());
     FileStoreConfig config =
         FileStoreConfig.from(
                 LocalFileStore.KIND,
                 StoreConfig.of(
                     Map.of(
                         "storage_backends",
-                        backends,
+                        directories,
                         "block_size",
                         4096,
                         "store_health.failure_threshold",
                         failureThreshold)))
             .orElseThrow();
-    BlockPaths paths = new BlockPaths("Posix", backends, config.folderDigits());
+    BlockPaths paths = new BlockPaths("Local", directories, config.folderDigits());
     return new DirectoryHealth(
-        config, new LibcFileOperations(), paths, StoreMetrics.NONE, clock, backend -> {});
+        config, new LibcFileOperations(), paths, StoreMetrics.NONE, clock, directory -> {});
   }
 
-  private DirectoryExecutors lanes(DirectoryHealth health) {
+  private DirectoryExecutors executors(DirectoryHealth health) {
     return new DirectoryExecutors(LocalFileStore.KIND, 2, health, clock, health.patienceNanos());
   }
 
-  private static void breakOne(int backend) {
-    if (backend == BROKEN) {
+  private static void breakOne(int directory) {
+    if (directory == BROKEN) {
       throw new StackOverflowError("made up by the test");
     }
   }
 
   @Test
-  void laneSurvivesAnErrorOfItsWork() {
+  void executorSurvivesAnErrorOfItsWork() {
     DirectoryHealth health = health(2);
     Map<Integer, Thread> first = new ConcurrentHashMap<>();
     Map<Integer, Thread> second = new ConcurrentHashMap<>();
-    try (DirectoryExecutors lanes = lanes(health)) {
+    try (DirectoryExecutors executors = executors(health)) {
       BitSet done =
-          lanes.forEach(
-              lanes.all(),
-              backend -> {
-                first.put(backend, Thread.currentThread());
-                breakOne(backend);
+          executors.forEach(
+              executors.all(),
+              directory -> {
+                first.put(directory, Thread.currentThread());
+                breakOne(directory);
               });
       assertThat(done.stream()).containsExactly(WELL);
-      done = lanes.forEach(lanes.all(), backend -> second.put(backend, Thread.currentThread()));
+      done =
+          executors.forEach(
+              executors.all(), directory -> second.put(directory, Thread.currentThread()));
       assertThat(done.stream()).containsExactly(WELL, BROKEN);
       assertThat(second).as("the threads of before").isEqualTo(first);
     }
@@ -83,13 +86,13 @@ final class DirectoryExecutorsTest {
   @Test
   void errorOfItsWorkCountsAgainstTheDirectory() {
     DirectoryHealth health = health(1);
-    try (DirectoryExecutors lanes = lanes(health)) {
-      lanes.forEach(lanes.all(), DirectoryExecutorsTest::breakOne);
+    try (DirectoryExecutors executors = executors(health)) {
+      executors.forEach(executors.all(), DirectoryExecutorsTest::breakOne);
       assertThat(health.refusal(BROKEN))
           .hasMessageContaining(parent.resolve("b").toString())
           .hasMessageContaining("made up by the test");
       assertThat(health.refusal(WELL)).isNull();
-      BitSet done = lanes.forEach(lanes.all(), backend -> {});
+      BitSet done = executors.forEach(executors.all(), directory -> {});
       assertThat(done.stream()).as("left out while it is down").containsExactly(WELL);
     }
   }

@@ -15,12 +15,12 @@ import org.junit.jupiter.api.Test;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.store.file.health.CircuitBreaker.State;
-import ucm.store.file.health.HealthMonitor.Medium;
 import ucm.store.file.health.HealthMonitor.Rules;
+import ucm.store.file.health.HealthMonitor.Volume;
 
 final class HealthMonitorTest {
 
-  // So long that nobody looks for late operations but the tests.
+  // So long that only the tests find late operations.
   private static final long TIMEOUT_NANOS = TimeUnit.HOURS.toNanos(1);
   private static final Rules RARELY = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 8, 2);
   private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -29,22 +29,22 @@ final class HealthMonitorTest {
   private final List<Integer> down = new ArrayList<>();
 
   private HealthMonitor monitor(Rules rules, Runnable... probes) {
-    List<Medium> media = new ArrayList<>();
+    List<Volume> volumes = new ArrayList<>();
     for (Runnable probe : probes) {
-      media.add(new Medium("medium " + media.size(), probe));
+      volumes.add(new Volume("volume " + volumes.size(), probe));
     }
     return new HealthMonitor(
-        "Test", media, rules, StoreMetrics.NONE, clock::get, down::add, (thread, error) -> {});
+        "Test", volumes, rules, StoreMetrics.NONE, clock::get, down::add, (thread, error) -> {});
   }
 
   @Test
-  void refusesAMediumAfterFailuresUntilAProbeGoesWell() {
+  void refusesAVolumeAfterFailuresUntilAProbeGoesWell() {
     HealthMonitor monitor = monitor(RARELY, () -> {}, () -> {});
     monitor.failed(1, new StoreException("first"));
     assertThat(monitor.refusal(1)).isNull();
     monitor.failed(1, new StoreException("second"));
     assertThat(down).containsExactly(1);
-    assertThat(monitor.refusal(1)).hasMessageContaining("medium 1").hasMessageContaining("second");
+    assertThat(monitor.refusal(1)).hasMessageContaining("volume 1").hasMessageContaining("second");
     assertThat(monitor.refusal(0)).isNull();
     assertThat(monitor.probe(1)).isTrue();
     assertThat(monitor.refusal(1)).isNull();
@@ -70,13 +70,13 @@ final class HealthMonitorTest {
     VolumeOperation inTime = monitor.newOperation(VolumeOperation.Kind.TRANSFER);
     monitor.begin(late, 0);
     monitor.begin(inTime, 0);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     assertThat(monitor.end(inTime)).isTrue();
     monitor.begin(inTime, 0);
     clock.addAndGet(TIMEOUT_NANOS);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     clock.addAndGet(TIMEOUT_NANOS - 1);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     assertThat(monitor.state(0)).as("one failure").isEqualTo(State.CLOSED);
     assertThat(monitor.end(late)).as("counted already").isFalse();
     assertThat(monitor.end(inTime)).isTrue();
@@ -96,9 +96,9 @@ final class HealthMonitorTest {
     monitor.begin(other, 1);
     monitor.begin(lookup, 0);
     assertThat(monitor.transfers(0)).isEqualTo(1);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     clock.addAndGet(TIMEOUT_NANOS);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     assertThat(monitor.transfers(0)).as("found late").isEqualTo(1);
     assertThat(monitor.end(transfer)).isFalse();
     assertThat(monitor.transfers(0)).isZero();
@@ -112,7 +112,7 @@ final class HealthMonitorTest {
     AtomicBoolean isHeld = new AtomicBoolean();
     List<VolumeOperation> operations = new ArrayList<>();
     List<HealthMonitor> monitors = new ArrayList<>();
-    LongSupplier heldAfterLooking =
+    LongSupplier heldAfterRun =
         () -> {
           long now = time.get();
           if (isHeld.getAndSet(false)) {
@@ -121,15 +121,15 @@ final class HealthMonitorTest {
           }
           return now;
         };
-    List<Medium> media = List.of(new Medium("first", () -> {}), new Medium("second", () -> {}));
+    List<Volume> volumes = List.of(new Volume("first", () -> {}), new Volume("second", () -> {}));
     Rules strict = new Rules(Long.MAX_VALUE / 4, TIMEOUT_NANOS, 1, 1);
     HealthMonitor monitor =
         new HealthMonitor(
             "Test",
-            media,
+            volumes,
             strict,
             StoreMetrics.NONE,
-            heldAfterLooking,
+            heldAfterRun,
             down::add,
             (thread, error) -> {});
     monitors.add(monitor);
@@ -137,11 +137,11 @@ final class HealthMonitorTest {
     operations.add(monitor.newOperation(VolumeOperation.Kind.TRANSFER));
     monitor.begin(operations.getFirst(), 0);
     isHeld.set(true);
-    monitor.lookForLateOperations();
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
+    monitor.findLateOperations();
     assertThat(down).containsExactly(0);
     time.addAndGet(TIMEOUT_NANOS);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     assertThat(down).containsExactly(0, 1);
     monitor.close(PATIENCE);
   }
@@ -162,9 +162,9 @@ final class HealthMonitorTest {
     Thread prober = Thread.ofPlatform().start(() -> monitor.probe(0));
     begun.acquire();
     assertThat(monitor.state(0)).isEqualTo(State.HALF_OPEN);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     clock.addAndGet(TIMEOUT_NANOS);
-    monitor.lookForLateOperations();
+    monitor.findLateOperations();
     assertThat(monitor.state(0)).isEqualTo(State.OPEN);
     assertThat(monitor.probe(0)).as("no second one beside it").isFalse();
     ends.release();
@@ -177,33 +177,33 @@ final class HealthMonitorTest {
   }
 
   @Test
-  void findsAnIdleMediumSickAndWellAgainByItself() throws Exception {
-    AtomicBoolean sick = new AtomicBoolean(true);
+  void findsAnIdleVolumeFailingAndWellAgainByItself() throws Exception {
+    AtomicBoolean failing = new AtomicBoolean(true);
     Semaphore probes = new Semaphore(0);
     CountDownLatch isDown = new CountDownLatch(1);
     Runnable probe =
         () -> {
           probes.release();
-          if (sick.get()) {
-            throw new StoreException("sick");
+          if (failing.get()) {
+            throw new StoreException("failing");
           }
         };
     Rules often = new Rules(1_000_000, TIMEOUT_NANOS, 8, 2);
     HealthMonitor monitor =
         new HealthMonitor(
             "Test",
-            List.of(new Medium("medium", probe)),
+            List.of(new Volume("volume", probe)),
             often,
             StoreMetrics.NONE,
             System::nanoTime,
-            medium -> isDown.countDown(),
+            volume -> isDown.countDown(),
             (thread, error) -> {});
     monitor.start();
     isDown.await();
     assertThat(monitor.refusal(0)).isNotNull();
-    sick.set(false);
+    failing.set(false);
     probes.drainPermits();
-    // The first may have begun while it was sick; the third begins after the second has ended.
+    // The first may have begun while it was failing; the third begins after the second has ended.
     probes.acquire(3);
     assertThat(monitor.refusal(0)).isNull();
     assertThat(monitor.close(PATIENCE)).isTrue();
@@ -215,11 +215,11 @@ final class HealthMonitorTest {
     HealthMonitor monitor =
         new HealthMonitor(
             "Test",
-            List.of(new Medium("medium", () -> {})),
+            List.of(new Volume("volume", () -> {})),
             new Rules(Long.MAX_VALUE / 4, 4_000_000, 1, 1),
             StoreMetrics.NONE,
             System::nanoTime,
-            medium -> isDown.countDown(),
+            volume -> isDown.countDown(),
             (thread, error) -> {});
     VolumeOperation hanging = monitor.newOperation(VolumeOperation.Kind.TRANSFER);
     monitor.begin(hanging, 0);

@@ -23,8 +23,8 @@ import ucm.api.Store;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.FailingFiles;
 import ucm.store.file.fixture.LocalFileStore;
-import ucm.store.file.fixture.SickFiles;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
 import ucm.store.file.format.BlockPaths;
@@ -37,37 +37,37 @@ import ucm.testkit.TransferMemory.Placement;
 final class HealthTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
-  // So long that nobody looks for late operations but the tests.
+  // So long that only the tests find late operations.
   private static final Duration CHECK_TIMEOUT = Duration.ofHours(1);
   private static final Duration TASK_TIMEOUT = Duration.ofHours(10);
-  private static final int SICK = 0;
+  private static final int FAILING = 0;
   private static final int WELL = 1;
 
   @TempDir private Path parent;
 
-  private final SickFiles files = new SickFiles();
+  private final FailingFiles files = new FailingFiles();
   private final ManualClock clock = new ManualClock();
   private final Map<String, Object> settings = new HashMap<>();
-  private Path sick;
-  private Path well;
-  private BlockIds sickIds;
-  private BlockIds wellIds;
+  private Path failing;
+  private Path healthy;
+  private BlockIds failingIds;
+  private BlockIds healthyIds;
 
   @BeforeEach
   void setUp() throws Exception {
-    sick = Files.createDirectory(parent.resolve("sick"));
-    well = Files.createDirectory(parent.resolve("well"));
-    settings.put("storage_backends", List.of(sick.toString(), well.toString()));
+    failing = Files.createDirectory(parent.resolve("failing"));
+    healthy = Files.createDirectory(parent.resolve("healthy"));
+    settings.put("storage_backends", List.of(failing.toString(), healthy.toString()));
     settings.put("timeout_ms", (int) TASK_TIMEOUT.toMillis());
     settings.put("store_health.health_check_interval_s", 86_400);
     settings.put("store_health.health_check_timeout_s", (int) CHECK_TIMEOUT.toSeconds());
-    sickIds = idsIn(SICK, BlockBytes.ids(80, 64)).slice(0, 8);
-    wellIds = idsIn(WELL, BlockBytes.ids(80, 64)).slice(0, 8);
+    failingIds = idsIn(FAILING, BlockBytes.ids(80, 64)).slice(0, 8);
+    healthyIds = idsIn(WELL, BlockBytes.ids(80, 64)).slice(0, 8);
   }
 
   /** A store that has done what it does when it opens. */
   private LocalFileStore open(TestStores stores) throws InterruptedException {
-    LocalFileStore store = stores.open(files.seam(), clock, settings);
+    LocalFileStore store = stores.open(files.operations(), clock, settings);
     store.awaitScan();
     store.awaitSweep();
     return store;
@@ -77,46 +77,51 @@ final class HealthTest {
   void leavesOnlyTheFailingDirectoryAloneAndBlocksNowhere() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, sickIds);
-      stores.dump(store, wellIds);
-      files.fail(sick, Errno.EIO);
-      assertThat(outcome(stores.load(store, sickIds.slice(0, 1)))).isEqualTo(ShardOutcome.FAILED);
-      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
-      assertThat(outcome(stores.load(store, sickIds.slice(1, 2)))).isEqualTo(ShardOutcome.FAILED);
-      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
-      assertThat(stores.metrics.gauge("posix_health_state")).isEqualTo(2);
-      assertThat(stores.metrics.gauge("posix_health_state_0")).isEqualTo(2);
-      assertThat(stores.metrics.gauge("posix_health_state_1")).isZero();
+      stores.dump(store, failingIds);
+      stores.dump(store, healthyIds);
+      files.fail(failing, Errno.EIO);
+      assertThat(outcome(stores.load(store, failingIds.slice(0, 1))))
+          .isEqualTo(ShardOutcome.FAILED);
+      assertThat(stores.metrics.gauge("local_health_state")).isZero();
+      assertThat(outcome(stores.load(store, failingIds.slice(1, 2))))
+          .isEqualTo(ShardOutcome.FAILED);
+      assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
+      assertThat(stores.metrics.gauge("local_health_state")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("local_health_state_1")).isZero();
 
       // Whatever touched the directory now would never come back.
-      try (SickFiles.Hang _ = files.hang(sick, call -> true)) {
-        assertThat(store.lookup(sickIds).isEmpty()).isTrue();
-        assertThat(store.lookupPrefix(sickIds)).isEqualTo(-1);
-        assertThat(store.durable(sickIds).isEmpty()).isTrue();
-        assertThat(stores.metrics.count("posix_health_lookup_misses")).isEqualTo(17);
-        assertThat(store.lookupKnown(sickIds).isEmpty()).isTrue();
-        TransferResult load = stores.load(store, sickIds);
+      try (FailingFiles.Hang _ = files.hang(failing, call -> true)) {
+        assertThat(store.lookup(failingIds).isEmpty()).isTrue();
+        assertThat(store.lookupPrefix(failingIds)).isEqualTo(-1);
+        assertThat(store.durable(failingIds).isEmpty()).isTrue();
+        assertThat(stores.metrics.count("local_health_lookup_misses")).isEqualTo(17);
+        assertThat(store.lookupKnown(failingIds).isEmpty()).isTrue();
+        TransferResult load = stores.load(store, failingIds);
         assertThat(load.okCount()).isZero();
         assertThat(outcome(load)).isEqualTo(ShardOutcome.REFUSED);
-        assertThat(load.cause()).hasMessageContaining(sick.toString()).hasMessageContaining("EIO");
-        assertThat(stores.metrics.count("posix_health_refused_load_shards")).isEqualTo(32);
-        TransferResult dump = dump(store, sickIds);
+        assertThat(load.cause())
+            .hasMessageContaining(failing.toString())
+            .hasMessageContaining("EIO");
+        assertThat(stores.metrics.count("local_health_refused_load_shards")).isEqualTo(32);
+        TransferResult dump = dump(store, failingIds);
         assertThat(outcome(dump)).isEqualTo(ShardOutcome.REFUSED);
-        assertThat(stores.metrics.count("posix_health_dropped_dump_shards")).isEqualTo(32);
+        assertThat(stores.metrics.count("local_health_dropped_dump_shards")).isEqualTo(32);
         FlushResult flushed = store.flush(Duration.ZERO);
         assertThat(flushed.failedCount()).isEqualTo(8);
         assertThat(flushed.pendingBlocks()).isZero();
-        assertThat(stores.metrics.gauge("posix_open_shards")).isZero();
+        assertThat(stores.metrics.gauge("local_open_shards")).isZero();
 
-        assertThat(store.lookupPrefix(wellIds)).isEqualTo(7);
-        assertThat(stores.load(store, wellIds).ok()).isTrue();
+        assertThat(store.lookupPrefix(healthyIds)).isEqualTo(7);
+        assertThat(stores.load(store, healthyIds).ok()).isTrue();
         BlockIds fresh = BlockBytes.ids(81, 64);
         TransferResult mixed = dump(store, fresh);
-        BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
+        BlockPaths paths =
+            new BlockPaths("Local", List.of(failing.toString(), healthy.toString()), 3);
         for (int i = 0; i < fresh.size(); i++) {
-          boolean isSick = paths.backendOf(fresh.high(i), fresh.low(i)) == SICK;
+          boolean isFailing = paths.directoryOf(fresh.high(i), fresh.low(i)) == FAILING;
           assertThat(mixed.outcome(4 * i))
-              .isEqualTo(isSick ? ShardOutcome.REFUSED : ShardOutcome.OK);
+              .isEqualTo(isFailing ? ShardOutcome.REFUSED : ShardOutcome.OK);
         }
       }
     }
@@ -126,85 +131,85 @@ final class HealthTest {
   void usesTheDirectoryAgainWhenAProbeGoesWell() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, sickIds);
+      stores.dump(store, failingIds);
       trip(stores, store);
-      assertThat(store.health().probe(SICK)).isTrue();
-      assertThat(stores.metrics.count("posix_health_probe_failures")).isEqualTo(1);
-      assertThat(store.lookupPrefix(sickIds)).as("the probe failed as well").isEqualTo(-1);
-      try (SickFiles.Hang hang = files.hang(sick, "syncData"::equals)) {
-        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(SICK));
+      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(stores.metrics.count("local_health_probe_failures")).isEqualTo(1);
+      assertThat(store.lookupPrefix(failingIds)).as("the probe failed as well").isEqualTo(-1);
+      try (FailingFiles.Hang hang = files.hang(failing, "syncData"::equals)) {
+        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(FAILING));
         hang.awaitHeld(1);
-        assertThat(stores.metrics.gauge("posix_health_state")).as("half-open").isEqualTo(1);
-        assertThat(outcome(stores.load(store, sickIds))).isEqualTo(ShardOutcome.REFUSED);
-        assertThat(store.health().probe(SICK)).as("no second probe beside it").isFalse();
+        assertThat(stores.metrics.gauge("local_health_state")).as("half-open").isEqualTo(1);
+        assertThat(outcome(stores.load(store, failingIds))).isEqualTo(ShardOutcome.REFUSED);
+        assertThat(store.health().probe(FAILING)).as("no second probe beside it").isFalse();
         hang.end();
         prober.join();
       }
-      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
-      assertThat(stores.metrics.count("posix_health_probes")).isEqualTo(2);
-      assertThat(store.lookupPrefix(sickIds)).isEqualTo(7);
-      assertThat(stores.load(store, sickIds).ok()).isTrue();
+      assertThat(stores.metrics.gauge("local_health_state")).isZero();
+      assertThat(stores.metrics.count("local_health_probes")).isEqualTo(2);
+      assertThat(store.lookupPrefix(failingIds)).isEqualTo(7);
+      assertThat(stores.load(store, failingIds).ok()).isTrue();
       store.close();
-      assertThat(sick.resolve(".writers")).isEmptyDirectory();
+      assertThat(failing.resolve(".writers")).isEmptyDirectory();
       assertThat(stores.openFiles()).isEmpty();
     }
   }
 
   @Test
   void keepsWorkersForTheOtherDirectoryWhenOneHangs() throws Exception {
-    settings.put("posix_data_trans_concurrency", 2);
+    settings.put("local_data_trans_concurrency", 2);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, sickIds);
-      stores.dump(store, wellIds);
-      try (SickFiles.Hang hang = files.hang(sick, "readAt"::equals)) {
-        List<Task> held = List.of(load(store, sickIds, 0), load(store, sickIds, 1));
+      stores.dump(store, failingIds);
+      stores.dump(store, healthyIds);
+      try (FailingFiles.Hang hang = files.hang(failing, "readAt"::equals)) {
+        List<Task> held = List.of(load(store, failingIds, 0), load(store, failingIds, 1));
         hang.awaitHeld(2);
-        Task waiting = load(store, sickIds, 2);
-        TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, wellIds);
+        Task waiting = load(store, failingIds, 2);
+        TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, healthyIds);
         Task other = store.load(memory.transfer());
-        store.health().lookForLateOperations();
+        store.health().findLateOperations();
         clock.advance(CHECK_TIMEOUT.minusNanos(1));
-        store.health().lookForLateOperations();
-        assertThat(stores.metrics.count("posix_health_trips")).isZero();
+        store.health().findLateOperations();
+        assertThat(stores.metrics.count("local_health_trips")).isZero();
         assertThat(waiting.check() || other.check()).as("all workers are held").isFalse();
         clock.advance(Duration.ofNanos(1));
-        store.health().lookForLateOperations();
-        assertThat(stores.metrics.count("posix_health_late_operations")).isEqualTo(2);
-        assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+        store.health().findLateOperations();
+        assertThat(stores.metrics.count("local_health_late_operations")).isEqualTo(2);
+        assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
         assertThat(waiting.check()).as("ended at once").isTrue();
         assertThat(outcome(waiting.result())).isEqualTo(ShardOutcome.REFUSED);
         assertThat(TestStores.ended(other).ok()).isTrue();
         memory.check();
-        assertThat(store.lookup(sickIds).isEmpty()).isTrue();
+        assertThat(store.lookup(failingIds).isEmpty()).isTrue();
         assertThat(held).noneMatch(Task::check);
         hang.end();
         for (Task task : held) {
           assertThat(TestStores.ended(task).ok()).as("late, and right").isTrue();
         }
       }
-      files.heal(sick);
-      assertThat(store.health().probe(SICK)).isTrue();
-      assertThat(stores.load(store, sickIds).ok()).isTrue();
+      files.heal(failing);
+      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(stores.load(store, failingIds).ok()).isTrue();
     }
   }
 
   @Test
   void takesALookUpThatHangsForAFailure() throws Exception {
     settings.put("store_health.failure_threshold", 1);
-    settings.put("posix_index_max_blocks", 0);
+    settings.put("local_index_max_blocks", 0);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      stores.dumpByAnother(settings, sickIds);
+      stores.dumpByAnother(settings, failingIds);
       LocalFileStore store = open(stores);
-      try (SickFiles.Hang hang = files.hang(sick, "size"::equals)) {
-        Thread asking = Thread.ofPlatform().start(() -> store.lookup(sickIds));
+      try (FailingFiles.Hang hang = files.hang(failing, "size"::equals)) {
+        Thread asking = Thread.ofPlatform().start(() -> store.lookup(failingIds));
         hang.awaitHeld(1);
-        store.health().lookForLateOperations();
+        store.health().findLateOperations();
         clock.advance(CHECK_TIMEOUT);
-        store.health().lookForLateOperations();
+        store.health().findLateOperations();
         assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
-        assertThat(store.lookupPrefix(sickIds)).as("does not hang").isEqualTo(-1);
-        assertThat(stores.metrics.count("posix_lookup_expiries")).isZero();
+        assertThat(store.lookupPrefix(failingIds)).as("does not hang").isEqualTo(-1);
+        assertThat(stores.metrics.count("local_lookup_expiries")).isZero();
         hang.end();
       }
     }
@@ -213,30 +218,30 @@ final class HealthTest {
   @Test
   void keepsThreadsForLookupsOfTheOtherDirectoryWhenOneHangs() throws Exception {
     settings.put("store_health.failure_threshold", 1);
-    settings.put("posix_index_max_blocks", 0);
-    settings.put("posix_lookup_concurrency", 1);
+    settings.put("local_index_max_blocks", 0);
+    settings.put("local_lookup_concurrency", 1);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      stores.dumpByAnother(settings, sickIds, wellIds);
+      stores.dumpByAnother(settings, failingIds, healthyIds);
       LocalFileStore store = open(stores);
-      try (SickFiles.Hang hang = files.hang(sick, "size"::equals)) {
-        Thread asking = Thread.ofPlatform().start(() -> store.lookup(sickIds));
+      try (FailingFiles.Hang hang = files.hang(failing, "size"::equals)) {
+        Thread asking = Thread.ofPlatform().start(() -> store.lookup(failingIds));
         hang.awaitHeld(1);
         AtomicInteger last = new AtomicInteger();
-        Thread other = Thread.ofPlatform().start(() -> last.set(store.lookupPrefix(wellIds)));
-        store.health().lookForLateOperations();
+        Thread other = Thread.ofPlatform().start(() -> last.set(store.lookupPrefix(healthyIds)));
+        store.health().findLateOperations();
         clock.advance(CHECK_TIMEOUT);
-        store.health().lookForLateOperations();
+        store.health().findLateOperations();
         assertThat(asking.join(TestStores.PATIENCE)).as("answered while it hangs").isTrue();
         assertThat(other.join(TestStores.PATIENCE)).as("by another thread").isTrue();
         assertThat(last.get()).isEqualTo(7);
-        assertThat(store.lookup(wellIds).cardinality()).isEqualTo(8);
-        assertThat(Waiting.threads("ucm-posix-lookup-")).hasSize(2);
+        assertThat(store.lookup(healthyIds).cardinality()).isEqualTo(8);
+        assertThat(Waiting.threads("ucm-local-lookup-")).hasSize(2);
         hang.end();
       }
-      files.heal(sick);
-      Waiting.until("one ends", () -> Waiting.threads("ucm-posix-lookup-").size() == 1);
-      assertThat(store.health().probe(SICK)).isTrue();
-      assertThat(store.lookup(sickIds).cardinality()).isEqualTo(8);
+      files.heal(failing);
+      Waiting.until("one ends", () -> Waiting.threads("ucm-local-lookup-").size() == 1);
+      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(store.lookup(failingIds).cardinality()).isEqualTo(8);
     }
   }
 
@@ -244,14 +249,14 @@ final class HealthTest {
   void closesInTimeWhileADirectoryHangs() throws Exception {
     settings.put("timeout_ms", 100);
     try (TestStores stores = new TestStores(parent, LAYOUT);
-        SickFiles.Hang hang = files.hang(sick, "openUnnoticed"::equals)) {
+        FailingFiles.Hang hang = files.hang(failing, "openUnnoticed"::equals)) {
       // By its clock, no task is ever due; it closes by the real time.
       LocalFileStore store = open(stores);
-      stores.dump(store, sickIds);
-      Task held = load(store, sickIds, 0);
+      stores.dump(store, failingIds);
+      Task held = load(store, failingIds, 0);
       hang.awaitHeld(1);
-      try (SickFiles.Hang probes = files.hang(sick, call -> true)) {
-        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(SICK));
+      try (FailingFiles.Hang probes = files.hang(failing, call -> true)) {
+        Thread prober = Thread.ofPlatform().start(() -> store.health().probe(FAILING));
         probes.awaitHeld(1);
         Thread closing = Thread.ofPlatform().start(store::close);
         assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
@@ -268,15 +273,15 @@ final class HealthTest {
   void leavesUnfinishedBlocksOfADirectoryThatHangsForLater() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dumpShard(store, sickIds.slice(0, 1), 0).requireOk();
+      stores.dumpShard(store, failingIds.slice(0, 1), 0).requireOk();
       trip(stores, store);
-      try (SickFiles.Hang _ = files.hang(sick, call -> true)) {
+      try (FailingFiles.Hang _ = files.hang(failing, call -> true)) {
         clock.advance(TASK_TIMEOUT);
         FlushResult flushed = store.flush(Duration.ZERO);
         assertThat(flushed.pendingBlocks()).as("not removed yet").isEqualTo(1);
       }
-      files.heal(sick);
-      assertThat(store.health().probe(SICK)).isTrue();
+      files.heal(failing);
+      assertThat(store.health().probe(FAILING)).isTrue();
       assertThat(store.flush(Duration.ZERO).pendingBlocks()).isZero();
       Waiting.until("the file is removed", () -> stores.temps().isEmpty());
     }
@@ -287,26 +292,26 @@ final class HealthTest {
   void goesOnReadingWhereNothingCanBeWritten(int errno) throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, sickIds);
-      files.fail(sick, errno, call -> List.of("writeAt", "create", "makeFolder").contains(call));
-      BlockIds fresh = idsIn(SICK, BlockBytes.ids(82, 64));
+      stores.dump(store, failingIds);
+      files.fail(failing, errno, call -> List.of("writeAt", "create", "makeFolder").contains(call));
+      BlockIds fresh = idsIn(FAILING, BlockBytes.ids(82, 64));
       assertThat(outcome(dump(store, fresh))).isEqualTo(ShardOutcome.FAILED);
       for (int i = 0; i < 3; i++) {
-        assertThat(store.health().probe(SICK)).isTrue();
+        assertThat(store.health().probe(FAILING)).isTrue();
       }
-      assertThat(stores.metrics.count("posix_health_probe_failures")).isZero();
-      assertThat(stores.metrics.count("posix_health_trips")).isZero();
-      assertThat(store.lookupPrefix(sickIds)).isEqualTo(7);
-      assertThat(stores.load(store, sickIds).ok()).isTrue();
+      assertThat(stores.metrics.count("local_health_probe_failures")).isZero();
+      assertThat(stores.metrics.count("local_health_trips")).isZero();
+      assertThat(store.lookupPrefix(failingIds)).isEqualTo(7);
+      assertThat(stores.load(store, failingIds).ok()).isTrue();
       assertThat(store.lookup(fresh).isEmpty()).isTrue();
     }
   }
 
-  private BlockIds idsIn(int backend, BlockIds all) {
-    BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
+  private BlockIds idsIn(int directory, BlockIds all) {
+    BlockPaths paths = new BlockPaths("Local", List.of(failing.toString(), healthy.toString()), 3);
     List<Long> words = new ArrayList<>();
     for (int i = 0; i < all.size(); i++) {
-      if (paths.backendOf(all.high(i), all.low(i)) == backend) {
+      if (paths.directoryOf(all.high(i), all.low(i)) == directory) {
         words.add(all.high(i));
         words.add(all.low(i));
       }
@@ -318,35 +323,37 @@ final class HealthTest {
   void probesAnIdleDirectoryAndCountsDamage() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      files.fail(sick, Errno.EIO, "readAt"::equals);
-      store.health().probe(SICK);
+      files.fail(failing, Errno.EIO, "readAt"::equals);
+      store.health().probe(FAILING);
       store.health().probe(WELL);
-      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
-      store.health().probe(SICK);
-      assertThat(stores.metrics.gauge("posix_health_state_0")).isEqualTo(2);
-      assertThat(stores.metrics.gauge("posix_health_state_1")).isZero();
-      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
-      assertThat(stores.metrics.count("posix_health_probes")).isEqualTo(3);
-      assertThat(sick.resolve(".writers")).as("a failed probe leaves nothing").isEmptyDirectory();
+      assertThat(stores.metrics.gauge("local_health_state")).isZero();
+      store.health().probe(FAILING);
+      assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("local_health_state_1")).isZero();
+      assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
+      assertThat(stores.metrics.count("local_health_probes")).isEqualTo(3);
+      assertThat(failing.resolve(".writers"))
+          .as("a failed probe leaves nothing")
+          .isEmptyDirectory();
     }
   }
 
   @Test
-  void onlyLooksAtTheDirectoryWithTheSchedulerRole() throws Exception {
+  void onlyReadsTheDirectoryWithTheSchedulerRole() throws Exception {
     settings.put("device_id", -1);
-    settings.put("posix_lookup_concurrency", 1);
+    settings.put("local_lookup_concurrency", 1);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
       // It would meet the fault as well, and be one of the two failures.
       store.awaitScan();
-      files.fail(sick, Errno.EIO);
-      assertThat(store.lookup(sickIds).isEmpty()).isTrue();
-      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
-      assertThat(stores.metrics.count("posix_lookup_errors")).as("no more are made").isEqualTo(2);
-      files.heal(sick);
-      assertThat(store.health().probe(SICK)).isTrue();
-      assertThat(stores.metrics.gauge("posix_health_state")).isZero();
-      assertThat(sick).isEmptyDirectory();
+      files.fail(failing, Errno.EIO);
+      assertThat(store.lookup(failingIds).isEmpty()).isTrue();
+      assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
+      assertThat(stores.metrics.count("local_lookup_errors")).as("no more are made").isEqualTo(2);
+      files.heal(failing);
+      assertThat(store.health().probe(FAILING)).isTrue();
+      assertThat(stores.metrics.gauge("local_health_state")).isZero();
+      assertThat(failing).isEmptyDirectory();
     }
   }
 
@@ -355,18 +362,18 @@ final class HealthTest {
     settings.put("store_health.enabled", false);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, sickIds);
-      files.fail(sick, Errno.EIO);
-      assertThat(outcome(stores.load(store, sickIds))).isEqualTo(ShardOutcome.FAILED);
-      files.heal(sick);
-      assertThat(stores.load(store, sickIds).ok()).isTrue();
-      assertThat(stores.metrics.names()).doesNotContain("posix_health_state");
+      stores.dump(store, failingIds);
+      files.fail(failing, Errno.EIO);
+      assertThat(outcome(stores.load(store, failingIds))).isEqualTo(ShardOutcome.FAILED);
+      files.heal(failing);
+      assertThat(stores.load(store, failingIds).ok()).isTrue();
+      assertThat(stores.metrics.names()).doesNotContain("local_health_state");
     }
   }
 
   @Test
   void removesTheProbeOfADeadProcess() throws Exception {
-    Path left = Files.createDirectory(sick.resolve(".writers")).resolve("probe-1-ff");
+    Path left = Files.createDirectory(failing.resolve(".writers")).resolve("probe-1-ff");
     Files.write(left, new byte[4096]);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
@@ -376,9 +383,9 @@ final class HealthTest {
   }
 
   private void trip(TestStores stores, LocalFileStore store) throws Exception {
-    files.fail(sick, Errno.EIO);
-    stores.load(store, sickIds.slice(0, 2));
-    assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+    files.fail(failing, Errno.EIO);
+    stores.load(store, failingIds.slice(0, 2));
+    assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
   }
 
   private static Task load(Store store, BlockIds ids, int i) {

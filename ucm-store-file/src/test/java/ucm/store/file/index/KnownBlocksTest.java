@@ -80,9 +80,9 @@ final class KnownBlocksTest {
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
     assertThat(store.lookupKnown(ids)).isEqualTo(first(40));
     assertThat(files.count(Call.SIZE)).as("nothing asked of the disk").isEqualTo(asked);
-    assertThat(stores.metrics.count("posix_lookup_index_hit_blocks")).isEqualTo(80);
-    assertThat(stores.metrics.gauge("posix_index_blocks")).isEqualTo(40);
-    assertThat(stores.metrics.gauge("posix_index_complete")).isEqualTo(1);
+    assertThat(stores.metrics.count("local_lookup_index_hit_blocks")).isEqualTo(80);
+    assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(40);
+    assertThat(stores.metrics.gauge("local_index_complete")).isEqualTo(1);
     assertThat(store.durable(ids)).isEqualTo(first(40));
     assertThat(files.count(Call.SIZE)).as("durable is asked of it").isEqualTo(asked + 40);
   }
@@ -126,7 +126,7 @@ final class KnownBlocksTest {
     Files.createFile(directory.resolve("fff"));
     LocalFileStore store = open(EXCLUSIVE);
     store.awaitScan();
-    assertThat(stores.metrics.gauge("posix_index_blocks")).isEqualTo(5);
+    assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(5);
     assertThat(store.lookup(ids)).isEqualTo(first(5));
     store.close();
     LocalFileStore accepting = open(Map.of("lookup_mode", "exclusive", "accept_unverified", true));
@@ -140,7 +140,7 @@ final class KnownBlocksTest {
   }
 
   @Test
-  void takesUpNoBlockOfAnotherBackend() throws Exception {
+  void takesUpNoBlockOfAnotherDirectory() throws Exception {
     Path a = directory.resolve("a");
     Path b = directory.resolve("b");
     Map<String, Object> both = Map.of("storage_backends", List.of(a.toString(), b.toString()));
@@ -159,15 +159,15 @@ final class KnownBlocksTest {
     assertThat(store.lookup(ids).cardinality()).isEqualTo(inB.size());
   }
 
-  private static List<Path> blocks(Path backend) throws Exception {
-    try (Stream<Path> all = Files.walk(backend)) {
+  private static List<Path> blocks(Path directory) throws Exception {
+    try (Stream<Path> all = Files.walk(directory)) {
       return all.filter(path -> path.getFileName().toString().length() == 32).toList();
     }
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"shared", "exclusive"})
-  void missesAtLoadWhatSomebodyRemoved(String mode) throws Exception {
+  void missesAtLoadWhatWasRemoved(String mode) throws Exception {
     LocalFileStore store = open(Map.of("lookup_mode", mode));
     store.awaitScan();
     stores.dump(store, ids);
@@ -204,7 +204,7 @@ final class KnownBlocksTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"shared", "exclusive"})
-  void writesAgainWhatSomebodyRemoved(String mode) throws Exception {
+  void writesAgainWhatWasRemoved(String mode) throws Exception {
     LocalFileStore store = open(Map.of("lookup_mode", mode));
     store.awaitScan();
     stores.dump(store, ids);
@@ -218,7 +218,7 @@ final class KnownBlocksTest {
 
   @Test
   void takesAFailedDumpOfARemovedBlockForAbsent() throws Exception {
-    LocalFileStore store = open(Map.of("posix_data_trans_concurrency", 1));
+    LocalFileStore store = open(Map.of("local_data_trans_concurrency", 1));
     stores.dump(store, ids.slice(0, 1));
     Files.delete(stores.file(ids, 0));
     files.fail(Call.WRITE, files.count(Call.WRITE), Errno.ENOSPC);
@@ -228,7 +228,7 @@ final class KnownBlocksTest {
   }
 
   @Test
-  void seesWhatOthersWriteUnlessToldThatNobodyDoes() throws Exception {
+  void seesWhatOthersWriteUnlessExclusive() throws Exception {
     LocalFileStore writer = stores.open();
     LocalFileStore shared = stores.open();
     LocalFileStore exclusive = open(EXCLUSIVE);
@@ -250,7 +250,7 @@ final class KnownBlocksTest {
     CountDownLatch goOn = new CountDownLatch(1);
     files.before(
         call -> {
-          if (call == Call.LIST && Thread.currentThread().getName().equals("ucm-posix-scan-0")) {
+          if (call == Call.LIST && Thread.currentThread().getName().equals("ucm-local-scan-0")) {
             begun.countDown();
             await(goOn);
           }
@@ -269,7 +269,7 @@ final class KnownBlocksTest {
     asked = files.count(Call.SIZE);
     assertThat(store.lookup(unknown)).isEqualTo(first(0));
     assertThat(files.count(Call.SIZE)).isEqualTo(asked);
-    assertThat(stores.metrics.count("posix_index_scanned_files")).isEqualTo(40);
+    assertThat(stores.metrics.count("local_index_scanned_files")).isEqualTo(40);
   }
 
   private static void await(CountDownLatch latch) {
@@ -286,7 +286,7 @@ final class KnownBlocksTest {
     stores.dump(stores.open(), ids.slice(0, 39));
     files.before(
         call -> {
-          if (call == failing && Thread.currentThread().getName().equals("ucm-posix-scan-0")) {
+          if (call == failing && Thread.currentThread().getName().equals("ucm-local-scan-0")) {
             throw new FileException(failing.name(), "the directory", Errno.EIO);
           }
         });
@@ -294,7 +294,7 @@ final class KnownBlocksTest {
     store.awaitScan();
     files.before(call -> {});
     assertThat(store.lookup(ids)).isEqualTo(first(39));
-    assertThat(stores.metrics.gauge("posix_index_complete")).isZero();
+    assertThat(stores.metrics.gauge("local_index_complete")).isZero();
     stores.dump(stores.open(), ids);
     assertThat(store.lookupPrefix(ids)).as("the disk is asked").isEqualTo(39);
   }
@@ -303,15 +303,15 @@ final class KnownBlocksTest {
   @ValueSource(strings = {"shared", "exclusive"})
   void findsEverythingThoughTheIndexIsFull(String mode) throws Exception {
     stores.dump(stores.open(), ids);
-    LocalFileStore store = open(Map.of("lookup_mode", mode, "posix_index_max_blocks", 10));
+    LocalFileStore store = open(Map.of("lookup_mode", mode, "local_index_max_blocks", 10));
     store.awaitScan();
     assertThat(store.lookup(ids)).isEqualTo(first(40));
     stores.dump(store, unknown);
     assertThat(store.lookup(unknown)).isEqualTo(first(40));
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
     assertThat(store.lookup(BlockBytes.ids(72, 5))).isEqualTo(first(0));
-    assertThat(stores.metrics.gauge("posix_index_blocks")).isEqualTo(10);
-    assertThat(stores.metrics.gauge("posix_index_forgotten_blocks")).isPositive();
+    assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(10);
+    assertThat(stores.metrics.gauge("local_index_forgotten_blocks")).isPositive();
   }
 
   @Test
@@ -321,31 +321,31 @@ final class KnownBlocksTest {
     CountDownLatch closing = new CountDownLatch(1);
     files.before(
         call -> {
-          if (call == Call.SIZE && Thread.currentThread().getName().equals("ucm-posix-scan-0")) {
+          if (call == Call.SIZE && Thread.currentThread().getName().equals("ucm-local-scan-0")) {
             begun.countDown();
             await(closing);
           }
         });
     LocalFileStore store = open(Map.of());
     begun.await();
-    // It asks for sizes as well: of the claims of writers.
+    // It asks for sizes as well: of the leases of writers.
     store.awaitSweep();
     int asked = files.count(Call.SIZE);
     Thread closer = Thread.ofPlatform().start(store::close);
     Waiting.until(
         "close waits for the scan",
         () ->
-            Waiting.threads("ucm-posix-close-").stream()
+            Waiting.threads("ucm-local-close-").stream()
                 .anyMatch(thread -> thread.getState() == Thread.State.WAITING));
     closing.countDown();
     closer.join();
     assertThat(files.count(Call.SIZE)).as("no further file").isLessThanOrEqualTo(asked + 1);
   }
 
-  /** Two stores dump, load and look up, and somebody removes files; whatever loads is right. */
+  /** Two stores dump, load and look up, and files are removed; whatever loads is right. */
   @Test
   void loadsOnlyRightBytesWhileBlocksComeAndGo() throws Exception {
-    LocalFileStore one = stores.open(Map.of("posix_index_max_blocks", 30));
+    LocalFileStore one = stores.open(Map.of("local_index_max_blocks", 30));
     LocalFileStore two = stores.open();
     List<Callable<Boolean>> work = new ArrayList<>();
     for (LocalFileStore store : List.of(one, two)) {

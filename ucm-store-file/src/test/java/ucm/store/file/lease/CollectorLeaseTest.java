@@ -23,38 +23,38 @@ final class CollectorLeaseTest {
 
   @Test
   void oneStoreCollectsAndAnotherTakesOverWhenItCloses() throws Exception {
-    List<String> backends = List.of(directory + "/b", directory + "/a");
+    List<String> directories = List.of(directory + "/b", directory + "/a");
     Map<String, Object> settings =
-        room(20, Map.of("storage_backends", backends, "posix_gc_trigger_threshold_ratio", 0.5));
+        room(20, Map.of("storage_backends", directories, "local_gc_trigger_threshold_ratio", 0.5));
     try (TestStores first = new TestStores(directory, LAYOUT);
         TestStores second = new TestStores(directory, LAYOUT)) {
       LocalFileStore holder = first.open(settings);
-      holder.keeper().awaitFirstRound();
+      holder.capacity().awaitFirstRound();
       LocalFileStore waiting = second.open(settings);
-      waiting.keeper().awaitFirstRound();
+      waiting.capacity().awaitFirstRound();
       second.dump(waiting, BlockBytes.ids(1, 15));
-      waiting.keeper().makeRound();
-      assertThat(holder.keeper().holdsLease()).isTrue();
-      assertThat(waiting.keeper().holdsLease()).isFalse();
+      waiting.capacity().makeRound();
+      assertThat(holder.capacity().holdsLease()).isTrue();
+      assertThat(waiting.capacity().holdsLease()).isFalse();
       assertThat(SmallSpace.blocks(directory)).hasSize(15);
       holder.close();
-      waiting.keeper().makeRound();
-      assertThat(waiting.keeper().holdsLease()).isTrue();
+      waiting.capacity().makeRound();
+      assertThat(waiting.capacity().holdsLease()).isTrue();
       assertThat(SmallSpace.blocks(directory)).hasSize(10);
-      assertThat(second.metrics.count("posix_gc_removed_blocks")).isEqualTo(5);
+      assertThat(second.metrics.count("local_gc_removed_blocks")).isEqualTo(5);
     }
   }
 
   @Test
   void knowsWhatOthersWroteAndRemoved() throws Exception {
-    Map<String, Object> settings = room(20, Map.of("posix_gc_enable", false));
+    Map<String, Object> settings = room(20, Map.of("local_gc_enable", false));
     try (TestStores first = new TestStores(directory, LAYOUT);
         TestStores second = new TestStores(directory, LAYOUT)) {
       LocalFileStore one = first.open(settings);
       LocalFileStore other = second.open(settings);
       first.dump(one, BlockBytes.ids(1, 12));
-      other.keeper().makeRound();
-      assertThat(second.metrics.gauge("posix_used_bytes")).isEqualTo(12.0 * SmallSpace.FILE);
+      other.capacity().makeRound();
+      assertThat(second.metrics.gauge("local_used_bytes")).isEqualTo(12.0 * SmallSpace.FILE);
       assertThat(second.dumpShard(other, BlockBytes.ids(2, 12), 0).okCount()).isEqualTo(8);
     }
   }
@@ -67,15 +67,15 @@ final class CollectorLeaseTest {
       assertThat(lines.readLine()).isEqualTo("true");
       LocalFileStore store = stores.open(room(100, Map.of()));
       store.awaitSweep();
-      store.keeper().makeRound();
-      assertThat(store.keeper().holdsLease()).isFalse();
+      store.capacity().makeRound();
+      assertThat(store.capacity().holdsLease()).isFalse();
       assertThat(stores.temps()).as("of the living writer").hasSize(1);
       process.destroyForcibly();
       assertThat(process.waitFor()).isEqualTo(137);
-      store.keeper().makeRound();
-      assertThat(store.keeper().holdsLease()).isTrue();
+      store.capacity().makeRound();
+      assertThat(store.capacity().holdsLease()).isTrue();
       assertThat(stores.temps()).isEmpty();
-      assertThat(stores.metrics.count("posix_orphan_files")).isEqualTo(1);
+      assertThat(stores.metrics.count("local_orphan_files")).isEqualTo(1);
       assertThat(stores.in(".writers")).isEmpty();
     } finally {
       process.destroyForcibly();

@@ -50,7 +50,7 @@ final class NeighboursTest {
         assertThat(stores.load(store, ids).ok()).isTrue();
       }
       assertThat(stores.temps()).isEmpty();
-      assertThat(stores.metrics.count("posix_dump_failed_blocks")).isZero();
+      assertThat(stores.metrics.count("local_dump_failed_blocks")).isZero();
     }
   }
 
@@ -59,7 +59,7 @@ final class NeighboursTest {
     try (NeighbourProcess collector = new NeighbourProcess(directory, 40);
         TestStores stores = new TestStores(directory, LAYOUT)) {
       assertThat(collector.ask("round")).isEqualTo("true 0");
-      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of("posix_gc_enable", false)));
+      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of("local_gc_enable", false)));
       int right = 0;
       int missing = 0;
       String removed = "";
@@ -83,7 +83,7 @@ final class NeighboursTest {
       assertThat(right).isPositive();
       assertThat(missing).isPositive();
       assertThat(removed).as("all but 40").isEqualTo("true 760");
-      assertThat(stores.metrics.count("posix_corrupt_blocks")).isZero();
+      assertThat(stores.metrics.count("local_corrupt_blocks")).isZero();
     }
   }
 
@@ -97,10 +97,10 @@ final class NeighboursTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // First, so that it is the one that collects, from 70% on.
       LocalFileStore store = stores.open(SmallSpace.room(capacity, Map.of()));
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       try (NeighbourProcess second = new NeighbourProcess(directory, capacity);
           NeighbourProcess third = new NeighbourProcess(directory, capacity)) {
-        store.keeper().makeRound();
+        store.capacity().makeRound();
         assertThat(second.ask("round")).endsWith(" 0");
         assertThat(third.ask("round")).endsWith(" 0");
         for (int round = 0; round < 20; round++) {
@@ -116,7 +116,7 @@ final class NeighboursTest {
         assertThat(SmallSpace.blocks(directory))
             .as("the store is used")
             .hasSizeGreaterThan(capacity / 2);
-        assertThat(stores.metrics.count("posix_refused_blocks")).isZero();
+        assertThat(stores.metrics.count("local_refused_blocks")).isZero();
       }
     }
   }
@@ -125,9 +125,10 @@ final class NeighboursTest {
   void oneRemovesBlocksThatTheOtherKnows() throws Exception {
     BlockIds ids = BlockBytes.ids(50, 64);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of("posix_gc_enable", false)));
+      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of("local_gc_enable", false)));
       stores.dump(store, ids);
-      // Whoever makes the first round has the lease, so this store must not have made one since.
+      // The store that makes the first round has the lease, so this store must not have made one
+      // since.
       store.close();
       LocalFileStore knowing = stores.open();
       assertThat(stores.load(knowing, ids).ok()).isTrue();
@@ -181,13 +182,13 @@ final class NeighboursTest {
         try (NeighbourProcess collector = new NeighbourProcess(directory, 30)) {
           assertThat(collector.ask("round")).startsWith("true ");
           LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of()));
-          store.keeper().makeRound();
-          assertThat(store.keeper().holdsLease()).isFalse();
+          store.capacity().makeRound();
+          assertThat(store.capacity().holdsLease()).isFalse();
           assertThat(collector.ask("rounds")).isEqualTo("begun");
           stores.dump(store, BlockBytes.ids(70 + round, 100));
           collector.kill();
-          store.keeper().makeRound();
-          assertThat(store.keeper().holdsLease()).isTrue();
+          store.capacity().makeRound();
+          assertThat(store.capacity().holdsLease()).isTrue();
           assertThat(NeighbourProcess.load(stores, store, BlockBytes.ids(70 + round, 100)))
               .endsWith(" 0 damaged");
           store.close();

@@ -49,15 +49,15 @@ final class RivalWritersTest {
   @AfterEach
   void leavesNoTemporaryFiles() throws Exception {
     Waiting.until("files are removed", () -> stores.temps().isEmpty());
-    assertThat(stores.metrics.count("posix_dump_failed_blocks")).isZero();
-    assertThat(stores.metrics.count("posix_given_up_blocks")).isZero();
+    assertThat(stores.metrics.count("local_dump_failed_blocks")).isZero();
+    assertThat(stores.metrics.count("local_given_up_blocks")).isZero();
     stores.close();
   }
 
   /** One shard is found to be there, and another one was found not to be. */
   @Test
   void flushFindsABlockStoredOfWhichAShardWasNotNeeded() throws Exception {
-    LocalFileStore store = opened(Map.of("posix_data_trans_concurrency", 2));
+    LocalFileStore store = opened(Map.of("local_data_trans_concurrency", 2));
     BlockIds ids = BlockBytes.ids(70, 1);
     CountDownLatch asking = new CountDownLatch(1);
     CountDownLatch stored = new CountDownLatch(1);
@@ -83,7 +83,7 @@ final class RivalWritersTest {
     requireStored(store, ids);
   }
 
-  /** Whoever has looked it up does not dump the rest. */
+  /** A caller that has looked it up does not dump the rest. */
   @Test
   void flushFindsBlocksStoredOfWhichTheRestIsNotDumped() throws Exception {
     LocalFileStore store = opened(Map.of());

@@ -33,7 +33,7 @@ import ucm.store.file.fixture.WriterProcess;
 import ucm.store.file.health.DirectoryHealth;
 import ucm.testkit.BlockBytes;
 
-/** How blocks come into a directory: in pieces, from several writers, and with which traces. */
+/** How blocks come into a directory: shard by shard, from several writers, and with which traces. */
 final class WritersTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(1024, 4096, 32768);
@@ -112,10 +112,10 @@ final class WritersTest {
 
   /** One larger than any memory; the folders it cannot name are found by a walk. */
   @Test
-  void readsNoClaimThatIsLargerThanAnyListOfFolders() throws Exception {
+  void readsNoLeaseThatIsLargerThanAnyListOfFolders() throws Exception {
     String token = DirectoryHealth.PROBE + "1-0123456789abcdef";
-    Path claim = Files.createDirectory(directory.resolve(".writers")).resolve(token);
-    try (RandomAccessFile file = new RandomAccessFile(claim.toFile(), "rw")) {
+    Path lease = Files.createDirectory(directory.resolve(".writers")).resolve(token);
+    try (RandomAccessFile file = new RandomAccessFile(lease.toFile(), "rw")) {
       file.setLength(1L << 40);
     }
     BlockIds ids = BlockBytes.ids(33, 1);
@@ -127,7 +127,7 @@ final class WritersTest {
       LocalFileStore store = stores.open();
       store.awaitSweep();
       assertThat(temp).doesNotExist();
-      assertThat(claim).doesNotExist();
+      assertThat(lease).doesNotExist();
       stores.dump(store, ids);
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
@@ -165,7 +165,7 @@ final class WritersTest {
       stores.dump(store, ids);
       stores.dumpShard(store, ids, 3).requireOk();
       assertThat(files.count(Call.WRITE)).isEqualTo(writes);
-      assertThat(stores.metrics.count("posix_dump_present_blocks")).isEqualTo(6);
+      assertThat(stores.metrics.count("local_dump_present_blocks")).isEqualTo(6);
       assertThat(store.flush(Duration.ZERO).ok()).isTrue();
     }
   }
@@ -185,7 +185,7 @@ final class WritersTest {
   }
 
   @Test
-  void waitsForTheMediumAsConfigured() throws Exception {
+  void waitsForTheVolumeAsConfigured() throws Exception {
     BlockIds whole = BlockBytes.ids(34, 2);
     BlockIds layered = BlockBytes.ids(35, 2);
     for (String durability : List.of("none", "fdatasync", "full")) {
@@ -203,7 +203,7 @@ final class WritersTest {
         assertThat(store.durable(whole).cardinality()).isEqualTo(2);
         boolean syncs = !durability.equals("none");
         assertThat(files.count(Call.SYNC_DATA)).isEqualTo(syncs ? 4 : 0);
-        // Once for each block's folder, and once for the backend when a folder was made.
+        // Once for each block's folder, and once for the directory when a folder was made.
         assertThat(files.count(Call.SYNC_FOLDER)).isEqualTo(durability.equals("full") ? 8 : 0);
         // A file must never have the size of one of the original's, which is not checked.
         assertThat(files.count(Call.ALLOCATE)).isEqualTo(4);
@@ -213,19 +213,19 @@ final class WritersTest {
   }
 
   @Test
-  void spreadsBlocksOverBackendsAndKeepsThemPrivate() throws Exception {
+  void spreadsBlocksOverDirectoriesAndKeepsThemPrivate() throws Exception {
     BlockIds ids = BlockBytes.ids(36, 60);
-    List<String> backends =
+    List<String> directories =
         Stream.of("a", "b/deep", "c").map(name -> directory.resolve(name).toString()).toList();
     Map<String, Object> settings =
-        Map.of("storage_backends", String.join(":", backends), "data_dir_shard_bytes", 1);
+        Map.of("storage_backends", String.join(":", directories), "data_dir_shard_bytes", 1);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings);
       stores.dump(store, ids);
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
-    for (String backend : backends) {
-      try (Stream<Path> all = Files.walk(Path.of(backend))) {
+    for (String directory : directories) {
+      try (Stream<Path> all = Files.walk(Path.of(directory))) {
         List<Path> files = all.filter(Files::isRegularFile).toList();
         assertThat(files.size()).isGreaterThan(5);
         for (Path file : files) {
@@ -245,13 +245,13 @@ final class WritersTest {
   void removesWhatADeadWriterLeftAndNothingOfALivingOne() throws Exception {
     BlockIds dead = BlockBytes.ids(37, 4);
     BlockIds alive = BlockBytes.ids(38, 4);
-    Path claim;
+    Path lease;
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore living = stores.open();
       living.awaitSweep();
       stores.dumpShard(living, alive, 0).requireOk();
-      claim = stores.in(".writers").getFirst();
-      // A dead writer: its claim is not locked, its temporary files carry its token.
+      lease = stores.in(".writers").getFirst();
+      // A dead writer: its lease is not locked, its temporary files carry its token.
       String boot = Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).substring(0, 8);
       String token = "dead-1-" + boot + "89abcdef";
       List<Path> orphans = new ArrayList<>();
@@ -266,15 +266,15 @@ final class WritersTest {
       LocalFileStore second = stores.open();
       second.awaitSweep();
       assertThat(orphans).noneMatch(Files::exists);
-      assertThat(stores.in(".writers")).containsExactly(claim);
+      assertThat(stores.in(".writers")).containsExactly(lease);
       assertThat(stores.temps()).hasSize(alive.size());
-      assertThat(stores.metrics.count("posix_orphan_files")).isEqualTo(dead.size());
+      assertThat(stores.metrics.count("local_orphan_files")).isEqualTo(dead.size());
       for (int shard = 1; shard < SHARDS; shard++) {
         stores.dumpShard(living, alive, shard).requireOk();
       }
       assertThat(stores.load(second, alive).ok()).isTrue();
     }
-    assertThat(claim).doesNotExist();
+    assertThat(lease).doesNotExist();
   }
 
   @Test
@@ -294,7 +294,7 @@ final class WritersTest {
       store.awaitSweep();
       assertThat(stores.temps()).isEmpty();
       assertThat(stores.in(".writers")).isEmpty();
-      assertThat(stores.metrics.count("posix_orphan_files")).isEqualTo(ids.size());
+      assertThat(stores.metrics.count("local_orphan_files")).isEqualTo(ids.size());
     }
   }
 
@@ -303,7 +303,7 @@ final class WritersTest {
   }
 
   @Test
-  void leavesItsClaimToTheNextStartWhenAFileCannotBeRemoved() throws Exception {
+  void leavesItsLeaseToTheNextStartWhenAFileCannotBeRemoved() throws Exception {
     BlockIds ids = BlockBytes.ids(41, 3);
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
@@ -318,7 +318,7 @@ final class WritersTest {
       store.close();
       assertThat(stores.temps()).hasSize(ids.size());
       assertThat(stores.in(".writers")).hasSize(1);
-      assertThat(stores.openFiles()).as("the claim is not locked any more").isEmpty();
+      assertThat(stores.openFiles()).as("the lease is not locked any more").isEmpty();
       stores.open().awaitSweep();
       assertThat(stores.temps()).isEmpty();
       assertThat(stores.in(".writers")).isEmpty();

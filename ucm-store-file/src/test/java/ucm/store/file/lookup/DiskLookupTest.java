@@ -35,8 +35,8 @@ import ucm.testkit.ManualClock;
 final class DiskLookupTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 512, 512);
-  private static final String LOOKUP = "ucm-posix-lookup-";
-  private static final String SWEEP = "ucm-posix-sweep-";
+  private static final String LOOKUP = "ucm-local-lookup-";
+  private static final String SWEEP = "ucm-local-sweep-";
 
   @TempDir private Path directory;
 
@@ -62,8 +62,8 @@ final class DiskLookupTest {
   private LocalFileStore open(int threads, int timeoutMs) {
     Map<String, Object> settings =
         Map.of(
-            "posix_index_max_blocks", 0,
-            "posix_lookup_concurrency", threads,
+            "local_index_max_blocks", 0,
+            "local_lookup_concurrency", threads,
             "timeout_ms", timeoutMs);
     return stores.open(files, clock, settings);
   }
@@ -78,7 +78,7 @@ final class DiskLookupTest {
   private void beforeEachLookup(Runnable action) {
     files.before(
         call -> {
-          // What looks for dead writers asks for sizes as well.
+          // The search for dead writers asks for sizes as well.
           if (call == Call.SIZE && !Thread.currentThread().getName().startsWith(SWEEP)) {
             askers.add(Thread.currentThread().getName());
             action.run();
@@ -127,7 +127,7 @@ final class DiskLookupTest {
     assertThat(askers).hasSize(144).allMatch(name -> name.startsWith(LOOKUP));
     askers.clear();
     assertThat(store.lookupPrefix(absent)).isEqualTo(-1);
-    // One, but for those whom a busy machine calls for help.
+    // One, but for those that a busy machine adds.
     assertThat(askers).hasSizeBetween(1, 8).allMatch(name -> name.startsWith(LOOKUP));
   }
 
@@ -165,20 +165,20 @@ final class DiskLookupTest {
     Phaser four = new Phaser(4);
     beforeEachLookup(four::arriveAndAwaitAdvance);
     assertThat(store.lookupPrefix(BlockIds.ofHex(mixed))).isEqualTo(19);
-    // Whoever comes now, or waits, goes on.
+    // Threads that come now, or wait, go on.
     four.forceTermination();
     assertThat(askers).as("with those begun meanwhile").hasSizeBetween(21, 27);
   }
 
   @Test
-  void holdsNobodyWhenTheDiskHangsAndRecovers() throws Exception {
+  void blocksNoCallerWhenTheDiskHangsAndRecovers() throws Exception {
     LocalFileStore store = open(2, 200);
     CountDownLatch released = new CountDownLatch(1);
     beforeEachLookup(() -> await(released));
     assertThat(store.lookup(ids)).isEqualTo(new BitSet());
-    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(1);
+    assertThat(stores.metrics.count("local_lookup_expiries")).isEqualTo(1);
     assertThat(store.lookupPrefix(ids)).isEqualTo(-1);
-    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(2);
+    assertThat(stores.metrics.count("local_lookup_expiries")).isEqualTo(2);
     assertThat(askers).as("both threads hang").hasSizeLessThanOrEqualTo(2);
     released.countDown();
     Waiting.until("prefixes are found again", () -> store.lookupPrefix(ids) == 47);
@@ -206,7 +206,7 @@ final class DiskLookupTest {
     released.countDown();
     caller.join();
     assertThat(late.get().cardinality()).isEqualTo(48);
-    assertThat(stores.metrics.count("posix_lookup_expiries")).isZero();
+    assertThat(stores.metrics.count("local_lookup_expiries")).isZero();
   }
 
   @Test
@@ -222,7 +222,7 @@ final class DiskLookupTest {
         });
     // Which of the first two it is depends on which thread comes first.
     assertThat(store.lookup(ids).cardinality()).isEqualTo(47);
-    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(1);
+    assertThat(stores.metrics.count("local_lookup_expiries")).isEqualTo(1);
     released.countDown();
   }
 
@@ -238,7 +238,7 @@ final class DiskLookupTest {
   }
 
   @Test
-  void closesWhileSomebodyWaitsForADiskThatHangs() throws Exception {
+  void closesWhileACallerWaitsForADiskThatHangs() throws Exception {
     LocalFileStore store = open(2, 30_000);
     CountDownLatch hanging = new CountDownLatch(2);
     CountDownLatch released = new CountDownLatch(1);

@@ -35,7 +35,7 @@ final class LookupWaveTest {
     assertThat(wave.take()).isEqualTo(6);
     wave.answer(6, true);
     assertThat(wave.take()).isEqualTo(-1);
-    assertThat(wave.mayHaveMore()).as("nobody need look for more").isFalse();
+    assertThat(wave.mayHaveMore()).as("no thread need look for more").isFalse();
     assertThat(wave.await(0)).as("the first is still looked up").isFalse();
     wave.answer(5, false);
     assertThat(wave.await(0)).isTrue();
@@ -63,7 +63,7 @@ final class LookupWaveTest {
   }
 
   @Test
-  void beginsWithNothingBehindAMiss() throws Exception {
+  void beginsWithNothingAfterAMiss() throws Exception {
     LookupWave wave = LookupWave.prefix(ids(70));
     assertThat(wave.left()).isEqualTo(70);
     for (int i = 0; i < 35; i++) {
@@ -107,7 +107,7 @@ final class LookupWaveTest {
   @Test
   void givesUpWhatIsHidden() throws Exception {
     LookupWave wave = wave(100, 1, 40, 41, 99);
-    assertThat(wave.take()).as("somebody hangs with it").isEqualTo(1);
+    assertThat(wave.take()).as("a thread hangs with it").isEqualTo(1);
     wave.giveUp((high, low) -> low == 1 || low == 41);
     assertThat(wave.left()).isEqualTo(2);
     assertThat(wave.take()).isEqualTo(40);

@@ -86,13 +86,15 @@ final class FullDiskTest {
         assertThat(whole ? stores.temps() : List.of()).as("of failed dumps").isEmpty();
       }
       assertThat(stored).hasSizeBetween(30, BLOCKS - 60);
-      // Shards that came after one that failed began their block anew; the rest of it never comes.
+      // Shards that came after one that failed began their block again; the rest of it never comes.
       clock.advance(Duration.ofSeconds(30));
       FlushResult flushed = store.flush(Duration.ofSeconds(30));
       assertThat(flushed.pendingBlocks()).isZero();
       assertThat(flushed.failedCount()).as("told by flush").isEqualTo(failed);
-      assertThat(stores.metrics.count("posix_dump_failed_blocks")).isEqualTo(failed);
-      assertThat(stores.metrics.count("posix_health_trips")).as("full is not sick").isZero();
+      assertThat(stores.metrics.count("local_dump_failed_blocks")).isEqualTo(failed);
+      assertThat(stores.metrics.count("local_health_trips"))
+          .as("a full directory is not a failing one")
+          .isZero();
       Waiting.until("files of blocks that were given up", () -> stores.temps().isEmpty());
       requireExactly(stores, store, stored);
 
@@ -143,7 +145,7 @@ final class FullDiskTest {
     try (SmallMount mount = mount("tmpfs");
         TestStores stores = new TestStores(mount.directory, LAYOUT)) {
       Map<String, Object> settings = settings("");
-      settings.put("posix_min_free_gb", (double) floor / SpaceLimit.GB);
+      settings.put("local_min_free_gb", (double) floor / SpaceLimit.GB);
       LocalFileStore store = stores.open(new LibcFileOperations(), clock, settings);
       int stored = 0;
       for (int first = 0; first < BLOCKS; first += AT_ONCE) {
@@ -155,11 +157,11 @@ final class FullDiskTest {
         if (!result.ok()) {
           assertThat(result.outcome(result.failedShards().nextSetBit(0)))
               .isEqualTo(ShardOutcome.REFUSED);
-          assertThat(result.cause()).hasMessageContaining("posix_min_free_gb");
+          assertThat(result.cause()).hasMessageContaining("local_min_free_gb");
         }
       }
       assertThat(stored).isBetween(30, BLOCKS - 60);
-      assertThat(stores.metrics.count("posix_refused_blocks"))
+      assertThat(stores.metrics.count("local_refused_blocks"))
           .isGreaterThanOrEqualTo(BLOCKS - stored);
       clock.advance(Duration.ofSeconds(30));
       assertThat(store.flush(Duration.ofSeconds(30)).failedCount()).isEqualTo(BLOCKS - stored);
@@ -183,14 +185,14 @@ final class FullDiskTest {
 
   private Map<String, Object> settings(String engine) {
     Map<String, Object> settings = new HashMap<>();
-    settings.put("posix_min_free_gb", 0);
+    settings.put("local_min_free_gb", 0);
     if (!engine.isEmpty()) {
       if (engine.equals("io_uring")) {
         DirectSupport.requireUring();
       }
       DirectSupport.require(parent.resolve("small"));
       settings.put("io_direct", true);
-      settings.put("posix_io_engine", engine);
+      settings.put("local_io_engine", engine);
     }
     return settings;
   }

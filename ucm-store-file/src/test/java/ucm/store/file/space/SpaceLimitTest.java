@@ -39,12 +39,12 @@ import ucm.testkit.TransferMemory.Placement;
 /** The account of used bytes, the capacity and the floor. */
 final class SpaceLimitTest {
 
-  private static final Map<String, Object> NO_GC = Map.of("posix_gc_enable", false);
+  private static final Map<String, Object> NO_GC = Map.of("local_gc_enable", false);
 
   @TempDir private Path directory;
 
   @Test
-  void countsTheBytesOfAllBackendsAlsoAfterARestart() throws Exception {
+  void countsTheBytesOfAllDirectoriesAlsoAfterARestart() throws Exception {
     Map<String, Object> settings =
         room(
             1000,
@@ -54,18 +54,18 @@ final class SpaceLimitTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings);
       stores.dump(store, ids);
-      assertThat(stores.metrics.gauge("posix_used_bytes"))
+      assertThat(stores.metrics.gauge("local_used_bytes"))
           .as("without a scan")
           .isEqualTo(60.0 * FILE)
           .isEqualTo((double) SmallSpace.bytes(directory));
-      assertThat(stores.metrics.gauge("posix_capacity_bytes")).isEqualTo(1000.0 * FILE);
-      store.keeper().makeRound();
-      assertThat(stores.metrics.gauge("posix_used_bytes")).as("counted").isEqualTo(60.0 * FILE);
+      assertThat(stores.metrics.gauge("local_capacity_bytes")).isEqualTo(1000.0 * FILE);
+      store.capacity().makeRound();
+      assertThat(stores.metrics.gauge("local_used_bytes")).as("counted").isEqualTo(60.0 * FILE);
     }
-    for (String backend : List.of("a", "b", "c")) {
-      assertThat(SmallSpace.blocks(directory.resolve(backend))).hasSizeGreaterThan(5);
+    for (String name : List.of("a", "b", "c")) {
+      assertThat(SmallSpace.blocks(directory.resolve(name))).hasSizeGreaterThan(5);
     }
-    // Somebody else removes a block and adds a file without a footer, one with an odd size, and a
+    // Another process removes a block and adds a file without a footer, one with an odd size, and a
     // temporary one.
     Path gone = SmallSpace.file(directory, ids, 0);
     Files.delete(gone);
@@ -73,8 +73,8 @@ final class SpaceLimitTest {
     Files.write(gone.resolveSibling("1".repeat(32)), new byte[5000]);
     Files.write(gone.resolveSibling("2".repeat(32) + ".tmp"), new byte[1]);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.open(settings).keeper().makeRound();
-      assertThat(stores.metrics.gauge("posix_used_bytes"))
+      stores.open(settings).capacity().makeRound();
+      assertThat(stores.metrics.gauge("local_used_bytes"))
           .isEqualTo(59.0 * FILE + 8192 + 8192 + 4096)
           .isEqualTo((double) SmallSpace.bytes(directory));
     }
@@ -107,7 +107,7 @@ final class SpaceLimitTest {
     settings.put("block_size", LAYOUT.blockSize());
     FileStoreConfig config =
         FileStoreConfig.from(LocalFileStore.KIND, StoreConfig.of(settings)).orElseThrow();
-    FolderTree tree = new FolderTree(new BlockPaths("Posix", config.backends(), 3), 3);
+    FolderTree tree = new FolderTree(new BlockPaths("Local", config.directories(), 3), 3);
     return new SpaceLimit(config, tree, System::nanoTime, new RecordingMetrics().counter("c", "h"));
   }
 
@@ -115,7 +115,7 @@ final class SpaceLimitTest {
   void tellsBeforeAndAfterAWaitSoThatItDoesNotCountAsTheDirectorys() {
     SpaceLimit space = limit(room(1, Map.of()));
     List<String> told = new ArrayList<>();
-    space.aroundWaits(() -> told.add("before"), backend -> told.add("after " + backend));
+    space.aroundWaits(() -> told.add("before"), directory -> told.add("after " + directory));
     space.roundEnded(true);
     space.reserve(0, 1, 1, FILE);
     assertThat(told).isEmpty();
@@ -167,10 +167,10 @@ final class SpaceLimitTest {
         assertThat(result.outcome(i)).isIn(ShardOutcome.OK, ShardOutcome.REFUSED);
       }
       assertThat(result.cause())
-          .hasMessageContaining("posix_capacity_gb")
+          .hasMessageContaining("local_capacity_gb")
           .hasMessageContaining(" " + 10 * FILE + " ")
           .hasMessageContaining("its " + FILE);
-      assertThat(stores.metrics.count("posix_refused_blocks")).isEqualTo(6);
+      assertThat(stores.metrics.count("local_refused_blocks")).isEqualTo(6);
       assertThat(SmallSpace.blocks(directory)).hasSize(10);
       assertThat(SmallSpace.bytes(directory)).isEqualTo(10 * FILE);
       assertThat(stores.temps()).isEmpty();
@@ -189,7 +189,7 @@ final class SpaceLimitTest {
       stores.dump(store, full);
       assertThat(stores.dumpShard(store, late, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
       Files.delete(SmallSpace.file(directory, full, 0));
-      store.keeper().makeRound();
+      store.capacity().makeRound();
       assertThat(stores.dumpShard(store, late, 1).outcome(0))
           .as("there is room now, but the first layer is missing")
           .isEqualTo(ShardOutcome.REFUSED);
@@ -197,7 +197,7 @@ final class SpaceLimitTest {
       FlushResult flushed = store.flush(TestStores.PATIENCE);
       assertThat(flushed.failedCount()).isEqualTo(1);
       assertThat(flushed.pendingBlocks()).isZero();
-      assertThat(stores.metrics.count("posix_refused_blocks")).as("one block").isEqualTo(1);
+      assertThat(stores.metrics.count("local_refused_blocks")).as("one block").isEqualTo(1);
       stores.dumpShard(store, late, 0).requireOk();
       stores.dumpShard(store, late, 1).requireOk();
       assertThat(store.flush(TestStores.PATIENCE).ok()).isTrue();
@@ -237,11 +237,11 @@ final class SpaceLimitTest {
               FaultyFiles.Call.WRITE,
               FaultyFiles.Call.CLOSE,
               FaultyFiles.Call.RENAME)) {
-        store.keeper().makeRound();
+        store.capacity().makeRound();
         files.fail(call, files.count(call), Errno.EIO);
         TransferResult result = dumpAll(stores, store, BlockBytes.ids(call.name().hashCode(), 1));
         assertThat(result.outcome(0)).as("%s", call).isEqualTo(ShardOutcome.FAILED);
-        assertThat(stores.metrics.gauge("posix_used_bytes")).as("%s", call).isZero();
+        assertThat(stores.metrics.gauge("local_used_bytes")).as("%s", call).isZero();
       }
       stores.dump(store, BlockBytes.ids(9, 2));
       assertThat(dumpAll(stores, store, BlockBytes.ids(10, 1)).outcome(0))
@@ -253,19 +253,19 @@ final class SpaceLimitTest {
   void refusesWhatWouldLeaveLessThanTheFloorFree() throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // More than any disk has.
-      LocalFileStore store = stores.open(Map.of("posix_min_free_gb", 1e9));
+      LocalFileStore store = stores.open(Map.of("local_min_free_gb", 1e9));
       TransferResult result = dumpAll(stores, store, BlockBytes.ids(3, 3));
       assertThat(result.outcome(5)).isEqualTo(ShardOutcome.REFUSED);
       assertThat(result.cause())
-          .hasMessageContaining("posix_min_free_gb")
+          .hasMessageContaining("local_min_free_gb")
           .hasMessageContaining("bytes are free in " + directory);
-      assertThat(stores.metrics.count("posix_refused_blocks")).isEqualTo(3);
+      assertThat(stores.metrics.count("local_refused_blocks")).isEqualTo(3);
       assertThat(SmallSpace.bytes(directory)).isZero();
     }
   }
 
   @Test
-  void asksForFreeSpaceAnewNearTheFloorAndAfterATime() {
+  void asksForFreeSpaceAgainNearTheFloorAndAfterATime() {
     AtomicLong free = new AtomicLong(1000);
     AtomicLong clock = new AtomicLong();
     AtomicLong asked = new AtomicLong();

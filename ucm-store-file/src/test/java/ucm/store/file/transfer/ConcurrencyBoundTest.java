@@ -78,11 +78,11 @@ final class ConcurrencyBoundTest {
         files,
         System::nanoTime,
         Map.of(
-            "posix_data_trans_concurrency",
+            "local_data_trans_concurrency",
             THREADS,
-            "posix_open_concurrency",
+            "local_open_concurrency",
             BOUND,
-            "posix_commit_concurrency",
+            "local_commit_concurrency",
             BOUND,
             "store_health.enabled",
             false));
@@ -118,7 +118,7 @@ final class ConcurrencyBoundTest {
       if (call == Call.OPEN_READ) {
         TestStores.ended(store.dump(memory.transfer())).requireOk();
       }
-      // The claim on temporary files comes with the first block.
+      // The lease on temporary files comes with the first block.
       stores.dump(store, BlockBytes.ids(3, 1));
       Turnstile turnstile = new Turnstile(files, call);
       Task task =
@@ -136,7 +136,7 @@ final class ConcurrencyBoundTest {
 
   private static long workers() {
     return Thread.getAllStackTraces().keySet().stream()
-        .filter(thread -> thread.getName().startsWith("ucm-posix-io-"))
+        .filter(thread -> thread.getName().startsWith("ucm-local-io-"))
         .count();
   }
 }

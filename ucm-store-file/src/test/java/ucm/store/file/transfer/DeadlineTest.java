@@ -29,7 +29,7 @@ final class DeadlineTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(512, 1024, 4096);
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
-  private static final Map<String, Object> ONE_THREAD = Map.of("posix_data_trans_concurrency", 1);
+  private static final Map<String, Object> ONE_THREAD = Map.of("local_data_trans_concurrency", 1);
 
   @TempDir private Path directory;
   private final ManualClock clock = new ManualClock();
@@ -62,9 +62,9 @@ final class DeadlineTest {
       assertThat(flushed.failedBlocks()).isEqualTo(BlockBytes.ids(51, 1));
       assertThat(flushed.cause()).hasMessageContaining("timeout_ms");
       assertThat(dump.check()).isTrue();
-      TransferResult expired = waiting.result();
-      assertThat(expired.okCount()).isZero();
-      assertThat(expired.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
+      TransferResult timedOut = waiting.result();
+      assertThat(timedOut.okCount()).isZero();
+      assertThat(timedOut.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
       assertThat(hung.check()).as("held by the file system").isFalse();
       files.before(call -> {});
       released.countDown();
@@ -149,11 +149,11 @@ final class DeadlineTest {
       assertThat(first.pendingBlocks()).isZero();
       assertThat(first.failedBlocks()).isEqualTo(ids.slice(0, 1));
       assertThat(first.cause()).hasMessageContaining("given up");
-      assertThat(stores.metrics.count("posix_given_up_blocks")).isEqualTo(2);
-      assertThat(stores.metrics.gauge("posix_partial_blocks")).isZero();
+      assertThat(stores.metrics.count("local_given_up_blocks")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("local_partial_blocks")).isZero();
       Waiting.until("files are removed", () -> stores.temps().isEmpty());
       stores.dump(store, ids);
-      assertThat(stores.load(store, ids).ok()).as("begun anew").isTrue();
+      assertThat(stores.load(store, ids).ok()).as("begun again").isTrue();
     }
   }
 
@@ -163,7 +163,7 @@ final class DeadlineTest {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(Map.of("timeout_ms", 50));
       stores.dumpShard(store, ids, 2);
-      // Nobody but the watch ends this wait early.
+      // Only the timeout scheduler ends this wait early.
       FlushResult flushed = store.flush(TestStores.PATIENCE);
       assertThat(flushed.failedBlocks()).isEqualTo(ids);
       Waiting.until("the file is removed", () -> stores.temps().isEmpty());
@@ -203,7 +203,7 @@ final class DeadlineTest {
       assertThat(stores.temps()).isEmpty();
       assertThat(stores.in(".writers")).isEmpty();
       assertThat(stores.openFiles()).isEmpty();
-      assertThat(stores.metrics.count("posix_given_up_blocks")).isEqualTo(20);
+      assertThat(stores.metrics.count("local_given_up_blocks")).isEqualTo(20);
     }
   }
 

@@ -9,11 +9,11 @@ import ucm.api.TransferTask;
 /**
  * A load or dump of device memory under way. Its shards go through the buffers in chunks.
  *
- * <p>Whoever begins a shard, a thread of the device to copy it or the watch because the deadline has
- * passed, is the only one to end it: the engine's memory is not touched after that, whatever the file
- * system still does with a buffer. Thread-safe.
+ * <p>The thread that begins a shard, one of the device to copy it or the timeout scheduler because the
+ * deadline has passed, is the only one to end it: the engine's memory is not touched after that,
+ * whatever the file system still does with a buffer. Thread-safe.
  */
-final class StagedWork {
+final class StagedTransfer {
 
   final TransferTask task;
   final Transfer transfer;
@@ -21,20 +21,20 @@ final class StagedWork {
   final long deadlineNanos;
 
   // Guarded by the lock of Staging: shards that have been given to chunks.
-  int claimed;
+  int taken;
 
   // Guarded by the lock of UnsettledDumps: shards of a dump that the files have taken over or that
   // have failed.
   int settled;
 
-  StagedWork(TransferTask task, boolean isDump, long deadlineNanos) {
+  StagedTransfer(TransferTask task, boolean isDump, long deadlineNanos) {
     this.task = task;
     this.transfer = task.transfer();
     this.isDump = isDump;
     this.deadlineNanos = deadlineNanos;
   }
 
-  /** Takes a shard to end it; false when somebody else has. */
+  /** Takes a shard to end it; false when another thread has. */
   boolean begin(int shard) {
     return task.begin(shard);
   }
@@ -44,7 +44,7 @@ final class StagedWork {
     task.end(shard, outcome, cause);
   }
 
-  /** Ends a shard unless somebody else has begun it; returns whether it did. */
+  /** Ends a shard unless another thread has begun it; returns whether it did. */
   boolean endUnlessBegun(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
     boolean mine = begin(shard);
     if (mine) {
@@ -54,7 +54,7 @@ final class StagedWork {
   }
 
   /** Why it is ended at its deadline. */
-  StoreException expiry() {
+  StoreException timeout() {
     return new StoreException(
         "task "
             + task.id()

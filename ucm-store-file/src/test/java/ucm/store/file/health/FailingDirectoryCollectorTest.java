@@ -19,8 +19,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.FailingFiles;
 import ucm.store.file.fixture.LocalFileStore;
-import ucm.store.file.fixture.SickFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
@@ -29,56 +29,56 @@ import ucm.testkit.BlockBytes;
 import ucm.testkit.ManualClock;
 
 /** Work in the background on two directories, of which one is ill. */
-final class SickCollectorTest {
+final class FailingDirectoryCollectorTest {
 
   private static final Duration CHECK_TIMEOUT = Duration.ofSeconds(3);
   private static final int BLOCKS = 48;
-  private static final int SICK = 0;
+  private static final int FAILING = 0;
 
   @TempDir private Path parent;
 
-  private final SickFiles files = new SickFiles();
+  private final FailingFiles files = new FailingFiles();
   private final ManualClock clock = new ManualClock();
   private final BlockIds ids = BlockBytes.ids(90, BLOCKS);
-  private Path sick;
-  private Path well;
+  private Path failing;
+  private Path healthy;
 
   @BeforeEach
   void makeDirectories() throws Exception {
-    sick = Files.createDirectory(parent.resolve("sick"));
-    well = Files.createDirectory(parent.resolve("well"));
+    failing = Files.createDirectory(parent.resolve("failing"));
+    healthy = Files.createDirectory(parent.resolve("healthy"));
   }
 
   private Map<String, Object> settings(int blocks) {
     Map<String, Object> settings = new HashMap<>();
-    settings.put("storage_backends", List.of(sick.toString(), well.toString()));
+    settings.put("storage_backends", List.of(failing.toString(), healthy.toString()));
     settings.put("store_health.enabled", true);
     settings.put("store_health.health_check_interval_s", 86_400);
-    settings.put("posix_gc_trigger_threshold_ratio", 0.25);
-    settings.put("posix_gc_recycle_percent", 0);
+    settings.put("local_gc_trigger_threshold_ratio", 0.25);
+    settings.put("local_gc_recycle_percent", 0);
     return SmallSpace.room(blocks, settings);
   }
 
-  /** Blocks in both directories, written by another store; those of the sick one are the coldest. */
+  /** Blocks in both directories, written by another store; those of the failing one are the coldest. */
   private void fill() throws Exception {
     Map<String, Object> settings = settings(100 * BLOCKS);
-    settings.put("posix_capacity_gb", 0);
-    settings.remove("posix_gc_trigger_threshold_ratio");
+    settings.put("local_capacity_gb", 0);
+    settings.remove("local_gc_trigger_threshold_ratio");
     try (TestStores others = new TestStores(parent, LAYOUT)) {
       others.dump(others.open(settings), ids);
     }
-    for (Path block : SmallSpace.blocks(sick)) {
+    for (Path block : SmallSpace.blocks(failing)) {
       SmallSpace.usedAt(block, 1);
     }
-    assertThat(blocks(sick)).isBetween(9, BLOCKS - 9);
+    assertThat(blocks(failing)).isBetween(9, BLOCKS - 9);
   }
 
   /** A store that has done what it does when it opens. */
   private LocalFileStore opened(TestStores stores, Map<String, Object> settings) throws Exception {
-    LocalFileStore store = stores.open(files.seam(), clock, settings);
+    LocalFileStore store = stores.open(files.operations(), clock, settings);
     store.awaitScan();
     store.awaitSweep();
-    store.keeper().awaitFirstRound();
+    store.capacity().awaitFirstRound();
     return store;
   }
 
@@ -90,7 +90,7 @@ final class SickCollectorTest {
     long end = System.nanoTime() + TestStores.PATIENCE.toNanos();
     while (!done.call()) {
       assertThat(System.nanoTime()).as("patience").isLessThan(end);
-      store.keeper().makeRound();
+      store.capacity().makeRound();
     }
   }
 
@@ -100,18 +100,18 @@ final class SickCollectorTest {
       LocalFileStore store = opened(stores, settings(32));
       goDown(store);
       fill();
-      int there = blocks(sick);
+      int there = blocks(failing);
       // Whatever touched the directory now would never come back.
-      try (SickFiles.Hang _ = files.hang(sick, call -> true)) {
-        store.keeper().makeRound();
-        assertThat(blocks(well)).as("a quarter of 32").isEqualTo(8);
-        assertThat(blocks(sick)).isEqualTo(there);
-        files.heal(sick);
-        assertThat(store.health().probe(SICK)).isTrue();
-        store.keeper().makeRound();
-        assertThat(blocks(sick)).as("the coldest go first").isZero();
-        assertThat(blocks(well)).isEqualTo(8);
-        assertThat(stores.metrics.gauge("posix_used_bytes")).isEqualTo(8.0 * FILE);
+      try (FailingFiles.Hang _ = files.hang(failing, call -> true)) {
+        store.capacity().makeRound();
+        assertThat(blocks(healthy)).as("a quarter of 32").isEqualTo(8);
+        assertThat(blocks(failing)).isEqualTo(there);
+        files.heal(failing);
+        assertThat(store.health().probe(FAILING)).isTrue();
+        store.capacity().makeRound();
+        assertThat(blocks(failing)).as("the coldest go first").isZero();
+        assertThat(blocks(healthy)).isEqualTo(8);
+        assertThat(stores.metrics.gauge("local_used_bytes")).isEqualTo(8.0 * FILE);
       }
     }
   }
@@ -121,44 +121,45 @@ final class SickCollectorTest {
   void collectsTheOtherDirectoryWhileOneHangsInTheMiddle(String call) throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = opened(stores, settings(32));
-      try (SickFiles.Hang hang = files.hang(sick, call::equals)) {
+      try (FailingFiles.Hang hang = files.hang(failing, call::equals)) {
         fill();
-        Thread round = Thread.ofPlatform().start(store.keeper()::makeRound);
+        Thread round = Thread.ofPlatform().start(store.capacity()::makeRound);
         hang.awaitHeld(1);
         clock.advance(CHECK_TIMEOUT);
         assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
         int stay = call.equals("remove") ? 0 : 8;
         makeRoundsUntil(
-            store, () -> blocks(well) == stay || (call.equals("remove") && fewerThanBefore()));
-        assertThat(blocks(sick)).isGreaterThan(8);
+            store, () -> blocks(healthy) == stay || (call.equals("remove") && fewerThanBefore()));
+        assertThat(blocks(failing)).isGreaterThan(8);
         hang.end();
       }
-      files.heal(sick);
-      // Of both: the sick one's lane may be busy for some rounds more with what it was held in.
-      makeRoundsUntil(store, () -> blocks(sick) + blocks(well) <= 8);
+      files.heal(failing);
+      // Of both: the failing one's thread may be busy for some rounds more with what it was held
+      // in.
+      makeRoundsUntil(store, () -> blocks(failing) + blocks(healthy) <= 8);
     }
   }
 
   private boolean fewerThanBefore() throws Exception {
-    BlockPaths paths = new BlockPaths("Posix", List.of(sick.toString(), well.toString()), 3);
+    BlockPaths paths = new BlockPaths("Local", List.of(failing.toString(), healthy.toString()), 3);
     int before = 0;
     for (int i = 0; i < ids.size(); i++) {
-      before += paths.backendOf(ids.high(i), ids.low(i)) == SICK ? 0 : 1;
+      before += paths.directoryOf(ids.high(i), ids.low(i)) == FAILING ? 0 : 1;
     }
-    return blocks(well) < before;
+    return blocks(healthy) < before;
   }
 
   @Test
   void doesNotWaitForADirectoryWhoseBreakerOpensMeanwhile() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = opened(stores, settings(32));
-      try (SickFiles.Hang hang = files.hang(sick, "stat"::equals)) {
+      try (FailingFiles.Hang hang = files.hang(failing, "stat"::equals)) {
         fill();
-        Thread round = Thread.ofPlatform().start(store.keeper()::makeRound);
+        Thread round = Thread.ofPlatform().start(store.capacity()::makeRound);
         hang.awaitHeld(1);
         goDown(store);
         assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
-        makeRoundsUntil(store, () -> blocks(well) == 8);
+        makeRoundsUntil(store, () -> blocks(healthy) == 8);
       }
     }
   }
@@ -169,41 +170,41 @@ final class SickCollectorTest {
     settings.put("timeout_ms", 200);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = opened(stores, settings);
-      try (SickFiles.Hang hang = files.hang(sick, "stat"::equals)) {
+      try (FailingFiles.Hang hang = files.hang(failing, "stat"::equals)) {
         fill();
-        Thread round = Thread.ofPlatform().start(store.keeper()::makeRound);
+        Thread round = Thread.ofPlatform().start(store.capacity()::makeRound);
         hang.awaitHeld(1);
         Thread closing = Thread.ofPlatform().start(store::close);
         assertThat(closing.join(TestStores.PATIENCE)).as("closed").isTrue();
         clock.advance(Duration.ofMillis(200));
         assertThat(round.join(TestStores.PATIENCE)).as("the round ended").isTrue();
       }
-      Waiting.until("all threads end", () -> Waiting.threads("ucm-posix-").isEmpty());
+      Waiting.until("all threads end", () -> Waiting.threads("ucm-local-").isEmpty());
     }
   }
 
   @Test
   void makesUpForScanAndSweepWhenTheDirectoryWorksAgain() throws Exception {
     fill();
-    Path claim =
-        Files.createDirectories(sick.resolve(".writers")).resolve("host-1-0123456789abcdef");
-    Files.writeString(claim, "");
-    files.fail(sick, Errno.EIO, call -> call.equals("list") || call.equals("forEachName"));
+    Path lease =
+        Files.createDirectories(failing.resolve(".writers")).resolve("host-1-0123456789abcdef");
+    Files.writeString(lease, "");
+    files.fail(failing, Errno.EIO, call -> call.equals("list") || call.equals("forEachName"));
     Map<String, Object> settings = settings(100 * BLOCKS);
     settings.put("store_health.failure_threshold", 1);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
-      LocalFileStore store = stores.open(files.seam(), clock, settings);
+      LocalFileStore store = stores.open(files.operations(), clock, settings);
       store.awaitScan();
       store.awaitSweep();
-      assertThat(stores.metrics.gauge("posix_health_state_0")).isEqualTo(2);
-      assertThat(stores.metrics.gauge("posix_index_complete")).isZero();
-      assertThat(stores.metrics.gauge("posix_index_blocks")).isEqualTo(blocks(well));
-      assertThat(claim).exists();
-      files.heal(sick);
-      assertThat(store.health().probe(SICK)).isTrue();
-      awaitGauge(stores, "posix_index_complete", 1);
-      assertThat(stores.metrics.gauge("posix_index_blocks")).isEqualTo(BLOCKS);
-      Waiting.until("the sweep is made up for", () -> Files.notExists(claim));
+      assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
+      assertThat(stores.metrics.gauge("local_index_complete")).isZero();
+      assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(blocks(healthy));
+      assertThat(lease).exists();
+      files.heal(failing);
+      assertThat(store.health().probe(FAILING)).isTrue();
+      awaitGauge(stores, "local_index_complete", 1);
+      assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(BLOCKS);
+      Waiting.until("the sweep is made up for", () -> Files.notExists(lease));
     }
   }
 
@@ -217,8 +218,8 @@ final class SickCollectorTest {
 
   private static void goDown(LocalFileStore store) {
     for (int i = 0; i < 8; i++) {
-      store.health().failedInBackground(SICK, new StoreException("failure " + i));
+      store.health().failedInBackground(FAILING, new StoreException("failure " + i));
     }
-    assertThat(store.health().refusal(SICK)).isNotNull();
+    assertThat(store.health().refusal(FAILING)).isNotNull();
   }
 }

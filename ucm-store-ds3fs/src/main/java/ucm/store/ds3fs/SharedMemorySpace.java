@@ -7,21 +7,21 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How much shared memory there is. 3FS's memory takes room when it is touched, so whoever takes more than
- * there is dies later, of a signal; hence the look before.
+ * How much shared memory there is. 3FS's memory takes room when it is touched, so a process that takes
+ * more than there is dies later, of a signal; hence the check before.
  */
-record SharedMemoryRoom(long totalBytes, long freeBytes) {
+record SharedMemorySpace(long totalBytes, long freeBytes) {
 
   /** Where shared memory is. */
   static final Path FOLDER = Path.of("/dev/shm");
 
   /** What there is now; nothing that would stand in the way where that cannot be told. */
-  static SharedMemoryRoom now() {
+  static SharedMemorySpace now() {
     try {
       FileStore store = Files.getFileStore(FOLDER);
-      return new SharedMemoryRoom(store.getTotalSpace(), store.getUsableSpace());
+      return new SharedMemorySpace(store.getTotalSpace(), store.getUsableSpace());
     } catch (IOException e) {
-      return new SharedMemoryRoom(Long.MAX_VALUE, Long.MAX_VALUE);
+      return new SharedMemorySpace(Long.MAX_VALUE, Long.MAX_VALUE);
     }
   }
 

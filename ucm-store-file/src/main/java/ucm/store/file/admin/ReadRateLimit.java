@@ -5,7 +5,7 @@ import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
 
 /** Holds readers back so that together they read no more than some bytes in a second. Thread-safe. */
-final class ReadPace {
+final class ReadRateLimit {
 
   private final long bytesPerSecond;
   private final LongSupplier clock;
@@ -17,11 +17,11 @@ final class ReadPace {
   /**
    * Begins.
    *
-   * @param bytesPerSecond 0 holds nobody back
+   * @param bytesPerSecond 0 for no limit
    * @param clock in nanoseconds
    * @param pause waits for some nanoseconds
    */
-  ReadPace(long bytesPerSecond, LongSupplier clock, LongConsumer pause) {
+  ReadRateLimit(long bytesPerSecond, LongSupplier clock, LongConsumer pause) {
     this.bytesPerSecond = bytesPerSecond;
     this.clock = clock;
     this.pause = pause;
@@ -36,7 +36,7 @@ final class ReadPace {
     long wait;
     synchronized (this) {
       long now = clock.getAsLong();
-      // Time in which nobody read is not made up for.
+      // Idle time is not made up for.
       long start = Math.max(freeNanos, now);
       freeNanos = start + (long) ((double) bytes / bytesPerSecond * TimeUnit.SECONDS.toNanos(1));
       wait = start - now;

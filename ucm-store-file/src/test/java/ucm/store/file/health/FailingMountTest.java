@@ -25,9 +25,9 @@ import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.TransferResult;
 import ucm.platform.libc.Errno;
+import ucm.store.file.fixture.FailingMount;
+import ucm.store.file.fixture.FaultWorkload;
 import ucm.store.file.fixture.LocalFileStore;
-import ucm.store.file.fixture.SickMount;
-import ucm.store.file.fixture.SickWork;
 import ucm.store.file.fixture.TestStores;
 import ucm.store.file.fixture.Waiting;
 import ucm.store.file.format.BlockPaths;
@@ -35,18 +35,18 @@ import ucm.testkit.BlockBytes;
 
 /**
  * Two directories, of which the first is on a real file system that fails and stalls: real calls, real
- * time, and nobody who helps the store. Nothing here depends on how fast anything is: what must not
+ * time, and without help for the store. Nothing here depends on how fast anything is: what must not
  * hang is waited for while the file system stalls, and that ends only when the wait is over.
  */
 @Timeout(value = 180, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-final class SickMountTest {
+final class FailingMountTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 16_384);
-  private static final int SICK = 0;
+  private static final int FAILING = 0;
 
-  // Most of the time is spent on waiting for deadlines; -Ducm.sick=all has the patience for each
+  // Most of the time is spent on waiting for deadlines; -Ducm.failing=all has the patience for each
   // call.
-  private static final boolean ALL = "all".equals(System.getProperty("ucm.sick"));
+  private static final boolean ALL = "all".equals(System.getProperty("ucm.failing"));
 
   @TempDir private static Path programs;
   private static Path program;
@@ -54,12 +54,12 @@ final class SickMountTest {
   @TempDir private Path parent;
 
   private final Map<String, Object> settings = new HashMap<>();
-  private SickMount mount;
+  private FailingMount mount;
   private TestStores stores;
   private BlockPaths paths;
-  private BlockIds sick;
-  private BlockIds well;
-  private BlockIds freshSick;
+  private BlockIds failing;
+  private BlockIds healthy;
+  private BlockIds freshFailing;
   private BlockIds freshWell;
 
   /** The empty name stands for all calls at once. */
@@ -85,30 +85,30 @@ final class SickMountTest {
     return ALL ? List.of(Errno.ENOSPC, Errno.EDQUOT, Errno.EROFS) : List.of(Errno.ENOSPC);
   }
 
-  static List<Integer> errorsOfASickDirectory() {
+  static List<Integer> errorsOfAFailingDirectory() {
     return ALL ? List.of(Errno.EIO, Errno.ESTALE) : List.of(Errno.EIO);
   }
 
   @BeforeAll
   static void compiles() throws Exception {
-    program = SickMount.compile(programs);
+    program = FailingMount.compile(programs);
   }
 
   @BeforeEach
   void mountsBoth() throws Exception {
-    mount = SickMount.in(parent, program);
-    Path other = Files.createDirectory(parent.resolve("well"));
-    List<String> backends = List.of(mount.directory.toString(), other.toString());
-    paths = new BlockPaths("Posix", backends, 3);
+    mount = FailingMount.in(parent, program);
+    Path other = Files.createDirectory(parent.resolve("healthy"));
+    List<String> directories = List.of(mount.directory.toString(), other.toString());
+    paths = new BlockPaths("Local", directories, 3);
     stores = new TestStores(mount.directory, LAYOUT);
-    sick = in(SICK, 10, 6);
-    well = in(1 - SICK, 11, 6);
-    freshSick = in(SICK, 12, 6);
-    freshWell = in(1 - SICK, 13, 6);
-    settings.put("storage_backends", backends);
+    failing = in(FAILING, 10, 6);
+    healthy = in(1 - FAILING, 11, 6);
+    freshFailing = in(FAILING, 12, 6);
+    freshWell = in(1 - FAILING, 13, 6);
+    settings.put("storage_backends", directories);
     // Well above what it takes to open the breaker, also on a machine with much to do.
     settings.put("timeout_ms", 6000);
-    settings.put("posix_data_trans_concurrency", 2);
+    settings.put("local_data_trans_concurrency", 2);
     settings.put("store_health.health_check_timeout_s", 1);
     settings.put("store_health.health_check_interval_s", 1);
   }
@@ -119,18 +119,18 @@ final class SickMountTest {
     if (mount != null) {
       mount.heal();
       stores.close();
-      Waiting.until("all threads have ended", () -> Waiting.threads("ucm-posix-").isEmpty());
+      Waiting.until("all threads have ended", () -> Waiting.threads("ucm-local-").isEmpty());
       assertThat(stores.openFiles()).isEmpty();
       mount.close();
     }
   }
 
-  private BlockIds in(int backend, long seed, int count) {
+  private BlockIds in(int directory, long seed, int count) {
     BlockIds all = BlockBytes.ids(seed, 8 * count + 16);
     long[] words = new long[2 * count];
     int found = 0;
     for (int i = 0; found < count; i++) {
-      if (paths.backendOf(all.high(i), all.low(i)) == backend) {
+      if (paths.directoryOf(all.high(i), all.low(i)) == directory) {
         words[2 * found] = all.high(i);
         words[2 * found + 1] = all.low(i);
         found++;
@@ -140,53 +140,53 @@ final class SickMountTest {
   }
 
   private boolean isDown() {
-    return stores.store().health().refusal(SICK) != null;
+    return stores.store().health().refusal(FAILING) != null;
   }
 
   @Test
   void isOpenedByFailuresOfLoadsAndRefusesAtOnce() throws Exception {
     settings.put("store_health.health_check_interval_s", 86_400);
-    stores.dumpByAnother(settings, sick, well);
+    stores.dumpByAnother(settings, failing, healthy);
     LocalFileStore store = stores.open(settings);
     store.awaitScan();
     store.awaitSweep();
     mount.fail(Errno.EIO);
     for (int i = 0; i < 2; i++) {
-      assertThat(stores.load(store, sick.slice(i, i + 1)).outcome(0))
+      assertThat(stores.load(store, failing.slice(i, i + 1)).outcome(0))
           .isEqualTo(ShardOutcome.FAILED);
     }
     assertThat(isDown()).isTrue();
-    assertThat(stores.metrics.gauge("posix_health_state_0")).isEqualTo(2);
+    assertThat(stores.metrics.gauge("local_health_state_0")).isEqualTo(2);
     mount.stall();
-    TransferResult refused = stores.load(store, sick);
+    TransferResult refused = stores.load(store, failing);
     assertThat(refused.outcome(0)).isEqualTo(ShardOutcome.REFUSED);
     assertThat(refused.cause()).hasMessageContaining("EIO");
-    assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
-    assertThat(store.durable(sick).isEmpty()).isTrue();
-    assertThat(stores.load(store, well).ok()).isTrue();
-    stores.dump(store, in(1 - SICK, 3, 4));
+    assertThat(store.lookupPrefix(failing)).isEqualTo(-1);
+    assertThat(store.durable(failing).isEmpty()).isTrue();
+    assertThat(stores.load(store, healthy).ok()).isTrue();
+    stores.dump(store, in(1 - FAILING, 3, 4));
     mount.heal();
-    assertThat(store.health().probe(SICK)).isTrue();
+    assertThat(store.health().probe(FAILING)).isTrue();
     assertThat(isDown()).isFalse();
-    assertThat(stores.load(store, sick).ok()).isTrue();
+    assertThat(stores.load(store, failing).ok()).isTrue();
   }
 
   @ParameterizedTest
-  @MethodSource("errorsOfASickDirectory")
+  @MethodSource("errorsOfAFailingDirectory")
   void isOpenedByProbesWhenIdleAndClosedByThem(int errno) throws Exception {
     settings.put("store_health.health_check_timeout_s", 5);
     LocalFileStore store = stores.open(settings);
-    stores.dump(store, sick);
+    stores.dump(store, failing);
     for (int round = 1; round <= 2; round++) {
       mount.fail(errno);
       Waiting.until("probes open the breaker", this::isDown);
-      assertThat(store.lookup(sick).isEmpty()).isTrue();
+      assertThat(store.lookup(failing).isEmpty()).isTrue();
       mount.heal();
       Waiting.until("a probe closes it", () -> !isDown());
-      assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(round);
-      stores.load(store, sick).requireOk();
+      assertThat(stores.metrics.count("local_health_trips")).isEqualTo(round);
+      stores.load(store, failing).requireOk();
     }
-    assertThat(stores.metrics.count("posix_health_late_operations")).isZero();
+    assertThat(stores.metrics.count("local_health_late_operations")).isZero();
   }
 
   @ParameterizedTest
@@ -194,14 +194,14 @@ final class SickMountTest {
   void goesOnReadingWhereNothingCanBeWritten(int errno) throws Exception {
     settings.put("store_health.health_check_timeout_s", 5);
     LocalFileStore store = stores.open(settings);
-    BlockIds fresh = in(SICK, 6, 4);
-    stores.dump(store, sick);
+    BlockIds fresh = in(FAILING, 6, 4);
+    stores.dump(store, failing);
     mount.fail(errno, "create", "write", "mkdir");
-    double before = stores.metrics.count("posix_health_probes");
-    assertThat(SickWork.dump(store, LAYOUT, fresh).result().okCount()).isZero();
-    Waiting.until("probes", () -> stores.metrics.count("posix_health_probes") >= before + 2);
+    double before = stores.metrics.count("local_health_probes");
+    assertThat(FaultWorkload.dump(store, LAYOUT, fresh).result().okCount()).isZero();
+    Waiting.until("probes", () -> stores.metrics.count("local_health_probes") >= before + 2);
     assertThat(isDown()).isFalse();
-    assertThat(stores.load(store, sick).ok()).isTrue();
+    assertThat(stores.load(store, failing).ok()).isTrue();
     assertThat(store.lookup(fresh).isEmpty()).isTrue();
     mount.heal();
     stores.dump(store, fresh);
@@ -212,8 +212,8 @@ final class SickMountTest {
   void movesEverythingThoughReadsAndWritesFallShort() throws Exception {
     settings.put("store_health.health_check_timeout_s", 5);
     LocalFileStore store = stores.open(settings);
-    BlockIds whole = in(SICK, 7, 6);
-    BlockIds layered = in(SICK, 8, 6);
+    BlockIds whole = in(FAILING, 7, 6);
+    BlockIds layered = in(FAILING, 8, 6);
     mount.fallShort();
     stores.dump(store, whole);
     for (int shard = LAYOUT.shardCount() - 1; shard >= 0; shard--) {
@@ -231,22 +231,22 @@ final class SickMountTest {
   void leavesADirectoryAloneWhileItStalls(String call) throws Exception {
     LocalFileStore store = openAndFill();
     stall(call);
-    SickWork work = askForAll(store);
+    FaultWorkload work = askForAll(store);
     Waiting.until("the breaker opens", this::isDown);
     work.awaitAnswers();
-    Waiting.until("counted", () -> stores.metrics.count("posix_health_trips") == 1);
-    assertThat(store.lookup(sick).isEmpty()).isTrue();
-    assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
-    assertThat(store.durable(sick).isEmpty()).isTrue();
-    assertThat(stores.load(store, sick).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
-    assertThat(SickWork.dump(store, LAYOUT, in(SICK, 16, 2)).result().outcome(0))
+    Waiting.until("counted", () -> stores.metrics.count("local_health_trips") == 1);
+    assertThat(store.lookup(failing).isEmpty()).isTrue();
+    assertThat(store.lookupPrefix(failing)).isEqualTo(-1);
+    assertThat(store.durable(failing).isEmpty()).isTrue();
+    assertThat(stores.load(store, failing).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
+    assertThat(FaultWorkload.dump(store, LAYOUT, in(FAILING, 16, 2)).result().outcome(0))
         .isEqualTo(ShardOutcome.REFUSED);
-    work.awaitOk(well);
+    work.awaitOk(healthy);
     work.awaitOk(freshWell);
     assertThat(stores.load(store, freshWell).ok()).isTrue();
     mount.heal();
     requireRecovery(store, work);
-    assertThat(stores.metrics.count("posix_health_trips")).isEqualTo(1);
+    assertThat(stores.metrics.count("local_health_trips")).isEqualTo(1);
   }
 
   /** Calls that the probe does not make: it may find the directory well in between. */
@@ -255,9 +255,9 @@ final class SickMountTest {
   void goesOnElsewhereWhileCallsStallThatNoProbeMakes(String call) throws Exception {
     LocalFileStore store = openAndFill();
     stall(call);
-    SickWork work = askForAll(store);
+    FaultWorkload work = askForAll(store);
     work.awaitAnswers();
-    work.awaitOk(well);
+    work.awaitOk(healthy);
     work.awaitOk(freshWell);
     mount.heal();
     requireRecovery(store, work);
@@ -269,14 +269,14 @@ final class SickMountTest {
     settings.put("timeout_ms", 60_000);
     settings.put("store_health.health_check_interval_s", 86_400);
     LocalFileStore store = openWithoutIndex();
-    BlockIds all = wellAndSick();
+    BlockIds all = healthyAndFailing();
     mount.stall("lookup");
     AtomicInteger last = new AtomicInteger();
-    Thread prefix = Thread.ofPlatform().daemon().start(() -> last.set(store.lookupPrefix(sick)));
+    Thread prefix = Thread.ofPlatform().daemon().start(() -> last.set(store.lookupPrefix(failing)));
     AtomicReference<BitSet> found = new AtomicReference<>();
     Thread mixed = Thread.ofPlatform().daemon().start(() -> found.set(store.lookup(all)));
     mount.awaitStalled("lookup", 2);
-    assertThat(store.lookup(well).cardinality()).isEqualTo(6);
+    assertThat(store.lookup(healthy).cardinality()).isEqualTo(6);
     assertThat(mixed.join(TestStores.PATIENCE)).as("%s", Waiting.stacks()).isTrue();
     assertThat(prefix.join(TestStores.PATIENCE)).as("%s", Waiting.stacks()).isTrue();
     assertThat(isDown()).isTrue();
@@ -284,12 +284,12 @@ final class SickMountTest {
     ofTheOther.set(0, 6);
     assertThat(found.get()).isEqualTo(ofTheOther);
     assertThat(last.get()).isEqualTo(-1);
-    assertThat(stores.metrics.count("posix_lookup_expiries")).as("none used its time up").isZero();
-    assertThat(stores.metrics.count("posix_health_late_operations")).isGreaterThanOrEqualTo(2);
+    assertThat(stores.metrics.count("local_lookup_expiries")).as("none used its time up").isZero();
+    assertThat(stores.metrics.count("local_health_late_operations")).isGreaterThanOrEqualTo(2);
     mount.heal();
-    assertThat(store.health().probe(SICK)).isTrue();
+    assertThat(store.health().probe(FAILING)).isTrue();
     assertThat(store.lookup(all).cardinality()).isEqualTo(12);
-    assertThat(store.lookupPrefix(sick)).isEqualTo(5);
+    assertThat(store.lookupPrefix(failing)).isEqualTo(5);
   }
 
   @Test
@@ -297,44 +297,44 @@ final class SickMountTest {
     settings.put("timeout_ms", 500);
     settings.put("store_health.enabled", false);
     LocalFileStore store = openWithoutIndex();
-    BlockIds all = wellAndSick();
-    long before = stores.metrics.count("posix_lookup_expiries");
+    BlockIds all = healthyAndFailing();
+    long before = stores.metrics.count("local_lookup_expiries");
     mount.stall("lookup");
     BitSet found = store.lookup(all);
     assertThat(found.nextSetBit(6)).as("nothing of the directory that stalls").isEqualTo(-1);
-    assertThat(store.lookupPrefix(sick)).isEqualTo(-1);
-    assertThat(stores.metrics.count("posix_lookup_expiries")).isEqualTo(before + 2);
+    assertThat(store.lookupPrefix(failing)).isEqualTo(-1);
+    assertThat(stores.metrics.count("local_lookup_expiries")).isEqualTo(before + 2);
     mount.heal();
-    Waiting.until("prefixes are found", () -> store.lookupPrefix(sick) == 5);
+    Waiting.until("prefixes are found", () -> store.lookupPrefix(failing) == 5);
     Waiting.until("all are found", () -> store.lookup(all).cardinality() == 12);
   }
 
-  private BlockIds wellAndSick() {
+  private BlockIds healthyAndFailing() {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    bytes.writeBytes(well.toBytes());
-    bytes.writeBytes(sick.toBytes());
+    bytes.writeBytes(healthy.toBytes());
+    bytes.writeBytes(failing.toBytes());
     return BlockIds.ofBytes(bytes.toByteArray());
   }
 
   /** Its blocks are there, and every look-up asks the file system. */
   private LocalFileStore openWithoutIndex() throws Exception {
-    settings.put("posix_index_max_blocks", 0);
-    stores.dumpByAnother(settings, sick, well);
+    settings.put("local_index_max_blocks", 0);
+    stores.dumpByAnother(settings, failing, healthy);
     LocalFileStore store = stores.open(settings);
-    Waiting.until("look-ups are answered in time", () -> store.lookup(sick).cardinality() == 6);
+    Waiting.until("look-ups are answered in time", () -> store.lookup(failing).cardinality() == 6);
     return store;
   }
 
   private LocalFileStore openAndFill() throws Exception {
     settings.put("durability", "full");
-    stores.dumpByAnother(settings, sick, well);
+    stores.dumpByAnother(settings, failing, healthy);
     LocalFileStore store = stores.open(settings);
     store.awaitScan();
     store.awaitSweep();
-    BlockIds begun = in(SICK, 14, 2);
+    BlockIds begun = in(FAILING, 14, 2);
     Waiting.until("blocks are begun", () -> stores.dumpShard(store, begun, 0).ok());
     // So fast that look-ups begin with few threads.
-    store.lookup(in(SICK, 17, 500));
+    store.lookup(in(FAILING, 17, 500));
     return store;
   }
 
@@ -342,25 +342,25 @@ final class SickMountTest {
     mount.stall(call.isEmpty() ? new String[0] : new String[] {call});
   }
 
-  private SickWork askForAll(LocalFileStore store) {
-    SickWork work = new SickWork(store, LAYOUT);
-    work.loadEach(sick);
-    work.dumpEach(freshSick);
-    work.loadEach(well);
+  private FaultWorkload askForAll(LocalFileStore store) {
+    FaultWorkload work = new FaultWorkload(store, LAYOUT);
+    work.loadEach(failing);
+    work.dumpEach(freshFailing);
+    work.loadEach(healthy);
     work.dumpEach(freshWell);
-    work.dumpShards(in(SICK, 14, 2), 1);
-    work.dumpShards(in(SICK, 18, 2), 0);
-    work.askEverything(sick, in(SICK, 15, 40));
+    work.dumpShards(in(FAILING, 14, 2), 1);
+    work.dumpShards(in(FAILING, 18, 2), 0);
+    work.askEverything(failing, in(FAILING, 15, 40));
     return work;
   }
 
-  private void requireRecovery(LocalFileStore store, SickWork work) throws Exception {
+  private void requireRecovery(LocalFileStore store, FaultWorkload work) throws Exception {
     work.awaitAll();
     Waiting.until("the breaker closes", () -> !isDown());
     work.requireWhatWasPromised(stores);
-    assertThat(stores.load(store, sick).ok()).isTrue();
-    stores.dump(store, freshSick);
-    assertThat(stores.load(store, freshSick).ok()).isTrue();
+    assertThat(stores.load(store, failing).ok()).isTrue();
+    stores.dump(store, freshFailing);
+    assertThat(stores.load(store, freshFailing).ok()).isTrue();
     work.requireMemoryUntouched();
     requireNoTraceAfterClose(store);
   }
@@ -371,23 +371,23 @@ final class SickMountTest {
     settings.put("timeout_ms", 1500);
     LocalFileStore store = openAndFill();
     stall(call);
-    SickWork work = askForAll(store);
+    FaultWorkload work = askForAll(store);
     Thread closing = Thread.ofPlatform().name("test-close").start(store::close);
     assertThat(closing.join(TestStores.PATIENCE))
         .as("closed though %s stalls; meanwhile%n%s", call, Waiting.stacks())
         .isTrue();
     mount.heal();
     work.awaitAll();
-    Waiting.until("all threads end", () -> Waiting.threads("ucm-posix-").isEmpty());
+    Waiting.until("all threads end", () -> Waiting.threads("ucm-local-").isEmpty());
     work.requireMemoryUntouched();
     settings.put("timeout_ms", 60_000);
     LocalFileStore next = stores.open(settings);
     next.awaitSweep();
     assertThat(stores.temps()).isEmpty();
-    assertThat(stores.load(next, sick).ok()).isTrue();
-    stores.load(next, freshSick);
-    stores.dump(next, freshSick);
-    assertThat(stores.load(next, freshSick).ok()).isTrue();
+    assertThat(stores.load(next, failing).ok()).isTrue();
+    stores.load(next, freshFailing);
+    stores.dump(next, freshFailing);
+    assertThat(stores.load(next, freshFailing).ok()).isTrue();
     requireNoTraceAfterClose(next);
   }
 

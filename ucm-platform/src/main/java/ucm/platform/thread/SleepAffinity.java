@@ -8,13 +8,13 @@ import ucm.platform.libc.Libc;
 /**
  * Where a thread sleeps. On a machine of a few processors two threads that are called one right after
  * the other are often put on one of them: it was idle when the second was called, as the first was
- * still on its way there, and the processor of whoever called them falls idle right after. They share
+ * still on its way there, and the processor of their caller falls idle right after. They share
  * it for as long as some milliseconds. So each sleeps on one half of the processors, and those called
  * one after the other on different halves. Awake, a thread goes wherever the kernel sends it.
  *
  * <p>Where there are more processors than a few, or one, the kernel is left alone. For one thread.
  */
-final class SleepPlace {
+final class SleepAffinity {
 
   // With more it was not measured, and the kernel finds an idle one more easily.
   private static final int FEW = 4;

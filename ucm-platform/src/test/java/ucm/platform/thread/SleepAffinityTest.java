@@ -7,22 +7,22 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-class SleepPlaceTest {
+class SleepAffinityTest {
 
   private final List<Long> all = AllowedCores.now();
-  private final SleepPlace place = new SleepPlace();
+  private final SleepAffinity affinity = new SleepAffinity();
 
   @Test
   void sleepsOnOneHalfOrTheOtherAndWakesAnywhere() {
     assumeThat(all.size()).as("processors").isBetween(2, 4);
 
-    place.enter(false);
+    affinity.enter(false);
     List<Long> lower = AllowedCores.now();
-    place.leave();
+    affinity.leave();
     assertThat(AllowedCores.now()).isEqualTo(all);
-    place.enter(true);
+    affinity.enter(true);
     List<Long> upper = AllowedCores.now();
-    place.leave();
+    affinity.leave();
 
     assertThat(AllowedCores.now()).isEqualTo(all);
     assertThat(lower).isNotEmpty();

@@ -7,13 +7,13 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** How fast verify reads. */
-final class ReadPaceTest {
+final class ReadRateLimitTest {
 
   private final AtomicLong clock = new AtomicLong();
 
   @Test
   void readsNoMoreInASecondThanItMay() {
-    ReadPace pace = new ReadPace(1000, clock::get, clock::addAndGet);
+    ReadRateLimit pace = new ReadRateLimit(1000, clock::get, clock::addAndGet);
     for (int i = 0; i < 50; i++) {
       pace.take(100);
     }
@@ -23,8 +23,8 @@ final class ReadPaceTest {
   }
 
   @Test
-  void doesNotMakeUpForTimeInWhichNobodyRead() {
-    ReadPace pace = new ReadPace(1000, clock::get, clock::addAndGet);
+  void doesNotMakeUpForIdleTime() {
+    ReadRateLimit pace = new ReadRateLimit(1000, clock::get, clock::addAndGet);
     pace.take(100);
     clock.set(TimeUnit.SECONDS.toNanos(60));
     for (int i = 0; i < 11; i++) {
@@ -34,9 +34,9 @@ final class ReadPaceTest {
   }
 
   @Test
-  void holdsNobodyBackWithoutALimit() {
-    ReadPace pace =
-        new ReadPace(
+  void doesNotWaitWithoutALimit() {
+    ReadRateLimit pace =
+        new ReadRateLimit(
             0,
             clock::get,
             nanos -> {
