@@ -71,6 +71,7 @@ class Daemon:
             "kv_connector_extra_config": {
                 "UCM_CONFIG_FILE": self.yaml,
                 "ucm_socket": self.socket,
+                "ucm_start_daemon": False,
                 **extra,
             },
         }

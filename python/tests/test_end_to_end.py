@@ -1,9 +1,15 @@
 """Engines at a daemon: what one request computes, another loads, and every byte used is right."""
 
+import json
+import os
 import random
+import signal
+import subprocess
+import time
 
 import pytest
 from toy_engine import ToyEngine
+from vllm import PROFILE
 
 
 def prompts(seed, count, prefixes=4, longest=180):
@@ -16,42 +22,60 @@ def prompts(seed, count, prefixes=4, longest=180):
         yield head[: choice.randrange(8, longest)] + own
 
 
-def wait_until_stored(engine, daemon):
-    """All saves of the engine so far are in the store."""
-    import json
-    import os
-    import subprocess
-    import time
-
+def status(daemon):
     program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
+    text = subprocess.check_output(
+        [program, "serve", "status", "--json", "--socket", daemon.socket]
+    )
+    return json.loads(text)["engines"]
+
+
+def settle(daemon):
+    """Waits until all saves so far are in the store; nothing is held or leaked then."""
     while True:
-        text = subprocess.check_output(
-            [program, "serve", "status", "--json", "--socket", daemon.socket]
-        )
-        engines = json.loads(text)["engines"]
+        engines = status(daemon)
         if all(one.get("saves", 0) == 0 for one in engines):
-            return engines
+            break
         time.sleep(0.05)
+    for one in engines:
+        assert one["holds"] == 0, one
+        assert one["free_slots"] == one["slots"], one
+
+
+def wait_connected(engine):
+    """Both sides of an engine of one rank are connected."""
+    while not (
+        engine.connector._scheduler._link.connected
+        and engine.ranks[0].connector._worker._link.connected
+    ):
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])
-def test_a_prompt_of_before_is_loaded(daemon, asynchronous):
+@pytest.mark.parametrize("top", ["", "use_layerwise: true\n"])
+@pytest.mark.parametrize("pipeline", ["Posix", "Cache|Posix"])
+def test_a_prompt_of_before_is_loaded(daemon, pipeline, top, asynchronous):
+    daemon.write_yaml(pipeline, top)
     engine = ToyEngine(daemon.transfer(ucm_async_load=asynchronous), prefix_caching=False)
     prompt = list(range(100))
     engine.add("a", prompt)
     engine.run()
     assert engine.hits == 0
-    wait_until_stored(engine, daemon)
+    settle(daemon)
     engine.add("b", prompt)
+    engine.add("full", prompt[:96])
     engine.run()
-    assert engine.hits == 96
+    assert engine.hits == 96 + (96 if asynchronous and not top and PROFILE >= (0, 11) else 95)
     assert engine.outputs["a"] == engine.outputs["b"]
+    settle(daemon)
     engine.close()
 
 
 @pytest.mark.parametrize("tp", [1, 2])
-@pytest.mark.parametrize("layout", ["2BNHD", "packed", "mla"])
+@pytest.mark.parametrize("layout", ["2BNHD", "B2NHD", "HND", "packed", "mla", "tuple", "kernel"])
 def test_random_requests(daemon, layout, tp):
+    if tp > 1 and layout not in ("2BNHD", "mla"):
+        pytest.skip("several ranks are tested with two layouts")
     engine = ToyEngine(daemon.transfer(), layout=layout, tp=tp, num_blocks=30, budget=48)
     for i, prompt in enumerate(prompts(7, 60)):
         engine.add(f"r{i}", prompt, max_tokens=3)
@@ -60,4 +84,177 @@ def test_random_requests(daemon, layout, tp):
     engine.run()
     assert len(engine.outputs) == 60
     assert engine.hits > 0
+    settle(daemon)
+    engine.close()
+
+
+def test_classic_layouts_share_blocks_and_others_do_not(daemon):
+    prompt = list(range(100))
+    hits = {}
+    for layout in ("2BNHD", "B2NHD", "tuple", "HND", "packed"):
+        engine = ToyEngine(daemon.transfer(), layout=layout)
+        engine.add("a", prompt)
+        engine.run()
+        settle(daemon)
+        hits[layout] = engine.hits
+        engine.close()
+    assert hits == {"2BNHD": 0, "B2NHD": 96, "tuple": 96, "HND": 0, "packed": 0}
+
+
+def test_what_changes_the_kv_has_blocks_of_its_own(daemon):
+    class Lora:
+        lora_name = "adapter"
+
+    class Image:
+        identifier = "image"
+
+    engine = ToyEngine(daemon.transfer(), prefix_caching=False)
+    prompt = list(range(100))
+    kinds = [
+        {},
+        {"lora_request": Lora(), "salt": 1},
+        {"mm_features": [Image()], "salt": 2},
+        {"cache_salt": "s", "salt": 3},
+    ]
+    if PROFILE < (0, 11):
+        kinds.pop(2)
+    for again in (0, 1):
+        for i, more in enumerate(kinds):
+            engine.add(f"{again}-{i}", prompt, **more)
+        engine.run()
+        settle(daemon)
+        assert engine.hits == again * 96 * len(kinds)
+    engine.add("skip", prompt, skip_reading_prefix_cache=True)
+    engine.run()
+    assert engine.hits == 96 * len(kinds)
+    engine.close()
+
+
+def test_aborts_leak_nothing(daemon):
+    choice = random.Random(3)
+    engine = ToyEngine(daemon.transfer(), num_blocks=40, budget=48)
+    live = []
+    for i, prompt in enumerate(prompts(5, 150)):
+        engine.add(f"r{i}", prompt, max_tokens=3)
+        live.append(f"r{i}")
+        if choice.random() < 0.4:
+            engine.abort(live.pop(choice.randrange(len(live))))
+        if choice.random() < 0.7:
+            engine.step()
+    engine.run()
+    settle(daemon)
+    engine.close()
+
+
+def test_preemptions_mix_nothing_up(daemon):
+    # Room for little more than one request at its end.
+    engine = ToyEngine(daemon.transfer(), num_blocks=18, budget=48, prefix_caching=False)
+    for i, prompt in enumerate(prompts(11, 12, prefixes=2, longest=120)):
+        engine.add(f"r{i}", prompt, max_tokens=30)
+    engine.run()
+    settle(daemon)
+    engine.close()
+
+
+def test_roles(daemon):
+    prompt = list(range(100))
+    for role, hits in (("kv_consumer", 0), ("kv_producer", 0), ("kv_consumer", 96)):
+        engine = ToyEngine(daemon.transfer(kv_role=role))
+        engine.add("a", prompt)
+        engine.run()
+        settle(daemon)
+        assert engine.hits == hits, role
+        engine.close()
+
+
+def test_a_killed_daemon_stops_no_request_and_comes_back(daemon):
+    engine = ToyEngine(daemon.transfer(), num_blocks=40, prefix_caching=False)
+    requests = list(prompts(9, 40))
+    for i, prompt in enumerate(requests):
+        engine.add(f"a{i}", prompt, max_tokens=2)
+        engine.step()
+        if i == 10:
+            engine.run()
+            settle(daemon)
+        if i == 25:
+            daemon.kill()
+    engine.run()
+    assert len(engine.outputs) == 40
+    daemon.start()
+    wait_connected(engine)
+    hits = engine.hits
+    for i, prompt in enumerate(requests[:10]):
+        engine.add(f"b{i}", prompt, max_tokens=2)
+    engine.run()
+    assert engine.hits > hits
+    settle(daemon)
+    engine.close()
+
+
+def test_a_stopped_daemon_stops_no_request(daemon):
+    engine = ToyEngine(daemon.transfer(), num_blocks=40, prefix_caching=False)
+    prompt = list(range(150))
+    engine.add("a", prompt)
+    engine.run()
+    settle(daemon)
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        start = time.monotonic()
+        engine.add("b", prompt)
+        engine.run()
+        assert time.monotonic() - start < 30
+        assert engine.outputs["b"] == engine.outputs["a"]
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    wait_connected(engine)
+    hits = engine.hits
+    engine.add("c", prompt)
+    engine.run()
+    assert engine.hits == hits + 144
+    engine.close()
+
+
+def test_the_seeds_evaluation(daemon, caplog):
+    """The same prompt of 16,000 tokens twice, blocks of 128; the daemon is restarted between."""
+    caplog.set_level("INFO")
+    prompt = [i % 1000 for i in range(16_000)]
+    hits = []
+    for name in ("first", "second"):
+        engine = ToyEngine(
+            daemon.transfer(), block_size=128, num_blocks=140, budget=8192, prefix_caching=False
+        )
+        engine.add(name, prompt)
+        engine.run()
+        settle(daemon)
+        hits.append(engine.hits)
+        engine.close()
+        daemon.stop()
+        daemon.start()
+    assert hits == [0, 16_000 if PROFILE >= (0, 11) else 15_999]
+    lines = [r.getMessage() for r in caplog.records if "total_blocks_num" in r.getMessage()]
+    assert lines == [
+        f"request_id: {name}, total_blocks_num: 125, hit hbm: 0, hit external: {found}"
+        for name, found in (("first", 0), ("second", 125))
+    ]
+
+
+def test_a_decoding_step_sends_nothing(daemon):
+    engine = ToyEngine(daemon.transfer(), num_blocks=2000, max_num_seqs=256, budget=8192)
+    for i in range(200):
+        engine.add(f"r{i}", [i + 1] * 5, max_tokens=400)
+    while len(engine.running) < 200:
+        engine.step()
+    engine.step()
+    link = engine.connector._scheduler._link
+    sent = []
+    connection = link.get()
+    connection.send = lambda *args, **more: sent.append(args)
+    for _ in range(20):
+        engine.step()
+    assert len(engine.running) == 200
+    assert sent == []
+    del connection.send
+    for request_id in list(engine.requests):
+        engine.abort(request_id)
+    engine.run()
     engine.close()

@@ -134,6 +134,7 @@ class Link:
     ) -> None:
         self.epoch = 0
         self._path = daemon.socket_path(extra)
+        self._starts = bool(extra.get("ucm_start_daemon", True))
         self._role = role
         self._client = client
         self._opened = opened
@@ -205,6 +206,8 @@ class Link:
         try:
             connection = Connection(self._path, self._role, self._client, OPEN_SECONDS)
         except (FileNotFoundError, ConnectionRefusedError):
+            if not self._starts:
+                raise
             missing = daemon.start(self._path, OPEN_SECONDS)
             if missing is not None:
                 raise Gone(missing) from None

@@ -4,6 +4,7 @@ Not friendlier than vLLM: what vLLM asserts of a connector is asserted here.
 """
 
 import pickle
+import time
 from collections import deque
 from types import SimpleNamespace
 
@@ -177,6 +178,7 @@ class ToyEngine:
     # -- a step ------------------------------------------------------------------------------------
 
     def step(self):
+        """One step; returns how many requests were scheduled."""
         output, scheduled, preempted = self._schedule()
         meta = self.connector.build_connector_meta(output)
         assert meta is not None
@@ -195,6 +197,7 @@ class ToyEngine:
             results = [rank.end() for rank in self.ranks]
         assert pickle.dumps(meta, pickle.HIGHEST_PROTOCOL) == copy, "a worker changed the metadata"
         self._update(scheduled, results)
+        return len(scheduled)
 
     def _schedule(self):
         budget = self.budget
@@ -445,13 +448,13 @@ class ToyEngine:
         if len(request.output_token_ids) >= request.max_tokens:
             self._finish(request)
 
-    def run(self, steps=100_000):
-        """Steps until nothing is left to do."""
-        for _ in range(steps):
-            if not (self.requests or self.delayed or self.aborted_loads or self.finished_ids):
-                return
-            self.step()
-        raise AssertionError("requests are stuck")
+    def run(self, seconds=100):
+        """Steps until nothing is left to do; a step without tokens is followed by a pause, as in vLLM."""
+        deadline = time.monotonic() + seconds
+        while self.requests or self.delayed or self.aborted_loads or self.finished_ids:
+            if not self.step():
+                time.sleep(0.001)
+            assert time.monotonic() < deadline, f"requests are stuck: {self.requests}"
 
     def reset_prefix_cache(self):
         """The device forgets; what is stored elsewhere stays."""
