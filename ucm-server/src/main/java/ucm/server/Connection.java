@@ -48,6 +48,7 @@ final class Connection implements Runnable, AutoCloseable {
   private int role = -1;
   private String client = "a client";
   private @Nullable EngineSession engine;
+  private @Nullable SchedulerSession scheduler;
   private int rank = -1;
 
   Connection(UcmServer server, SocketChannel channel) {
@@ -172,9 +173,8 @@ final class Connection implements Runnable, AutoCloseable {
       case MessageType.LOOKUP -> lookup(frame.sequence(), LookupMessage.read(body));
       case MessageType.PLAN -> plan(frame.sequence(), PlanMessage.read(body));
       case MessageType.ERRORS_SEEN -> {
-        SchedulerSession session = engine().scheduler();
-        if (session != null) {
-          session.errorsSeen();
+        if (scheduler != null) {
+          scheduler.errorsSeen();
         }
       }
       case MessageType.RESET -> {
@@ -201,9 +201,17 @@ final class Connection implements Runnable, AutoCloseable {
     return engine;
   }
 
+  /** Null as long as not all ranks are connected. */
+  private @Nullable SchedulerSession scheduler(EngineSession of) {
+    if (scheduler == null) {
+      scheduler = of.openScheduler();
+    }
+    return of.isReady() ? scheduler : null;
+  }
+
   private void lookup(int sequence, LookupMessage message) throws ProtocolException {
     EngineSession of = engine();
-    SchedulerSession session = of.scheduler();
+    SchedulerSession session = scheduler(of);
     if (session == null) {
       found(
           sequence,
@@ -234,7 +242,7 @@ final class Connection implements Runnable, AutoCloseable {
 
   private void plan(int sequence, PlanMessage message) throws IOException, ProtocolException {
     EngineSession of = engine();
-    SchedulerSession session = of.scheduler();
+    SchedulerSession session = scheduler(of);
     List<SchedulerSession.PlannedSave> saves = session == null ? List.of() : session.plan(message);
     if (sequence == 0) {
       return;
@@ -330,7 +338,9 @@ final class Connection implements Runnable, AutoCloseable {
     }
     try {
       if (role == SCHEDULER) {
-        opened.closeScheduler();
+        if (scheduler != null) {
+          opened.closeScheduler(scheduler);
+        }
       } else if (rank >= 0) {
         opened.closeWorker(rank);
       }

@@ -31,8 +31,8 @@ final class ServerDirectory implements AutoCloseable {
   private static final String PRIVATE_DIRECTORY = "rwx------";
   private static final String PRIVATE_FILE = "rw-------";
   private static final int TOKEN_BYTES = 32;
-  // sun_path has 108 bytes, the last one 0.
-  private static final int MOST_PATH_BYTES = 107;
+  // sun_path has 108 bytes, the last one 0; four are for the name before it listens.
+  private static final int MOST_PATH_BYTES = 103;
 
   private final Path socket;
   private final FileChannel lockFile;

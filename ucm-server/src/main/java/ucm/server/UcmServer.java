@@ -8,6 +8,8 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -53,9 +55,12 @@ final class UcmServer implements AutoCloseable {
     new SecureRandom().nextBytes(bootId);
     try {
       listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
-      listener.bind(UnixDomainSocketAddress.of(directory.socket()));
-      Files.setPosixFilePermissions(
-          directory.socket(), PosixFilePermissions.fromString("rw-------"));
+      // It gets its name when it listens and is private.
+      Path made = directory.socket().resolveSibling(directory.socket().getFileName() + ".new");
+      Files.deleteIfExists(made);
+      listener.bind(UnixDomainSocketAddress.of(made));
+      Files.setPosixFilePermissions(made, PosixFilePermissions.fromString("rw-------"));
+      Files.move(made, directory.socket(), StandardCopyOption.ATOMIC_MOVE);
     } catch (IOException e) {
       throw new StoreException(
           "cannot listen at " + directory.socket() + ": " + FileFault.of(e), e);

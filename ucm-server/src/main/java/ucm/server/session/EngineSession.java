@@ -5,7 +5,10 @@ import java.security.SecureRandom;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
@@ -48,7 +51,7 @@ public final class EngineSession implements AutoCloseable {
   private volatile @Nullable Registered registered;
   private final BitSet connectedRanks = new BitSet();
   private volatile boolean ready;
-  private @Nullable SchedulerSession scheduler;
+  private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
   private @Nullable String resetText;
   private boolean closed;
 
@@ -202,21 +205,26 @@ public final class EngineSession implements AutoCloseable {
     }
   }
 
-  /** The engine's scheduler side; null as long as not all ranks have registered. */
-  public synchronized @Nullable SchedulerSession scheduler() {
+  /**
+   * A scheduler side for a connection, which ends it with {@link #closeScheduler}; null as long as not
+   * all ranks have registered. There are two while an engine comes back and its old connection is not
+   * closed yet.
+   */
+  public synchronized @Nullable SchedulerSession openScheduler() {
     Registered now = registered;
-    if (scheduler == null && ready && now != null) {
-      scheduler = new SchedulerSession(this, now.setup.scheduler(now.pipeline));
+    if (!ready || now == null) {
+      return null;
     }
-    return ready ? scheduler : null;
+    SchedulerSession scheduler = new SchedulerSession(this, now.setup.scheduler(now.pipeline));
+    schedulers.add(scheduler);
+    return scheduler;
   }
 
-  /** The scheduler's connection has ended. Its workers may still be copying what it promised. */
-  public synchronized void closeScheduler() {
-    abandon();
-    if (scheduler != null) {
+  /** A scheduler's connection has ended. Its workers may still be copying what it promised. */
+  public synchronized void closeScheduler(SchedulerSession scheduler) {
+    if (schedulers.remove(scheduler)) {
+      abandon();
       scheduler.close();
-      scheduler = null;
     }
   }
 
@@ -242,12 +250,8 @@ public final class EngineSession implements AutoCloseable {
           rank,
           failed.length);
       now.saves.dropAll();
-      SchedulerSession told;
       synchronized (this) {
-        told = scheduler;
-      }
-      if (told != null) {
-        told.loadFailed();
+        schedulers.forEach(SchedulerSession::loadFailed);
       }
       now.holds.copied(rank, failed, false);
     }
@@ -290,7 +294,8 @@ public final class EngineSession implements AutoCloseable {
     return registered().layoutText;
   }
 
-  boolean isReady() {
+  /** Whether all ranks are connected. */
+  public boolean isReady() {
     return ready;
   }
 
@@ -322,9 +327,7 @@ public final class EngineSession implements AutoCloseable {
       now.saves.sweep();
       now.quarantine.sweep();
     }
-    if (scheduler != null) {
-      scheduler.sweep();
-    }
+    schedulers.forEach(SchedulerSession::sweep);
   }
 
   /** What people ask about it. */
@@ -334,13 +337,18 @@ public final class EngineSession implements AutoCloseable {
     status.put("model", fields.model());
     status.put("tensor_parallel_size", fields.tpSize());
     status.put("connected_ranks", connectedRanks.stream().boxed().toList());
-    HitStatistics hits = scheduler == null ? HitStatistics.NONE : scheduler.statistics();
+    HitStatistics hits = HitStatistics.NONE;
+    int open = 0;
+    for (SchedulerSession scheduler : schedulers) {
+      hits = scheduler.statistics();
+      open += scheduler.openRequests();
+    }
     status.put("requests", hits.requests());
     status.put("prompt_blocks", hits.totalBlocks());
     status.put("device_hit_blocks", hits.hbmBlocks());
     status.put("external_hit_blocks", hits.externalBlocks());
     status.put("external_hit_rate", hits.externalHitRate());
-    status.put("open_requests", scheduler == null ? 0 : scheduler.openRequests());
+    status.put("open_requests", open);
     Registered now = registered;
     if (now != null) {
       status.put("pipeline", now.pipeline.spec().toString());
@@ -363,7 +371,7 @@ public final class EngineSession implements AutoCloseable {
     }
     closed = true;
     ready = false;
-    closeScheduler();
+    List.copyOf(schedulers).forEach(this::closeScheduler);
     Registered now = registered;
     if (now != null) {
       abandon();
