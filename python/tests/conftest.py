@@ -15,11 +15,11 @@ os.environ["PYTHONPATH"] = os.pathsep.join(PATHS + [os.environ.get("PYTHONPATH",
 
 
 class Daemon:
-    """`ucm serve` of UCM_HOME on a socket of its own, with blocks in files."""
+    """`ucm serve` of UCM_HOME, and a configuration of a test's own with blocks in files."""
 
-    def __init__(self, folder, pipeline="Posix"):
+    def __init__(self, folder, socket=None, pipeline="Posix"):
         self.folder = folder
-        self.socket = os.path.join(folder, "ucm.sock")
+        self.socket = socket or os.path.join(folder, "ucm.sock")
         os.makedirs(os.path.join(folder, "data"), exist_ok=True)
         self.yaml = os.path.join(folder, "ucm.yaml")
         self.write_yaml(pipeline)
@@ -77,12 +77,29 @@ class Daemon:
         }
 
 
-@pytest.fixture
-def daemon(tmp_path):
+def _private(path):
     if "UCM_HOME" not in os.environ:
         pytest.skip("UCM_HOME names no image, so there is no ucm serve to test with")
-    folder = str(tmp_path / "d")
-    os.makedirs(folder, mode=0o700)
-    found = Daemon(folder).start()
+    os.makedirs(path, mode=0o700)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def shared_daemon(tmp_path_factory):
+    found = Daemon(_private(tmp_path_factory.mktemp("s") / "d")).start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def daemon(shared_daemon, tmp_path):
+    """A daemon that all tests share, with blocks of this test alone."""
+    return Daemon(_private(tmp_path / "d"), shared_daemon.socket)
+
+
+@pytest.fixture
+def own_daemon(tmp_path):
+    """A daemon that the test may kill."""
+    found = Daemon(_private(tmp_path / "d")).start()
     yield found
     found.stop()

@@ -167,37 +167,37 @@ def test_roles(daemon):
         engine.close()
 
 
-def test_a_killed_daemon_stops_no_request_and_comes_back(daemon):
-    engine = ToyEngine(daemon.transfer(), num_blocks=40, prefix_caching=False)
+def test_a_killed_daemon_stops_no_request_and_comes_back(own_daemon):
+    engine = ToyEngine(own_daemon.transfer(), num_blocks=40, prefix_caching=False)
     requests = list(prompts(9, 40))
     for i, prompt in enumerate(requests):
         engine.add(f"a{i}", prompt, max_tokens=2)
         engine.step()
         if i == 10:
             engine.run()
-            settle(daemon)
+            settle(own_daemon)
         if i == 25:
-            daemon.kill()
+            own_daemon.kill()
     engine.run()
     assert len(engine.outputs) == 40
-    daemon.start()
+    own_daemon.start()
     wait_connected(engine)
     hits = engine.hits
     for i, prompt in enumerate(requests[:10]):
         engine.add(f"b{i}", prompt, max_tokens=2)
     engine.run()
     assert engine.hits > hits
-    settle(daemon)
+    settle(own_daemon)
     engine.close()
 
 
-def test_a_stopped_daemon_stops_no_request(daemon):
-    engine = ToyEngine(daemon.transfer(), num_blocks=40, prefix_caching=False)
+def test_a_stopped_daemon_stops_no_request(own_daemon):
+    engine = ToyEngine(own_daemon.transfer(), num_blocks=40, prefix_caching=False)
     prompt = list(range(150))
     engine.add("a", prompt)
     engine.run()
-    settle(daemon)
-    daemon.process.send_signal(signal.SIGSTOP)
+    settle(own_daemon)
+    own_daemon.process.send_signal(signal.SIGSTOP)
     try:
         start = time.monotonic()
         engine.add("b", prompt)
@@ -205,7 +205,7 @@ def test_a_stopped_daemon_stops_no_request(daemon):
         assert time.monotonic() - start < 30
         assert engine.outputs["b"] == engine.outputs["a"]
     finally:
-        daemon.process.send_signal(signal.SIGCONT)
+        own_daemon.process.send_signal(signal.SIGCONT)
     wait_connected(engine)
     hits = engine.hits
     engine.add("c", prompt)
@@ -214,22 +214,22 @@ def test_a_stopped_daemon_stops_no_request(daemon):
     engine.close()
 
 
-def test_the_seeds_evaluation(daemon, caplog):
+def test_the_seeds_evaluation(own_daemon, caplog):
     """The same prompt of 16,000 tokens twice, blocks of 128; the daemon is restarted between."""
     caplog.set_level("INFO")
     prompt = [i % 1000 for i in range(16_000)]
     hits = []
     for name in ("first", "second"):
         engine = ToyEngine(
-            daemon.transfer(), block_size=128, num_blocks=140, budget=8192, prefix_caching=False
+            own_daemon.transfer(), block_size=128, num_blocks=140, budget=8192, prefix_caching=False
         )
         engine.add(name, prompt)
         engine.run()
-        settle(daemon)
+        settle(own_daemon)
         hits.append(engine.hits)
         engine.close()
-        daemon.stop()
-        daemon.start()
+        own_daemon.stop()
+        own_daemon.start()
     assert hits == [0, 16_000 if PROFILE >= (0, 11) else 15_999]
     lines = [r.getMessage() for r in caplog.records if "total_blocks_num" in r.getMessage()]
     assert lines == [
