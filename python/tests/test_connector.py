@@ -1,0 +1,522 @@
+"""The connector without a daemon: what each call costs, and what it does when nothing is as it should be."""
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+import torch
+from toy_engine import ToyEngine, config
+from ucm import protocol
+from ucm.client import Gone
+from ucm.integration.vllm import compat, engine, metadata
+from ucm.integration.vllm.scheduler import SchedulerSide
+from ucm.integration.vllm.ucm_connector import UCMConnector
+from ucm.integration.vllm.worker import WorkerSide
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def transfer(tmp_path, **extra):
+    return {
+        "kv_connector": "UCMConnector",
+        "kv_connector_module_path": "ucm.integration.vllm.ucm_connector",
+        "kv_role": "kv_both",
+        "kv_connector_extra_config": {
+            "ucm_socket": str(tmp_path / "ucm.sock"),
+            "ucm_start_daemon": False,
+            "ucm_connector_name": "UcmNfsStore",
+            **extra,
+        },
+    }
+
+
+class FakeConnection:
+    """Records what is sent; answers with what it is given."""
+
+    def __init__(self, generation=1):
+        self.generation = generation
+        self.sent = []
+        self.frames = []
+        self.planned = None
+        self.sequence = 0
+
+    def send(self, kind, body, answered=True):
+        self.sent.append((kind, protocol.split(bytearray(body.frame(kind, 0))).body))
+        self.sequence += 1
+        return self.sequence if answered else 0
+
+    def poll(self, seconds=0.0):
+        return self.frames.pop(0) if self.frames else None
+
+    def wait_if(self, sequence, expected, seconds):
+        body, self.planned = self.planned, None
+        return None if body is None else protocol.Frame(protocol.PLANNED, sequence, body)
+
+    def kinds(self):
+        return [kind for kind, _ in self.sent]
+
+
+class FakeLink:
+    def __init__(self, connection):
+        self.epoch, self.connection, self.causes = 1, connection, []
+
+    @property
+    def connected(self):
+        return self.connection is not None
+
+    def get(self):
+        if self.connection is None:
+            raise Gone("test")
+        return self.connection
+
+    def lost(self, connection, why):
+        self.connection = None
+        self.causes.append(str(why))
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def connection():
+    return FakeConnection()
+
+
+@pytest.fixture
+def side(tmp_path, connection, monkeypatch):
+    """A scheduler side with a connection that a test plays the daemon of."""
+    monkeypatch.setattr("ucm.integration.vllm.scheduler.Link.start", lambda self, seconds: None)
+    made = SchedulerSide(config.make(transfer(tmp_path), 1, 64, 16, False), None)
+    made._link = FakeLink(connection)
+    return made
+
+
+def request(request_id="a", tokens=100):
+    return SimpleNamespace(
+        request_id=request_id,
+        prompt_token_ids=list(range(tokens)),
+        all_token_ids=list(range(tokens)),
+        num_tokens=tokens,
+        num_prompt_tokens=tokens,
+        num_output_placeholders=0,
+        max_tokens=4,
+    )
+
+
+def found(handle, sequence, slots, tokens=None, hold=5, prompt_blocks=6):
+    body = protocol.Writer().u32(handle).u32(16 * len(slots) if tokens is None else tokens)
+    body.u64(hold if slots else 0).u32(1).u32s(slots).u32(prompt_blocks).u32(len(slots))
+    return protocol.split(bytearray(body.frame(protocol.FOUND, sequence)))
+
+
+def planned(*saves):
+    body = protocol.Writer().u32(1).u32(len(saves))
+    for handle, save, first, slots in saves:
+        body.u32(handle).u64(save).u32(first).u32s(slots)
+    return protocol.split(bytearray(body.frame(protocol.PLANNED, 0))).body
+
+
+def output(new=(), cached=()):
+    """A step: (id, blocks, computed, new tokens) of each request."""
+    return SimpleNamespace(
+        scheduled_new_reqs=[
+            SimpleNamespace(req_id=i, block_ids=(blocks,), num_computed_tokens=computed)
+            for i, blocks, computed, _ in new
+        ],
+        scheduled_cached_reqs=SimpleNamespace(
+            req_ids=[c[0] for c in cached],
+            new_block_ids=[c[1] and (c[1],) for c in cached],
+            num_computed_tokens=[c[2] for c in cached],
+            resumed_req_ids=set(),
+        ),
+        num_scheduled_tokens={i: tokens for i, _, _, tokens in [*new, *cached]},
+        preempted_req_ids=None,
+    )
+
+
+def blocks(*table):
+    return SimpleNamespace(get_block_ids=lambda: (list(table),))
+
+
+def ask(side, connection, asked, slots, computed=0):
+    """A look-up and its answer."""
+    first = side.matched_tokens(asked, computed)
+    handle = side._requests[asked.request_id].handle
+    connection.frames.append(found(handle, connection.sequence, slots))
+    return first, side.matched_tokens(asked, computed)
+
+
+deferred = pytest.mark.skipif(
+    not compat.features().deferred_lookup, reason="this version waits for look-ups"
+)
+
+
+# -- look-ups --------------------------------------------------------------------------------------
+
+
+@deferred
+def test_a_prompt_is_sent_once_however_often_it_is_asked_for(side, connection):
+    first, second = ask(side, connection, request(), [3, 4])
+    assert first == (None, False)
+    assert second == (32, True)
+    for _ in range(5):
+        assert side.matched_tokens(request(), 0) == (32, True)
+    assert connection.kinds() == [protocol.LOOKUP]
+
+
+@deferred
+def test_another_number_of_computed_tokens_is_asked_for_without_the_tokens(side, connection):
+    ask(side, connection, request(), [3, 4])
+    _, second = ask(side, connection, request(), [4], computed=16)
+    assert second == (16, True)
+    reader = protocol.Reader(connection.sent[-1][1])
+    reader.u32(), reader.string()
+    assert (reader.u32(), reader.u32(), reader.u32()) == (16, 100, 4)
+    assert reader.u32() == 0  # Variants.
+    assert (reader.u32(), reader.u32s()) == (100, [])
+
+
+@deferred
+def test_a_promise_does_not_outlive_its_connection(side, connection):
+    ask(side, connection, request(), [3, 4])
+    side._link.connection = None
+    assert side.matched_tokens(request(), 0) == (0, False)
+    # The next daemon knows nothing of it: all tokens are sent again.
+    side._link.connection, side._link.epoch = connection, 2
+    assert side.matched_tokens(request("b"), 0) == (None, False)
+    assert side.matched_tokens(request("a", 101), 0) == (None, False)
+    reader = protocol.Reader(connection.sent[-1][1])
+    reader.u32(), reader.string(), reader.u32(), reader.u32(), reader.u32(), reader.u32()
+    assert reader.u32() == 0
+    assert len(reader.u32s()) == 101
+
+
+@deferred
+def test_tokens_are_sent_again_to_a_daemon_that_kept_none(side, connection):
+    side.matched_tokens(request(), 0)
+    connection.frames.append(found(1, connection.sequence, [], prompt_blocks=0))
+    assert side.matched_tokens(request(), 0) == (0, False)
+    side.matched_tokens(request(tokens=130), 16)
+    reader = protocol.Reader(connection.sent[-1][1])
+    reader.u32(), reader.string(), reader.u32(), reader.u32(), reader.u32(), reader.u32()
+    assert reader.u32() == 0
+
+
+@deferred
+def test_an_id_that_comes_back_at_once_is_a_new_request(side, connection):
+    ask(side, connection, request(), [])
+    side.finished(request())
+    side.matched_tokens(request(), 0)
+    # The daemon forgets the old one first.
+    assert connection.kinds() == [protocol.LOOKUP, protocol.PLAN, protocol.LOOKUP]
+
+
+@deferred
+def test_a_look_up_that_is_not_answered_counts_as_nothing_found(side, connection, monkeypatch):
+    assert side.matched_tokens(request(), 0) == (None, False)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 60)
+    assert side.matched_tokens(request(), 0) == (0, False)
+
+
+@deferred
+def test_an_answer_that_comes_too_late_gives_its_hold_back(side, connection):
+    side.matched_tokens(request(), 0)
+    late = found(1, connection.sequence, [3, 4], hold=77)
+    side.finished(request())
+    side.matched_tokens(request("b"), 0)
+    connection.frames.append(late)
+    side.matched_tokens(request("b"), 0)
+    side.build_meta(output())
+    reader = protocol.Reader(connection.sent[-1][1])
+    reader.u32()
+    assert (reader.u32(), reader.u64(), reader.u32()) == (1, 77, 0)
+
+
+# -- steps -----------------------------------------------------------------------------------------
+
+
+@deferred
+def test_a_load_pairs_blocks_with_slots_and_leaves_the_null_block_alone(side, connection):
+    _, (tokens, _) = ask(side, connection, request(), [30, 31], computed=32)
+    side.allocated(request(), blocks(7, 8, 9, 0, 11), tokens)
+    (load,) = side.build_meta(output()).loads
+    assert (metadata.unpack(load.blocks), metadata.unpack(load.slots)) == ([9], [30])
+    assert load.asynchronous
+
+
+@deferred
+def test_a_step_saves_what_the_daemon_plans(side, connection):
+    ask(side, connection, request(), [])
+    side.allocated(request(), blocks(5, 6, 7), 0)
+    connection.planned = planned((1, 9, 1, [40, protocol.NO_SLOT]))
+    (save,) = side.build_meta(output(new=[("a", [5, 6, 7], 0, 48)])).saves
+    assert (save.save, metadata.unpack(save.blocks), metadata.unpack(save.slots)) == (9, [6], [40])
+
+
+@deferred
+@pytest.mark.parametrize("table", [[5, 6], [5, 0, 7]], ids=["missing", "null"])
+def test_a_save_of_blocks_that_the_engine_does_not_have_is_given_up(side, connection, table):
+    ask(side, connection, request(), [])
+    side.allocated(request(), blocks(*table), 0)
+    connection.planned = planned((1, 9, 0, [40, 41, 42]))
+    (save,) = side.build_meta(output(new=[("a", table, 0, 48)])).saves
+    assert (save.save, save.blocks, save.slots) == (9, b"", b"")
+
+
+@deferred
+def test_saves_of_a_late_plan_are_given_up(side, connection, monkeypatch):
+    ask(side, connection, request(), [])
+    side.allocated(request(), blocks(5, 6, 7, 8, 9, 10, 11), 0)
+    assert side.build_meta(output(new=[("a", [5, 6, 7], 0, 16)])).saves == []
+    late = connection.sequence
+    # While the daemon is behind, steps do not wait for it.
+    assert side.build_meta(output(cached=[("a", None, 16, 16)])).saves == []
+    connection.frames.append(protocol.Frame(protocol.PLANNED, late, planned((1, 9, 0, [40]))))
+    connection.planned = planned((1, 10, 2, [41]))
+    abandoned, good = side.build_meta(output(cached=[("a", None, 32, 16)])).saves
+    assert (abandoned.save, abandoned.blocks) == (9, b"")
+    assert (good.save, metadata.unpack(good.blocks)) == (10, [7])
+    assert side._link.causes == []
+
+
+@deferred
+def test_a_daemon_that_hangs_is_left_after_two_seconds(side, connection, monkeypatch):
+    ask(side, connection, request(), [])
+    side.build_meta(output(new=[("a", [5, 6, 7], 0, 16)]))
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3)
+    side.build_meta(output(cached=[("a", None, 16, 16)]))
+    assert side._link.causes == ["it did not answer within 2 s"]
+    assert side.matched_tokens(request("b"), 0) == (0, False)
+
+
+def test_a_decoding_step_takes_no_time(side):
+    ids = [f"request-{i}" for i in range(256)]
+    step = output(cached=[(i, None, 1000, 1) for i in ids])
+    for i in ids:
+        side._state(request(i))
+    best = min(_seconds(lambda: side.build_meta(step)) for _ in range(200))
+    assert best < 20e-6
+
+
+def _seconds(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+@deferred
+def test_the_metadata_is_small(side, connection):
+    count, table = 50, list(range(1, 51))
+    for i in range(count):
+        asked = request(f"request-{i:030}", 16 * len(table))
+        ask(side, connection, asked, table)
+        side.allocated(asked, blocks(*table), 16 * len(table))
+    meta = side.build_meta(output())
+    assert len(meta.loads) == count
+    empty = len(pickle.dumps(metadata.UCMConnectorMetadata(), pickle.HIGHEST_PROTOCOL))
+    size = len(pickle.dumps(meta, pickle.HIGHEST_PROTOCOL)) - empty
+    # The id of a request is not counted.
+    assert size / count < 100 + 38 + 8 * len(table), size / count
+
+
+# -- the worker ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def worker(tmp_path, connection, monkeypatch):
+    monkeypatch.setattr("ucm.integration.vllm.worker.Link.start", lambda self, seconds: None)
+    made = WorkerSide(config.make(transfer(tmp_path), 1, 8, 16, False), None)
+    made.register({f"model.layers.{i}.attn": torch.zeros(2, 8, 16, 3, 8) for i in range(2)})
+    made._link = FakeLink(connection)
+    return made
+
+
+def load(generation, asynchronous=False):
+    return metadata.Load("a", 5, generation, asynchronous, metadata.pack([3, 4]), metadata.pack([0, 1]))
+
+
+def test_a_load_from_an_unknown_segment_is_reported(worker, connection):
+    worker.start_load(metadata.UCMConnectorMetadata([load(1)], []))
+    worker.wait_for_save()
+    assert worker.take_errors() == {3, 4}
+    assert worker.take_errors() == set()
+    assert connection.sent == [(protocol.LOADED, _numbers([], [5]))]
+
+
+def test_an_asynchronous_load_from_an_unknown_segment_is_reported_once_and_ends(worker, connection):
+    worker.start_load(metadata.UCMConnectorMetadata([load(1, asynchronous=True)], []))
+    deadline = time.monotonic() + 10
+    received = None
+    while received is None and time.monotonic() < deadline:
+        _, received = worker.take_finished()
+    assert received == {"a"}
+    assert worker.take_errors() == {3, 4}
+    assert connection.sent == [(protocol.LOADED, _numbers([], [5]))]
+    assert worker.take_finished() == (None, None)
+    worker.close()
+
+
+def test_numbers_of_a_session_that_ended_are_not_told_to_the_next_one(worker, connection):
+    saves = [metadata.Save(9, 2, metadata.pack([3]), metadata.pack([0]))]
+    worker.start_load(metadata.UCMConnectorMetadata([load(2)], saves))
+    worker.wait_for_save()
+    # That a load failed is told, without a number that could be another hold's.
+    assert connection.sent == [(protocol.LOADED, _numbers([], [0]))]
+
+
+def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
+    saves = [metadata.Save(9, 1, metadata.pack([6]), metadata.pack([0]))]
+    worker._staging[1] = None  # Not copied from: the step has failed before.
+    worker.start_load(metadata.UCMConnectorMetadata([load(7)], saves))
+    worker.wait_for_save()
+    assert connection.sent[-1] == (protocol.SAVED, _numbers([], [9]))
+
+
+def test_hooks_may_come_without_metadata(worker):
+    worker.wait_for_layer_load("model.layers.0.attn")
+    worker.save_layer("model.layers.0.attn")
+    worker.wait_for_save()
+
+
+def _numbers(well, failed):
+    return b"".join(
+        len(some).to_bytes(4, "little") + b"".join(n.to_bytes(8, "little") for n in some)
+        for some in (well, failed)
+    )
+
+
+@pytest.mark.parametrize(
+    "cache_dtype, model_dtype, classic",
+    [("auto", "torch.float32", True), ("fp8_e4m3", "torch.bfloat16", False)],
+)
+def test_a_cache_of_another_type_than_the_model_has_names_of_its_own(
+    worker, cache_dtype, model_dtype, classic
+):
+    worker._config.model_config.dtype = model_dtype
+    worker._config.cache_config.cache_dtype = cache_dtype
+    text = compat.layout_text(worker._config, worker._layout)
+    assert (text == "") == classic
+    assert (cache_dtype in text) != classic
+
+
+# -- engines that cannot be served, and configurations ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"pipeline_parallel_size": 2},
+        {"decode_context_parallel_size": 2},
+        {"prefill_context_parallel_size": 2},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_what_is_not_supported_is_said_once_and_finds_nothing(tmp_path, caplog, more):
+    made = config.make(transfer(tmp_path), 1, 64, 16, False)
+    vars(made.parallel_config).update(more)
+    side = SchedulerSide(made, None)
+    for _ in range(3):
+        assert side.matched_tokens(request(), 0) == (0, False)
+        side.allocated(request(), blocks(1), 0)
+        side.build_meta(output(new=[("a", [1], 0, 100)]))
+    side.finished(request())
+    assert [r.getMessage() for r in caplog.records if "not supported" in r.getMessage()] == [
+        f"UCM: {compat.refusal(made, None)}, so nothing is found or saved"
+    ]
+    side.close()
+
+
+@pytest.mark.parametrize("kind", ["groups", "mamba"])
+def test_hybrid_models_are_not_served(tmp_path, kind):
+    class FullAttentionSpec:
+        pass
+
+    class MambaSpec:
+        pass
+
+    spec = MambaSpec() if kind == "mamba" else FullAttentionSpec()
+    group = SimpleNamespace(kv_cache_spec=spec)
+    groups = [group, group] if kind == "groups" else [group]
+    made = config.make(transfer(tmp_path), 1, 64, 16, False)
+    assert compat.refusal(made, SimpleNamespace(kv_cache_groups=groups)) is not None
+    good = SimpleNamespace(kv_cache_groups=[SimpleNamespace(kv_cache_spec=FullAttentionSpec())])
+    assert compat.refusal(made, good) is None
+
+
+@pytest.mark.parametrize(
+    "text, layerwise",
+    [
+        ("use_layerwise: true\n", True),
+        ("a: 1\nuse_layerwise:   'True'  # why\n", True),
+        ("use_layerwise: false\n", False),
+        ("# use_layerwise: true\n", False),
+        ("ucm_connector_config:\n  use_layerwise_not: true\n", False),
+        ("", False),
+    ],
+)
+def test_the_mode_is_read_from_the_file(tmp_path, text, layerwise):
+    path = tmp_path / "ucm.yaml"
+    path.write_text(text)
+    assert UCMConnector.requires_piecewise_for_cudagraph({"UCM_CONFIG_FILE": str(path)}) is layerwise
+    assert engine.store_config({"UCM_CONFIG_FILE": str(path)}) == (str(path), text)
+
+
+def test_a_file_that_cannot_be_read_asks_for_the_safe_graphs(tmp_path):
+    missing = {"UCM_CONFIG_FILE": str(tmp_path / "none.yaml")}
+    assert UCMConnector.requires_piecewise_for_cudagraph(missing) is True
+
+
+def test_an_inline_configuration_is_given_to_the_daemon_without_our_keys():
+    extra = {"ucm_socket": "/x", "ucm_async_load": False, "ucm_connector_name": "UcmNfsStore"}
+    name, text = engine.store_config(extra)
+    assert (name, text) == ("kv_connector_extra_config", '{"ucm_connector_name": "UcmNfsStore"}')
+
+
+def test_no_configuration_is_a_nfs_store():
+    assert "UcmNfsStore" in engine.store_config({})[1]
+
+
+def test_an_engine_runs_without_a_daemon(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    toy = ToyEngine(transfer(tmp_path))
+    for i in range(6):
+        toy.add(f"r{i}", range(50 + i))
+    toy.run()
+    assert (len(toy.outputs), toy.hits) == (6, 0)
+    toy.close()
+    lines = [r.getMessage() for r in caplog.records if "no daemon at" in r.getMessage()]
+    assert len(lines) == 2, lines  # One of each side.
+
+
+IMPORT = """
+import sys, threading, time
+# What an engine has imported anyway.
+import enum, inspect, json, logging, re, struct, typing
+import {vllm}
+before, files = set(sys.modules), len(__import__("os").listdir("/proc/self/fd"))
+start = time.process_time()
+import ucm.integration.vllm.ucm_connector as module
+import ucm.integration.vllm.uc_connector
+module.UCMConnector.requires_piecewise_for_cudagraph({{"use_layerwise": True}})
+seconds = time.process_time() - start
+assert threading.active_count() == 1
+assert len(__import__("os").listdir("/proc/self/fd")) == files
+assert not {{"torch", "torch.cuda"}} & (set(sys.modules) - before), "torch is imported"
+print(seconds)
+"""
+
+
+def test_importing_the_module_costs_nothing():
+    code = IMPORT.format(vllm="vllm.distributed.kv_transfer.kv_connector.v1.base")
+    best = min(
+        float(subprocess.check_output([sys.executable, "-c", code], env=os.environ))
+        for _ in range(3)
+    )
+    assert best < 0.05
