@@ -142,21 +142,27 @@ public interface Store extends AutoCloseable {
 
   /**
    * Says how far an unbroken run of present blocks reaches from the first one. The question an engine
-   * asks for a prompt; an implementation should stop at the first miss.
+   * asks for a prompt; an implementation should stop at the first miss. The default asks {@link
+   * #lookup} for all of them.
    *
    * @param ids the ids of one prompt, root first
    * @return the index (inclusive) of the last block of the run, or -1 when the first is absent or
    *     {@code ids} is empty
    * @throws StoreClosedException when the store is closed
    */
-  int lookupPrefix(BlockIds ids);
+  default int lookupPrefix(BlockIds ids) {
+    return lookup(ids).nextClearBit(0) - 1;
+  }
 
   /**
-   * Hints that these blocks will be loaded soon. Never blocks, may be ignored, has no result.
+   * Hints that these blocks will be loaded soon. Never blocks, may be ignored, has no result. The
+   * default ignores it; its {@link #lookup} of no ids answers a store that is not open.
    *
    * @throws StoreClosedException when the store is closed
    */
-  void prefetch(BlockIds ids);
+  default void prefetch(BlockIds ids) {
+    lookup(BlockIds.empty());
+  }
 
   /**
    * Starts to move shards from the store into memory. Returns at once.
@@ -212,13 +218,16 @@ public interface Store extends AutoCloseable {
   FlushResult flush(Duration timeout) throws InterruptedException;
 
   /**
-   * Says which blocks are durable in the last stage.
+   * Says which blocks are durable in the last stage. By default none is; a stage above another one
+   * asks that, and a store that keeps blocks beyond its process says which.
    *
    * @return a fresh set that the caller owns; bit i is set when block i would be found after a
    *     restart of this process
    * @throws StoreClosedException when the store is closed
    */
-  BitSet durable(BlockIds ids);
+  default BitSet durable(BlockIds ids) {
+    return lookup(BlockIds.empty());
+  }
 
   /**
    * Whether {@link #remove} works. Asked of an open store; the lower stages are taken into account.

@@ -72,17 +72,6 @@ public final class EmptyStore implements Store {
   }
 
   @Override
-  public int lookupPrefix(BlockIds ids) {
-    life.requireOpen();
-    return -1;
-  }
-
-  @Override
-  public void prefetch(BlockIds ids) {
-    life.requireOpen();
-  }
-
-  @Override
   public Task load(Transfer transfer) {
     return endAll(transfer, ShardOutcome.MISSING);
   }
@@ -108,12 +97,6 @@ public final class EmptyStore implements Store {
   public FlushResult flush(Duration timeout) {
     life.requireOpen();
     return FlushResult.clean();
-  }
-
-  @Override
-  public BitSet durable(BlockIds ids) {
-    life.requireOpen();
-    return new BitSet();
   }
 
   @Override
