@@ -64,7 +64,7 @@ final class BoundedSteps implements InvocationInterceptor {
       ExtensionContext test)
       throws Throwable {
     Duration bound =
-        ((StoreUnderTest) test.getRequiredTestInstance()).patience().multipliedBy(WAITS);
+        ((StoreContract) test.getRequiredTestInstance()).patience().multipliedBy(WAITS);
     AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
     Thread thread =
         Thread.ofPlatform()

@@ -3,6 +3,7 @@ package ucm.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static ucm.testkit.SampleLayout.ONE_TENSOR;
 
 import java.io.IOException;
 import java.lang.reflect.Modifier;
@@ -20,20 +21,26 @@ import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
 
 /** The part of the suite about names, keys and {@link Store#configure}. */
-abstract class ConfigurationContract extends StoreUnderTest {
+interface ConfigurationContract extends ContractPart {
 
-  /** No type of key allows this. */
-  private static final Object BAD = List.of(List.of("not a value of any type"));
+  /** What no type of key allows. */
+  private static Object bad() {
+    return List.of(List.of("not a value of any type"));
+  }
 
-  @Test
-  void carriesAValidName() {
-    assertThat(newStore().name()).matches(StoreName.PATTERN);
+  private Map<String, Object> settings() {
+    return suite().fullSettings(ONE_TENSOR, Map.of());
   }
 
   @Test
-  void canBeMadeByServiceLoader() throws ReflectiveOperationException {
-    assumeTrue(isService(), "is not found by ServiceLoader (isService)");
-    Class<? extends Store> type = newStore().getClass();
+  default void carriesAValidName() {
+    assertThat(suite().newStore().name()).matches(StoreName.PATTERN);
+  }
+
+  @Test
+  default void canBeMadeByServiceLoader() throws ReflectiveOperationException {
+    assumeTrue(suite().isService(), "is not found by ServiceLoader (isService)");
+    Class<? extends Store> type = suite().newStore().getClass();
     assertThat(type).hasAnnotation(StoreName.class);
     assertThat(Modifier.isPublic(type.getModifiers())).as("%s is public", type).isTrue();
     assertThat(Modifier.isPublic(type.getDeclaredConstructor().getModifiers()))
@@ -42,56 +49,55 @@ abstract class ConfigurationContract extends StoreUnderTest {
   }
 
   @Test
-  void saysWhetherItKeepsBytes() {
-    assumeTrue(keepsBlocks(), "keeps no blocks (keepsBlocks)");
-    assertThat(newStore().keepsBytes()).isEqualTo(keepsBytes());
+  default void saysWhetherItKeepsBytes() {
+    suite().needBlocks();
+    assertThat(suite().newStore().keepsBytes()).isEqualTo(suite().keepsBytes());
   }
 
   @Test
-  void namesItsKeysInEveryState() {
-    SampleLayout sample = SampleLayout.ONE_TENSOR;
-    Store store = newStore();
+  default void namesItsKeysInEveryState() {
+    Store store = suite().newStore();
     List<String> fresh = keyNames(store);
-    configure(store, fullSettings(need(sample), Map.of()));
+    StoreContract.configure(store, settings());
     assertThat(keyNames(store)).as("keys when configured").isEqualTo(fresh);
-    open(store, sample, Map.of());
+    suite().open(store, ONE_TENSOR, Map.of());
     assertThat(keyNames(store)).as("keys when open").isEqualTo(fresh);
-    closeAll();
+    suite().closeAll();
     assertThat(keyNames(store)).as("keys when closed").isEqualTo(fresh);
   }
 
   @Test
-  void declaresEachKeyOnceWithItsMeaning() {
-    List<ConfigKey<?>> keys = newStore().configKeys();
+  default void declaresEachKeyOnceWithItsMeaning() {
+    List<ConfigKey<?>> keys = suite().newStore().configKeys();
     assertThat(keys).extracting(ConfigKey::name).doesNotHaveDuplicates().doesNotContain("");
     assertThat(keys).allSatisfy(key -> assertThat(key.doc()).as("meaning of %s", key).isNotBlank());
   }
 
   @Test
-  void configuringTouchesNoFileAndStartsNoThread() throws IOException {
-    Store store = newStore();
-    configure(store, fullSettings(need(SampleLayout.ONE_TENSOR), Map.of()));
-    assertThat(filesBelow(directory)).as("files made by configure").isEmpty();
-    requireNoThread();
+  default void configuringTouchesNoFileAndStartsNoThread() throws IOException {
+    Store store = suite().newStore();
+    StoreContract.configure(store, settings());
+    assertThat(files()).as("files made by configure").isEmpty();
+    suite().requireNoThread();
     store.close();
-    assertThat(filesBelow(directory)).as("files made by configure and close").isEmpty();
+    assertThat(files()).as("files made by configure and close").isEmpty();
   }
 
   @Test
-  void reportsABadValueOfEachKeyWithoutThrowing() {
-    Map<String, Object> good = fullSettings(need(SampleLayout.ONE_TENSOR), Map.of());
-    for (ConfigKey<?> key : newStore().configKeys()) {
+  default void reportsABadValueOfEachKeyWithoutThrowing() {
+    Map<String, Object> good = settings();
+    for (ConfigKey<?> key : suite().newStore().configKeys()) {
       Map<String, Object> settings = new TreeMap<>(good);
-      settings.put(key.name(), BAD);
+      settings.put(key.name(), bad());
       assertThat(errors(settings)).as("errors when %s is bad", key).contains(key.name());
     }
   }
 
   @Test
-  void reportsAllBadValuesAtOnce() {
-    Map<String, Object> settings = fullSettings(need(SampleLayout.ONE_TENSOR), Map.of());
-    List<ConfigKey<?>> keys = newStore().configKeys();
-    keys.forEach(key -> settings.put(key.name(), BAD));
+  default void reportsAllBadValuesAtOnce() {
+    Map<String, Object> settings = settings();
+    List<ConfigKey<?>> keys = suite().newStore().configKeys();
+    keys.forEach(key -> settings.put(key.name(), bad()));
     assertThat(errors(settings))
         .as("errors when every key is bad")
         .containsAll(keys.stream().map(ConfigKey::name).toList());
@@ -99,7 +105,7 @@ abstract class ConfigurationContract extends StoreUnderTest {
 
   private List<String> errors(Map<String, Object> settings) {
     StoreConfig config = StoreConfig.of(settings);
-    assertThatCode(() -> newStore().configure(config)).doesNotThrowAnyException();
+    assertThatCode(() -> suite().newStore().configure(config)).doesNotThrowAnyException();
     return config.problems().stream()
         .filter(ConfigProblem::isError)
         .map(ConfigProblem::key)
@@ -110,9 +116,9 @@ abstract class ConfigurationContract extends StoreUnderTest {
     return store.configKeys().stream().map(ConfigKey::name).toList();
   }
 
-  private static List<Path> filesBelow(Path folder) throws IOException {
-    try (Stream<Path> files = Files.walk(folder)) {
-      return files.filter(file -> !file.equals(folder)).toList();
+  private List<Path> files() throws IOException {
+    try (Stream<Path> files = Files.list(suite().directory)) {
+      return files.toList();
     }
   }
 }

@@ -169,12 +169,11 @@ public abstract class KillContract {
 
   /** A store of one variant, configured. */
   final Store configured(Path directory, int variant) {
-    Map<String, Object> all = SampleLayout.keys(LAYOUT);
-    all.put("device_id", 0);
+    Map<String, Object> all = SampleLayout.workerKeys(LAYOUT);
     all.putAll(settings(directory));
     all.putAll(variants().get(variant));
     Store store = newStore();
-    StoreUnderTest.configure(store, all);
+    StoreContract.configure(store, all);
     return store;
   }
 

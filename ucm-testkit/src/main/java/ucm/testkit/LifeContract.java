@@ -2,6 +2,8 @@ package ucm.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static ucm.testkit.SampleLayout.TWO_TENSORS_THREE_SHARDS;
+import static ucm.testkit.TransferMemory.Placement.SCATTERED;
 
 import java.time.Duration;
 import java.util.Collections;
@@ -17,61 +19,58 @@ import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.config.StoreConfig;
-import ucm.testkit.TransferMemory.Placement;
 
 /** The part of the suite about the order configure, open, use, close. */
-abstract class LifeContract extends ConfigurationContract {
+interface LifeContract extends ContractPart {
 
-  private static final SampleLayout SAMPLE = SampleLayout.TWO_TENSORS_THREE_SHARDS;
-  private static final BlockIds IDS = BlockBytes.ids(1, 3);
+  private static BlockIds ids() {
+    return BlockBytes.ids(1, 3);
+  }
 
   @Test
-  void refusesToOpenBeforeItIsConfigured() {
-    Store store = newStore();
+  default void refusesToOpenBeforeItIsConfigured() {
+    Store store = suite().newStore();
     requireWrongOrder(store, "NEW", () -> store.open(StoreContext.of(null)));
     store.close();
   }
 
   @Test
-  void refusesToBeConfiguredTwice() {
-    BlockLayout layout = need(SAMPLE);
-    Store store = newStore();
-    configure(store, fullSettings(layout, Map.of()));
-    requireWrongOrder(store, "CONFIGURED", () -> reconfigure(store, layout));
-    open(store, SAMPLE, Map.of());
-    requireWrongOrder(store, "OPEN", () -> reconfigure(store, layout));
-    closeAll();
-    requireWrongOrder(store, "CLOSED", () -> reconfigure(store, layout));
+  default void refusesToBeConfiguredTwice() {
+    Store store = suite().newStore();
+    configure(store);
+    requireWrongOrder(store, "CONFIGURED", () -> reconfigure(store));
+    suite().open(store, TWO_TENSORS_THREE_SHARDS, Map.of());
+    requireWrongOrder(store, "OPEN", () -> reconfigure(store));
+    suite().closeAll();
+    requireWrongOrder(store, "CLOSED", () -> reconfigure(store));
   }
 
   @Test
-  void refusesToBeOpenedTwice() {
-    Store store = open(SAMPLE);
+  default void refusesToBeOpenedTwice() {
+    OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     requireWrongOrder(store, "OPEN", () -> store.open(StoreContext.of(null)));
-    closeAll();
+    suite().closeAll();
     requireWrongOrder(store, "CLOSED", () -> store.open(StoreContext.of(null)));
   }
 
   @Test
-  void refusesUseBeforeItIsOpen() {
-    BlockLayout layout = need(SAMPLE);
-    Store store = newStore();
-    uses(store, layout).forEach((what, use) -> requireWrongOrder(store, "NEW", use));
-    configure(store, fullSettings(layout, Map.of()));
-    uses(store, layout).forEach((what, use) -> requireWrongOrder(store, "CONFIGURED", use));
+  default void refusesUseBeforeItIsOpen() {
+    Store store = suite().newStore();
+    uses(store).forEach((what, use) -> requireWrongOrder(store, "NEW", use));
+    configure(store);
+    uses(store).forEach((what, use) -> requireWrongOrder(store, "CONFIGURED", use));
     store.close();
   }
 
   @Test
-  void refusesUseAfterItIsClosed() {
-    Store store = open(SAMPLE);
-    closeAll();
-    uses(store, SAMPLE.layout())
+  default void refusesUseAfterItIsClosed() {
+    OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
+    suite().closeAll();
+    uses(store)
         .forEach(
             (what, use) ->
                 assertThatThrownBy(use)
@@ -81,30 +80,29 @@ abstract class LifeContract extends ConfigurationContract {
   }
 
   @Test
-  void isClosedForGoodWhenClosedBeforeItIsOpened() {
-    BlockLayout layout = need(SAMPLE);
-    Store fresh = newStore();
+  default void isClosedForGoodWhenClosedBeforeItIsOpened() {
+    Store fresh = suite().newStore();
     fresh.close();
-    requireWrongOrder(fresh, "CLOSED", () -> reconfigure(fresh, layout));
-    Store configured = newStore();
-    configure(configured, fullSettings(layout, Map.of()));
+    requireWrongOrder(fresh, "CLOSED", () -> reconfigure(fresh));
+    Store configured = suite().newStore();
+    configure(configured);
     configured.close();
     requireWrongOrder(configured, "CLOSED", () -> configured.open(StoreContext.of(null)));
-    assertThatThrownBy(() -> configured.lookup(IDS)).isInstanceOf(StoreClosedException.class);
+    assertThatThrownBy(() -> configured.lookup(ids())).isInstanceOf(StoreClosedException.class);
   }
 
   @Test
-  void closesTwiceWithoutHarm() {
-    Store store = open(SAMPLE);
+  default void closesTwiceWithoutHarm() {
+    OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     store.close();
     store.close();
     requireNoThreadBut(store);
   }
 
   @Test
-  void returnsFromEveryCloseOnlyWhenItIsClosed() throws Exception {
-    Store store = open(SAMPLE);
-    ended(store.dump(memory(SAMPLE.layout()).fill().transfer()));
+  default void returnsFromEveryCloseOnlyWhenItIsClosed() throws Exception {
+    OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
+    store.requireDumps(store.memory(ids()));
     int closers = 4;
     CyclicBarrier together = new CyclicBarrier(closers);
     try (ExecutorService threads = Executors.newFixedThreadPool(closers)) {
@@ -116,15 +114,15 @@ abstract class LifeContract extends ConfigurationContract {
             return null;
           };
       for (Future<Void> closed : threads.invokeAll(Collections.nCopies(closers, close))) {
-        closed.get(patience().toSeconds(), TimeUnit.SECONDS);
+        closed.get(suite().patience().toSeconds(), TimeUnit.SECONDS);
       }
     }
   }
 
   @Test
-  void closesWholeOnAThreadThatIsInterrupted() throws Exception {
-    Store store = open(SAMPLE);
-    ended(store.dump(memory(SAMPLE.layout()).fill().transfer()));
+  default void closesWholeOnAThreadThatIsInterrupted() {
+    OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
+    store.requireDumps(store.memory(ids()));
     Thread.currentThread().interrupt();
     store.close();
     assertThat(Thread.interrupted()).as("the interrupt is kept").isTrue();
@@ -132,43 +130,50 @@ abstract class LifeContract extends ConfigurationContract {
   }
 
   @Test
-  void canBeOpenedAgainByAnotherInstance() {
+  default void canBeOpenedAgainByAnotherInstance() {
     for (int i = 0; i < 3; i++) {
-      Store store = open(SAMPLE);
+      OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
       assertThat(store.lookup(BlockBytes.ids(2, 8)).stream()).isEmpty();
-      closeAll();
-      requireNoThread();
+      suite().closeAll();
+      suite().requireNoThread();
     }
   }
 
   /** The next stage is still open when the stage above it was closed, so its threads may live on. */
   private void requireNoThreadBut(Store closed) {
-    if (newNextStage() == null) {
-      requireNoThread();
+    if (suite().newNextStage() == null) {
+      suite().requireNoThread();
     }
-    assertThatThrownBy(() -> closed.lookup(IDS)).isInstanceOf(StoreClosedException.class);
+    assertThatThrownBy(() -> closed.lookup(ids())).isInstanceOf(StoreClosedException.class);
   }
 
-  private void reconfigure(Store store, BlockLayout layout) {
-    store.configure(StoreConfig.of(fullSettings(layout, Map.of())));
+  private void configure(Store store) {
+    StoreContract.configure(store, settings());
   }
 
-  private static TransferMemory memory(BlockLayout layout) {
-    return TransferMemory.ofBlocks(layout, Placement.SCATTERED, IDS);
+  private void reconfigure(Store store) {
+    store.configure(StoreConfig.of(settings()));
   }
 
-  private Map<String, ThrowingCallable> uses(Store store, BlockLayout layout) {
+  private Map<String, Object> settings() {
+    return suite().fullSettings(TWO_TENSORS_THREE_SHARDS, Map.of());
+  }
+
+  private Map<String, ThrowingCallable> uses(Store store) {
+    BlockIds ids = ids();
+    TransferMemory memory =
+        TransferMemory.ofBlocks(TWO_TENSORS_THREE_SHARDS.layout(), SCATTERED, ids).fill();
     Map<String, ThrowingCallable> uses = new LinkedHashMap<>();
-    uses.put("lookup", () -> store.lookup(IDS));
+    uses.put("lookup", () -> store.lookup(ids));
     uses.put("lookup of nothing", () -> store.lookup(BlockIds.empty()));
-    uses.put("lookupPrefix", () -> store.lookupPrefix(IDS));
-    uses.put("prefetch", () -> store.prefetch(IDS));
-    uses.put("load", () -> store.load(memory(layout).transfer()));
-    uses.put("dump", () -> store.dump(memory(layout).fill().transfer()));
+    uses.put("lookupPrefix", () -> store.lookupPrefix(ids));
+    uses.put("prefetch", () -> store.prefetch(ids));
+    uses.put("load", () -> store.load(memory.transfer()));
+    uses.put("dump", () -> store.dump(memory.transfer()));
     uses.put("flush", () -> store.flush(Duration.ZERO));
-    uses.put("durable", () -> store.durable(IDS));
-    if (removesBlocks()) {
-      uses.put("remove", () -> store.remove(IDS));
+    uses.put("durable", () -> store.durable(ids));
+    if (suite().removesBlocks()) {
+      uses.put("remove", () -> store.remove(ids));
     }
     return uses;
   }

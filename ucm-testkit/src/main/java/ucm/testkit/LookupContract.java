@@ -3,51 +3,43 @@ package ucm.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static ucm.testkit.OpenStore.bits;
+import static ucm.testkit.SampleLayout.ONE_TENSOR;
 
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
-import ucm.api.Store;
-import ucm.testkit.TransferMemory.Placement;
 
 /** The part of the suite about look-ups of whole blocks. */
-abstract class LookupContract extends LifeContract {
-
-  private static final SampleLayout SAMPLE = SampleLayout.ONE_TENSOR;
+interface LookupContract extends ContractPart {
 
   @Test
-  void findsNothingInAnEmptyStore() {
-    Store store = open(SAMPLE);
+  default void findsNothingInAnEmptyStore() {
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds unknown = BlockBytes.ids(1, 100);
-    assertThat(store.lookup(unknown).stream()).isEmpty();
-    assertThat(store.lookupPrefix(unknown)).isEqualTo(-1);
-    assertThat(store.durable(unknown).stream()).isEmpty();
+    store.requireAbsent(unknown);
     store.prefetch(unknown);
     assertThat(store.lookup(unknown).stream()).isEmpty();
   }
 
   @Test
-  void answersForNoBlocksAtAll() {
-    Store store = open(SAMPLE);
-    assertThat(store.lookup(BlockIds.empty()).stream()).isEmpty();
-    assertThat(store.lookupPrefix(BlockIds.empty())).isEqualTo(-1);
-    assertThat(store.durable(BlockIds.empty()).stream()).isEmpty();
+  default void answersForNoBlocksAtAll() {
+    OpenStore store = suite().open(ONE_TENSOR);
+    store.requireAbsent(BlockIds.empty());
     store.prefetch(BlockIds.empty());
   }
 
   @Test
-  void findsEveryBlockButTheHole() throws InterruptedException {
-    needBlocks();
-    Store store = open(SAMPLE);
+  default void findsEveryBlockButTheHole() {
+    suite().needBlocks();
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds ids = BlockBytes.ids(2, 100);
     int hole = 41;
-    keep(store, SAMPLE.layout(), ids.slice(0, hole));
-    keep(store, SAMPLE.layout(), ids.slice(hole + 1, 100));
-    BitSet expected = new BitSet();
-    expected.set(0, 100);
+    store.keep(ids.slice(0, hole));
+    store.keep(ids.slice(hole + 1, 100));
+    BitSet expected = bits(0, 100);
     expected.clear(hole);
     BitSet known = store.lookupKnown(ids);
     if (known != null) {
@@ -60,11 +52,11 @@ abstract class LookupContract extends LifeContract {
   }
 
   @Test
-  void saysTheIndexOfTheLastBlockOfTheRun() throws InterruptedException {
-    needBlocks();
-    Store store = open(SAMPLE);
+  default void saysTheIndexOfTheLastBlockOfTheRun() {
+    suite().needBlocks();
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds ids = BlockBytes.ids(3, 12);
-    keep(store, SAMPLE.layout(), ids.slice(0, 8));
+    store.keep(ids.slice(0, 8));
     assertThat(store.lookupPrefix(ids)).isEqualTo(7);
     assertThat(store.lookupPrefix(ids.slice(0, 8))).as("all are there").isEqualTo(7);
     assertThat(store.lookupPrefix(ids.slice(0, 1))).as("one that is there").isZero();
@@ -73,26 +65,24 @@ abstract class LookupContract extends LifeContract {
   }
 
   @Test
-  void answersForEachRepetition() throws InterruptedException {
-    needBlocks();
-    Store store = open(SAMPLE);
+  default void answersForEachRepetition() {
+    suite().needBlocks();
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds there = BlockBytes.ids(4, 1);
     BlockIds absent = BlockBytes.ids(5, 1);
-    keep(store, SAMPLE.layout(), there);
+    store.keep(there);
     BlockIds mixed = BlockIds.ofHex(there.hex(0), absent.hex(0), there.hex(0), there.hex(0));
-    BitSet expected = new BitSet();
+    BitSet expected = bits(2, 4);
     expected.set(0);
-    expected.set(2, 4);
     assertThat(store.lookup(mixed)).isEqualTo(expected);
     assertThat(store.lookupPrefix(mixed)).isZero();
     assertThat(store.lookupPrefix(mixed.slice(2, 4))).isEqualTo(1);
   }
 
   @Test
-  void comparesAllBitsOfAnId() throws InterruptedException {
-    needBlocks();
-    Store store = open(SAMPLE);
-    BlockLayout layout = SAMPLE.layout();
+  default void comparesAllBitsOfAnId() {
+    suite().needBlocks();
+    OpenStore store = suite().open(ONE_TENSOR);
     long[] words = new long[2 * 128];
     for (int bit = 0; bit < 128; bit++) {
       words[2 * bit] = bit < 64 ? 1L << bit : 0;
@@ -102,22 +92,20 @@ abstract class LookupContract extends LifeContract {
     BlockIds extremes = BlockIds.wrap(new long[] {0, 0, -1, -1, 0, -1, -1, 0});
     assertThat(store.lookup(extremes).stream()).isEmpty();
     for (int i = 0; i < extremes.size(); i++) {
-      keep(store, layout, extremes.slice(i, i + 1));
+      store.keep(extremes.slice(i, i + 1));
       assertThat(store.lookup(extremes).cardinality()).as("of the extreme ids").isEqualTo(i + 1);
       assertThat(store.lookup(oneBit).stream()).as("ids of one bit, never dumped").isEmpty();
     }
-    keep(store, layout, oneBit.slice(0, 100));
-    BitSet expected = new BitSet();
-    expected.set(0, 100);
-    assertThat(store.lookup(oneBit)).isEqualTo(expected);
+    store.keep(oneBit.slice(0, 100));
+    assertThat(store.lookup(oneBit)).isEqualTo(bits(0, 100));
   }
 
   @Test
-  void givesTheAnswerAwayForGood() throws InterruptedException {
-    Store store = open(SAMPLE);
+  default void givesTheAnswerAwayForGood() {
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds ids = BlockBytes.ids(6, 10);
-    if (keepsBlocks()) {
-      keep(store, SAMPLE.layout(), ids.slice(0, 5));
+    if (suite().keepsBlocks()) {
+      store.keep(ids.slice(0, 5));
     }
     BitSet first = store.lookup(ids);
     BitSet copy = (BitSet) first.clone();
@@ -130,12 +118,12 @@ abstract class LookupContract extends LifeContract {
   }
 
   @Test
-  void saysWhetherItCanRemove() {
-    Store store = open(SAMPLE);
+  default void saysWhetherItCanRemove() {
+    OpenStore store = suite().open(ONE_TENSOR);
     assertThat(store.canRemove())
         .as("canRemove() of %s, as the switch removesBlocks() says", store.name())
-        .isEqualTo(removesBlocks());
-    if (!removesBlocks()) {
+        .isEqualTo(suite().removesBlocks());
+    if (!suite().removesBlocks()) {
       assertThatThrownBy(() -> store.remove(BlockBytes.ids(8, 1)))
           .as("remove of a store that cannot")
           .isInstanceOf(UnsupportedOperationException.class)
@@ -144,45 +132,43 @@ abstract class LookupContract extends LifeContract {
   }
 
   @Test
-  void removesTheBlocksItIsToldAndNoOther() throws InterruptedException {
-    assumeTrue(removesBlocks(), "removes no blocks (removesBlocks)");
-    Store store = open(SAMPLE);
+  default void removesTheBlocksItIsToldAndNoOther() {
+    assumeTrue(suite().removesBlocks(), "removes no blocks (removesBlocks)");
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds ids = BlockBytes.ids(9, 12);
-    if (keepsBlocks()) {
-      keep(store, SAMPLE.layout(), ids.slice(0, 10));
+    if (suite().keepsBlocks()) {
+      store.keep(ids.slice(0, 10));
     }
-    BitSet all = new BitSet();
-    all.set(0, 8);
+    BitSet all = bits(0, 8);
     BlockIds removed = ids.slice(4, 12);
     assertThat(store.remove(removed)).as("gone, or never there").isEqualTo(all);
     assertThat(store.lookup(removed).stream()).as("look-up of what was removed").isEmpty();
     assertThat(store.durable(removed).stream()).as("durable, of what was removed").isEmpty();
     assertThat(store.remove(removed)).as("removed a second time").isEqualTo(all);
     assertThat(store.remove(BlockIds.empty()).stream()).as("remove of no ids").isEmpty();
-    if (keepsBlocks()) {
+    if (suite().keepsBlocks()) {
       assertThat(store.lookup(ids).cardinality()).as("blocks that are left").isEqualTo(4);
-      requireLoads(store, SAMPLE.layout(), ids.slice(0, 4), Placement.SCATTERED);
-      keep(store, SAMPLE.layout(), removed);
-      requireLoads(store, SAMPLE.layout(), ids, Placement.SCATTERED);
+      store.requireLoads(ids.slice(0, 4));
+      store.keep(removed);
+      store.requireLoads(ids);
     }
   }
 
   @Test
-  void removesForTheNextLifeToo() throws InterruptedException {
-    assumeTrue(removesBlocks(), "removes no blocks (removesBlocks)");
-    assumeTrue(survivesRestart(), "does not outlive its process (survivesRestart)");
-    Store store = open(SAMPLE);
+  default void removesForTheNextLifeToo() {
+    assumeTrue(suite().removesBlocks(), "removes no blocks (removesBlocks)");
+    suite().needRestart();
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds ids = BlockBytes.ids(10, 6);
-    keep(store, SAMPLE.layout(), ids);
+    store.keep(ids);
     store.remove(ids.slice(2, 6));
-    BitSet expected = new BitSet();
-    expected.set(0, 2);
-    assertThat(reopen(SAMPLE, Map.of()).lookup(ids)).as("after a restart").isEqualTo(expected);
+    OpenStore again = suite().reopen(ONE_TENSOR, Map.of());
+    assertThat(again.lookup(ids)).as("after a restart").isEqualTo(bits(0, 2));
   }
 
   @Test
-  void doesNotChangeTheIdsItIsAsked() {
-    Store store = open(SAMPLE);
+  default void doesNotChangeTheIdsItIsAsked() {
+    OpenStore store = suite().open(ONE_TENSOR);
     BlockIds ids = BlockBytes.ids(7, 20);
     byte[] before = ids.toBytes();
     store.lookup(ids);

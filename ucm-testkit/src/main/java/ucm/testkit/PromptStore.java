@@ -19,10 +19,11 @@ import ucm.api.config.StoreConfig;
 /**
  * A last stage that ends every shard well before {@code load} or {@code dump} returns, and moves
  * nothing: what is measured is the upper stage. Takes no heap for a shard. A look-up finds the
- * blocks whose ids are even, so a stage that asks before it dumps moves the others. Thread-safe.
+ * blocks whose ids are even, so a stage that asks before it dumps moves the others. Thread-safe. A
+ * test that wants a next stage of its own overrides what it wants otherwise.
  */
 @StoreName("Prompt")
-public final class PromptStore implements Store {
+public class PromptStore implements Store {
 
   private final AtomicLong tasks = new AtomicLong();
   private final boolean knows;
@@ -64,11 +65,6 @@ public final class PromptStore implements Store {
   @Override
   public @Nullable BitSet lookupKnown(BlockIds ids) {
     return knows ? lookup(ids) : null;
-  }
-
-  @Override
-  public int lookupPrefix(BlockIds ids) {
-    return lookup(ids).nextClearBit(0) - 1;
   }
 
   @Override

@@ -26,9 +26,10 @@ enum SampleLayout {
     return layout;
   }
 
-  /** The layout as an engine writes it into a configuration. */
-  static Map<String, Object> keys(BlockLayout layout) {
+  /** The layout as an engine writes it into the configuration of a worker. */
+  static Map<String, Object> workerKeys(BlockLayout layout) {
     Map<String, Object> keys = new TreeMap<>();
+    keys.put(CommonKeys.DEVICE_ID.name(), 0);
     keys.put(CommonKeys.BLOCK_SIZE.name(), layout.blockSize());
     keys.put(CommonKeys.SHARD_SIZE.name(), layout.shardSize());
     List<Long> sizes = new ArrayList<>();

@@ -1,5 +1,27 @@
 package ucm.testkit;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
+import ucm.api.Store;
+import ucm.api.StoreContext;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
+
 /**
  * What {@link ucm.api.Store} promises, as tests. The test of a store extends this class and says how
  * to make the store; the tests are inherited.
@@ -37,8 +59,215 @@ package ucm.testkit;
  * are kept when a volume hangs, and that nothing is wrong in an interleaving of threads that did not
  * happen.
  */
-public abstract class StoreContract extends DurabilityContract {
+public abstract class StoreContract
+    implements ConfigurationContract,
+        LifeContract,
+        LookupContract,
+        TransferContract,
+        PartialBlockContract,
+        TaskContract,
+        ConcurrencyContract,
+        DurabilityContract {
+
+  private record Opened(Store store, @Nullable Store next) {}
+
+  /** A folder of its own for each test, empty at first, removed afterwards. */
+  @TempDir Path directory;
+
+  private final Deque<Opened> opened = new ArrayDeque<>();
+  private LeakCheck leaks = LeakCheck.start();
 
   /** For subclasses. */
   protected StoreContract() {}
+
+  // ---- given by the author
+
+  /**
+   * A fresh store, neither configured nor opened. Asked for several times in one test, to open the
+   * store again.
+   */
+  protected abstract Store newStore();
+
+  /**
+   * What the store is configured with besides the layout keys and {@code device_id: 0}, which the
+   * suite sets. There must be room for 256 blocks and for 32 MiB.
+   *
+   * @param directory a folder of its own for each test, the same after a restart
+   */
+  protected Map<String, Object> settings(BlockLayout layout, Path directory) {
+    return Map.of();
+  }
+
+  /** A fresh store for the stage after the tested one, or null when it is a last stage. */
+  protected @Nullable Store newNextStage() {
+    return null;
+  }
+
+  /** As {@link #settings}, for the next stage. */
+  protected Map<String, Object> nextStageSettings(BlockLayout layout, Path directory) {
+    return Map.of();
+  }
+
+  /** How long anything may take before the suite says that it never ends. */
+  protected Duration patience() {
+    return Duration.ofSeconds(30);
+  }
+
+  // ---- switches: what does not hold for this store is switched off, and shows up as skipped
+
+  /** Whether it is found by {@link java.util.ServiceLoader}, so has a name and a constructor. */
+  protected boolean isService() {
+    return true;
+  }
+
+  /** Whether blocks that were dumped are found again. */
+  protected boolean keepsBlocks() {
+    return true;
+  }
+
+  /** Whether loads bring back the bytes. */
+  protected boolean keepsBytes() {
+    return keepsBlocks();
+  }
+
+  /** Whether blocks are there when the store is closed and opened again. */
+  protected boolean survivesRestart() {
+    return keepsBytes();
+  }
+
+  /** Whether blocks become durable, as {@link Store#durable} says. */
+  protected boolean becomesDurable() {
+    return survivesRestart();
+  }
+
+  /** Whether blocks can be removed, as {@link Store#canRemove} says. */
+  protected boolean removesBlocks() {
+    return true;
+  }
+
+  /** Whether it knows its layout, and so refuses transfers of another one. */
+  protected boolean knowsLayout() {
+    return true;
+  }
+
+  /** Whether it can be configured for a layout; one with O_DIRECT wants sizes that are aligned. */
+  protected boolean supports(BlockLayout layout) {
+    return true;
+  }
+
+  /**
+   * Settings with which the store keeps a number of blocks at the most; empty when it cannot be told
+   * to.
+   */
+  protected Optional<Map<String, Object>> settingsForAtMost(int blocks) {
+    return Optional.empty();
+  }
+
+  // ---- for the suite
+
+  /** This, as the parts of the suite see it. */
+  @Override
+  public final StoreContract suite() {
+    return this;
+  }
+
+  @BeforeEach
+  final void notesThreadsOfOthers() {
+    leaks = LeakCheck.start();
+  }
+
+  @AfterEach
+  final void closesStoresAndLeavesNothing() {
+    closeAll();
+    requireNoThread();
+    leaks.requireNoFileOf(directory);
+  }
+
+  /** Settings of the tested store, with the suite's own and more; skips when it cannot have the layout. */
+  Map<String, Object> fullSettings(SampleLayout sample, Map<String, Object> more) {
+    assumeTrue(supports(sample.layout()), () -> "does not support " + sample);
+    Map<String, Object> all = SampleLayout.workerKeys(sample.layout());
+    all.putAll(settings(sample.layout(), directory));
+    all.putAll(more);
+    return all;
+  }
+
+  OpenStore open(SampleLayout sample) {
+    return open(sample, Map.of());
+  }
+
+  OpenStore open(SampleLayout sample, Map<String, Object> more) {
+    Store store = newStore();
+    configure(store, fullSettings(sample, more));
+    return open(store, sample, more);
+  }
+
+  /** Opens a store that is configured already. */
+  OpenStore open(Store store, SampleLayout sample, Map<String, Object> more) {
+    Store next = newNextStage();
+    opened.push(new Opened(store, next));
+    if (next != null) {
+      Map<String, Object> all = SampleLayout.workerKeys(sample.layout());
+      all.putAll(nextStageSettings(sample.layout(), directory));
+      String device = CommonKeys.DEVICE_ID.name();
+      all.put(device, more.getOrDefault(device, all.get(device)));
+      configure(next, all);
+      next.open(StoreContext.of(null));
+    }
+    store.open(StoreContext.of(next));
+    return new OpenStore(this, store, sample.layout());
+  }
+
+  /** Closes everything and opens it again. */
+  OpenStore reopen(SampleLayout sample, Map<String, Object> more) {
+    closeAll();
+    return open(sample, more);
+  }
+
+  void closeAll() {
+    while (!opened.isEmpty()) {
+      Opened last = opened.pop();
+      try {
+        last.store().close();
+      } finally {
+        if (last.next() != null) {
+          last.next().close();
+        }
+      }
+    }
+  }
+
+  /** Skips the test unless the store keeps blocks. */
+  void needBlocks() {
+    assumeTrue(keepsBlocks(), "keeps no blocks (keepsBlocks)");
+  }
+
+  /** Skips the test unless the store keeps bytes. */
+  void needBytes() {
+    assumeTrue(keepsBytes(), "keeps no bytes (keepsBytes)");
+  }
+
+  /** Skips the test unless blocks outlive the store. */
+  void needRestart() {
+    assumeTrue(survivesRestart(), "does not outlive its process (survivesRestart)");
+  }
+
+  void await(CountDownLatch latch, String what) throws InterruptedException {
+    assertThat(latch.await(patience().toSeconds(), TimeUnit.SECONDS))
+        .as("%s within the patience", what)
+        .isTrue();
+  }
+
+  static void configure(Store store, Map<String, Object> settings) {
+    StoreConfig config = StoreConfig.of(settings);
+    store.configure(config);
+    assertThat(config.problems().stream().filter(ConfigProblem::isError))
+        .as("errors in the configuration %s of %s", settings, store.name())
+        .isEmpty();
+  }
+
+  /** Fails when a thread of the store is alive. */
+  final void requireNoThread() {
+    leaks.requireNoThread();
+  }
 }

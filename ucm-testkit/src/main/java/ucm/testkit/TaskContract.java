@@ -1,17 +1,20 @@
 package ucm.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static ucm.testkit.SampleLayout.ONE_TENSOR;
+import static ucm.testkit.SampleLayout.TWENTY_FOUR_LAYERS;
+import static ucm.testkit.TransferMemory.Placement.PACKED;
 
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,95 +22,59 @@ import org.junit.jupiter.params.provider.EnumSource;
 import ucm.api.BlockIds;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
-import ucm.api.Store;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
-import ucm.testkit.TransferMemory.Placement;
 
 /** The part of the suite about tasks and shard listeners. */
-abstract class TaskContract extends PartialBlockContract {
-
-  /** Counts the calls for each shard and keeps the outcomes. */
-  private static final class Calls implements ShardListener {
-    private final AtomicIntegerArray count;
-    private final AtomicReferenceArray<@Nullable ShardOutcome> outcomes;
-    private final Queue<Transfer> transfers = new ConcurrentLinkedQueue<>();
-
-    private Calls(int shards) {
-      count = new AtomicIntegerArray(shards);
-      outcomes = new AtomicReferenceArray<>(shards);
-    }
-
-    @Override
-    public void shardEnded(Transfer transfer, int shard, ShardOutcome outcome) {
-      transfers.add(transfer);
-      outcomes.set(shard, outcome);
-      count.incrementAndGet(shard);
-    }
-
-    private int total() {
-      int total = 0;
-      for (int i = 0; i < count.length(); i++) {
-        total += count.get(i);
-      }
-      return total;
-    }
-  }
+interface TaskContract extends ContractPart {
 
   @ParameterizedTest
   @EnumSource
-  void tellsTheListenerOfEachShardOnceBeforeTheTaskEnds(SampleLayout sample)
-      throws InterruptedException {
-    Store store = open(sample);
+  default void tellsTheListenerOfEachShardOnceBeforeTheTaskEnds(SampleLayout sample) {
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(80, 8);
-    TransferMemory dumped =
-        TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids.slice(0, 5)).fill();
-    requireCalls(dumped, listener -> store.dump(dumped.transfer(listener)));
-    TransferMemory loaded = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids);
-    requireCalls(loaded, listener -> store.load(loaded.transfer(listener)));
+    requireCalls(store, store.memory(ids.slice(0, 5)).fill(), store::dump);
+    requireCalls(store, store.memory(ids, PACKED), store::load);
   }
 
-  private interface Start {
-    Task with(ShardListener listener);
-  }
-
-  private void requireCalls(TransferMemory memory, Start start) throws InterruptedException {
+  private void requireCalls(
+      OpenStore store, TransferMemory memory, Function<Transfer, Task> start) {
+    record Call(Transfer transfer, int shard, ShardOutcome outcome) {}
     int shards = memory.shardCount();
-    Calls calls = new Calls(shards);
-    Task task = start.with(calls);
-    AtomicIntegerArray callsAtTheEnd = new AtomicIntegerArray(1);
-    CountDownLatch end = new CountDownLatch(1);
-    task.whenTerminal(
-        () -> {
-          callsAtTheEnd.set(0, calls.total());
-          end.countDown();
-        });
-    TransferResult result = ended(task);
-    assertThat(calls.total()).as("calls when await has returned").isEqualTo(shards);
-    assertThat(end.await(patience().toSeconds(), TimeUnit.SECONDS))
-        .as("the store ends the task within the patience")
-        .isTrue();
-    assertThat(callsAtTheEnd.get(0)).as("calls when the task completed").isEqualTo(shards);
-    for (int shard = 0; shard < shards; shard++) {
-      assertThat(calls.count.get(shard)).as("calls for shard %d", shard).isEqualTo(1);
-      assertThat(calls.outcomes.get(shard))
-          .as("outcome the listener saw of shard %d", shard)
-          .isEqualTo(result.outcome(shard));
-    }
-    assertThat(new HashSet<>(calls.transfers)).as("the transfer as it was handed in").hasSize(1);
-    assertThat(calls.transfers.peek().listener()).isSameAs(calls);
+    Queue<Call> calls = new ConcurrentLinkedQueue<>();
+    ShardListener listener =
+        (transfer, shard, outcome) -> calls.add(new Call(transfer, shard, outcome));
+    Task task = start.apply(memory.transfer(listener));
+    CompletableFuture<Integer> callsAtTheEnd = new CompletableFuture<>();
+    task.whenTerminal(() -> callsAtTheEnd.complete(calls.size()));
+    TransferResult result = store.ended(task);
+    assertThat(calls)
+        .extracting(Call::shard)
+        .as("each shard once when await has returned")
+        .containsExactlyInAnyOrderElementsOf(IntStream.range(0, shards).boxed().toList());
+    assertThat(callsAtTheEnd)
+        .as("calls when the task completed")
+        .succeedsWithin(suite().patience())
+        .isEqualTo(shards);
+    assertThat(calls)
+        .as("outcomes the listener saw")
+        .allSatisfy(call -> assertThat(call.outcome()).isEqualTo(result.outcome(call.shard())));
+    assertThat(calls.stream().map(Call::transfer).distinct())
+        .as("the transfer as it was handed in")
+        .hasSize(1)
+        .allSatisfy(transfer -> assertThat(transfer.listener()).isSameAs(listener));
   }
 
   @ParameterizedTest
   @EnumSource
-  void leavesAShardToItsListener(SampleLayout sample) throws InterruptedException {
-    needBytes();
-    Store store = open(sample);
+  default void leavesAShardToItsListener(SampleLayout sample) {
+    suite().needBytes();
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(81, 8);
-    keep(store, sample.layout(), ids);
-    TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids);
+    store.keep(ids);
+    TransferMemory memory = store.memory(ids);
     Queue<Throwable> faults = new ConcurrentLinkedQueue<>();
     ShardListener listener =
         (transfer, shard, outcome) -> {
@@ -119,67 +86,51 @@ abstract class TaskContract extends PartialBlockContract {
             faults.add(e);
           }
         };
-    ended(store.load(memory.transfer(listener)));
+    store.ended(store.load(memory.transfer(listener)));
     assertThat(faults).as("shards not ready when the listener was told").isEmpty();
     memory.checkScribbled();
   }
 
   @Test
-  void letsTheSourceOfAShardGoWhenItsListenerIsTold() throws InterruptedException {
-    needBytes();
-    SampleLayout sample = SampleLayout.TWENTY_FOUR_LAYERS;
-    Store store = open(sample);
+  default void letsTheSourceOfAShardGoWhenItsListenerIsTold() {
+    suite().needBytes();
+    OpenStore store = suite().open(TWENTY_FOUR_LAYERS);
     BlockIds ids = BlockBytes.ids(82, 6);
-    TransferMemory memory =
-        TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids).fill();
-    ended(store.dump(memory.transfer((transfer, shard, outcome) -> memory.scribble(shard))));
-    settle(store);
-    requireLoads(store, sample.layout(), ids, Placement.SCATTERED);
+    TransferMemory memory = store.memory(ids).fill();
+    store.ended(store.dump(memory.transfer((transfer, shard, outcome) -> memory.scribble(shard))));
+    store.settle();
+    store.requireLoads(ids);
   }
 
   @Test
-  void runsEachActionOnceWhenTheTaskEnds() throws InterruptedException {
-    SampleLayout sample = SampleLayout.TWENTY_FOUR_LAYERS;
-    Store store = open(sample);
+  default void runsEachActionOnceWhenTheTaskEnds() throws InterruptedException {
+    OpenStore store = suite().open(TWENTY_FOUR_LAYERS);
     for (int round = 0; round < 20; round++) {
-      BlockIds ids = BlockBytes.ids(900 + round, 2);
-      TransferMemory memory =
-          TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids).fill();
-      Task task = round % 2 == 0 ? store.dump(memory.transfer()) : store.load(memory.transfer());
-      AtomicIntegerArray runs = new AtomicIntegerArray(2);
-      AtomicReference<@Nullable Boolean> completed = new AtomicReference<>();
+      Transfer transfer = store.memory(BlockBytes.ids(900 + round, 2)).fill().transfer();
+      Task task = round % 2 == 0 ? store.dump(transfer) : store.load(transfer);
+      Queue<String> runs = new ConcurrentLinkedQueue<>();
       CountDownLatch both = new CountDownLatch(2);
-      task.whenTerminal(
-          () -> {
-            completed.set(task.check());
-            runs.incrementAndGet(0);
-            both.countDown();
-          });
-      task.whenTerminal(
-          () -> {
-            runs.incrementAndGet(1);
-            both.countDown();
-          });
-      ended(task);
-      assertThat(both.await(patience().toSeconds(), TimeUnit.SECONDS)).as("both ran").isTrue();
-      assertThat(completed.get()).as("completed when the action ran").isTrue();
+      for (String action : new String[] {"first", "second"}) {
+        task.whenTerminal(
+            () -> {
+              runs.add(action + (task.check() ? " when completed" : " too early"));
+              both.countDown();
+            });
+      }
+      store.ended(task);
+      suite().await(both, "both ran");
       AtomicReference<@Nullable Thread> runner = new AtomicReference<>();
       task.whenTerminal(() -> runner.set(Thread.currentThread()));
       assertThat(runner.get()).as("runs at once").isSameAs(Thread.currentThread());
-      assertThat(runs.get(0)).isEqualTo(1);
-      assertThat(runs.get(1)).isEqualTo(1);
+      assertThat(runs).containsExactlyInAnyOrder("first when completed", "second when completed");
     }
   }
 
   @Test
-  void waitsNoLongerThanItIsTold() throws InterruptedException {
-    SampleLayout sample = SampleLayout.TWENTY_FOUR_LAYERS;
-    Store store = open(sample);
+  default void waitsNoLongerThanItIsTold() throws InterruptedException {
+    OpenStore store = suite().open(TWENTY_FOUR_LAYERS);
     for (int round = 0; round < 20; round++) {
-      BlockIds ids = BlockBytes.ids(950 + round, 2);
-      TransferMemory memory =
-          TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids).fill();
-      Task task = store.dump(memory.transfer());
+      Task task = store.dump(store.memory(BlockBytes.ids(950 + round, 2)).fill().transfer());
       try {
         assertThat(task.await(Duration.ZERO).ok())
             .as("the task has completed and went well")
@@ -188,7 +139,7 @@ abstract class TaskContract extends PartialBlockContract {
       } catch (StoreTimeoutException e) {
         assertThat(e).hasMessageContaining(Long.toString(task.id()));
       }
-      TransferResult result = ended(task);
+      TransferResult result = store.ended(task);
       assertThat(task.check()).as("completed").isTrue();
       assertThat(task.await(Duration.ZERO).okCount()).isEqualTo(result.okCount());
       assertThat(task.result().okCount()).as("ended so for good").isEqualTo(result.okCount());
@@ -196,20 +147,14 @@ abstract class TaskContract extends PartialBlockContract {
   }
 
   @Test
-  void givesEachTaskANumberOfItsOwn() throws InterruptedException {
-    SampleLayout sample = SampleLayout.ONE_TENSOR;
-    Store store = open(sample);
+  default void givesEachTaskANumberOfItsOwn() {
+    OpenStore store = suite().open(ONE_TENSOR);
     Set<Long> numbers = new HashSet<>();
     for (int i = 0; i < 20; i++) {
-      TransferMemory memory =
-          TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, BlockBytes.ids(i, 1)).fill();
-      Task dump = store.dump(memory.transfer());
-      Task load =
-          store.load(
-              TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, BlockBytes.ids(100 + i, 1))
-                  .transfer());
-      ended(dump);
-      ended(load);
+      Task dump = store.dump(store.memory(BlockBytes.ids(i, 1), PACKED).fill().transfer());
+      Task load = store.load(store.memory(BlockBytes.ids(100 + i, 1), PACKED).transfer());
+      store.ended(dump);
+      store.ended(load);
       assertThat(numbers.add(dump.id())).as("number of a dump is new").isTrue();
       assertThat(numbers.add(load.id())).as("number of a load is new").isTrue();
     }

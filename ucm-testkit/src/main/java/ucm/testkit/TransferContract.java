@@ -3,6 +3,12 @@ package ucm.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static ucm.testkit.SampleLayout.ODD_TENSORS;
+import static ucm.testkit.SampleLayout.TWENTY_FOUR_LAYERS;
+import static ucm.testkit.SampleLayout.TWO_TENSORS_THREE_SHARDS;
+import static ucm.testkit.TransferMemory.Placement.PACKED;
+import static ucm.testkit.TransferMemory.Placement.REGION_PER_TENSOR;
+import static ucm.testkit.TransferMemory.Placement.SCATTERED;
 
 import java.util.BitSet;
 import org.junit.jupiter.api.Test;
@@ -13,8 +19,6 @@ import ucm.api.BlockLayout;
 import ucm.api.Places;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
-import ucm.api.Store;
-import ucm.api.StoreClosedException;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
@@ -22,95 +26,80 @@ import ucm.api.TransferResult;
 import ucm.testkit.TransferMemory.Placement;
 
 /** The part of the suite about the bytes of whole blocks. */
-abstract class TransferContract extends LookupContract {
+interface TransferContract extends ContractPart {
 
   @ParameterizedTest
   @EnumSource
-  void bringsBackEveryByteOfScatteredBlocks(SampleLayout sample) throws InterruptedException {
-    requireRoundTrip(sample, Placement.SCATTERED, Placement.SCATTERED);
+  default void bringsBackEveryByteOfScatteredBlocks(SampleLayout sample) {
+    requireRoundTrip(sample, SCATTERED, SCATTERED);
   }
 
   @ParameterizedTest
   @EnumSource
-  void bringsBackEveryByteOfPackedBlocks(SampleLayout sample) throws InterruptedException {
-    requireRoundTrip(sample, Placement.PACKED, Placement.PACKED);
+  default void bringsBackEveryByteOfPackedBlocks(SampleLayout sample) {
+    requireRoundTrip(sample, PACKED, PACKED);
   }
 
   @ParameterizedTest
   @EnumSource
-  void bringsBackEveryByteBetweenOneRegionAndMany(SampleLayout sample) throws InterruptedException {
-    requireRoundTrip(sample, Placement.REGION_PER_TENSOR, Placement.PACKED);
-    requireRoundTrip(sample, Placement.PACKED, Placement.REGION_PER_TENSOR);
+  default void bringsBackEveryByteBetweenOneRegionAndMany(SampleLayout sample) {
+    requireRoundTrip(sample, REGION_PER_TENSOR, PACKED);
+    requireRoundTrip(sample, PACKED, REGION_PER_TENSOR);
   }
 
-  private void requireRoundTrip(SampleLayout sample, Placement from, Placement to)
-      throws InterruptedException {
-    needBlocks();
-    Store store = open(sample);
+  private void requireRoundTrip(SampleLayout sample, Placement from, Placement to) {
+    suite().needBlocks();
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(from.name().hashCode(), 9);
-    keep(store, TransferMemory.ofBlocks(sample.layout(), from, ids));
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(9);
-    requireLoads(store, sample.layout(), ids, to);
-    requireLoads(store, sample.layout(), ids.slice(4, 5), to);
+    store.keep(store.memory(ids, from));
+    store.requireFound(ids);
+    store.requireLoads(ids, to);
+    store.requireLoads(ids.slice(4, 5), to);
   }
 
   @ParameterizedTest
   @EnumSource
-  void movesRangesWhosePlacesAreReused(SampleLayout sample) throws InterruptedException {
-    needBlocks();
-    Store store = open(sample);
+  default void movesRangesWhosePlacesAreReused(SampleLayout sample) {
+    suite().needBlocks();
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(23, 6);
-    TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids).fill();
+    TransferMemory memory = store.memory(ids, PACKED).fill();
     Transfer all = memory.transfer();
     // A store that asks for the places of a task that has ended gets an exception, or those of the
     // next.
-    Places places = new Places(sample.layout());
+    Places places = new Places(store.layout);
     for (int block = 0; block < ids.size(); block++) {
-      assertThat(ended(store.dump(range(all, block, places))).ok())
-          .as("the store ends the dump well")
-          .isTrue();
+      store.requireTaken(range(all, block, places));
     }
     places.clear();
     memory.scribble();
-    settle(store);
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(ids.size());
+    store.settle();
+    store.requireFound(ids);
     for (int block = ids.size() - 1; block >= 0; block--) {
-      assertThat(ended(store.load(range(all, block, places))).ok())
-          .as("the store loads blocks that are there")
-          .isTrue();
+      store.requireLoaded(range(all, block, places));
     }
     places.clear();
-    if (keepsBytes()) {
-      memory.check();
-    }
-    memory.checkGuards();
+    store.requireRightBytes(memory);
   }
 
   @ParameterizedTest
   @EnumSource
-  void movesSomeShardsOfATransfer(SampleLayout sample) throws InterruptedException {
-    needBlocks();
-    Store store = open(sample);
+  default void movesSomeShardsOfATransfer(SampleLayout sample) {
+    suite().needBlocks();
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(24, 7);
-    TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids).fill();
+    TransferMemory memory = store.memory(ids, PACKED).fill();
     Transfer all = memory.transfer();
     for (boolean even : new boolean[] {true, false}) {
-      assertThat(ended(store.dump(eachOther(all, even))).ok())
-          .as("the store ends the dump well")
-          .isTrue();
+      store.requireTaken(eachOther(all, even));
     }
     memory.scribble();
-    settle(store);
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(ids.size());
+    store.settle();
+    store.requireFound(ids);
     for (boolean even : new boolean[] {false, true}) {
-      assertThat(ended(store.load(eachOther(all, even))).ok())
-          .as("the store loads blocks that are there")
-          .isTrue();
+      store.requireLoaded(eachOther(all, even));
     }
-    if (keepsBytes()) {
-      memory.check();
-    }
-    memory.checkGuards();
+    store.requireRightBytes(memory);
   }
 
   private static Transfer range(Transfer all, int block, Places places) {
@@ -136,43 +125,32 @@ abstract class TransferContract extends LookupContract {
 
   @ParameterizedTest
   @EnumSource
-  void loadsSingleShardsInAnyOrder(SampleLayout sample) throws InterruptedException {
-    needBlocks();
-    Store store = open(sample);
-    BlockLayout layout = sample.layout();
+  default void loadsSingleShardsInAnyOrder(SampleLayout sample) {
+    suite().needBlocks();
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(20, 3);
-    keep(store, layout, ids);
-    for (int shard = layout.shardCount() - 1; shard >= 0; shard--) {
+    store.keep(ids);
+    for (int shard = store.layout.shardCount() - 1; shard >= 0; shard--) {
       for (int block = 0; block < ids.size(); block++) {
-        TransferMemory one =
-            TransferMemory.ofShards(layout, Placement.SCATTERED, ids, block, shard);
-        assertThat(ended(store.load(one.transfer())).ok())
-            .as("the store loads a shard that is there")
-            .isTrue();
-        if (keepsBytes()) {
-          one.check();
-        }
-        one.checkGuards();
+        store.requireLoads(store.shards(ids.slice(block, block + 1), SCATTERED, shard));
       }
     }
   }
 
   @ParameterizedTest
   @EnumSource
-  void endsShardsOfAbsentBlocksAsMissingAndTheOthersWell(SampleLayout sample)
-      throws InterruptedException {
-    Store store = open(sample);
-    BlockLayout layout = sample.layout();
+  default void endsShardsOfAbsentBlocksAsMissingAndTheOthersWell(SampleLayout sample) {
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(21, 6);
-    int there = keepsBlocks() ? 3 : 0;
+    int there = suite().keepsBlocks() ? 3 : 0;
     if (there > 0) {
-      keep(store, layout, ids.slice(0, there));
+      store.keep(ids.slice(0, there));
     }
     // Absent ones on both sides of those that are there.
     BlockIds mixed = BlockIds.ofHex(ids.hex(3), ids.hex(0), ids.hex(1), ids.hex(4), ids.hex(2));
-    TransferMemory memory = TransferMemory.ofBlocks(layout, Placement.SCATTERED, mixed);
-    TransferResult result = ended(store.load(memory.transfer()));
-    int perBlock = layout.shardCount();
+    TransferMemory memory = store.memory(mixed);
+    TransferResult result = store.loaded(memory);
+    int perBlock = store.layout.shardCount();
     int missing = 0;
     for (int shard = 0; shard < memory.shardCount(); shard++) {
       int block = shard / perBlock;
@@ -182,11 +160,8 @@ abstract class TransferContract extends LookupContract {
           .isEqualTo(present ? ShardOutcome.OK : ShardOutcome.MISSING);
       assertThat(result.failedShards().get(shard)).isNotEqualTo(present);
       missing += present ? 0 : 1;
-      if (present && keepsBytes()) {
-        memory.check(shard);
-      }
     }
-    memory.checkGuards();
+    store.requireRightBytes(result, memory);
     assertThat(result.ok()).as("a load of which shards are absent is not ok").isFalse();
     assertThat(result.failedCount()).isEqualTo(missing);
     assertThat(result.okCount()).isEqualTo(memory.shardCount() - missing);
@@ -199,80 +174,65 @@ abstract class TransferContract extends LookupContract {
 
   @ParameterizedTest
   @EnumSource
-  void acceptsDumpsAndLeavesTheMemoryAsItWas(SampleLayout sample) throws InterruptedException {
-    Store store = open(sample);
+  default void acceptsDumpsAndLeavesTheMemoryAsItWas(SampleLayout sample) {
+    OpenStore store = suite().open(sample);
     for (Placement placement : Placement.values()) {
       BlockIds ids = BlockBytes.ids(placement.name().hashCode(), 4);
-      TransferMemory memory = TransferMemory.ofBlocks(sample.layout(), placement, ids).fill();
-      TransferResult result = ended(store.dump(memory.transfer()));
-      assertThat(result.ok()).as("dump: %s", result).isTrue();
-      memory.check();
+      store.requireDumps(store.memory(ids, placement));
     }
   }
 
   @Test
-  void doesNotReadTheMemoryOfADumpThatHasEnded() throws InterruptedException {
-    needBytes();
-    SampleLayout sample = SampleLayout.TWENTY_FOUR_LAYERS;
-    Store store = open(sample);
+  default void doesNotReadTheMemoryOfADumpThatHasEnded() {
+    suite().needBytes();
+    OpenStore store = suite().open(TWENTY_FOUR_LAYERS);
     BlockIds ids = BlockBytes.ids(40, 12);
     for (int block = 0; block < ids.size(); block++) {
-      TransferMemory memory =
-          TransferMemory.ofBlocks(
-                  sample.layout(), Placement.REGION_PER_TENSOR, ids.slice(block, block + 1))
-              .fill();
-      assertThat(ended(store.dump(memory.transfer())).ok())
-          .as("the store ends the dump well")
-          .isTrue();
+      TransferMemory memory = store.memory(ids.slice(block, block + 1), REGION_PER_TENSOR);
+      store.requireTaken(memory.fill().transfer());
       memory.scribble();
     }
-    settle(store);
-    requireLoads(store, sample.layout(), ids, Placement.SCATTERED);
+    store.settle();
+    store.requireLoads(ids);
   }
 
   @Test
-  void doesNotWriteTheMemoryOfALoadThatHasEnded() throws InterruptedException {
-    SampleLayout sample = SampleLayout.TWO_TENSORS_THREE_SHARDS;
-    Store store = open(sample);
+  default void doesNotWriteTheMemoryOfALoadThatHasEnded() {
+    OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     BlockIds ids = BlockBytes.ids(41, 12);
-    if (keepsBlocks()) {
-      keep(store, sample.layout(), ids.slice(0, 10));
+    if (suite().keepsBlocks()) {
+      store.keep(ids.slice(0, 10));
     }
-    TransferMemory early = TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids);
-    ended(store.load(early.transfer()));
+    TransferMemory early = store.memory(ids);
+    store.loaded(early);
     early.scribble();
     // Whatever is still under way has ample occasion to touch the memory.
     for (int i = 0; i < 10; i++) {
-      TransferMemory later = TransferMemory.ofBlocks(sample.layout(), Placement.PACKED, ids);
-      ended(store.load(later.transfer()));
+      store.loaded(store.memory(ids, PACKED));
     }
     store.lookup(ids);
-    closeAll();
+    suite().closeAll();
     early.checkScribbled();
   }
 
   @ParameterizedTest
   @EnumSource
-  void changesNothingWhenABlockThatIsThereIsDumpedAgain(SampleLayout sample)
-      throws InterruptedException {
-    needBlocks();
-    Store store = open(sample);
+  default void changesNothingWhenABlockThatIsThereIsDumpedAgain(SampleLayout sample) {
+    suite().needBlocks();
+    OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(50, 4);
-    keep(store, sample.layout(), ids);
+    store.keep(ids);
     // Equal ids mean equal bytes; other bytes here show whether any were moved.
-    TransferMemory again =
-        TransferMemory.ofBlocks(sample.layout(), Placement.SCATTERED, ids.slice(1, 3)).scribble();
-    TransferResult result = ended(store.dump(again.transfer()));
-    assertThat(result.ok()).as("second dump: %s", result).isTrue();
-    settle(store);
-    assertThat(store.lookup(ids).cardinality()).isEqualTo(4);
-    requireLoads(store, sample.layout(), ids, Placement.SCATTERED);
+    store.requireTaken(store.memory(ids.slice(1, 3)).scribble().transfer());
+    store.settle();
+    store.requireFound(ids);
+    store.requireLoads(ids);
   }
 
   @Test
-  void endsATransferOfNothingAtOnce() {
-    Store store = open(SampleLayout.ODD_TENSORS);
-    Transfer nothing = Transfer.scattered(SampleLayout.ODD_TENSORS.layout()).build();
+  default void endsATransferOfNothingAtOnce() {
+    OpenStore store = suite().open(ODD_TENSORS);
+    Transfer nothing = Transfer.scattered(store.layout).build();
     for (Task task : new Task[] {store.load(nothing), store.dump(nothing)}) {
       assertThat(task.check()).as("%s has completed at once", task).isTrue();
       assertThat(task.result().ok()).as("the task went well").isTrue();
@@ -281,10 +241,9 @@ abstract class TransferContract extends LookupContract {
   }
 
   @Test
-  void refusesTransfersOfAnotherLayout() throws InterruptedException {
-    assumeTrue(knowsLayout(), "knows no layout (knowsLayout)");
-    SampleLayout sample = SampleLayout.TWO_TENSORS_THREE_SHARDS;
-    Store store = open(sample);
+  default void refusesTransfersOfAnotherLayout() {
+    assumeTrue(suite().knowsLayout(), "knows no layout (knowsLayout)");
+    OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     BlockIds ids = BlockBytes.ids(60, 1);
     BlockLayout[] others = {
       BlockLayout.uniform(4096, 4096, 12_288),
@@ -293,24 +252,12 @@ abstract class TransferContract extends LookupContract {
       BlockLayout.uniform(2048, 12_288, 12_288)
     };
     for (BlockLayout other : others) {
-      TransferMemory memory = TransferMemory.ofBlocks(other, Placement.SCATTERED, ids).scribble();
-      requireRefused(other.toString(), () -> store.dump(memory.transfer()));
-      requireRefused(other.toString(), () -> store.load(memory.transfer()));
-      memory.checkScribbled();
+      store.requireRefused(other.toString(), TransferMemory.ofBlocks(other, SCATTERED, ids));
     }
     assertThat(store.lookup(ids).stream()).as("after refused dumps").isEmpty();
-    if (keepsBlocks()) {
-      keep(store, sample.layout(), ids);
-      requireLoads(store, sample.layout(), ids, Placement.SCATTERED);
+    if (suite().keepsBlocks()) {
+      store.keep(ids);
+      store.requireLoads(ids);
     }
-  }
-
-  static void requireRefused(String what, Runnable call) {
-    assertThatThrownBy(call::run)
-        .as(what)
-        .isInstanceOf(StoreException.class)
-        .isNotInstanceOf(StoreClosedException.class)
-        .message()
-        .isNotBlank();
   }
 }

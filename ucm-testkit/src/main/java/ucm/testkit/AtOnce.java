@@ -1,0 +1,54 @@
+package ucm.testkit;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+
+/** Runs one job on some threads at once. */
+final class AtOnce {
+
+  static final int THREADS = 6;
+
+  // What waits with a shorter patience is to report a wait that never ends.
+  private static final Duration MARGIN = Duration.ofSeconds(60);
+
+  /** What each thread does. */
+  interface Job {
+    void run(int thread) throws Exception;
+  }
+
+  private AtOnce() {}
+
+  /** Runs a job on all threads at once and fails with the first failure of any. */
+  static void run(Duration patience, Job job) throws Exception {
+    CountDownLatch start = new CountDownLatch(1);
+    try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
+      List<Future<?>> jobs = new ArrayList<>();
+      for (int i = 0; i < THREADS; i++) {
+        int thread = i;
+        jobs.add(
+            threads.submit(
+                () -> {
+                  start.await();
+                  job.run(thread);
+                  return null;
+                }));
+      }
+      start.countDown();
+      for (Future<?> one : jobs) {
+        one.get(patience.plus(MARGIN).toMillis(), TimeUnit.MILLISECONDS);
+      }
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof AssertionError failure) {
+        throw failure;
+      }
+      throw e;
+    }
+  }
+}
