@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -24,6 +25,26 @@ final class StoreTest {
   @Test
   void offersNoMemoryUnlessItHasSome() {
     assertThat(new Named().offerMemory(1)).isNull();
+  }
+
+  @Test
+  void derivesPrefixPrefetchAndDurableFromTheLookUp() {
+    BlockIds ids = BlockIds.wrap(new long[] {0, 1, 0, 2, 0, 3});
+    List<Integer> asked = new ArrayList<>();
+    Store store =
+        new Nameless() {
+          @Override
+          public BitSet lookup(BlockIds blocks) {
+            asked.add(blocks.size());
+            return BitSet.valueOf(new long[] {blocks.isEmpty() ? 0b000 : 0b101});
+          }
+        };
+    assertThat(store.lookupPrefix(ids)).isZero();
+    store.prefetch(ids);
+    assertThat(store.durable(ids).isEmpty()).isTrue();
+    assertThat(asked)
+        .as("ids each asked for; none, to refuse when not open")
+        .containsExactly(3, 0, 0);
   }
 
   @Test
@@ -87,14 +108,6 @@ final class StoreTest {
     }
 
     @Override
-    public int lookupPrefix(BlockIds ids) {
-      return -1;
-    }
-
-    @Override
-    public void prefetch(BlockIds ids) {}
-
-    @Override
     public Task load(Transfer transfer) {
       return new TransferTask(1, transfer);
     }
@@ -107,11 +120,6 @@ final class StoreTest {
     @Override
     public FlushResult flush(Duration timeout) {
       return FlushResult.clean();
-    }
-
-    @Override
-    public BitSet durable(BlockIds ids) {
-      return new BitSet();
     }
 
     @Override

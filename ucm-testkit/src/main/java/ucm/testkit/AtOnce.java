@@ -3,7 +3,8 @@ package ucm.testkit;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -27,22 +28,21 @@ final class AtOnce {
 
   /** Runs a job on all threads at once and fails with the first failure of any. */
   static void run(Duration patience, Job job) throws Exception {
-    CountDownLatch start = new CountDownLatch(1);
+    CyclicBarrier start = new CyclicBarrier(THREADS);
+    List<Callable<Void>> jobs = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      int thread = i;
+      jobs.add(
+          () -> {
+            start.await();
+            job.run(thread);
+            return null;
+          });
+    }
+    long waitMillis = patience.plus(MARGIN).toMillis();
     try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
-      List<Future<?>> jobs = new ArrayList<>();
-      for (int i = 0; i < THREADS; i++) {
-        int thread = i;
-        jobs.add(
-            threads.submit(
-                () -> {
-                  start.await();
-                  job.run(thread);
-                  return null;
-                }));
-      }
-      start.countDown();
-      for (Future<?> one : jobs) {
-        one.get(patience.plus(MARGIN).toMillis(), TimeUnit.MILLISECONDS);
+      for (Future<Void> ended : threads.invokeAll(jobs, waitMillis, TimeUnit.MILLISECONDS)) {
+        ended.get();
       }
     } catch (ExecutionException e) {
       if (e.getCause() instanceof AssertionError failure) {

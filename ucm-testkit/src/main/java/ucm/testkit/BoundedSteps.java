@@ -1,9 +1,14 @@
 package ucm.testkit;
 
+import static java.util.Objects.requireNonNull;
+
 import java.lang.reflect.Method;
 import java.time.Duration;
-import java.util.Map;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.Arrays;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.InvocationInterceptor;
@@ -65,53 +70,37 @@ final class BoundedSteps implements InvocationInterceptor {
       throws Throwable {
     Duration bound =
         ((StoreContract) test.getRequiredTestInstance()).patience().multipliedBy(WAITS);
-    AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+    FutureTask<Void> run = new FutureTask<>(() -> proceed(step));
     Thread thread =
-        Thread.ofPlatform()
-            .daemon()
-            .name("contract-" + method.getExecutable().getName())
-            .start(
-                () -> {
-                  try {
-                    step.proceed();
-                  } catch (Throwable t) {
-                    thrown.set(t);
-                  }
-                });
-    if (!thread.join(bound)) {
-      throw hung(thread, bound, method, test);
-    }
-    Throwable failure = thrown.get();
-    if (failure != null) {
-      throw failure;
+        Thread.ofPlatform().daemon().name("contract-" + test.getDisplayName()).start(run);
+    try {
+      run.get(bound.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException e) {
+      throw requireNonNull(e.getCause());
+    } catch (TimeoutException e) {
+      String what =
+          "%s.%s: %s did not end within %s; the suite goes on without its thread"
+              .formatted(
+                  test.getRequiredTestClass().getSimpleName(),
+                  test.getDisplayName(),
+                  method.getExecutable().getName(),
+                  bound);
+      e.setStackTrace(thread.getStackTrace());
+      System.err.println(what + "; all threads:");
+      Thread.getAllStackTraces()
+          .forEach((other, at) -> System.err.println(other + " " + Arrays.toString(at)));
+      thread.interrupt();
+      throw new AssertionError(what, e);
     }
   }
 
-  private static AssertionError hung(
-      Thread thread,
-      Duration bound,
-      ReflectiveInvocationContext<Method> method,
-      ExtensionContext test) {
-    StringBuilder dump = new StringBuilder();
-    for (Map.Entry<Thread, StackTraceElement[]> each : Thread.getAllStackTraces().entrySet()) {
-      dump.append(each.getKey()).append(' ').append(each.getKey().getState()).append('\n');
-      for (StackTraceElement frame : each.getValue()) {
-        dump.append("    at ").append(frame).append('\n');
-      }
+  private static @Nullable Void proceed(Invocation<@Nullable Void> step) throws Exception {
+    try {
+      return step.proceed();
+    } catch (Exception | Error e) {
+      throw e;
+    } catch (Throwable t) {
+      throw new AssertionError(t);
     }
-    String what =
-        test.getRequiredTestClass().getSimpleName()
-            + "."
-            + test.getDisplayName()
-            + ": "
-            + method.getExecutable().getName()
-            + " did not end within "
-            + bound
-            + "; the suite goes on without its thread";
-    Throwable doing = new Throwable("what " + thread.getName() + " was doing");
-    doing.setStackTrace(thread.getStackTrace());
-    System.err.println(what + "; all threads:\n" + dump);
-    thread.interrupt();
-    return new AssertionError(what, doing);
   }
 }

@@ -49,36 +49,25 @@ public final class LeakCheck {
    * @param directory where the store keeps its files
    */
   public void requireNoFileOf(Path directory) {
-    try {
+    List<String> left = new ArrayList<>();
+    try (Stream<Path> descriptors = Files.list(DESCRIPTORS);
+        Stream<String> mappings = Files.lines(MAPPINGS)) {
       String inside = directory.toRealPath() + "/";
-      List<String> left = new ArrayList<>();
-      openFiles().filter(file -> file.startsWith(inside)).map("open: "::concat).forEach(left::add);
-      try (Stream<String> mappings = Files.lines(MAPPINGS)) {
-        mappings
-            .filter(mapping -> mapping.contains(inside))
-            .map("mapped: "::concat)
-            .forEach(left::add);
-      }
-      if (!left.isEmpty()) {
-        throw new AssertionError("files in use after close:\n" + String.join("\n", left));
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static Stream<String> openFiles() throws IOException {
-    List<String> files = new ArrayList<>();
-    try (Stream<Path> descriptors = Files.list(DESCRIPTORS)) {
       for (Path descriptor : descriptors.toList()) {
         try {
-          files.add(Files.readSymbolicLink(descriptor).toString());
+          left.add("open: " + Files.readSymbolicLink(descriptor));
         } catch (NoSuchFileException e) {
           // It was closed since, as the list's own always is.
         }
       }
+      mappings.map("mapped: "::concat).forEach(left::add);
+      left.removeIf(file -> !file.contains(inside));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
-    return files.stream();
+    if (!left.isEmpty()) {
+      throw new AssertionError("files in use after close:\n" + String.join("\n", left));
+    }
   }
 
   private static Set<Thread> threads() {

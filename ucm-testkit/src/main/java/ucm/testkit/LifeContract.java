@@ -6,16 +6,9 @@ import static ucm.testkit.SampleLayout.TWO_TENSORS_THREE_SHARDS;
 import static ucm.testkit.TransferMemory.Placement.SCATTERED;
 
 import java.time.Duration;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.Callable;
-import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
@@ -103,20 +96,12 @@ interface LifeContract extends ContractPart {
   default void returnsFromEveryCloseOnlyWhenItIsClosed() throws Exception {
     OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     store.requireDumps(store.memory(ids()));
-    int closers = 4;
-    CyclicBarrier together = new CyclicBarrier(closers);
-    try (ExecutorService threads = Executors.newFixedThreadPool(closers)) {
-      Callable<Void> close =
-          () -> {
-            together.await();
-            store.close();
-            requireNoThreadBut(store);
-            return null;
-          };
-      for (Future<Void> closed : threads.invokeAll(Collections.nCopies(closers, close))) {
-        closed.get(suite().patience().toSeconds(), TimeUnit.SECONDS);
-      }
-    }
+    AtOnce.run(
+        suite().patience(),
+        thread -> {
+          store.close();
+          requireNoThreadBut(store);
+        });
   }
 
   @Test

@@ -3,6 +3,8 @@ package ucm.testkit;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
@@ -35,14 +37,20 @@ public final class TransferMemory {
   private static final byte GUARD = (byte) 0xE7;
   private static final byte SCRIBBLE = (byte) 0x5C;
 
+  /** Where one segment of one shard lies. */
+  private record Piece(int shard, int segment, MemoryRegion region, long offset, long size) {
+    MemorySegment memory() {
+      return region.segment().asSlice(offset, size);
+    }
+  }
+
   private final BlockLayout layout;
   private final Placement placement;
   private final BlockIds ids;
   private final int[] shards;
   private final int segments;
-  private final MemoryRegion[] regions;
-  private final MemoryRegion[] regionOfSegment;
-  private final long[] offsets;
+  // Shard after shard.
+  private final Piece[] pieces;
 
   /**
    * Memory for some shards; all of it holds guard bytes, so {@link #fill} it for a dump.
@@ -65,13 +73,10 @@ public final class TransferMemory {
     this.ids = ids;
     this.shards = shards.clone();
     this.segments = placement == Placement.PACKED ? 1 : layout.tensorCount();
-    this.regions = new MemoryRegion[placement == Placement.REGION_PER_TENSOR ? segments : 1];
-    this.regionOfSegment = new MemoryRegion[shards.length * segments];
-    this.offsets = new long[shards.length * segments];
-    for (int r = 0; r < regions.length; r++) {
-      int first = regions.length == 1 ? 0 : r;
-      int end = regions.length == 1 ? segments : r + 1;
-      regions[r] = place(arena, first, end);
+    this.pieces = new Piece[shards.length * segments];
+    boolean regionPerTensor = placement == Placement.REGION_PER_TENSOR;
+    for (int first = 0; first < segments; first += regionPerTensor ? 1 : segments) {
+      place(arena, first, regionPerTensor ? first + 1 : segments);
     }
   }
 
@@ -105,7 +110,7 @@ public final class TransferMemory {
     return new TransferMemory(layout, placement, BlockIds.wrap(words), shards);
   }
 
-  private MemoryRegion place(Arena arena, int firstSegment, int endSegment) {
+  private void place(Arena arena, int firstSegment, int endSegment) {
     long perShard = 0;
     for (int segment = firstSegment; segment < endSegment; segment++) {
       perShard += pieceSize(segment) + GUARD_BYTES;
@@ -115,12 +120,19 @@ public final class TransferMemory {
     long at = GUARD_BYTES;
     for (int shard = shards.length - 1; shard >= 0; shard--) {
       for (int segment = firstSegment; segment < endSegment; segment++) {
-        regionOfSegment[shard * segments + segment] = region;
-        offsets[shard * segments + segment] = at;
-        at += pieceSize(segment) + GUARD_BYTES;
+        long size = pieceSize(segment);
+        pieces[shard * segments + segment] = new Piece(shard, segment, region, at, size);
+        at += size + GUARD_BYTES;
       }
     }
-    return region;
+  }
+
+  private long pieceSize(int segment) {
+    return segments == 1 ? layout.shardSize() : layout.tensorSize(segment);
+  }
+
+  private List<Piece> piecesOf(int shard) {
+    return Arrays.asList(pieces).subList(shard * segments, (shard + 1) * segments);
   }
 
   /** How many shards. */
@@ -139,42 +151,32 @@ public final class TransferMemory {
         placement == Placement.PACKED ? Transfer.packed(layout) : Transfer.scattered(layout);
     for (int shard = 0; shard < shards.length; shard++) {
       builder.shard(ids, shard, shards[shard]);
-      for (int segment = 0; segment < segments; segment++) {
-        builder.piece(
-            regionOfSegment[shard * segments + segment], offsets[shard * segments + segment]);
-      }
+      piecesOf(shard).forEach(piece -> builder.piece(piece.region(), piece.offset()));
     }
     return builder.build(listener);
   }
 
   /** Fills every shard with the bytes of its block. */
   public TransferMemory fill() {
-    for (int shard = 0; shard < shards.length; shard++) {
-      for (int segment = 0; segment < segments; segment++) {
-        BlockBytes.fill(
-            segment(shard, segment),
-            ids.high(shard),
-            ids.low(shard),
-            shards[shard],
-            start(segment));
-      }
+    for (Piece piece : pieces) {
+      int shard = piece.shard();
+      long start = layout.tensorOffset(piece.segment());
+      BlockBytes.fill(piece.memory(), ids.high(shard), ids.low(shard), shards[shard], start);
     }
     return this;
   }
 
   /** Fills every shard with bytes that belong to no block. */
   public TransferMemory scribble() {
-    for (int shard = 0; shard < shards.length; shard++) {
-      scribble(shard);
+    for (Piece piece : pieces) {
+      piece.memory().fill(SCRIBBLE);
     }
     return this;
   }
 
   /** Fills a shard with bytes that belong to no block. */
   public void scribble(int shard) {
-    for (int segment = 0; segment < segments; segment++) {
-      segment(shard, segment).fill(SCRIBBLE);
-    }
+    piecesOf(shard).forEach(piece -> piece.memory().fill(SCRIBBLE));
   }
 
   /**
@@ -183,9 +185,9 @@ public final class TransferMemory {
    * @throws AssertionError naming the first wrong byte
    */
   public void check(int shard) {
-    for (int segment = 0; segment < segments; segment++) {
-      BlockBytes.check(
-          segment(shard, segment), ids.high(shard), ids.low(shard), shards[shard], start(segment));
+    for (Piece piece : piecesOf(shard)) {
+      long start = layout.tensorOffset(piece.segment());
+      BlockBytes.check(piece.memory(), ids.high(shard), ids.low(shard), shards[shard], start);
     }
   }
 
@@ -207,10 +209,8 @@ public final class TransferMemory {
    * @throws AssertionError naming the first byte that was changed
    */
   public void checkScribbled() {
-    for (int shard = 0; shard < shards.length; shard++) {
-      for (int segment = 0; segment < segments; segment++) {
-        requireAll(SCRIBBLE, segment(shard, segment), shard, segment, "inside");
-      }
+    for (Piece piece : pieces) {
+      requireAll(SCRIBBLE, piece.memory(), piece, "inside");
     }
     checkGuards();
   }
@@ -221,40 +221,23 @@ public final class TransferMemory {
    * @throws AssertionError naming the segment beside which a byte was changed
    */
   public void checkGuards() {
-    for (int shard = 0; shard < shards.length; shard++) {
-      for (int segment = 0; segment < segments; segment++) {
-        MemorySegment region = regionOfSegment[shard * segments + segment].segment();
-        long from = offsets[shard * segments + segment];
-        long end = from + pieceSize(segment);
-        MemorySegment before = region.asSlice(from - GUARD_BYTES, GUARD_BYTES);
-        requireAll(GUARD, before, shard, segment, "before");
-        requireAll(GUARD, region.asSlice(end, GUARD_BYTES), shard, segment, "after");
-      }
+    for (Piece piece : pieces) {
+      MemorySegment all = piece.region().segment();
+      long end = piece.offset() + piece.size();
+      requireAll(GUARD, all.asSlice(piece.offset() - GUARD_BYTES, GUARD_BYTES), piece, "before");
+      requireAll(GUARD, all.asSlice(end, GUARD_BYTES), piece, "after");
     }
   }
 
-  private void requireAll(
-      byte expected, MemorySegment memory, int shard, int segment, String where) {
+  private void requireAll(byte expected, MemorySegment memory, Piece piece, String where) {
     for (long i = 0; i < memory.byteSize(); i++) {
       byte found = memory.get(ValueLayout.JAVA_BYTE, i);
       if (found != expected) {
+        int shard = piece.shard();
         throw new AssertionError(
             "memory was changed %s segment %d of shard %d of block %s, at byte %d: 0x%02x"
-                .formatted(where, segment, shards[shard], ids.hex(shard), i, found));
+                .formatted(where, piece.segment(), shards[shard], ids.hex(shard), i, found));
       }
     }
-  }
-
-  private MemorySegment segment(int shard, int segment) {
-    int at = shard * segments + segment;
-    return regionOfSegment[at].segment().asSlice(offsets[at], pieceSize(segment));
-  }
-
-  private long pieceSize(int segment) {
-    return segments == 1 ? layout.shardSize() : layout.tensorSize(segment);
-  }
-
-  private long start(int segment) {
-    return layout.tensorOffset(segment);
   }
 }

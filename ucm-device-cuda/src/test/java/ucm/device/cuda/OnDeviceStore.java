@@ -1,20 +1,13 @@
 package ucm.device.cuda;
 
-import java.time.Duration;
-import java.util.BitSet;
-import java.util.List;
-import ucm.api.BlockIds;
-import ucm.api.FlushResult;
 import ucm.api.Store;
-import ucm.api.StoreContext;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.api.config.ConfigKey;
-import ucm.api.config.StoreConfig;
 import ucm.device.Device;
+import ucm.testkit.ForwardingStore;
 
 /** A store whose engine has its memory on the device: every transfer is handed in as its mirror. */
-final class OnDeviceStore implements Store {
+final class OnDeviceStore extends ForwardingStore {
 
   private final SimulatedCuda cuda;
   private final Device device;
@@ -27,38 +20,8 @@ final class OnDeviceStore implements Store {
   }
 
   @Override
-  public String name() {
-    return store.name();
-  }
-
-  @Override
-  public List<ConfigKey<?>> configKeys() {
-    return store.configKeys();
-  }
-
-  @Override
-  public void configure(StoreConfig config) {
-    store.configure(config);
-  }
-
-  @Override
-  public void open(StoreContext context) {
-    store.open(context);
-  }
-
-  @Override
-  public BitSet lookup(BlockIds ids) {
-    return store.lookup(ids);
-  }
-
-  @Override
-  public int lookupPrefix(BlockIds ids) {
-    return store.lookupPrefix(ids);
-  }
-
-  @Override
-  public void prefetch(BlockIds ids) {
-    store.prefetch(ids);
+  protected Store inner() {
+    return store;
   }
 
   @Override
@@ -81,30 +44,5 @@ final class OnDeviceStore implements Store {
       mirror.free();
       throw e;
     }
-  }
-
-  @Override
-  public FlushResult flush(Duration timeout) throws InterruptedException {
-    return store.flush(timeout);
-  }
-
-  @Override
-  public BitSet durable(BlockIds ids) {
-    return store.durable(ids);
-  }
-
-  @Override
-  public boolean canRemove() {
-    return store.canRemove();
-  }
-
-  @Override
-  public BitSet remove(BlockIds ids) {
-    return store.remove(ids);
-  }
-
-  @Override
-  public void close() {
-    store.close();
   }
 }

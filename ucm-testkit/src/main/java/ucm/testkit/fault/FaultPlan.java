@@ -1,8 +1,8 @@
 package ucm.testkit.fault;
 
 import java.util.BitSet;
-import java.util.EnumMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import ucm.testkit.BlockBytes;
@@ -14,34 +14,21 @@ import ucm.testkit.fault.Fault.Call;
  */
 final class FaultPlan {
 
-  /** One fault at one kind of call. */
-  private static final class Site {
-    private final long seed;
-    private final BitSet forced = new BitSet();
-    private final AtomicLong strikes = new AtomicLong();
-    private double rate;
+  private record Site(Call call, Fault fault) {}
 
-    private Site(long seed) {
-      this.seed = seed;
-    }
+  /** One fault at one kind of call. */
+  private static final class Strikes {
+    private final BitSet forced = new BitSet();
+    private final AtomicLong count = new AtomicLong();
+    private double rate;
   }
 
   private final long seed;
-  private final Map<Call, AtomicInteger> callNumbers = new EnumMap<>(Call.class);
-  private final Map<Call, Map<Fault, Site>> sites = new EnumMap<>(Call.class);
+  private final Map<Call, AtomicInteger> calls = new ConcurrentHashMap<>();
+  private final Map<Site, Strikes> sites = new ConcurrentHashMap<>();
 
   FaultPlan(long seed) {
     this.seed = seed;
-    for (Call call : Call.values()) {
-      callNumbers.put(call, new AtomicInteger());
-      Map<Fault, Site> ofCall = new EnumMap<>(Fault.class);
-      for (Fault fault : Fault.values()) {
-        if (fault.strikes(call)) {
-          ofCall.put(fault, new Site(seedOf(call) + fault.name().hashCode()));
-        }
-      }
-      sites.put(call, ofCall);
-    }
   }
 
   long seed() {
@@ -72,22 +59,24 @@ final class FaultPlan {
   }
 
   boolean isPlanned(Call call, Fault fault) {
-    Site site = site(call, fault);
+    Strikes site = site(call, fault);
     return site.rate > 0 || !site.forced.isEmpty();
   }
 
   /** Whether a fault strikes an item (a shard, a block, or 0 for the call as a whole) of a call. */
   boolean strikes(Call call, Fault fault, int number, long item) {
-    Site site = site(call, fault);
-    boolean struck = site.forced.get(number) || draw(site.seed, number, item) < site.rate;
+    Strikes site = site(call, fault);
+    long siteSeed = seedOf(call) + fault.name().hashCode();
+    long bits = BlockBytes.mix(BlockBytes.mix(BlockBytes.mix(siteSeed) + number) + item);
+    boolean struck = site.forced.get(number) || (bits >>> 11) * 0x1.0p-53 < site.rate;
     if (struck) {
-      site.strikes.incrementAndGet();
+      site.count.incrementAndGet();
     }
     return struck;
   }
 
   long struck(Call call, Fault fault) {
-    return site(call, fault).strikes.get();
+    return site(call, fault).count.get();
   }
 
   /** A number drawn for a call, for choices that are not yes or no. */
@@ -95,29 +84,18 @@ final class FaultPlan {
     return BlockBytes.mix(seedOf(call) + number);
   }
 
-  private static double draw(long seed, int number, long item) {
-    long bits = BlockBytes.mix(BlockBytes.mix(BlockBytes.mix(seed) + number) + item);
-    return (bits >>> 11) * 0x1.0p-53;
-  }
-
   private long seedOf(Call call) {
     return BlockBytes.mix(seed + call.name().hashCode());
   }
 
   private AtomicInteger numberOf(Call call) {
-    AtomicInteger number = callNumbers.get(call);
-    if (number == null) {
-      throw new AssertionError(call);
-    }
-    return number;
+    return calls.computeIfAbsent(call, _ -> new AtomicInteger());
   }
 
-  private Site site(Call call, Fault fault) {
-    Map<Fault, Site> ofCall = sites.get(call);
-    Site site = ofCall == null ? null : ofCall.get(fault);
-    if (site == null) {
+  private Strikes site(Call call, Fault fault) {
+    if (!fault.strikes(call)) {
       throw new IllegalArgumentException(fault + " does not strike " + call);
     }
-    return site;
+    return sites.computeIfAbsent(new Site(call, fault), _ -> new Strikes());
   }
 }

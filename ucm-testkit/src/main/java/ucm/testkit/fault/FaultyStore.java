@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -15,7 +14,6 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
-import ucm.api.MemoryRegion;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
@@ -26,8 +24,8 @@ import ucm.api.StoreLife;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
-import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
+import ucm.testkit.ForwardingStore;
 import ucm.testkit.fault.Fault.Call;
 
 /**
@@ -45,7 +43,7 @@ import ucm.testkit.fault.Fault.Call;
  * of a call and of a shard decide, not the order in which threads come. Seed and number of the call
  * are in every message. The wrapped store is opened and closed with this one.
  */
-public final class FaultyStore implements Store {
+public final class FaultyStore extends ForwardingStore {
 
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(60);
 
@@ -111,25 +109,14 @@ public final class FaultyStore implements Store {
     return plan.calls(call);
   }
 
-  /** The name of the wrapped store. */
   @Override
-  public String name() {
-    return inner.name();
+  protected Store inner() {
+    return inner;
   }
 
   @Override
-  public boolean keepsBytes() {
-    return inner.keepsBytes();
-  }
-
-  @Override
-  public List<ConfigKey<?>> configKeys() {
-    return inner.configKeys();
-  }
-
-  @Override
-  public Map<String, Object> suggestions() {
-    return inner.suggestions();
+  public @Nullable BitSet lookupKnown(BlockIds ids) {
+    return null;
   }
 
   @Override
@@ -175,12 +162,6 @@ public final class FaultyStore implements Store {
     life.requireOpen();
     plan.next(Call.LOOKUP);
     return inner.lookupPrefix(ids);
-  }
-
-  @Override
-  public void prefetch(BlockIds ids) {
-    life.requireOpen();
-    inner.prefetch(ids);
   }
 
   @Override
@@ -311,28 +292,6 @@ public final class FaultyStore implements Store {
         lost,
         flushed.failedCount() + lost.size(),
         cause != null ? cause : new StoreException("injected fault: dumps dropped by " + this));
-  }
-
-  @Override
-  public BitSet durable(BlockIds ids) {
-    life.requireOpen();
-    return inner.durable(ids);
-  }
-
-  @Override
-  public boolean canRemove() {
-    return inner.canRemove();
-  }
-
-  @Override
-  public BitSet remove(BlockIds ids) {
-    life.requireOpen();
-    return inner.remove(ids);
-  }
-
-  @Override
-  public @Nullable MemoryRegion offerMemory(long byteSize) {
-    return inner.offerMemory(byteSize);
   }
 
   @Override

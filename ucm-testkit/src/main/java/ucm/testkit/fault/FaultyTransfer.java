@@ -1,8 +1,11 @@
 package ucm.testkit.fault;
 
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Random;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
@@ -56,7 +59,8 @@ final class FaultyTransfer {
    * @throws RuntimeException what the next store throws; no shard has ended then
    */
   void start(Function<Transfer, Task> innerCall) {
-    int[] handedOn = handedOn();
+    int[] handedOn =
+        IntStream.range(0, planned.length).filter(shard -> planned[shard] == null).toArray();
     if (handedOn.length == 0) {
       endHeld(null);
       return;
@@ -64,6 +68,7 @@ final class FaultyTransfer {
     Task inner =
         innerCall.apply(
             part(
+                transfer,
                 handedOn,
                 (part, i, outcome) -> {
                   if (order == null && outcome == ShardOutcome.OK) {
@@ -85,7 +90,7 @@ final class FaultyTransfer {
 
   private void endHeld(@Nullable TransferResult inner) {
     Throwable cause = inner == null ? null : inner.cause();
-    for (int shard : shuffled()) {
+    for (int shard : ending()) {
       ShardOutcome outcome = held[shard];
       if (outcome == null) {
         continue;
@@ -98,43 +103,25 @@ final class FaultyTransfer {
     }
   }
 
-  private int[] shuffled() {
-    int[] shards = new int[planned.length];
-    for (int i = 0; i < shards.length; i++) {
-      shards[i] = i;
-    }
+  private List<Integer> ending() {
+    List<Integer> shards = new ArrayList<>(IntStream.range(0, planned.length).boxed().toList());
     if (order != null) {
-      for (int i = shards.length - 1; i > 0; i--) {
-        int other = order.nextInt(i + 1);
-        int shard = shards[i];
-        shards[i] = shards[other];
-        shards[other] = shard;
-      }
+      Collections.shuffle(shards, order);
     }
     return shards;
   }
 
-  private int[] handedOn() {
-    int[] shards = new int[planned.length];
-    int n = 0;
-    for (int shard = 0; shard < planned.length; shard++) {
-      if (planned[shard] == null) {
-        shards[n++] = shard;
-      }
-    }
-    return Arrays.copyOf(shards, n);
-  }
-
-  private Transfer part(int[] shards, ShardListener listener) {
-    boolean packed = transfer.pieceCount() < transfer.layout().tensorCount();
+  /** Some shards of a transfer as one of their own. */
+  static Transfer part(Transfer whole, int[] shards, ShardListener listener) {
+    boolean packed = whole.pieceCount() < whole.layout().tensorCount();
     Transfer.Builder part =
-        packed ? Transfer.packed(transfer.layout()) : Transfer.scattered(transfer.layout());
+        packed ? Transfer.packed(whole.layout()) : Transfer.scattered(whole.layout());
     for (int shard : shards) {
-      part.shard(transfer.ids(), shard, transfer.shardIndex(shard));
-      for (int segment = 0; segment < transfer.pieceCount(); segment++) {
-        part.piece(transfer.region(shard, segment), transfer.offset(shard, segment));
+      part.shard(whole.ids(), shard, whole.shardIndex(shard));
+      for (int segment = 0; segment < whole.pieceCount(); segment++) {
+        part.piece(whole.region(shard, segment), whole.offset(shard, segment));
       }
     }
-    return part.after(transfer.event()).build(listener);
+    return part.after(whole.event()).build(listener);
   }
 }

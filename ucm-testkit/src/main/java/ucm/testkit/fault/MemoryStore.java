@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
@@ -138,16 +139,6 @@ public final class MemoryStore implements Store {
   }
 
   @Override
-  public int lookupPrefix(BlockIds ids) {
-    return lookup(ids).nextClearBit(0) - 1;
-  }
-
-  @Override
-  public void prefetch(BlockIds ids) {
-    life.requireOpen();
-  }
-
-  @Override
   public Task load(Transfer transfer) {
     use.readLock().lock();
     try {
@@ -253,7 +244,7 @@ public final class MemoryStore implements Store {
         if (pending.isEmpty() || left <= 0) {
           return new FlushResult(pending.size(), BlockIds.empty(), 0, null);
         }
-        partials.wait(left / 1_000_000, (int) (left % 1_000_000));
+        TimeUnit.NANOSECONDS.timedWait(partials, left);
       }
     }
   }

@@ -1,5 +1,9 @@
 package ucm.testkit.fault;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static java.util.Objects.requireNonNull;
 
 import java.io.IOException;
@@ -10,7 +14,6 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -97,11 +100,7 @@ public final class SimulatedLibrary {
     try (Arena arena = Arena.ofConfined()) {
       call(
           "sim_fail",
-          FunctionDescriptor.ofVoid(
-              ValueLayout.ADDRESS,
-              ValueLayout.JAVA_LONG,
-              ValueLayout.JAVA_LONG,
-              ValueLayout.JAVA_INT),
+          FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_INT),
           arena.allocateFrom(what),
           nth,
           times,
@@ -117,7 +116,7 @@ public final class SimulatedLibrary {
   /** What the library has counted under a name. */
   public long count(String what) {
     try (Arena arena = Arena.ofConfined()) {
-      FunctionDescriptor type = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+      FunctionDescriptor type = FunctionDescriptor.of(JAVA_LONG, ADDRESS);
       return (long) requireNonNull(call("sim_count", type, arena.allocateFrom(what)));
     }
   }
@@ -131,10 +130,8 @@ public final class SimulatedLibrary {
 
   /** Fails with what was first done wrong with the library, if anything was. */
   public void requireNoMisuse() {
-    FunctionDescriptor type =
-        FunctionDescriptor.of(
-            ValueLayout.ADDRESS.withTargetLayout(
-                MemoryLayout.sequenceLayout(LONGEST_MISUSE, ValueLayout.JAVA_BYTE)));
+    MemoryLayout longest = MemoryLayout.sequenceLayout(LONGEST_MISUSE, JAVA_BYTE);
+    FunctionDescriptor type = FunctionDescriptor.of(ADDRESS.withTargetLayout(longest));
     MemorySegment text = (MemorySegment) requireNonNull(call("sim_first_misuse", type));
     String misuse = text.getString(0);
     if (!misuse.isEmpty()) {
