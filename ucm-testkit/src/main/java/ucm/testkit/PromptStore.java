@@ -85,7 +85,7 @@ public class PromptStore implements Store {
   }
 
   @Override
-  public FlushResult flush(Duration timeout) {
+  public FlushResult flush(Duration timeout) throws InterruptedException {
     return FlushResult.clean();
   }
 

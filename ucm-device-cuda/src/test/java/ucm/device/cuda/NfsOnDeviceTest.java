@@ -9,7 +9,6 @@ import static ucm.device.cuda.DeviceBench.memory;
 import static ucm.device.cuda.DeviceBench.refresh;
 
 import java.lang.foreign.ValueLayout;
-import java.lang.reflect.Constructor;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -165,9 +164,8 @@ final class NfsOnDeviceTest {
         .containsOnly(7);
   }
 
-  /** A store whose reads wait; its constructor is for tests of its own module. */
-  private static Store onFilesThatHang(CountDownLatch hanging, CountDownLatch hang)
-      throws ReflectiveOperationException {
+  /** A store whose reads wait. */
+  private static Store onFilesThatHang(CountDownLatch hanging, CountDownLatch hang) {
     FileOperations real = new LibcFileOperations();
     FileOperations files =
         (FileOperations)
@@ -181,9 +179,7 @@ final class NfsOnDeviceTest {
                   }
                   return method.invoke(real, arguments);
                 });
-    Constructor<NfsStore> constructor = NfsStore.class.getDeclaredConstructor(FileOperations.class);
-    constructor.setAccessible(true);
-    return constructor.newInstance(files);
+    return new NfsStore(files);
   }
 
   private static long failures(Store nfs) {

@@ -23,7 +23,7 @@ public final class CacheHealthCheck implements HealthCheck {
     this(SegmentFolder.DEV_SHM, new HostMemory(Path.of("/")));
   }
 
-  /** Checks other folders, for tests. */
+  /** Checks a folder of segments and a host's limits. */
   CacheHealthCheck(SegmentFolder folder, HostMemory memory) {
     this.folder = folder;
     this.memory = memory;

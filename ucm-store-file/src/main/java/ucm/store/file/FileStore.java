@@ -3,7 +3,6 @@ package ucm.store.file;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -27,8 +26,6 @@ import ucm.platform.thread.ThreadFaults;
 import ucm.store.file.admin.BlockDirectories;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.eviction.CapacityManager;
-import ucm.store.file.health.DirectoryHealth;
 
 /**
  * Keeps blocks in files of a file system, local or remote: what the stores have in common that do so.
@@ -197,27 +194,8 @@ public abstract class FileStore implements Store, DirectoryStore {
     return engine().remove(ids);
   }
 
-  /** Waits until the files of dead writers are removed; for tests. */
-  public void awaitSweep() throws InterruptedException {
-    engine().awaitSweep();
-  }
-
-  /** For tests. */
-  public CapacityManager capacity() {
-    return Objects.requireNonNull(engine().capacity());
-  }
-
-  /** Waits until the files that were there at the start are in the index; for tests. */
-  public void awaitScan() throws InterruptedException {
-    engine().awaitScan();
-  }
-
-  /** The health of the directories; for tests. */
-  public DirectoryHealth health() {
-    return engine().health();
-  }
-
-  private FileStoreRuntime engine() {
+  /** What an open store is made of. */
+  final FileStoreRuntime engine() {
     life.requireOpen();
     FileStoreRuntime open = engine;
     if (open == null) {

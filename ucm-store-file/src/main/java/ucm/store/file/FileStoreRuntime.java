@@ -16,7 +16,6 @@ import ucm.platform.libc.FileOperations;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.eviction.AccessTimeManager;
 import ucm.store.file.eviction.CapacityManager;
-import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.index.BlockUses;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.lookup.BlockLookup;
@@ -36,7 +35,7 @@ final class FileStoreRuntime {
   final BlockUses uses;
 
   private final FileStoreConfig config;
-  private final FileStoreComponents parts;
+  final FileStoreComponents parts;
 
   /**
    * An engine that is not started.
@@ -103,26 +102,6 @@ final class FileStoreRuntime {
   /** Has the next flush report a block. */
   void dumpFailed(long idHigh, long idLow, Throwable why) {
     parts.failures.record(idHigh, idLow, why);
-  }
-
-  /** Waits until the files of dead writers are removed. */
-  void awaitSweep() throws InterruptedException {
-    parts.sweeps.await();
-  }
-
-  /** Null without a capacity; for tests. */
-  @Nullable CapacityManager capacity() {
-    return parts.capacity;
-  }
-
-  /** Waits until the files that were there at the start are in the index. */
-  void awaitScan() throws InterruptedException {
-    parts.scanning.await();
-  }
-
-  /** The health of the directories, for tests. */
-  DirectoryHealth health() {
-    return parts.health;
   }
 
   /** The deadline of a task. */

@@ -7,7 +7,6 @@ import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
 import ucm.store.file.fixture.DirectSupport;
-import ucm.store.file.fixture.LocalFileStore;
 import ucm.testkit.StoreContract;
 
 /** The contract with {@code local_io_engine: aio}. */

@@ -17,7 +17,6 @@ import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
 import ucm.platform.libc.Errno;
 import ucm.store.file.fixture.FaultyFiles;
-import ucm.store.file.fixture.LocalFileStore;
 import ucm.store.file.fixture.SmallMount;
 
 class FileHealthCheckTest {

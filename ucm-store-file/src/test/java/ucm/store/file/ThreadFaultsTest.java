@@ -16,7 +16,6 @@ import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
-import ucm.store.file.fixture.LocalFileStore;
 import ucm.store.file.fixture.TestStores;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;

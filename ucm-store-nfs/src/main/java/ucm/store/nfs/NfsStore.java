@@ -56,8 +56,8 @@ public final class NfsStore extends FileStore {
     this(new LibcFileOperations());
   }
 
-  /** A store on other system calls, for tests; they see the names that the files really have. */
-  NfsStore(FileOperations calls) {
+  /** A store on other system calls; they see the names that the files really have. */
+  public NfsStore(FileOperations calls) {
     super(KIND, new NfsTree(new NfsFiles(calls)));
   }
 

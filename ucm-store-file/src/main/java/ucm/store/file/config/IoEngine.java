@@ -38,7 +38,7 @@ public final class IoEngine implements IoQueues {
         config.engine() == FileStoreConfig.Engine.IO_URING ? UringQueue::new : AioQueue::new);
   }
 
-  /** An engine on another kernel's queues, for tests. */
+  /** An engine on queues that are opened otherwise. */
   public IoEngine(FileStoreConfig config, FileOperations files, KernelQueue.Opener opener) {
     this.store = config.kind();
     this.kind = config.engine();

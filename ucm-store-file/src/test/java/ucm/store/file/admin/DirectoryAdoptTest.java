@@ -26,7 +26,7 @@ import ucm.api.admin.StoreDirectories.AdoptResult;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.config.StoreConfig;
-import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
 import ucm.store.file.fixture.TestStores;

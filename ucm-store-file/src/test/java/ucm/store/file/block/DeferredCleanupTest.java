@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
-import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.LocalFileStore;
 
 final class DeferredCleanupTest {
 

@@ -11,7 +11,7 @@ import ucm.api.config.StoreConfig;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.LibcFileOperations;
-import ucm.store.file.fixture.LocalFileStore;
+import ucm.store.file.LocalFileStore;
 
 final class IoEngineTest {
 

@@ -13,8 +13,8 @@ import org.junit.jupiter.api.io.TempDir;
 import ucm.api.StoreMetrics;
 import ucm.api.config.StoreConfig;
 import ucm.platform.libc.LibcFileOperations;
+import ucm.store.file.LocalFileStore;
 import ucm.store.file.config.FileStoreConfig;
-import ucm.store.file.fixture.LocalFileStore;
 import ucm.store.file.format.BlockPaths;
 import ucm.testkit.ManualClock;
 

@@ -1,0 +1,45 @@
+package ucm.store.file;
+
+import java.util.Objects;
+import ucm.api.StoreName;
+import ucm.platform.libc.FileOperations;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.eviction.CapacityManager;
+import ucm.store.file.health.DirectoryHealth;
+
+/** The store of files of this module's tests. */
+@StoreName("Local")
+public final class LocalFileStore extends FileStore {
+
+  public static final StoreKind KIND = new StoreKind("Local", true);
+
+  /** A store on the system's own calls. */
+  public LocalFileStore() {
+    super(KIND);
+  }
+
+  /** A store on other system calls. */
+  public LocalFileStore(FileOperations files) {
+    super(KIND, files);
+  }
+
+  /** Waits until the files of dead writers are removed. */
+  public void awaitSweep() throws InterruptedException {
+    engine().parts.sweeps.await();
+  }
+
+  /** Waits until the files that were there at the start are in the index. */
+  public void awaitScan() throws InterruptedException {
+    engine().parts.scanning.await();
+  }
+
+  /** What makes room in a store with a capacity. */
+  public CapacityManager capacity() {
+    return Objects.requireNonNull(engine().parts.capacity);
+  }
+
+  /** The health of the directories. */
+  public DirectoryHealth health() {
+    return engine().parts.health;
+  }
+}
