@@ -72,11 +72,6 @@ public final class ValkeyStore implements Store {
   }
 
   @Override
-  public void prefetch(BlockIds ids) {
-    life.requireOpen();
-  }
-
-  @Override
   public Task load(Transfer transfer) {
     return opened().start(transfer, true);
   }
