@@ -11,7 +11,6 @@ import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.fault.BrokenStore;
-import ucm.testkit.fault.MemoryStore.Volume;
 
 /** Stores whose tasks and listeners are wrong. */
 public final class BrokenTasks {
@@ -19,10 +18,6 @@ public final class BrokenTasks {
   private BrokenTasks() {}
 
   public static final class NeverEndsALoadThatMisses extends BrokenStore {
-    public NeverEndsALoadThatMisses(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       Transfer part = part(transfer, ShardListener.NONE, shard -> true);
@@ -31,10 +26,6 @@ public final class BrokenTasks {
   }
 
   public static final class NeverEndsATransferOfNothing extends BrokenStore {
-    public NeverEndsATransferOfNothing(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       TransferMemory some =
@@ -47,10 +38,6 @@ public final class BrokenTasks {
   }
 
   public static final class TellsNoListener extends BrokenStore {
-    public TellsNoListener(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task dump(Transfer transfer) {
       return inner.dump(part(transfer, ShardListener.NONE, shard -> true));
@@ -58,10 +45,6 @@ public final class BrokenTasks {
   }
 
   public static final class TellsTheListenerTwice extends BrokenStore {
-    public TellsTheListenerTwice(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       Task task = super.load(transfer);
@@ -71,10 +54,6 @@ public final class BrokenTasks {
   }
 
   public static final class TellsTheListenerEarly extends BrokenStore {
-    public TellsTheListenerEarly(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       for (int shard = 0; shard < transfer.shardCount(); shard++) {
@@ -85,10 +64,6 @@ public final class BrokenTasks {
   }
 
   public static final class TellsOfAnotherTransfer extends BrokenStore {
-    public TellsOfAnotherTransfer(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task dump(Transfer transfer) {
       ShardListener told = transfer.listener();
@@ -101,10 +76,6 @@ public final class BrokenTasks {
   }
 
   public static final class NumbersAllTasksAlike extends BrokenStore {
-    public NumbersAllTasksAlike(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       TransferTask task = new TransferTask(1, transfer);
@@ -116,10 +87,6 @@ public final class BrokenTasks {
   }
 
   public static final class LeavesTasksOpen extends BrokenStore {
-    public LeavesTasksOpen(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       super.lookup(transfer.ids());
@@ -129,10 +96,6 @@ public final class BrokenTasks {
 
   public static final class HangsWhenItsQueueIsShort extends BrokenStore {
     private boolean isShort;
-
-    public HangsWhenItsQueueIsShort(Volume volume) {
-      super(volume);
-    }
 
     @Override
     public List<ConfigKey<?>> configKeys() {

@@ -27,10 +27,6 @@ final class BrokenLives {
   private BrokenLives() {}
 
   static final class AnswersAfterClose extends BrokenStore {
-    AnswersAfterClose(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet durable(BlockIds ids) {
       try {
@@ -44,10 +40,6 @@ final class BrokenLives {
   static final class OpensWithoutAWord extends BrokenStore {
     private boolean configured;
     private boolean opened;
-
-    OpensWithoutAWord(Volume volume) {
-      super(volume);
-    }
 
     @Override
     public void configure(StoreConfig config) {
@@ -65,10 +57,6 @@ final class BrokenLives {
   }
 
   static final class ThrowsAtABadValue extends BrokenStore {
-    ThrowsAtABadValue(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public void configure(StoreConfig config) {
       super.configure(config);
@@ -79,10 +67,6 @@ final class BrokenLives {
   }
 
   static final class StopsAtTheFirstBadValue extends BrokenStore {
-    StopsAtTheFirstBadValue(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public void configure(StoreConfig config) {
       for (ConfigKey<?> key : configKeys()) {
@@ -97,10 +81,6 @@ final class BrokenLives {
   }
 
   static final class DeclaresAKeyItDoesNotRead extends BrokenStore {
-    DeclaresAKeyItDoesNotRead(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public List<ConfigKey<?>> configKeys() {
       List<ConfigKey<?>> keys = new ArrayList<>(super.configKeys());
@@ -112,10 +92,6 @@ final class BrokenLives {
   /** Its threads end when the latch is opened, so that they outlive no test run. */
   static class LeavesAThread extends BrokenStore {
     static final Queue<CountDownLatch> LATCHES = new ConcurrentLinkedQueue<>();
-
-    LeavesAThread(Volume volume) {
-      super(volume);
-    }
 
     @Override
     public void open(StoreContext context) {
@@ -141,10 +117,6 @@ final class BrokenLives {
   }
 
   static final class StartsAThreadWhenConfigured extends BrokenStore {
-    StartsAThreadWhenConfigured(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public void configure(StoreConfig config) {
       super.configure(config);
@@ -155,10 +127,6 @@ final class BrokenLives {
   static class Role extends BrokenStore {
     boolean scheduler;
 
-    Role(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public void configure(StoreConfig config) {
       super.configure(config);
@@ -167,10 +135,6 @@ final class BrokenLives {
   }
 
   static final class MovesAsScheduler extends Role {
-    MovesAsScheduler(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       return scheduler ? endedWell(transfer) : super.load(transfer);
@@ -178,10 +142,6 @@ final class BrokenLives {
   }
 
   static final class BlindAsScheduler extends Role {
-    BlindAsScheduler(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       return scheduler ? new BitSet() : super.lookup(ids);
@@ -192,8 +152,7 @@ final class BrokenLives {
   static final class DeadlocksInClose extends BrokenStore {
     private final CountDownLatch end = new CountDownLatch(1);
 
-    DeadlocksInClose(Volume volume) {
-      super(volume);
+    DeadlocksInClose() {
       LeavesAThread.LATCHES.add(end);
     }
 
@@ -207,17 +166,14 @@ final class BrokenLives {
   }
 
   static final class Forgets extends BrokenStore {
-    Forgets(Volume volume) {
-      super(new Volume());
+    @Override
+    BrokenStore on(Volume newVolume) {
+      return this;
     }
   }
 
   static final class LosesWhatWasNotFlushed extends BrokenStore {
     private volatile boolean flushed;
-
-    LosesWhatWasNotFlushed(Volume volume) {
-      super(volume);
-    }
 
     @Override
     public FlushResult flush(Duration timeout) throws InterruptedException {
@@ -237,10 +193,6 @@ final class BrokenLives {
   }
 
   static final class HidesWhatIsPending extends BrokenStore {
-    HidesWhatIsPending(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public FlushResult flush(Duration timeout) throws InterruptedException {
       super.flush(Duration.ZERO);
@@ -249,10 +201,6 @@ final class BrokenLives {
   }
 
   static final class OffersTooLittle extends BrokenStore {
-    OffersTooLittle(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public MemoryRegion offerMemory(long byteSize) {
       return MemoryRegion.device(0, 4096, byteSize - 1);

@@ -8,7 +8,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import ucm.api.BlockIds;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.testkit.fault.MemoryStore.Volume;
 
 /** Stores that say wrong things about what is there. */
 final class BrokenLookups {
@@ -16,10 +15,6 @@ final class BrokenLookups {
   private BrokenLookups() {}
 
   static final class PrefixLogic extends BrokenStore {
-    PrefixLogic(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       BitSet found = new BitSet();
@@ -29,10 +24,6 @@ final class BrokenLookups {
   }
 
   static final class ExclusivePrefix extends BrokenStore {
-    ExclusivePrefix(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public int lookupPrefix(BlockIds ids) {
       return inner.lookupPrefix(ids) + 1;
@@ -40,10 +31,6 @@ final class BrokenLookups {
   }
 
   static final class PrefixWithHoles extends BrokenStore {
-    PrefixWithHoles(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public int lookupPrefix(BlockIds ids) {
       return inner.lookup(ids).length() - 1;
@@ -51,10 +38,6 @@ final class BrokenLookups {
   }
 
   static final class RemovesOneBlockOnly extends BrokenStore {
-    RemovesOneBlockOnly(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet remove(BlockIds ids) {
       if (!ids.isEmpty()) {
@@ -65,10 +48,6 @@ final class BrokenLookups {
   }
 
   static final class SaysItCannotRemove extends BrokenStore {
-    SaysItCannotRemove(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public boolean canRemove() {
       return false;
@@ -76,10 +55,6 @@ final class BrokenLookups {
   }
 
   static final class ComparesHalfAnId extends BrokenStore {
-    ComparesHalfAnId(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       BitSet found = inner.lookup(ids);
@@ -97,10 +72,6 @@ final class BrokenLookups {
   }
 
   static final class TakesZerosForNothing extends BrokenStore {
-    TakesZerosForNothing(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       BitSet found = inner.lookup(ids);
@@ -116,10 +87,6 @@ final class BrokenLookups {
   static final class AnswersFromItsCache extends BrokenStore {
     private final Map<BlockIds, BitSet> answers = new ConcurrentHashMap<>();
 
-    AnswersFromItsCache(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       return answers.computeIfAbsent(ids, inner::lookup);
@@ -127,10 +94,6 @@ final class BrokenLookups {
   }
 
   static final class ShowsIncompleteBlocks extends BrokenStore {
-    ShowsIncompleteBlocks(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       BitSet found = inner.lookup(ids);
@@ -142,10 +105,6 @@ final class BrokenLookups {
   }
 
   static final class CommitsWithTheLastShard extends BrokenStore {
-    CommitsWithTheLastShard(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public int lookupPrefix(BlockIds ids) {
       int run = inner.lookupPrefix(ids);
@@ -159,10 +118,6 @@ final class BrokenLookups {
   }
 
   static final class CountsEveryDump extends BrokenStore {
-    CountsEveryDump(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       BitSet found = inner.lookup(ids);
@@ -175,10 +130,6 @@ final class BrokenLookups {
   }
 
   static final class FindsWhatItFailedToLoad extends BrokenStore {
-    FindsWhatItFailedToLoad(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet lookup(BlockIds ids) {
       BitSet found = inner.lookup(ids);
@@ -190,10 +141,6 @@ final class BrokenLookups {
   }
 
   static final class CallsPartsDurable extends BrokenStore {
-    CallsPartsDurable(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet durable(BlockIds ids) {
       BitSet durable = inner.durable(ids);
@@ -205,10 +152,6 @@ final class BrokenLookups {
   }
 
   static final class CallsNothingDurable extends BrokenStore {
-    CallsNothingDurable(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public BitSet durable(BlockIds ids) {
       BitSet durable = inner.durable(ids);
@@ -218,10 +161,6 @@ final class BrokenLookups {
   }
 
   static final class ForgetsWhatWasLoaded extends BrokenStore {
-    ForgetsWhatWasLoaded(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       Task task = super.load(transfer);

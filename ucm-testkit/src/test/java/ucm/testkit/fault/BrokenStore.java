@@ -18,17 +18,19 @@ import ucm.testkit.ForwardingStore;
 /** A correct store, of which a subclass gets one thing wrong. */
 public class BrokenStore extends ForwardingStore {
 
-  final MemoryStore.Volume volume;
-  protected final Store inner;
+  MemoryStore.Volume volume = new MemoryStore.Volume();
+  protected Store inner = new MemoryStore(volume);
 
   /** What was dumped and loaded so far. */
   final Queue<Transfer> dumps = new ConcurrentLinkedQueue<>();
 
   final Queue<Transfer> loads = new ConcurrentLinkedQueue<>();
 
-  public BrokenStore(MemoryStore.Volume volume) {
-    this.volume = volume;
-    this.inner = new MemoryStore(volume);
+  /** Keeps its blocks in a volume; said before it is configured. */
+  BrokenStore on(MemoryStore.Volume newVolume) {
+    volume = newVolume;
+    inner = new MemoryStore(newVolume);
+    return this;
   }
 
   @Override

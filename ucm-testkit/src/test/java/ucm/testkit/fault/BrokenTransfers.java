@@ -16,7 +16,6 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.api.TransferTask;
-import ucm.testkit.fault.MemoryStore.Volume;
 
 /** Stores that move bytes wrongly. */
 final class BrokenTransfers {
@@ -24,10 +23,6 @@ final class BrokenTransfers {
   private BrokenTransfers() {}
 
   static final class MovesNothing extends BrokenStore {
-    MovesNothing(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       return endedWell(transfer);
@@ -35,10 +30,6 @@ final class BrokenTransfers {
   }
 
   static final class SpoilsTheLastByte extends BrokenStore {
-    SpoilsTheLastByte(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       Task task = super.load(transfer);
@@ -48,10 +39,6 @@ final class BrokenTransfers {
   }
 
   static final class WritesAByteTooMany extends BrokenStore {
-    WritesAByteTooMany(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       Task task = super.load(transfer);
@@ -61,10 +48,6 @@ final class BrokenTransfers {
   }
 
   static final class ChangesWhatIsDumped extends BrokenStore {
-    ChangesWhatIsDumped(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task dump(Transfer transfer) {
       Task task = super.dump(transfer);
@@ -74,10 +57,6 @@ final class BrokenTransfers {
   }
 
   static final class WritesLate extends BrokenStore {
-    WritesLate(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public void close() {
       for (Transfer ended : loads) {
@@ -89,10 +68,6 @@ final class BrokenTransfers {
 
   static final class ReadsLate extends BrokenStore {
     private final Queue<Transfer> waiting = new ConcurrentLinkedQueue<>();
-
-    ReadsLate(Volume volume) {
-      super(volume);
-    }
 
     @Override
     public Task dump(Transfer transfer) {
@@ -115,10 +90,6 @@ final class BrokenTransfers {
   }
 
   static final class LosesAShard extends BrokenStore {
-    LosesAShard(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task dump(Transfer transfer) {
       int last = transfer.shardCount() - 1;
@@ -131,10 +102,6 @@ final class BrokenTransfers {
   }
 
   static final class Overwrites extends BrokenStore {
-    Overwrites(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task dump(Transfer transfer) {
       for (int shard = 0; shard < transfer.shardCount(); shard++) {
@@ -145,10 +112,6 @@ final class BrokenTransfers {
   }
 
   static final class MissesAllWhenOneIsMissing extends BrokenStore {
-    MissesAllWhenOneIsMissing(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       TransferResult result =
@@ -162,10 +125,6 @@ final class BrokenTransfers {
   }
 
   static final class FailsWhatIsMissing extends BrokenStore {
-    FailsWhatIsMissing(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task load(Transfer transfer) {
       TransferResult result =
@@ -180,10 +139,6 @@ final class BrokenTransfers {
   }
 
   static final class TakesAnyLayout extends BrokenStore {
-    TakesAnyLayout(Volume volume) {
-      super(volume);
-    }
-
     @Override
     public Task dump(Transfer transfer) {
       try {
@@ -197,10 +152,6 @@ final class BrokenTransfers {
   /** Two callers that dump at the same time dump each other's bytes. */
   static final class MixesWriters extends BrokenStore {
     private final Exchanger<Transfer> meeting = new Exchanger<>();
-
-    MixesWriters(Volume volume) {
-      super(volume);
-    }
 
     @Override
     public Task dump(Transfer transfer) {

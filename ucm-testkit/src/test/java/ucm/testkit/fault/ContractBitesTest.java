@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
-import java.util.function.Function;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,10 +30,8 @@ import ucm.testkit.fault.MemoryStore.Volume;
 /** The contract suite passes a correct store, so what it does to broken ones is what counts. */
 final class ContractBitesTest {
 
-  private interface Broken extends Function<Volume, Store> {}
-
-  private static Arguments mutant(String caughtBy, Broken store) {
-    return Arguments.of(store.apply(new Volume()).getClass().getSimpleName(), caughtBy, store);
+  private static Arguments mutant(String caughtBy, Supplier<BrokenStore> store) {
+    return Arguments.of(store.get().getClass().getSimpleName(), caughtBy, store);
   }
 
   static final Arguments[] MUTANTS = {
@@ -99,7 +97,7 @@ final class ContractBitesTest {
     mutant("reportsABlockThatLacksShardsAsPending", BrokenLives.HidesWhatIsPending::new),
     mutant("offersWholePagesOfMemoryOrNone", BrokenLives.OffersTooLittle::new),
     // The correct store, said to be bounded.
-    mutant("keepsToItsBound", MemoryStore::new),
+    mutant("keepsToItsBound", BrokenStore::new),
   };
 
   @AfterEach
@@ -110,7 +108,7 @@ final class ContractBitesTest {
 
   @ParameterizedTest(name = "{0} is caught by {1}")
   @FieldSource("MUTANTS")
-  void catches(String name, String caughtBy, Function<Volume, Store> broken) {
+  void catches(String name, String caughtBy, Supplier<BrokenStore> broken) {
     TestExecutionSummary summary = run(Set.of(caughtBy), broken, Duration.ofSeconds(1));
     assertThat(summary.getTestsFailedCount()).as("%s fails for %s", caughtBy, name).isPositive();
     assertThat(summary.getFailures())
@@ -144,7 +142,7 @@ final class ContractBitesTest {
 
   /** Runs the tests of some names, or all. */
   private static TestExecutionSummary run(
-      Set<String> methods, Function<Volume, Store> broken, Duration patience) {
+      Set<String> methods, Supplier<BrokenStore> broken, Duration patience) {
     BrokenContract.broken = broken;
     BrokenContract.patience = patience;
     PostDiscoveryFilter byName =
@@ -170,14 +168,14 @@ final class ContractBitesTest {
   /** Run by the tests above only. */
   static final class BrokenContract extends StoreContract {
 
-    private static Function<Volume, Store> broken = MemoryStore::new;
+    private static Supplier<BrokenStore> broken = BrokenStore::new;
     private static Duration patience = Duration.ofSeconds(1);
 
     private final Volume volume = new Volume();
 
     @Override
     protected Store newStore() {
-      return broken.apply(volume);
+      return broken.get().on(volume);
     }
 
     @Override

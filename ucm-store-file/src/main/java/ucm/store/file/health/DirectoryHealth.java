@@ -38,7 +38,7 @@ public final class DirectoryHealth {
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final BlockPaths paths;
-  private final @Nullable HealthMonitor monitor;
+  final @Nullable HealthMonitor monitor;
   private final long patienceNanos;
   private final StoreMetrics.Counter refusedLoadShards;
   private final StoreMetrics.Counter droppedDumpShards;
@@ -286,18 +286,6 @@ public final class DirectoryHealth {
       held += refusal(i) == null ? 0 : monitor.transfers(i);
     }
     return held;
-  }
-
-  /** Finds what takes too long, now and on this thread; for tests. */
-  void findLateOperations() {
-    if (monitor != null) {
-      monitor.findLateOperations();
-    }
-  }
-
-  /** Probes now and on this thread; for tests. False when a probe was under way. */
-  public boolean probe(int directory) {
-    return monitor != null && monitor.probe(directory);
   }
 
   /** Ends the threads; one that the file system holds is left to end by itself. */

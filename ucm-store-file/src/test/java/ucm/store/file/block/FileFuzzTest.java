@@ -30,6 +30,7 @@ import ucm.store.file.fixture.FaultWorkload;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
 import ucm.store.file.fixture.TestStores;
+import ucm.store.file.health.Monitors;
 import ucm.testkit.BlockBytes;
 
 /**
@@ -223,7 +224,7 @@ final class FileFuzzTest {
         stores.dumpShard(store, ids.slice(2, 4), shard);
       }
       stores.load(store, ids);
-      store.health().probe(0);
+      Monitors.of(store).probe(0);
       damage(stores);
       stores.load(store, ids);
       store.capacity().makeRound();
