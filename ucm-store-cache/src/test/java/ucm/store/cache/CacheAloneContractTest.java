@@ -7,7 +7,7 @@ import ucm.api.Store;
 import ucm.testkit.StoreContract;
 
 /** The contract of a store, for Cache as the last stage: a memory that forgets. */
-final class CacheAloneContractTest extends StoreContract {
+class CacheAloneContractTest extends StoreContract {
 
   @Override
   protected Store newStore() {

@@ -10,7 +10,7 @@ import ucm.testkit.StoreContract;
 import ucm.testkit.fault.MemoryStore;
 
 /** The contract of a store, for Cache above a store that keeps blocks beyond a restart. */
-final class CacheOverMemoryContractTest extends StoreContract {
+class CacheOverMemoryContractTest extends StoreContract {
 
   private final MemoryStore.Volume volume = new MemoryStore.Volume();
 

@@ -4,12 +4,10 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import ucm.api.BlockLayout;
-import ucm.api.Store;
 import ucm.store.cache.fixture.Segments;
-import ucm.testkit.StoreContract;
 
 /** The contract of a store, for Cache with a shared buffer as the last stage. */
-final class SharedAloneContractTest extends StoreContract {
+final class SharedAloneContractTest extends CacheAloneContractTest {
 
   @AfterAll
   static void leavesNoSegment() {
@@ -17,17 +15,7 @@ final class SharedAloneContractTest extends StoreContract {
   }
 
   @Override
-  protected Store newStore() {
-    return new CacheStore();
-  }
-
-  @Override
   protected Map<String, Object> settings(BlockLayout layout, Path directory) {
     return Segments.settings("alone", CacheOverMemoryContractTest.gibForSuite(layout));
-  }
-
-  @Override
-  protected boolean survivesRestart() {
-    return false;
   }
 }

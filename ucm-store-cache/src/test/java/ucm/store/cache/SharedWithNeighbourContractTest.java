@@ -12,22 +12,18 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import ucm.api.BlockLayout;
-import ucm.api.Store;
 import ucm.store.cache.fixture.Segments;
 import ucm.store.cache.fixture.SharedNeighbour;
-import ucm.testkit.StoreContract;
 import ucm.testkit.TestProcess;
-import ucm.testkit.fault.MemoryStore;
 
 /**
  * The contract of a store, for Cache with a buffer that another process has made and is attached to all
  * the time.
  */
-final class SharedWithNeighbourContractTest extends StoreContract {
+final class SharedWithNeighbourContractTest extends CacheOverMemoryContractTest {
 
   private static @Nullable TestProcess neighbour;
 
-  private final MemoryStore.Volume volume = new MemoryStore.Volume();
   private final Set<String> attached = new HashSet<>();
 
   @BeforeAll
@@ -49,19 +45,9 @@ final class SharedWithNeighbourContractTest extends StoreContract {
   }
 
   @Override
-  protected Store newStore() {
-    return new CacheStore();
-  }
-
-  @Override
-  protected @Nullable Store newNextStage() {
-    return new MemoryStore(volume);
-  }
-
-  @Override
   protected Map<String, Object> settings(BlockLayout layout, Path directory) {
     String name = directory.getFileName() + "-" + Integer.toHexString(layout.hashCode());
-    double gib = CacheOverMemoryContractTest.gibForSuite(layout);
+    double gib = gibForSuite(layout);
     if (attached.add(name)) {
       tell(SharedNeighbour.line(Segments.id(name), gib, layout));
     }

@@ -2,25 +2,10 @@ package ucm.store.file;
 
 import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockLayout;
-import ucm.api.Store;
-import ucm.store.file.fixture.DirectSupport;
-import ucm.testkit.StoreContract;
 
 /** The contract with {@code local_io_engine: aio}. */
-final class AioContractTest extends StoreContract {
-
-  @BeforeAll
-  static void skipsWhereTheFileSystemRefuses(@TempDir Path directory) {
-    DirectSupport.require(directory);
-  }
-
-  @Override
-  protected Store newStore() {
-    return new LocalFileStore();
-  }
+final class AioContractTest extends DirectContractTest {
 
   @Override
   protected Map<String, Object> settings(BlockLayout layout, Path directory) {

@@ -10,7 +10,7 @@ import ucm.store.file.fixture.DirectSupport;
 import ucm.testkit.StoreContract;
 
 /** The contract with {@code io_direct: true}, and memory most of which is not aligned. */
-final class DirectContractTest extends StoreContract {
+class DirectContractTest extends StoreContract {
 
   @BeforeAll
   static void skipsWhereTheFileSystemRefuses(@TempDir Path directory) {

@@ -3,24 +3,15 @@ package ucm.store.file;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockLayout;
-import ucm.api.Store;
 import ucm.store.file.fixture.DirectSupport;
-import ucm.testkit.StoreContract;
 
 /** The contract with {@code local_io_engine: io_uring}. */
-final class UringContractTest extends StoreContract {
+final class UringContractTest extends DirectContractTest {
 
   @BeforeAll
-  static void skipsWhereTheFileSystemRefuses(@TempDir Path directory) {
-    DirectSupport.require(directory);
+  static void skipsWhereTheKernelRefuses() {
     DirectSupport.requireUring();
-  }
-
-  @Override
-  protected Store newStore() {
-    return new LocalFileStore();
   }
 
   @Override

@@ -32,6 +32,7 @@ import ucm.store.cache.fixture.Segments;
 import ucm.store.cache.fixture.TestCache;
 import ucm.store.cache.shared.SharedPeerTest;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.MemoryStore;
@@ -120,17 +121,6 @@ final class CloseTest {
   }
 
   @Test
-  void useAfterCloseIsAnswered() {
-    TestCache cache = new TestCache(LAYOUT, null, 8, Map.of());
-    cache.close();
-    cache.close();
-    BlockIds ids = BlockBytes.ids(1, 1);
-    assertThatThrownBy(() -> cache.store.load(memory(ids).transfer()))
-        .isInstanceOf(StoreClosedException.class);
-    assertThatThrownBy(() -> cache.store.lookup(ids)).isInstanceOf(StoreClosedException.class);
-  }
-
-  @Test
   void closeWhileTwoThreadsSubmitEndsEveryTask() throws InterruptedException {
     for (int round = 0; round < 30; round++) {
       TestCache cache = new TestCache(LAYOUT, new MemoryStore(), 8, Map.of());
@@ -148,7 +138,7 @@ final class CloseTest {
   void moreMemoryThanThereIsIsRefusedAtOpen() {
     BlockLayout large = BlockLayout.uniform(1 << 30, 1 << 30, 1 << 30);
     CacheStore store = new CacheStore();
-    Map<String, Object> settings = TestCache.keys(large);
+    Map<String, Object> settings = StoreFixture.workerKeys(large);
     settings.put("cache_buffer_capacity_gb", 1 << 20);
     StoreConfig config = StoreConfig.of(settings);
     store.configure(config);
