@@ -132,10 +132,8 @@ final class OpenStore extends ForwardingStore {
 
   /** Any outcome may be, but bytes of a shard that ended well are right. */
   void requireRightBytes(TransferResult result, TransferMemory memory) {
-    for (int shard = 0; shard < memory.shardCount(); shard++) {
-      if (result.outcome(shard) == ShardOutcome.OK && suite.keepsBytes()) {
-        memory.check(shard);
-      }
+    if (suite.keepsBytes()) {
+      memory.check(result);
     }
     memory.checkGuards();
   }

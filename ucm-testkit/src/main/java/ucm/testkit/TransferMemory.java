@@ -9,7 +9,9 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.ShardListener;
+import ucm.api.ShardOutcome;
 import ucm.api.Transfer;
+import ucm.api.TransferResult;
 
 /**
  * Host memory for the shards of one transfer, as an engine would have it, with guard bytes around
@@ -189,6 +191,20 @@ public final class TransferMemory {
       long start = layout.tensorOffset(piece.segment());
       BlockBytes.check(piece.memory(), ids.high(shard), ids.low(shard), shards[shard], start);
     }
+  }
+
+  /**
+   * Checks every shard of a load that ended well, and the guard bytes.
+   *
+   * @throws AssertionError naming the first wrong byte
+   */
+  public void check(TransferResult result) {
+    for (int shard = 0; shard < shards.length; shard++) {
+      if (result.outcome(shard) == ShardOutcome.OK) {
+        check(shard);
+      }
+    }
+    checkGuards();
   }
 
   /**

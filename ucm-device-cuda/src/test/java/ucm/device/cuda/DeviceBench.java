@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
@@ -20,6 +19,7 @@ import ucm.api.config.StoreConfig;
 import ucm.device.Device;
 import ucm.testkit.ManualClock;
 import ucm.testkit.RecordingMetrics;
+import ucm.testkit.StoreFixture;
 import ucm.testkit.TestContext;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
@@ -41,11 +41,7 @@ final class DeviceBench implements AutoCloseable {
 
   /** Opens a store of {@link #LAYOUT}, and the next stage first, if there is one. */
   Store open(Store store, @Nullable Store next, Map<String, Object> more) {
-    Map<String, Object> settings = new HashMap<>();
-    settings.put("tensor_size", 2048);
-    settings.put("shard_size", 4096);
-    settings.put("block_size", 8192);
-    settings.put("device_id", 0);
+    Map<String, Object> settings = StoreFixture.workerKeys(LAYOUT);
     if (next != null) {
       next.configure(StoreConfig.of(settings));
       next.open(StoreContext.of(null));

@@ -10,7 +10,7 @@ import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.config.StoreConfig;
 import ucm.store.cache.fixture.HeldNext;
-import ucm.store.cache.fixture.TestCache;
+import ucm.testkit.StoreFixture;
 
 class NextStageCheckTest {
 
@@ -19,7 +19,8 @@ class NextStageCheckTest {
     HeldNext next = new HeldNext(false);
     CacheStore cache = new CacheStore();
     StoreConfig config =
-        StoreConfig.of(new TreeMap<>(TestCache.keys(BlockLayout.uniform(4096, 4096, 4096))));
+        StoreConfig.of(
+            new TreeMap<>(StoreFixture.workerKeys(BlockLayout.uniform(4096, 4096, 4096))));
     cache.configure(config);
     assertThat(config.hasErrors()).isFalse();
     assertThatThrownBy(() -> cache.open(StoreContext.of(next)))

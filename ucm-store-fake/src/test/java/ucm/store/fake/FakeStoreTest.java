@@ -10,7 +10,7 @@ import java.lang.module.ModuleDescriptor.Provides;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -24,7 +24,7 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.RecordingMetrics;
-import ucm.testkit.TestContext;
+import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.MemoryStore;
@@ -34,37 +34,44 @@ final class FakeStoreTest {
   private static final BlockLayout LAYOUT = BlockLayout.uniform(64, 128, 512);
   private static final BlockIds IDS = BlockBytes.ids(1, 10);
 
+  private final StoreFixture stores = new StoreFixture(LAYOUT);
+
+  @AfterEach
+  void closes() {
+    stores.close();
+  }
+
   @Test
   void leavesTheMemoryOfALoadAsItWas() {
-    FakeStore store = open(Map.of());
+    FakeStore store = stores.open(new FakeStore(), Map.of());
     dump(store, IDS);
-    TransferMemory memory = memory(IDS).scribble();
+    TransferMemory memory = stores.memory(IDS).scribble();
     store.load(memory.transfer()).result().requireOk();
     memory.checkScribbled();
-    store.close();
+  }
+
+  private void dump(Store store, BlockIds ids) {
+    store.dump(stores.memory(ids).fill().transfer()).result().requireOk();
   }
 
   @Test
   void hasTheHitsOfAnLruCacheOfItsSize() {
-    FakeStore store = open(Map.of("buffer_number", 3));
+    FakeStore store = stores.open(new FakeStore(), Map.of("buffer_number", 3));
     dump(store, IDS.slice(0, 3));
-    store.load(memory(IDS.slice(0, 1)).transfer()).result().requireOk();
+    store.load(stores.memory(IDS.slice(0, 1)).transfer()).result().requireOk();
     store.lookup(IDS.slice(1, 2));
     dump(store, IDS.slice(3, 4));
     assertThat(store.lookup(IDS)).as("the second was used longest ago").hasToString("{0, 2, 3}");
-    store.close();
   }
 
   @Test
   void countsWhatItDoes() {
-    RecordingMetrics metrics = new RecordingMetrics();
-    FakeStore store = new FakeStore();
-    store.configure(StoreConfig.of(settings(Map.of("buffer_number", 4))));
-    store.open(new TestContext(metrics));
+    RecordingMetrics metrics = stores.metrics;
+    FakeStore store = stores.open(new FakeStore(), Map.of("buffer_number", 4));
     dump(store, IDS.slice(0, 6));
     store.lookup(IDS);
     store.lookupPrefix(IDS.slice(2, 10));
-    store.load(memory(IDS.slice(5, 7)).transfer());
+    store.load(stores.memory(IDS.slice(5, 7)).transfer());
     assertThat(metrics.count("fake_dump_shards")).isEqualTo(24);
     assertThat(metrics.count("fake_evicted_blocks")).isEqualTo(2);
     assertThat(metrics.count("fake_lookup_blocks")).isEqualTo(18);
@@ -72,7 +79,6 @@ final class FakeStoreTest {
     assertThat(metrics.count("fake_load_shards")).isEqualTo(8);
     assertThat(metrics.count("fake_missing_shards")).isEqualTo(4);
     assertThat(metrics.gauge("fake_blocks")).isEqualTo(4);
-    store.close();
   }
 
   @Test
@@ -160,33 +166,14 @@ final class FakeStoreTest {
 
   @Test
   void hasNothingToFlush() throws InterruptedException {
-    FakeStore store = open(Map.of());
+    FakeStore store = stores.open(new FakeStore(), Map.of());
     store.dump(TransferMemory.ofShards(LAYOUT, Placement.PACKED, IDS, 0, 1).transfer());
     assertThat(store.flush(Duration.ofDays(1)).ok()).isTrue();
-    store.close();
-  }
-
-  private static FakeStore open(Map<String, Object> more) {
-    FakeStore store = new FakeStore();
-    store.configure(StoreConfig.of(settings(more)));
-    store.open(StoreContext.of(null));
-    return store;
   }
 
   private static Map<String, Object> settings(Map<String, Object> more) {
-    Map<String, Object> all = new TreeMap<>(more);
-    all.put("block_size", 512);
-    all.put("shard_size", 128);
-    all.put("tensor_size", 64);
-    all.put("device_id", 0);
+    Map<String, Object> all = StoreFixture.workerKeys(LAYOUT);
+    all.putAll(more);
     return all;
-  }
-
-  private static void dump(Store store, BlockIds ids) {
-    store.dump(memory(ids).fill().transfer()).result().requireOk();
-  }
-
-  private static TransferMemory memory(BlockIds ids) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
   }
 }

@@ -56,11 +56,11 @@ final class NfsFilesTest {
   void renameThatWasDoneThoughItsAnswerWasLostIsACommit(int errno) throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.loseAnswer("rename", errno, 2);
-    TestNfs.dump(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
     assertThat(store.flush(TestNfs.PATIENCE).ok()).isTrue();
     assertThat(store.lookup(IDS).cardinality()).isEqualTo(4);
     assertThat(nfs.temps()).isEmpty();
-    TestNfs.load(store, IDS).requireOk();
+    nfs.load(store, IDS).requireOk();
     requireHealthy();
   }
 
@@ -69,14 +69,14 @@ final class NfsFilesTest {
   void renameThatWasNotDoneFailsTheDumpAndLeavesNothing(int errno) throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.fail("rename", errno, 1);
-    TransferResult result = TestNfs.dump(store, IDS);
+    TransferResult result = nfs.dump(store, IDS);
     assertThat(result.failedCount()).isPositive();
     assertThat(store.flush(TestNfs.PATIENCE).failedCount()).isEqualTo(1);
     assertThat(store.lookup(IDS).cardinality()).isEqualTo(3);
     assertThat(nfs.temps()).isEmpty();
     assertThat(nfs.files("data")).hasSize(3);
-    TestNfs.dump(store, IDS).requireOk();
-    TestNfs.load(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
+    nfs.load(store, IDS).requireOk();
   }
 
   @ParameterizedTest
@@ -84,8 +84,8 @@ final class NfsFilesTest {
   void callThatIsInterruptedOrMeetsAStaleNameIsMadeAgain(String call, int errno) throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.fail(call, errno, 1);
-    TestNfs.dump(store, IDS).requireOk();
-    TestNfs.load(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
+    nfs.load(store, IDS).requireOk();
     assertThat(store.flush(TestNfs.PATIENCE).ok()).isTrue();
     requireHealthy();
   }
@@ -94,7 +94,7 @@ final class NfsFilesTest {
   @ValueSource(strings = {"openRead", "readAt", "version"})
   void fileThatTheServerHasForgottenIsAMissAndNoFault(String call) throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of());
-    TestNfs.dump(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
     calls.fail(call, Errno.ESTALE, 1_000_000);
     for (int round = 0; round < 4; round++) {
       TransferResult result = loadFirstShards(store);
@@ -105,7 +105,7 @@ final class NfsFilesTest {
     }
     requireHealthy();
     calls.heal();
-    TestNfs.load(store, IDS).requireOk();
+    nfs.load(store, IDS).requireOk();
   }
 
   private static TransferResult loadFirstShards(NfsStore store) throws InterruptedException {
@@ -123,7 +123,7 @@ final class NfsFilesTest {
   void blockOfAnotherNodeMayBeInvisibleForAWhileAndIsNoErrorThen() throws Exception {
     NfsStore here = nfs.open(calls.operations(), Map.of());
     try (TestNfs there = new TestNfs(parent)) {
-      TestNfs.dump(there.open(Map.of()), IDS).requireOk();
+      nfs.dump(there.open(Map.of()), IDS).requireOk();
     }
     // The client remembers that there was nothing, or a name that leads nowhere.
     calls.fail("size", Errno.ESTALE, 1_000_000);
@@ -133,7 +133,7 @@ final class NfsFilesTest {
     requireHealthy();
     calls.heal();
     assertThat(here.lookup(IDS).cardinality()).isEqualTo(4);
-    TestNfs.load(here, IDS).requireOk();
+    nfs.load(here, IDS).requireOk();
   }
 
   @ParameterizedTest
@@ -141,21 +141,21 @@ final class NfsFilesTest {
   void softMountThatGivesUpFailsTheDumpAndNothingShows(String call, int errno) throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of("store_health.enabled", false));
     calls.fail(call, errno, 1_000_000);
-    assertThat(TestNfs.dump(store, IDS).okCount()).isLessThan(16);
+    assertThat(nfs.dump(store, IDS).okCount()).isLessThan(16);
     assertThat(store.flush(TestNfs.PATIENCE).failedCount()).isEqualTo(4);
     assertThat(store.lookup(IDS).isEmpty()).isTrue();
     calls.heal();
     assertThat(nfs.files("data")).isEmpty();
-    TestNfs.dump(store, IDS).requireOk();
-    TestNfs.load(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
+    nfs.load(store, IDS).requireOk();
   }
 
   @Test
   void softMountThatGivesUpWhileReadingFailsTheLoadAndOpensTheBreaker() throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of());
-    TestNfs.dump(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
     calls.fail("readAt", Errno.ETIMEDOUT, 1_000_000);
-    TransferResult result = TestNfs.load(store, IDS);
+    TransferResult result = nfs.load(store, IDS);
     assertThat(result.okCount()).isZero();
     assertThat(result.cause()).hasMessageContaining("ETIMEDOUT");
     assertThat(nfs.metrics.count("nfs_health_trips")).isEqualTo(1);
@@ -166,22 +166,22 @@ final class NfsFilesTest {
   void folderThatAnotherNodeRemovedInBetweenIsMadeAgain() throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of());
     calls.fail("create", Errno.ESTALE, 4);
-    TestNfs.dump(store, BlockBytes.ids(9, 1)).requireOk();
-    TestNfs.load(store, BlockBytes.ids(9, 1)).requireOk();
+    nfs.dump(store, BlockBytes.ids(9, 1)).requireOk();
+    nfs.load(store, BlockBytes.ids(9, 1)).requireOk();
   }
 
   @Test
   void fileHiddenByTheServerKeepsItsFolderAndIsNoBlock() throws Exception {
     NfsStore store = nfs.open(calls.operations(), Map.of());
-    TestNfs.dump(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
     Path file = parent.resolve(nfs.files("data").getFirst());
     // What the client does when a file that is open here is removed.
     Path hidden = file.resolveSibling(".nfs00000000012345670000001");
     Files.move(file, hidden);
-    assertThat(TestNfs.load(store, IDS).failedCount()).isEqualTo(4);
+    assertThat(nfs.load(store, IDS).failedCount()).isEqualTo(4);
     assertThat(store.lookup(IDS).cardinality()).isEqualTo(3);
-    TestNfs.dump(store, IDS).requireOk();
-    TestNfs.load(store, IDS).requireOk();
+    nfs.dump(store, IDS).requireOk();
+    nfs.load(store, IDS).requireOk();
     assertThat(hidden).exists();
     requireHealthy();
   }
@@ -195,18 +195,18 @@ final class NfsFilesTest {
             calls.operations(),
             Map.of("storage_capacity", 40 * file, "nfs_gc_check_interval_sec", 1));
     BlockIds early = BlockBytes.ids(1, 16);
-    TestNfs.dump(store, early).requireOk();
+    nfs.dump(store, early).requireOk();
     shiftTimes(Duration.ofHours(hours));
     for (int seed = 2; nfs.metrics.count("nfs_gc_removed_blocks") < 8; seed++) {
       // Refused while the capacity is reached, until the collector has made room.
-      TransferResult result = TestNfs.dump(store, BlockBytes.ids(seed, 4));
+      TransferResult result = nfs.dump(store, BlockBytes.ids(seed, 4));
       assertThat(result.failedShards().stream().mapToObj(result::outcome))
           .doesNotContain(ShardOutcome.FAILED);
       assertThat(nfs.metrics.gauge("nfs_used_bytes")).isLessThanOrEqualTo(40.0 * file);
       Thread.onSpinWait();
     }
     // Whatever is left is right.
-    TestNfs.load(store, early);
+    nfs.load(store, early);
     requireHealthy();
   }
 

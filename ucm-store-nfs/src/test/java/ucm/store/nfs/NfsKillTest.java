@@ -85,7 +85,7 @@ final class NfsKillTest {
         boolean present = store.lookup(id).get(0);
         assertThat(present || !durable.contains(i)).as("block %d, %s", i, name).isTrue();
         // Compares every byte of what is loaded.
-        assertThat(TestNfs.load(store, id).ok()).as("block %d, %s", i, name).isEqualTo(present);
+        assertThat(nfs.load(store, id).ok()).as("block %d, %s", i, name).isEqualTo(present);
       }
       TestNfs.awaitThat("nothing half written, " + name, () -> isClean(nfs));
       assertThat(nfs.metrics.count("nfs_corrupt_blocks")).as(name).isZero();

@@ -46,7 +46,7 @@ final class NfsTreeTest {
   void blockHasTheNameThatTheOriginalGivesItAndItsBytesFromTheStart() throws Exception {
     nfs = new TestNfs(parent);
     NfsStore store = nfs.open(Map.of());
-    TestNfs.dump(store, ID).requireOk();
+    nfs.dump(store, ID).requireOk();
     assertThat(nfs.files("data")).containsExactly(NAME);
     byte[] bytes = Files.readAllBytes(parent.resolve(NAME));
     for (int shard = 0; shard < TestNfs.LAYOUT.shardCount(); shard++) {
@@ -69,7 +69,7 @@ final class NfsTreeTest {
     strict.close();
     NfsStore store = nfs.open(Map.of("accept_unverified", true));
     assertThat(store.lookupPrefix(ID)).isZero();
-    TestNfs.load(store, ID).requireOk();
+    nfs.load(store, ID).requireOk();
     assertThat(nfs.metrics.count("nfs_unverified_load_shards"))
         .isEqualTo(TestNfs.LAYOUT.shardCount());
   }
@@ -100,7 +100,7 @@ final class NfsTreeTest {
     assertThat(result.adopted()).isEqualTo(1);
     NfsStore store = nfs.open(Map.of());
     assertThat(store.lookupPrefix(ID)).isZero();
-    TestNfs.load(store, ID).requireOk();
+    nfs.load(store, ID).requireOk();
     assertThat(nfs.metrics.count("nfs_unverified_load_shards")).isZero();
   }
 
@@ -140,7 +140,7 @@ final class NfsTreeTest {
     Files.write(file, bytesOf(ID));
     NfsStore store = nfs.open(Map.of());
     assertThat(store.lookup(ID).isEmpty()).isTrue();
-    TestNfs.dump(store, ID).requireOk();
+    nfs.dump(store, ID).requireOk();
     assertThat(nfs.files("data")).containsExactly(NAME.replace(".dat", ".act"), NAME);
   }
 
@@ -150,10 +150,10 @@ final class NfsTreeTest {
     List<String> roots = List.of(parent.resolve("a").toString(), parent.resolve("b").toString());
     NfsStore store = nfs.open(Map.of("storage_backends", roots, "durability", "full"));
     BlockIds ids = BlockBytes.ids(7, 32);
-    TestNfs.dump(store, ids).requireOk();
+    nfs.dump(store, ids).requireOk();
     assertThat(nfs.files("a/data")).hasSizeBetween(1, 31);
     assertThat(nfs.files("a/data").size() + nfs.files("b/data").size()).isEqualTo(32);
-    TestNfs.load(store, ids).requireOk();
+    nfs.load(store, ids).requireOk();
   }
 
   @Test
@@ -161,7 +161,7 @@ final class NfsTreeTest {
     nfs = new TestNfs(parent);
     ScriptedFiles files = new ScriptedFiles();
     NfsStore store = nfs.open(files.operations(), Map.of("durability", "full"));
-    TestNfs.dump(store, ID).requireOk();
+    nfs.dump(store, ID).requireOk();
     List<String> syncs =
         files.calls().stream().filter(call -> call.startsWith("syncFolder")).toList();
     assertThat(syncs)
@@ -191,7 +191,7 @@ final class NfsTreeTest {
     nfs = new TestNfs(parent);
     BlockIds ids = BlockBytes.ids(3, 20);
     try (NfsStore store = nfs.open(Map.of())) {
-      TestNfs.dump(store, ids).requireOk();
+      nfs.dump(store, ids).requireOk();
     }
     assertThat(new NfsStore().recognizes(parent)).isTrue();
     StoreConfig config = StoreConfig.of(Map.of("storage_backends", parent.toString()));

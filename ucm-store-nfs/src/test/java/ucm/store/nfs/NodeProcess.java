@@ -22,6 +22,7 @@ import ucm.api.TransferResult;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
 
 /**
  * A process of its own with a store on some directory: a node. It does what it reads from its standard
@@ -134,7 +135,14 @@ final class NodeProcess {
   private void dumpUntilDurable(BlockIds ids, int first) throws InterruptedException {
     BitSet durable = new BitSet();
     while (durable.cardinality() < ids.size()) {
-      boolean ok = store.dump(TestNfs.memory(ids).fill().transfer()).await(PATIENCE).ok();
+      boolean ok =
+          store
+              .dump(
+                  TransferMemory.ofBlocks(TestNfs.LAYOUT, Placement.SCATTERED, ids)
+                      .fill()
+                      .transfer())
+              .await(PATIENCE)
+              .ok();
       FlushResult flushed = store.flush(PATIENCE);
       BitSet found = ok && flushed.ok() ? store.durable(ids) : new BitSet();
       for (int i = 0; i < ids.size(); i++) {
@@ -151,7 +159,7 @@ final class NodeProcess {
   }
 
   private void load(BlockIds ids, int first) throws InterruptedException {
-    TransferMemory memory = TestNfs.memory(ids);
+    TransferMemory memory = TransferMemory.ofBlocks(TestNfs.LAYOUT, Placement.SCATTERED, ids);
     TransferResult result = store.load(memory.transfer()).await(PATIENCE);
     int shards = TestNfs.LAYOUT.shardCount();
     for (int block = 0; block < ids.size(); block++) {

@@ -38,8 +38,8 @@ final class TaskLogTest {
     try (TestNfs nfs = new TestNfs(directory)) {
       NfsStore store = nfs.open(Map.of());
       BlockIds ids = BlockBytes.ids(1, 2);
-      TestNfs.dump(store, ids).requireOk();
-      TestNfs.load(store, ids).requireOk();
+      nfs.dump(store, ids).requireOk();
+      nfs.load(store, ids).requireOk();
     } finally {
       logger.detachAppender(lines);
       logger.setLevel(before);
@@ -75,7 +75,7 @@ final class TaskLogTest {
               new FaultyClock("ucm-nfs-timeouts-0"),
               Map.of("timeout_ms", 100));
       // Well or late, as the machine goes; the check of the timeouts follows.
-      boolean _ = TestNfs.dump(store, ids).ok();
+      boolean _ = nfs.dump(store, ids).ok();
       TestNfs.awaitThat("the store is closed", () -> isClosed(store, ids));
       TestNfs.awaitThat(
           "a line",

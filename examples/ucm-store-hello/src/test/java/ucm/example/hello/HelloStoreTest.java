@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
@@ -16,59 +17,28 @@ import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
-import ucm.api.StoreContext;
-import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.TransferResult;
-import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.ManualClock;
-import ucm.testkit.RecordingMetrics;
-import ucm.testkit.TransferMemory;
-import ucm.testkit.TransferMemory.Placement;
+import ucm.testkit.StoreFixture;
 
 /** What no contract knows: the store's own metrics, deadline and files. */
 final class HelloStoreTest {
 
-  private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 4096, 8192);
-  private static final Duration PATIENCE = Duration.ofSeconds(30);
-
   @TempDir Path directory;
 
-  private final RecordingMetrics metrics = new RecordingMetrics();
+  private final StoreFixture stores = new StoreFixture(BlockLayout.uniform(4096, 4096, 8192));
   private final ManualClock clock = new ManualClock();
 
-  private Store open(StoreContext context) {
-    Store store = new HelloStore();
-    store.configure(
-        StoreConfig.of(
-            Map.of(
-                "hello_directory", directory.toString(),
-                "device_id", 0,
-                "tensor_size", 4096,
-                "shard_size", 4096,
-                "block_size", 8192)));
-    store.open(context);
-    return store;
+  @AfterEach
+  void closes() {
+    stores.close();
   }
 
-  private StoreContext context(LongSupplier nanoClock) {
-    return new StoreContext() {
-      @Override
-      public Store backend() {
-        return null;
-      }
-
-      @Override
-      public StoreMetrics metrics() {
-        return metrics;
-      }
-
-      @Override
-      public LongSupplier nanoClock() {
-        return nanoClock;
-      }
-    };
+  private Store open(LongSupplier nanoClock) {
+    Map<String, String> settings = Map.of("hello_directory", directory.toString());
+    return stores.open(new HelloStore(), null, settings, nanoClock);
   }
 
   @Test
@@ -83,15 +53,12 @@ final class HelloStoreTest {
 
   @Test
   void countsTheBytesItMoves() throws Exception {
-    try (Store store = open(context(clock))) {
-      TransferMemory memory =
-          TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, BlockBytes.ids(1, 3)).fill();
-      store.dump(memory.transfer()).await(PATIENCE).requireOk();
-      store.load(memory.scribble().transfer()).await(PATIENCE).requireOk();
-      memory.check();
-      assertThat(metrics.count("hello_dumped_bytes")).isEqualTo(3 * 8192);
-      assertThat(metrics.count("hello_loaded_bytes")).isEqualTo(3 * 8192);
-    }
+    Store store = open(clock);
+    BlockIds ids = BlockBytes.ids(1, 3);
+    stores.dump(store, ids).requireOk();
+    stores.load(store, ids).requireOk();
+    assertThat(stores.metrics.count("hello_dumped_bytes")).isEqualTo(3 * 8192);
+    assertThat(stores.metrics.count("hello_loaded_bytes")).isEqualTo(3 * 8192);
   }
 
   @Test
@@ -102,14 +69,12 @@ final class HelloStoreTest {
           clock.advance(Duration.ofMinutes(1));
           return clock.getAsLong();
         };
-    try (Store store = open(context(slow))) {
-      BlockIds ids = BlockBytes.ids(2, 1);
-      TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids).fill();
-      TransferResult result = store.dump(memory.transfer()).await(PATIENCE);
-      assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
-      assertThat(result.outcome(1)).isEqualTo(ShardOutcome.EXPIRED);
-      assertThat(store.lookup(ids).isEmpty()).isTrue();
-    }
+    Store store = open(slow);
+    BlockIds ids = BlockBytes.ids(2, 1);
+    TransferResult result = stores.dump(store, ids);
+    assertThat(result.outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
+    assertThat(result.outcome(1)).isEqualTo(ShardOutcome.EXPIRED);
+    assertThat(store.lookup(ids).isEmpty()).isTrue();
   }
 
   @Test
@@ -126,22 +91,19 @@ final class HelloStoreTest {
           }
           return now;
         };
-    try (Store store = open(context(slow))) {
-      TransferMemory memory =
-          TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, BlockBytes.ids(4, 1)).fill();
-      Task dump = store.dump(memory.transfer());
-      dump.whenTerminal(() -> await(flushed));
-      going.countDown();
-      dump.await(PATIENCE);
-      FlushResult result = store.flush(PATIENCE);
-      flushed.countDown();
-      assertThat(result.failedCount()).isOne();
-    }
+    Store store = open(slow);
+    Task dump = store.dump(stores.memory(BlockBytes.ids(4, 1)).fill().transfer());
+    dump.whenTerminal(() -> await(flushed));
+    going.countDown();
+    StoreFixture.ended(dump);
+    FlushResult result = store.flush(StoreFixture.PATIENCE);
+    flushed.countDown();
+    assertThat(result.failedCount()).isOne();
   }
 
   private static void await(CountDownLatch latch) {
     try {
-      assertThat(latch.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+      assertThat(latch.await(StoreFixture.PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
@@ -149,16 +111,13 @@ final class HelloStoreTest {
 
   @Test
   void servesNothingOfATruncatedFile() throws Exception {
-    try (Store store = open(context(clock))) {
-      BlockIds ids = BlockBytes.ids(3, 1);
-      TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids).fill();
-      store.dump(memory.transfer()).await(PATIENCE).requireOk();
-      try (var files = Files.walk(directory)) {
-        Path file = files.filter(Files::isRegularFile).findFirst().orElseThrow();
-        Files.write(file, new byte[100]);
-      }
-      TransferResult result = store.load(memory.transfer()).await(PATIENCE);
-      assertThat(result.outcome(0)).isEqualTo(ShardOutcome.CORRUPT);
+    Store store = open(clock);
+    BlockIds ids = BlockBytes.ids(3, 1);
+    stores.dump(store, ids).requireOk();
+    try (var files = Files.walk(directory)) {
+      Path file = files.filter(Files::isRegularFile).findFirst().orElseThrow();
+      Files.write(file, new byte[100]);
     }
+    assertThat(stores.load(store, ids).outcome(0)).isEqualTo(ShardOutcome.CORRUPT);
   }
 }

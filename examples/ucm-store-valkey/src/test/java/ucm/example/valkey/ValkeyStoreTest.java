@@ -10,7 +10,6 @@ import java.security.KeyStore;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.Map;
-import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,6 +24,7 @@ import ucm.api.StoreException;
 import ucm.api.TransferResult;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
+import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
@@ -46,11 +46,8 @@ final class ValkeyStoreTest {
   }
 
   private static Store open(Map<String, Object> more) {
-    Map<String, Object> all = new TreeMap<>(more);
-    all.put("device_id", 0);
-    all.put("tensor_size", 4096);
-    all.put("shard_size", 4096);
-    all.put("block_size", 8192);
+    Map<String, Object> all = StoreFixture.workerKeys(LAYOUT);
+    all.putAll(more);
     StoreConfig config = StoreConfig.of(all);
     Store store = new ValkeyStore();
     store.configure(config);

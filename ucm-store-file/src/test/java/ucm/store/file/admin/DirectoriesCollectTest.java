@@ -82,7 +82,7 @@ final class DirectoriesCollectTest {
     BlockIds prompt = BlockBytes.ids(11, 16);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(SmallSpace.room(1000, Map.of()));
-      stores.dump(store, prompt);
+      stores.dump(store, prompt).requireOk();
       assertThat(store.lookupPrefix(prompt)).isEqualTo(15);
     }
     tree.directories().collect(new CollectPlan(6 * FILE, null, false), QUIET);

@@ -48,7 +48,7 @@ final class DamageTest {
   void dumpsABlock() throws Exception {
     stores = new TestStores(directory, LAYOUT);
     store = stores.open();
-    stores.dump(store, ids.slice(0, 1));
+    stores.dump(store, ids.slice(0, 1)).requireOk();
     good = Files.readAllBytes(file());
     assertThat(good).hasSize(FILE_SIZE);
   }
@@ -77,7 +77,7 @@ final class DamageTest {
     assertThat(stores.metrics.count("local_corrupt_blocks")).isEqualTo(flips);
     assertThat(stores.metrics.count("local_quarantined_blocks")).isEqualTo(flips);
     assertThat(stores.in(".quarantine")).hasSize(Quarantine.MAX_FILES);
-    stores.dump(store, ids.slice(0, 1));
+    stores.dump(store, ids.slice(0, 1)).requireOk();
     assertThat(stores.load(store, ids.slice(0, 1)).ok()).isTrue();
   }
 
@@ -113,7 +113,7 @@ final class DamageTest {
     Files.delete(file());
     BlockLayout other = BlockLayout.uniform(512, 4096, 8192);
     TestStores others = new TestStores(directory, other);
-    others.dump(others.open(), ids.slice(0, 1));
+    others.dump(others.open(), ids.slice(0, 1)).requireOk();
     others.close();
     requireCorrupt();
   }
@@ -123,7 +123,7 @@ final class DamageTest {
     Files.delete(file());
     BlockLayout smaller = BlockLayout.uniform(4096, 4096, 4096);
     TestStores others = new TestStores(directory, smaller);
-    others.dump(others.open(), ids.slice(0, 1));
+    others.dump(others.open(), ids.slice(0, 1)).requireOk();
     others.close();
     assertThat(Files.size(file())).isEqualTo(LAYOUT.blockSize());
     requireCorrupt();
@@ -195,7 +195,7 @@ final class DamageTest {
     }
     assertThat(quarantine).doesNotExist();
     BlockIds last = BlockBytes.ids(1999, 1);
-    stores.dump(store, last);
+    stores.dump(store, last).requireOk();
     assertThat(stores.load(store, last).ok()).as("stored in its place").isTrue();
   }
 

@@ -96,8 +96,8 @@ final class DirectTest {
         TestStores cached = new TestStores(directory.resolve("cached"), layout)) {
       LocalFileStore store = direct.open(settings);
       LocalFileStore reference = cached.open();
-      direct.dump(store, ids.slice(0, 2));
-      cached.dump(reference, ids.slice(0, 2));
+      direct.dump(store, ids.slice(0, 2)).requireOk();
+      cached.dump(reference, ids.slice(0, 2)).requireOk();
       for (int i = layout.shardCount() - 1; i >= 0; i--) {
         direct.dumpShard(store, ids.slice(2, 4), i).requireOk();
         cached.dumpShard(reference, ids.slice(2, 4), i).requireOk();
@@ -176,7 +176,7 @@ final class DirectTest {
       Map<String, Object> settings = new HashMap<>(direct(engine));
       settings.put("accept_unverified", true);
       LocalFileStore store = stores.open(settings);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       for (int i = 0; i < ids.size(); i++) {
         byte[] bytes = Files.readAllBytes(stores.file(ids, i));
         Files.write(stores.file(ids, i), Arrays.copyOf(bytes, 9000));
@@ -195,7 +195,7 @@ final class DirectTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, layout)) {
       LocalFileStore store = stores.open(files, System::nanoTime, direct(engine));
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       for (int i = 0; i < ids.size(); i++) {
         Path file = stores.file(ids, i);
         // Once the size is known, and by a number of bytes that is no page's.
@@ -212,7 +212,7 @@ final class DirectTest {
       }
       files.before(call -> {});
       assertThat(store.health().refusal(0)).as("four of them, and the breaker is closed").isNull();
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
   }
@@ -241,7 +241,7 @@ final class DirectTest {
     files.fallShortInPages();
     try (TestStores stores = new TestStores(directory, layout)) {
       LocalFileStore store = stores.open(files, System::nanoTime, DIRECT);
-      stores.dump(store, ids.slice(0, 2));
+      stores.dump(store, ids.slice(0, 2)).requireOk();
       for (int shard = 2; shard >= 0; shard--) {
         stores.dumpShard(store, ids.slice(2, 4), shard).requireOk();
       }
@@ -283,7 +283,7 @@ final class DirectTest {
     BlockIds ids = BlockBytes.ids(8, 3);
     try (TestStores stores = new TestStores(own, layout)) {
       LocalFileStore store = stores.open(DIRECT);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
     } catch (StoreException e) {
       // Kernels before 6.6 have no O_DIRECT on tmpfs.

@@ -107,8 +107,8 @@ final class FaultTest {
       requireAbsent(again, failed);
       stores.load(again, whole);
       stores.load(again, layered);
-      stores.dump(again, whole);
-      stores.dump(again, layered);
+      stores.dump(again, whole).requireOk();
+      stores.dump(again, layered).requireOk();
       assertThat(stores.load(again, whole).ok()).isTrue();
       assertThat(stores.load(again, layered).ok()).isTrue();
       again.close();
@@ -145,7 +145,7 @@ final class FaultTest {
     files.fallShort();
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
-      stores.dump(store, whole);
+      stores.dump(store, whole).requireOk();
       for (int shard = 2; shard >= 0; shard--) {
         stores.dumpShard(store, layered, shard).requireOk();
       }
@@ -188,7 +188,7 @@ final class FaultTest {
               "local_lookup_concurrency", 1,
               "store_health.enabled", false);
       LocalFileStore store = stores.open(files, System::nanoTime, inOrder);
-      stores.dump(store, whole);
+      stores.dump(store, whole).requireOk();
       files.fail(Call.SIZE, files.count(Call.SIZE) + 1, Errno.EIO);
       BitSet found = store.lookup(whole);
       assertThat(found.get(0)).isTrue();
@@ -205,7 +205,7 @@ final class FaultTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, FULL);
-      stores.dump(store, whole);
+      stores.dump(store, whole).requireOk();
       files.fail(Call.READ, files.count(Call.READ), Errno.ESTALE);
       TransferResult result = stores.load(store, whole.slice(0, 1));
       assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);

@@ -30,7 +30,6 @@ import ucm.store.file.fixture.FaultWorkload;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.StoredTree;
 import ucm.store.file.fixture.TestStores;
-import ucm.store.file.health.Monitors;
 import ucm.testkit.BlockBytes;
 
 /**
@@ -81,7 +80,7 @@ final class FileFuzzTest {
   void servesNoFileThatChanceHasChanged(String engine) throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings(engine));
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       byte[] good = Files.readAllBytes(stores.file(ids, 0));
       byte[] other = Files.readAllBytes(stores.file(ids, 1));
       int served = 0;
@@ -97,7 +96,7 @@ final class FileFuzzTest {
         assertThat(stores.load(store, ids.slice(1, 4)).ok()).as("the others, %s", name).isTrue();
       }
       assertThat(stores.metrics.count("local_quarantined_blocks")).isEqualTo(ROUNDS - served);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
       store.close();
       assertThat(stores.openFiles()).isEmpty();
@@ -224,7 +223,6 @@ final class FileFuzzTest {
         stores.dumpShard(store, ids.slice(2, 4), shard);
       }
       stores.load(store, ids);
-      Monitors.of(store).probe(0);
       damage(stores);
       stores.load(store, ids);
       store.capacity().makeRound();

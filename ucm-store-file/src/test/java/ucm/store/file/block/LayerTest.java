@@ -59,7 +59,7 @@ final class LayerTest {
 
   private BlockIds dumped(int seed, int count) throws InterruptedException {
     BlockIds ids = BlockBytes.ids(seed, count);
-    stores.dump(stores.open(), ids);
+    stores.dump(stores.open(), ids).requireOk();
     return ids;
   }
 

@@ -153,7 +153,7 @@ final class PowerLossTest {
   private static void dump(TestStores stores, LocalFileStore store, BlockIds ids, boolean whole)
       throws InterruptedException {
     if (whole) {
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
     } else {
       for (int shard = LAYOUT.shardCount() - 1; shard >= 0; shard--) {
         stores.dumpShard(store, ids, shard).requireOk();

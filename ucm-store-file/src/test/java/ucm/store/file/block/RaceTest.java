@@ -85,7 +85,7 @@ final class RaceTest {
   void damagedBlockStaysAMissWhenAnotherReadsItsGoodPart() throws Exception {
     LocalFileStore store = opened(TWO_THREADS);
     BlockIds ids = BlockBytes.ids(90, 1);
-    stores.dump(store, ids);
+    stores.dump(store, ids).requireOk();
     byte[] bytes = Files.readAllBytes(stores.file(ids, 0));
     bytes[2 * 1024] ^= 1;
     Files.write(stores.file(ids, 0), bytes);
@@ -161,7 +161,7 @@ final class RaceTest {
     assertThat(flushed.pendingBlocks()).isZero();
     assertThat(flushed.failedBlocks()).isEqualTo(ids);
     assertThat(store.lookup(ids).isEmpty()).isTrue();
-    stores.dump(store, ids);
+    stores.dump(store, ids).requireOk();
     assertThat(stores.load(store, ids).ok()).isTrue();
   }
 
@@ -228,7 +228,7 @@ final class RaceTest {
   @Test
   void closesWholeThoughItsThreadIsInterrupted() throws Exception {
     LocalFileStore store = opened(Map.of());
-    stores.dump(store, BlockBytes.ids(96, 4));
+    stores.dump(store, BlockBytes.ids(96, 4)).requireOk();
     Thread.currentThread().interrupt();
     store.close();
     assertThat(Thread.interrupted()).as("kept").isTrue();

@@ -32,7 +32,7 @@ final class AccessTimeManagerTest {
   @BeforeEach
   void dumpsBlocksThatWereUsedLongAgo() throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      stores.dump(stores.open(), ids);
+      stores.dump(stores.open(), ids).requireOk();
     }
     for (int i = 0; i < ids.size(); i++) {
       SmallSpace.usedAt(file(i), i);

@@ -46,7 +46,7 @@ final class CollectorRoomTest {
       LocalFileStore store = stores.open(settings(40, Map.of()));
       for (int i = 0; i < 30; i++) {
         BlockIds ids = BlockBytes.ids(100 + i, 8);
-        stores.dump(store, ids);
+        stores.dump(store, ids).requireOk();
         assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(40 * FILE);
         store.capacity().makeRound();
         assertThat(SmallSpace.bytes(directory)).isLessThanOrEqualTo(28 * FILE);
@@ -67,7 +67,7 @@ final class CollectorRoomTest {
       for (int i = 0; i < 100; i++) {
         BlockIds ids = BlockBytes.ids(300 + i, 16);
         if (i % 2 == 0) {
-          stores.dump(store, ids);
+          stores.dump(store, ids).requireOk();
         } else {
           stores.dumpShard(store, ids, 0).requireOk();
           stores.dumpShard(store, ids, 1).requireOk();

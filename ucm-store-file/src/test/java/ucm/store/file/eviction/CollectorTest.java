@@ -222,16 +222,16 @@ final class CollectorTest {
                   Map.of("local_gc_trigger_threshold_ratio", 0.5, "local_gc_recycle_percent", 0)));
       // A round in the middle of a dump would find only some of its blocks.
       store.capacity().awaitFirstRound();
-      stores.dump(store, prompt);
+      stores.dump(store, prompt).requireOk();
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
-      stores.dump(store, other.slice(0, 8));
+      stores.dump(store, other.slice(0, 8)).requireOk();
       store.capacity().makeRound();
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
       assertThat(store.lookup(prompt).cardinality()).as("20 of 40 may stay").isEqualTo(12);
       assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
       // The other was used earlier, and goes first now, from its end.
       clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
-      stores.dump(store, BlockBytes.ids(9, 6));
+      stores.dump(store, BlockBytes.ids(9, 6)).requireOk();
       store.capacity().makeRound();
       assertThat(store.lookupPrefix(prompt)).isEqualTo(11);
       assertThat(store.lookupPrefix(other)).isEqualTo(1);

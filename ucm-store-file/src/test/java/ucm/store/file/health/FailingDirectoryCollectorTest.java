@@ -65,7 +65,7 @@ final class FailingDirectoryCollectorTest {
     settings.put("local_capacity_gb", 0);
     settings.remove("local_gc_trigger_threshold_ratio");
     try (TestStores others = new TestStores(parent, LAYOUT)) {
-      others.dump(others.open(settings), ids);
+      others.dump(others.open(settings), ids).requireOk();
     }
     for (Path block : SmallSpace.blocks(failing)) {
       SmallSpace.usedAt(block, 1);

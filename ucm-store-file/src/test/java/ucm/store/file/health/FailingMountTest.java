@@ -164,7 +164,7 @@ final class FailingMountTest {
     assertThat(store.lookupPrefix(failing)).isEqualTo(-1);
     assertThat(store.durable(failing).isEmpty()).isTrue();
     assertThat(stores.load(store, healthy).ok()).isTrue();
-    stores.dump(store, in(1 - FAILING, 3, 4));
+    stores.dump(store, in(1 - FAILING, 3, 4)).requireOk();
     mount.heal();
     assertThat(Monitors.of(store).probe(FAILING)).isTrue();
     assertThat(isDown()).isFalse();
@@ -176,7 +176,7 @@ final class FailingMountTest {
   void isOpenedByProbesWhenIdleAndClosedByThem(int errno) throws Exception {
     settings.put("store_health.health_check_timeout_s", 5);
     LocalFileStore store = stores.open(settings);
-    stores.dump(store, failing);
+    stores.dump(store, failing).requireOk();
     for (int round = 1; round <= 2; round++) {
       mount.fail(errno);
       Waiting.until("probes open the breaker", this::isDown);
@@ -195,7 +195,7 @@ final class FailingMountTest {
     settings.put("store_health.health_check_timeout_s", 5);
     LocalFileStore store = stores.open(settings);
     BlockIds fresh = in(FAILING, 6, 4);
-    stores.dump(store, failing);
+    stores.dump(store, failing).requireOk();
     mount.fail(errno, "create", "write", "mkdir");
     double before = stores.metrics.count("local_health_probes");
     assertThat(FaultWorkload.dump(store, LAYOUT, fresh).result().okCount()).isZero();
@@ -204,7 +204,7 @@ final class FailingMountTest {
     assertThat(stores.load(store, failing).ok()).isTrue();
     assertThat(store.lookup(fresh).isEmpty()).isTrue();
     mount.heal();
-    stores.dump(store, fresh);
+    stores.dump(store, fresh).requireOk();
     assertThat(stores.load(store, fresh).ok()).isTrue();
   }
 
@@ -215,7 +215,7 @@ final class FailingMountTest {
     BlockIds whole = in(FAILING, 7, 6);
     BlockIds layered = in(FAILING, 8, 6);
     mount.fallShort();
-    stores.dump(store, whole);
+    stores.dump(store, whole).requireOk();
     for (int shard = LAYOUT.shardCount() - 1; shard >= 0; shard--) {
       stores.dumpShard(store, layered, shard).requireOk();
     }
@@ -359,7 +359,7 @@ final class FailingMountTest {
     Waiting.until("the breaker closes", () -> !isDown());
     work.requireWhatWasPromised(stores);
     assertThat(stores.load(store, failing).ok()).isTrue();
-    stores.dump(store, freshFailing);
+    stores.dump(store, freshFailing).requireOk();
     assertThat(stores.load(store, freshFailing).ok()).isTrue();
     work.requireMemoryUntouched();
     requireNoTraceAfterClose(store);
@@ -386,7 +386,7 @@ final class FailingMountTest {
     assertThat(stores.temps()).isEmpty();
     assertThat(stores.load(next, failing).ok()).isTrue();
     stores.load(next, freshFailing);
-    stores.dump(next, freshFailing);
+    stores.dump(next, freshFailing).requireOk();
     assertThat(stores.load(next, freshFailing).ok()).isTrue();
     requireNoTraceAfterClose(next);
   }

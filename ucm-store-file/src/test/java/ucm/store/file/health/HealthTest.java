@@ -77,8 +77,8 @@ final class HealthTest {
   void leavesOnlyTheFailingDirectoryAloneAndBlocksNowhere() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, failingIds);
-      stores.dump(store, healthyIds);
+      stores.dump(store, failingIds).requireOk();
+      stores.dump(store, healthyIds).requireOk();
       files.fail(failing, Errno.EIO);
       assertThat(outcome(stores.load(store, failingIds.slice(0, 1))))
           .isEqualTo(ShardOutcome.FAILED);
@@ -131,7 +131,7 @@ final class HealthTest {
   void usesTheDirectoryAgainWhenAProbeGoesWell() throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, failingIds);
+      stores.dump(store, failingIds).requireOk();
       trip(stores, store);
       assertThat(Monitors.of(store).probe(FAILING)).isTrue();
       assertThat(stores.metrics.count("local_health_probe_failures")).isEqualTo(1);
@@ -160,8 +160,8 @@ final class HealthTest {
     settings.put("local_data_trans_concurrency", 2);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, failingIds);
-      stores.dump(store, healthyIds);
+      stores.dump(store, failingIds).requireOk();
+      stores.dump(store, healthyIds).requireOk();
       try (FailingFiles.Hang hang = files.hang(failing, "readAt"::equals)) {
         List<Task> held = List.of(load(store, failingIds, 0), load(store, failingIds, 1));
         hang.awaitHeld(2);
@@ -252,7 +252,7 @@ final class HealthTest {
         FailingFiles.Hang hang = files.hang(failing, "openUnnoticed"::equals)) {
       // By its clock, no task is ever due; it closes by the real time.
       LocalFileStore store = open(stores);
-      stores.dump(store, failingIds);
+      stores.dump(store, failingIds).requireOk();
       Task held = load(store, failingIds, 0);
       hang.awaitHeld(1);
       try (FailingFiles.Hang probes = files.hang(failing, call -> true)) {
@@ -292,7 +292,7 @@ final class HealthTest {
   void goesOnReadingWhereNothingCanBeWritten(int errno) throws Exception {
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, failingIds);
+      stores.dump(store, failingIds).requireOk();
       files.fail(failing, errno, call -> List.of("writeAt", "create", "makeFolder").contains(call));
       BlockIds fresh = idsIn(FAILING, BlockBytes.ids(82, 64));
       assertThat(outcome(dump(store, fresh))).isEqualTo(ShardOutcome.FAILED);
@@ -362,7 +362,7 @@ final class HealthTest {
     settings.put("store_health.enabled", false);
     try (TestStores stores = new TestStores(parent, LAYOUT)) {
       LocalFileStore store = open(stores);
-      stores.dump(store, failingIds);
+      stores.dump(store, failingIds).requireOk();
       files.fail(failing, Errno.EIO);
       assertThat(outcome(stores.load(store, failingIds))).isEqualTo(ShardOutcome.FAILED);
       files.heal(failing);

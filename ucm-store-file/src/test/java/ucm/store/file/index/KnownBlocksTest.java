@@ -71,10 +71,10 @@ final class KnownBlocksTest {
   @ParameterizedTest
   @ValueSource(strings = {"shared", "exclusive"})
   void knowsWhatItDumpedAndWhatWasThereAtTheStart(String mode) throws Exception {
-    stores.dump(stores.open(), ids.slice(0, 30));
+    stores.dump(stores.open(), ids.slice(0, 30)).requireOk();
     LocalFileStore store = open(Map.of("lookup_mode", mode));
     store.awaitScan();
-    stores.dump(store, ids.slice(30, 40));
+    stores.dump(store, ids.slice(30, 40)).requireOk();
     int asked = files.count(Call.SIZE);
     assertThat(store.lookup(ids)).isEqualTo(first(40));
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
@@ -91,7 +91,7 @@ final class KnownBlocksTest {
   void learnsFromLookupsAndLoads() throws Exception {
     LocalFileStore store = open(Map.of());
     store.awaitScan();
-    stores.dump(stores.open(), ids);
+    stores.dump(stores.open(), ids).requireOk();
     int before = files.count(Call.SIZE);
     assertThat(store.lookupKnown(ids).isEmpty()).isTrue();
     assertThat(files.count(Call.SIZE)).isEqualTo(before);
@@ -106,7 +106,7 @@ final class KnownBlocksTest {
   @Test
   void takesUpOnlyBlocksAtTheStart() throws Exception {
     byte[] bare = new byte[(int) LAYOUT.blockSize()];
-    stores.dump(stores.open(), ids.slice(0, 5));
+    stores.dump(stores.open(), ids.slice(0, 5)).requireOk();
     // One of the original, without a footer, counts where that is asked for.
     write(stores.file(ids, 5), bare);
     write(stores.file(ids, 6), new byte[bare.length - 1]);
@@ -144,7 +144,7 @@ final class KnownBlocksTest {
     Path a = directory.resolve("a");
     Path b = directory.resolve("b");
     Map<String, Object> both = Map.of("storage_backends", List.of(a.toString(), b.toString()));
-    stores.dump(stores.open(both), ids);
+    stores.dump(stores.open(both), ids).requireOk();
     List<Path> inA = blocks(a);
     List<Path> inB = blocks(b);
     assertThat(inA).isNotEmpty();
@@ -170,7 +170,7 @@ final class KnownBlocksTest {
   void missesAtLoadWhatWasRemoved(String mode) throws Exception {
     LocalFileStore store = open(Map.of("lookup_mode", mode));
     store.awaitScan();
-    stores.dump(store, ids);
+    stores.dump(store, ids).requireOk();
     Files.delete(stores.file(ids, 3));
     assertThat(store.durable(ids).get(3)).isFalse();
     assertThat(store.lookupPrefix(ids)).as("the disk was just asked").isEqualTo(2);
@@ -183,7 +183,7 @@ final class KnownBlocksTest {
     assertThat(result.okCount()).isEqualTo(38 * shards);
     assertThat(store.lookupPrefix(ids)).isEqualTo(1);
     assertThat(store.lookup(ids).cardinality()).isEqualTo(38);
-    stores.dump(store, ids);
+    stores.dump(store, ids).requireOk();
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
     assertThat(stores.load(store, ids).ok()).isTrue();
   }
@@ -193,7 +193,7 @@ final class KnownBlocksTest {
   void dropsWhatIsDamaged(String mode) throws Exception {
     LocalFileStore store = open(Map.of("lookup_mode", mode));
     store.awaitScan();
-    stores.dump(store, ids);
+    stores.dump(store, ids).requireOk();
     byte[] bytes = Files.readAllBytes(stores.file(ids, 4));
     bytes[100] ^= 1;
     Files.write(stores.file(ids, 4), bytes);
@@ -207,11 +207,11 @@ final class KnownBlocksTest {
   void writesAgainWhatWasRemoved(String mode) throws Exception {
     LocalFileStore store = open(Map.of("lookup_mode", mode));
     store.awaitScan();
-    stores.dump(store, ids);
+    stores.dump(store, ids).requireOk();
     for (int i = 0; i < ids.size(); i++) {
       Files.delete(stores.file(ids, i));
     }
-    stores.dump(store, ids);
+    stores.dump(store, ids).requireOk();
     assertThat(store.durable(ids)).isEqualTo(first(40));
     assertThat(stores.load(store, ids).ok()).isTrue();
   }
@@ -219,7 +219,7 @@ final class KnownBlocksTest {
   @Test
   void takesAFailedDumpOfARemovedBlockForAbsent() throws Exception {
     LocalFileStore store = open(Map.of("local_data_trans_concurrency", 1));
-    stores.dump(store, ids.slice(0, 1));
+    stores.dump(store, ids.slice(0, 1)).requireOk();
     Files.delete(stores.file(ids, 0));
     files.fail(Call.WRITE, files.count(Call.WRITE), Errno.ENOSPC);
     TransferResult result = stores.dumpShard(store, ids.slice(0, 1), 0);
@@ -234,7 +234,7 @@ final class KnownBlocksTest {
     LocalFileStore exclusive = open(EXCLUSIVE);
     shared.awaitScan();
     exclusive.awaitScan();
-    stores.dump(writer, ids);
+    stores.dump(writer, ids).requireOk();
     assertThat(shared.lookup(ids)).isEqualTo(first(40));
     int asked = files.count(Call.SIZE);
     assertThat(exclusive.lookup(ids)).isEqualTo(first(0));
@@ -257,7 +257,7 @@ final class KnownBlocksTest {
         });
     LocalFileStore writer = stores.open();
     writer.awaitScan();
-    stores.dump(writer, ids);
+    stores.dump(writer, ids).requireOk();
     LocalFileStore store = open(EXCLUSIVE);
     begun.await();
     assertThat(store.lookup(ids)).as("while the scan hangs").isEqualTo(first(40));
@@ -283,7 +283,7 @@ final class KnownBlocksTest {
   @ParameterizedTest
   @ValueSource(strings = {"LIST", "SIZE"})
   void trustsNoScanThatFailed(Call failing) throws Exception {
-    stores.dump(stores.open(), ids.slice(0, 39));
+    stores.dump(stores.open(), ids.slice(0, 39)).requireOk();
     files.before(
         call -> {
           if (call == failing && Thread.currentThread().getName().equals("ucm-local-scan-0")) {
@@ -295,18 +295,18 @@ final class KnownBlocksTest {
     files.before(call -> {});
     assertThat(store.lookup(ids)).isEqualTo(first(39));
     assertThat(stores.metrics.gauge("local_index_complete")).isZero();
-    stores.dump(stores.open(), ids);
+    stores.dump(stores.open(), ids).requireOk();
     assertThat(store.lookupPrefix(ids)).as("the disk is asked").isEqualTo(39);
   }
 
   @ParameterizedTest
   @ValueSource(strings = {"shared", "exclusive"})
   void findsEverythingThoughTheIndexIsFull(String mode) throws Exception {
-    stores.dump(stores.open(), ids);
+    stores.dump(stores.open(), ids).requireOk();
     LocalFileStore store = open(Map.of("lookup_mode", mode, "local_index_max_blocks", 10));
     store.awaitScan();
     assertThat(store.lookup(ids)).isEqualTo(first(40));
-    stores.dump(store, unknown);
+    stores.dump(store, unknown).requireOk();
     assertThat(store.lookup(unknown)).isEqualTo(first(40));
     assertThat(store.lookupPrefix(ids)).isEqualTo(39);
     assertThat(store.lookup(BlockBytes.ids(72, 5))).isEqualTo(first(0));
@@ -316,7 +316,7 @@ final class KnownBlocksTest {
 
   @Test
   void closesWhileTheScanIsUnderWay() throws Exception {
-    stores.dump(stores.open(), ids);
+    stores.dump(stores.open(), ids).requireOk();
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch closing = new CountDownLatch(1);
     files.before(
@@ -359,7 +359,7 @@ final class KnownBlocksTest {
       }
     }
     for (LocalFileStore store : List.of(one, two)) {
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
       assertThat(store.lookup(ids)).isEqualTo(first(40));
     }
@@ -367,7 +367,7 @@ final class KnownBlocksTest {
 
   private boolean dumpMany(LocalFileStore store) throws Exception {
     for (int round = 0; round < 60; round++) {
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
     }
     return true;
   }

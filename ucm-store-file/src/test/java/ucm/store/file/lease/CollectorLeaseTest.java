@@ -32,7 +32,7 @@ final class CollectorLeaseTest {
       holder.capacity().awaitFirstRound();
       LocalFileStore waiting = second.open(settings);
       waiting.capacity().awaitFirstRound();
-      second.dump(waiting, BlockBytes.ids(1, 15));
+      second.dump(waiting, BlockBytes.ids(1, 15)).requireOk();
       waiting.capacity().makeRound();
       assertThat(holder.capacity().holdsLease()).isTrue();
       assertThat(waiting.capacity().holdsLease()).isFalse();
@@ -52,7 +52,7 @@ final class CollectorLeaseTest {
         TestStores second = new TestStores(directory, LAYOUT)) {
       LocalFileStore one = first.open(settings);
       LocalFileStore other = second.open(settings);
-      first.dump(one, BlockBytes.ids(1, 12));
+      first.dump(one, BlockBytes.ids(1, 12)).requireOk();
       other.capacity().makeRound();
       assertThat(second.metrics.gauge("local_used_bytes")).isEqualTo(12.0 * SmallSpace.FILE);
       assertThat(second.dumpShard(other, BlockBytes.ids(2, 12), 0).okCount()).isEqualTo(8);

@@ -64,7 +64,7 @@ final class NeighboursTest {
       int missing = 0;
       String removed = "";
       for (int round = 0; round < 40; round++) {
-        stores.dump(store, BlockBytes.ids(round, 20));
+        stores.dump(store, BlockBytes.ids(round, 20)).requireOk();
         // One round of the other for each of this one, and loads until it is over: neither depends
         // on how fast the other is. Of four times 20 blocks it leaves 40.
         collector.tell("round");
@@ -106,7 +106,7 @@ final class NeighboursTest {
         for (int round = 0; round < 20; round++) {
           second.tell("whole " + (1000 + round) + " " + task);
           third.tell("whole " + (2000 + round) + " " + task);
-          stores.dump(store, BlockBytes.ids(3000 + round, task));
+          stores.dump(store, BlockBytes.ids(3000 + round, task)).requireOk();
           assertThat(second.answer()).isEqualTo("dumped");
           assertThat(third.answer()).isEqualTo("dumped");
           assertThat(SmallSpace.blocks(directory))
@@ -126,7 +126,7 @@ final class NeighboursTest {
     BlockIds ids = BlockBytes.ids(50, 64);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of("local_gc_enable", false)));
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       // The store that makes the first round has the lease, so this store must not have made one
       // since.
       store.close();
@@ -151,7 +151,7 @@ final class NeighboursTest {
     try (NeighbourProcess other = new NeighbourProcess(directory, MANY);
         TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of()));
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       for (int round = 0; round < 10; round++) {
         for (int i = 0; i < ids.size(); i++) {
           byte[] bytes = Files.readAllBytes(stores.file(ids, i));
@@ -168,7 +168,7 @@ final class NeighboursTest {
           assertThat(stores.file(ids, i)).doesNotExist();
         }
         assertThat(store.lookup(ids).isEmpty()).isTrue();
-        stores.dump(store, ids);
+        stores.dump(store, ids).requireOk();
         assertThat(other.ask("load 60 8")).isEqualTo("8 right, 0 missing, 0 damaged");
       }
       assertThat(stores.in(".quarantine").size()).isBetween(8, 2 * Quarantine.MAX_FILES);
@@ -185,7 +185,7 @@ final class NeighboursTest {
           store.capacity().makeRound();
           assertThat(store.capacity().holdsLease()).isFalse();
           assertThat(collector.ask("rounds")).isEqualTo("begun");
-          stores.dump(store, BlockBytes.ids(70 + round, 100));
+          stores.dump(store, BlockBytes.ids(70 + round, 100)).requireOk();
           collector.kill();
           store.capacity().makeRound();
           assertThat(store.capacity().holdsLease()).isTrue();

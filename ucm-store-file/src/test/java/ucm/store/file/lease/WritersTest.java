@@ -128,7 +128,7 @@ final class WritersTest {
       store.awaitSweep();
       assertThat(temp).doesNotExist();
       assertThat(lease).doesNotExist();
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
   }
@@ -160,9 +160,9 @@ final class WritersTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       int writes = files.count(Call.WRITE);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       stores.dumpShard(store, ids, 3).requireOk();
       assertThat(files.count(Call.WRITE)).isEqualTo(writes);
       assertThat(stores.metrics.count("local_dump_present_blocks")).isEqualTo(6);
@@ -196,7 +196,7 @@ final class WritersTest {
             stores.open(files, System::nanoTime, Map.of("durability", durability));
         List<Call> calls = Collections.synchronizedList(new ArrayList<>());
         files.before(calls::add);
-        stores.dump(store, whole);
+        stores.dump(store, whole).requireOk();
         for (int shard = 0; shard < SHARDS; shard++) {
           stores.dumpShard(store, layered, shard).requireOk();
         }
@@ -221,7 +221,7 @@ final class WritersTest {
         Map.of("storage_backends", String.join(":", directories), "data_dir_shard_bytes", 1);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
     for (String directory : directories) {

@@ -50,7 +50,7 @@ final class DiskLookupTest {
   @BeforeEach
   void dumpsBlocks() throws Exception {
     stores = new TestStores(directory, LAYOUT);
-    stores.dump(stores.open(), ids);
+    stores.dump(stores.open(), ids).requireOk();
   }
 
   @AfterEach

@@ -53,7 +53,7 @@ final class SpaceLimitTest {
     BlockIds ids = BlockBytes.ids(1, 60);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(settings);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.metrics.gauge("local_used_bytes"))
           .as("without a scan")
           .isEqualTo(60.0 * FILE)
@@ -186,7 +186,7 @@ final class SpaceLimitTest {
       LocalFileStore store = stores.open(room(2, NO_GC));
       BlockIds full = BlockBytes.ids(20, 2);
       BlockIds late = BlockBytes.ids(21, 1);
-      stores.dump(store, full);
+      stores.dump(store, full).requireOk();
       assertThat(stores.dumpShard(store, late, 0).outcome(0)).isEqualTo(ShardOutcome.REFUSED);
       Files.delete(SmallSpace.file(directory, full, 0));
       store.capacity().makeRound();
@@ -243,7 +243,7 @@ final class SpaceLimitTest {
         assertThat(result.outcome(0)).as("%s", call).isEqualTo(ShardOutcome.FAILED);
         assertThat(stores.metrics.gauge("local_used_bytes")).as("%s", call).isZero();
       }
-      stores.dump(store, BlockBytes.ids(9, 2));
+      stores.dump(store, BlockBytes.ids(9, 2)).requireOk();
       assertThat(dumpAll(stores, store, BlockBytes.ids(10, 1)).outcome(0))
           .isEqualTo(ShardOutcome.REFUSED);
     }

@@ -94,7 +94,7 @@ final class ConcurrencyBoundTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       Store store = store(stores, files);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       Turnstile turnstile = new Turnstile(files, Call.READ);
       TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
       Task task = store.load(memory.transfer());
@@ -119,7 +119,7 @@ final class ConcurrencyBoundTest {
         TestStores.ended(store.dump(memory.transfer())).requireOk();
       }
       // The lease on temporary files comes with the first block.
-      stores.dump(store, BlockBytes.ids(3, 1));
+      stores.dump(store, BlockBytes.ids(3, 1)).requireOk();
       Turnstile turnstile = new Turnstile(files, call);
       Task task =
           call == Call.OPEN_READ ? store.load(memory.transfer()) : store.dump(memory.transfer());

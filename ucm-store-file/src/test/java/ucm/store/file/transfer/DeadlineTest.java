@@ -40,7 +40,7 @@ final class DeadlineTest {
     FaultyFiles files = new FaultyFiles();
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open(files, clock, ONE_THREAD);
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       CountDownLatch hanging = new CountDownLatch(1);
       CountDownLatch released = new CountDownLatch(1);
       files.before(call -> hangOnRead(call, hanging, released));
@@ -152,7 +152,7 @@ final class DeadlineTest {
       assertThat(stores.metrics.count("local_given_up_blocks")).isEqualTo(2);
       assertThat(stores.metrics.gauge("local_partial_blocks")).isZero();
       Waiting.until("files are removed", () -> stores.temps().isEmpty());
-      stores.dump(store, ids);
+      stores.dump(store, ids).requireOk();
       assertThat(stores.load(store, ids).ok()).as("begun again").isTrue();
     }
   }
