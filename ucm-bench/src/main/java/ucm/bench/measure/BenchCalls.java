@@ -21,11 +21,7 @@ public final class BenchCalls {
   private long items;
   private long allocatedBytes;
 
-  /**
-   * Nothing measured yet.
-   *
-   * @param item what a call has several of, a shard or an id
-   */
+  /** Counts calls that have several of an item each, a shard or an id. */
   public BenchCalls(String name, String item) {
     this.name = name;
     this.item = item;

@@ -33,11 +33,8 @@ public record BenchLife(double openMillis, double closeMillis, @Nullable Idle id
   record Idle(int seconds, int instances, double processorShare) {}
 
   /**
-   * Looks on while nothing is done, and closes.
-   *
-   * @param openMillis how long the instance took to open
-   * @param instances how many are open with it
-   * @param seconds how long to look on; 0: not at all
+   * Looks on for some seconds, or not at all, while nothing is done by the open instances, and
+   * closes one.
    */
   public static BenchLife of(double openMillis, Pipeline pipeline, int instances, int seconds)
       throws InterruptedException {

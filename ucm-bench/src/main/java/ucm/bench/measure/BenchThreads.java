@@ -68,12 +68,7 @@ public final class BenchThreads implements AutoCloseable {
     return count;
   }
 
-  /**
-   * Runs a part on every thread.
-   *
-   * @return how long all of them together took, in nanoseconds
-   * @throws CancellationException when closed meanwhile
-   */
+  /** Runs a part on every thread; returns how long all of them together took, in nanoseconds. */
   long time(Part part) throws InterruptedException {
     return time(pool, part);
   }
@@ -98,10 +93,9 @@ public final class BenchThreads implements AutoCloseable {
   }
 
   /**
-   * Goes through the steps of a plan as a pipeline does: as many at a time as it has tasks under way, and
-   * the next ones when all of these have ended.
-   *
-   * @return how long that took, in nanoseconds
+   * Goes through the steps of a plan as a pipeline does: as many at a time as it has tasks under
+   * way, and the next ones when all of these have ended. Returns how long that took, in
+   * nanoseconds.
    */
   long time(BenchPlan plan, StepPart part) throws InterruptedException {
     List<BenchStep> steps = plan.steps();

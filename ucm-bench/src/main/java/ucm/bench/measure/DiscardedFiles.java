@@ -20,11 +20,8 @@ public final class DiscardedFiles {
   private DiscardedFiles() {}
 
   /**
-   * Cuts off all files below a folder that are of some size at least. One that goes away meanwhile is
-   * left out.
-   *
-   * @param folder of the benchmark's own; nothing happens when it does not exist
-   * @param least bytes of a file
+   * Cuts off all files of {@code least} bytes or more below a folder of the benchmark's own. One
+   * that goes away meanwhile is left out.
    */
   public static void cut(Path folder, long least) throws IOException {
     Files.walkFileTree(

@@ -30,22 +30,13 @@ public final class FioLimit {
   private final BenchPlan plan;
   private final Path folder;
 
-  /**
-   * Runs nothing yet.
-   *
-   * @param folder is made, and holds the files
-   */
   public FioLimit(Path program, BenchPlan plan, Path folder) {
     this.program = program;
     this.plan = plan;
     this.folder = folder;
   }
 
-  /**
-   * Looks for fio.
-   *
-   * @param searchPath folders joined with {@code :}, as in the environment variable PATH
-   */
+  /** Looks for fio in folders joined with {@code :}, as in the environment variable PATH. */
   public static Optional<Path> find(String searchPath) {
     for (String entry : searchPath.split(":", -1)) {
       Path candidate = Path.of(entry, PROGRAM);
@@ -56,11 +47,7 @@ public final class FioLimit {
     return Optional.empty();
   }
 
-  /**
-   * Writes the files, then reads them.
-   *
-   * @throws UncheckedIOException when fio cannot be run, fails or does not end
-   */
+  /** Writes the files, then reads them. */
   public FioResult run() throws InterruptedException {
     try {
       Files.createDirectories(folder);

@@ -45,14 +45,7 @@ public final class ServeTrace {
     this.mostOutputTokens = mostOutputTokens;
   }
 
-  /**
-   * Reads a trace.
-   *
-   * @param inputs files, folders, or {@code -}
-   * @param limit after how many requests to stop
-   * @param speed how many times faster than the trace says the requests come
-   * @param mostOutputTokens shortens the answers
-   */
+  /** Reads the first requests of a trace, which come {@code speed} times faster than it says. */
   public static ServeTrace read(
       List<String> inputs, int limit, double speed, int mostOutputTokens, PrintWriter err) {
     List<TraceRequest> requests = new ArrayList<>();

@@ -121,10 +121,8 @@ final class BatchScheduler {
   }
 
   /**
-   * A step has been computed.
-   *
-   * @param failed blocks that could not be loaded; what was computed from them is computed again
-   * @return the requests that are finished
+   * A step has been computed, but for what was computed from failed blocks, which is computed
+   * again. Returns the requests that are finished.
    */
   List<ServeRequest> computed(Batch batch, BitSet failed, long nanos) {
     List<ServeRequest> finished = new ArrayList<>();

@@ -33,12 +33,7 @@ public final class ComputeModel {
     this.decodeNanos = decodeNanos;
   }
 
-  /**
-   * The same time for each token.
-   *
-   * @param millisPerToken as measured on an engine
-   * @param decodeMillis least time of a step that generates
-   */
+  /** The same time for each token, and a least time of a step that generates. */
   public static ComputeModel measured(double millisPerToken, double decodeMillis) {
     return new ComputeModel(
         String.format(Locale.ROOT, "%s ms a token, as given", millisPerToken),
@@ -47,11 +42,8 @@ public final class ComputeModel {
   }
 
   /**
-   * Operations by operations a second: {@link KvModel#prefillOperations}.
-   *
-   * @param operationsPerSecond of all GPUs of the engine, utilization included
-   * @param where names the GPUs, for people
-   * @param decodeMillis least time of a step that generates
+   * Operations by operations a second of all GPUs of the engine, utilization included: {@link
+   * KvModel#prefillOperations}.
    */
   public static ComputeModel operations(
       KvModel model, double operationsPerSecond, String where, double decodeMillis) {

@@ -27,11 +27,7 @@ public final class EngineSimulator {
   private long loaded;
   private long saved;
 
-  /**
-   * An engine at rest.
-   *
-   * @param connector null for an engine without UCM
-   */
+  /** An engine at rest; one without UCM has no connector. */
   EngineSimulator(
       EnginePlan plan,
       BlockHasher hasher,
@@ -48,9 +44,8 @@ public final class EngineSimulator {
   }
 
   /**
-   * Serves requests without UCM: everything is computed, no bytes are there, and no real time passes.
-   *
-   * @param hasher names blocks, for the engine's own prefix cache
+   * Serves requests without UCM: everything is computed, no bytes are there, and no real time
+   * passes.
    */
   public static ServeResult computeEverything(
       EnginePlan plan, BlockHasher hasher, ComputeModel compute, List<ServeRequest> requests)
@@ -60,11 +55,7 @@ public final class EngineSimulator {
         .run(requests, _ -> {});
   }
 
-  /**
-   * Serves requests.
-   *
-   * @param finished told how many are finished, after each step
-   */
+  /** Serves requests; after each step it says how many are finished. */
   ServeResult run(List<ServeRequest> requests, IntConsumer finished) throws InterruptedException {
     List<ServeRequest> coming = new ArrayList<>(requests);
     coming.sort(Comparator.comparingLong(ServeRequest::arrivalNanos));

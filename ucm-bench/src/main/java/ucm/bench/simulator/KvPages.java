@@ -26,10 +26,8 @@ public final class KvPages implements AutoCloseable {
   private final KvCaches caches;
 
   /**
-   * Memory, all of it touched.
-   *
-   * @param part which part of the blocks it holds: the rank, or 0 on all ranks with MLA
-   * @param blocks how many blocks
+   * Memory for some blocks, all of it touched; the part of blocks is the rank, or 0 on all ranks
+   * with MLA.
    */
   public KvPages(KvLayout layout, int part, int blocks) {
     this.part = part;
@@ -77,11 +75,7 @@ public final class KvPages implements AutoCloseable {
     }
   }
 
-  /**
-   * Compares every byte of a block.
-   *
-   * @throws WrongKvBytesException naming the first wrong place
-   */
+  /** Compares every byte of a block. */
   void verify(PageRun run, int i) {
     for (int tensor = 0; tensor < regions.size(); tensor++) {
       long wrong = KvPattern.firstWrong(slice(tensor, run.pages()[i]), seed(run.ids(), i, tensor));

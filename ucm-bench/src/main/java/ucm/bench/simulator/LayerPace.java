@@ -52,22 +52,14 @@ final class LayerPace {
     layerEnd += slowest + layerNanos;
   }
 
-  /**
-   * Computes a layer.
-   *
-   * @param waitedNanos how long the rank waited for it to be loaded
-   */
+  /** Computes a layer for which the rank has waited so long to be loaded. */
   void compute(int rank, long waitedNanos) throws InterruptedException {
     waited[rank] = waitedNanos;
     meet(layer);
     clock.waitUntil(layerEnd);
   }
 
-  /**
-   * Tells all ranks what one could not load.
-   *
-   * @return what each rank could not load; not changed until the next step
-   */
+  /** Tells all ranks what one could not load; returns what each could not, until the next step. */
   int[][] exchange(int rank, int[] blocks) throws InterruptedException {
     failed[rank] = blocks;
     meet(end);

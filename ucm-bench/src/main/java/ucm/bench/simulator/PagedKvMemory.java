@@ -26,11 +26,6 @@ final class PagedKvMemory {
   private final ArrayDeque<Integer> empty = new ArrayDeque<>();
   private final LinkedHashSet<Integer> idle = new LinkedHashSet<>();
 
-  /**
-   * Empty memory.
-   *
-   * @param prefixCache whether content outlives the request that computed it
-   */
   PagedKvMemory(int blocks, int blockTokens, boolean prefixCache) {
     this.blockTokens = blockTokens;
     this.prefixCache = prefixCache;

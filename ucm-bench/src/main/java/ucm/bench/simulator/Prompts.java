@@ -10,12 +10,7 @@ public final class Prompts {
 
   private Prompts() {}
 
-  /**
-   * A prompt whose beginning another one shares.
-   *
-   * @param prefixSeed prompts with one of these begin alike
-   * @param seed of what follows
-   */
+  /** A prompt whose first tokens are those of all prompts with the same first seed. */
   public static int[] of(long prefixSeed, int prefixTokens, long seed, int tokens) {
     int[] prompt = new int[tokens];
     fill(prompt, 0, prefixTokens, prefixSeed);

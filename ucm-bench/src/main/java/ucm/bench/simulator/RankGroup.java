@@ -33,12 +33,7 @@ final class RankGroup implements StepRunner, AutoCloseable {
   private final List<Rank> ranks = new ArrayList<>();
   private final List<ExecutorService> threads = new ArrayList<>();
 
-  /**
-   * Starts the threads.
-   *
-   * @param workers of each rank; closed with this
-   * @param pages of each rank
-   */
+  /** Starts the threads; the workers are closed with this. */
   RankGroup(
       WallClock clock,
       int layers,

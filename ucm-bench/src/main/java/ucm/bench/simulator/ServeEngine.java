@@ -86,11 +86,7 @@ public final class ServeEngine implements AutoCloseable {
         .run(requests, finished);
   }
 
-  /**
-   * Waits until everything that was saved is durable.
-   *
-   * @throws StoreException when it is not, in time
-   */
+  /** Waits until everything that was saved is durable; throws when it is not, in time. */
   public void flush(Duration timeout) throws InterruptedException {
     for (Store pipeline : pipelines) {
       FlushResult flushed = pipeline.flush(timeout);

@@ -24,11 +24,7 @@ record TierCosts(double without, double gpus, double dram, double storage) {
   private static final double SECONDS_AN_HOUR = 3600;
   private static final double GB = 1e9;
 
-  /**
-   * Adds up.
-   *
-   * @param days that the trace lasts, above 0
-   */
+  /** Adds up for a trace of so many days. */
   static TierCosts of(
       TierPrices prices,
       TierPlan plan,

@@ -54,11 +54,7 @@ final class DirectoriesInput {
     return open(Map.of());
   }
 
-  /**
-   * The same with settings of the command line.
-   *
-   * @param more by key; they come before those of a file
-   */
+  /** The same with settings of the command line, which come before those of a file. */
   StoreDirectories open(Map<ConfigKey<?>, Object> more) {
     StoreCatalog catalog = plugins.catalog();
     if (directories.isEmpty() == (config == null)) {

@@ -10,11 +10,7 @@ final class DirectoryProgress implements Observer, AutoCloseable {
   private final long unit;
   private volatile boolean stopped;
 
-  /**
-   * Begins.
-   *
-   * @param unit how much of what the work counts is one step on the terminal
-   */
+  /** Begins; a step on the terminal is so much of what the work counts. */
   DirectoryProgress(String what, long unit) {
     this.unit = unit;
     this.progress = new Progress(what, 0);

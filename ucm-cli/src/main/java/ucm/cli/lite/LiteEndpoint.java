@@ -38,11 +38,6 @@ final class LiteEndpoint {
 
   private final URI url;
 
-  /**
-   * Names the endpoint.
-   *
-   * @throws UsageException when that is no address of one
-   */
   LiteEndpoint(String given) {
     try {
       url = new URI(given);

@@ -25,9 +25,7 @@ final class MetricsText {
   record Sample(String name, Map<String, String> labels, double value) {}
 
   /**
-   * Reads all samples.
-   *
-   * @throws IllegalArgumentException when a line is none, and no comment
+   * Reads all samples; throws an {@link IllegalArgumentException} at what is none, and no comment.
    */
   static List<Sample> parse(String text) {
     List<Sample> samples = new ArrayList<>();

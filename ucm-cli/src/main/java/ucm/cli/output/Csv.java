@@ -10,11 +10,7 @@ public final class Csv {
 
   private Csv() {}
 
-  /**
-   * Prints the rows below a line of names.
-   *
-   * @param rows at least one, all with the keys of the first one in its order
-   */
+  /** Prints rows, at least one and all with the same keys, below a line of names. */
   public static void print(PrintWriter out, List<Map<String, Object>> rows) {
     line(out, rows.getFirst().keySet());
     for (Map<String, Object> row : rows) {

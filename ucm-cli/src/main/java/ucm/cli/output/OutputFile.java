@@ -35,9 +35,7 @@ public final class OutputFile implements AutoCloseable {
   private boolean complete;
 
   /**
-   * Opens the output.
-   *
-   * @param file the file, compressed when its name ends in .gz; null for standard output
+   * Opens a file, compressed when its name ends in .gz, or the standard output where it is null.
    */
   public OutputFile(@Nullable Path file, PrintWriter standardOutput) {
     this.file = file;

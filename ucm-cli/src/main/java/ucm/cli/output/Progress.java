@@ -24,11 +24,7 @@ public final class Progress implements AutoCloseable {
   private boolean closed;
   private long lastShown = System.nanoTime() - MIN_INTERVAL_NANOS;
 
-  /**
-   * Begins.
-   *
-   * @param total how many steps; 0 when not known
-   */
+  /** Begins work of so many steps; 0 when not known. */
   public Progress(String what, long total) {
     this.shown = isTerminal();
     this.what = what;
@@ -61,11 +57,7 @@ public final class Progress implements AutoCloseable {
     at(done, total > 0 ? Math.min(1, (double) done / total) : -1);
   }
 
-  /**
-   * The same when the share done is known by other means than steps.
-   *
-   * @param share from 0 to 1; less than 0 when not known
-   */
+  /** The same when the share done, 0 to 1, is known by other means than steps. */
   public void at(long done, double share) {
     long now = System.nanoTime();
     if (!shown || now - lastShown < MIN_INTERVAL_NANOS) {

@@ -60,13 +60,7 @@ final class PrefixClient {
     this.logLevel = logLevel;
   }
 
-  /**
-   * Serves one prompt.
-   *
-   * @param tokens how long it is
-   * @param ids its blocks, root first
-   * @throws WrongBytesException when a loaded byte is wrong
-   */
+  /** Serves one prompt of some tokens, whose blocks are given root first. */
   Served serve(String requestId, int tokens, BlockIds ids) throws InterruptedException {
     int blocks = ids.size();
     if (policy.skips(tokens)) {

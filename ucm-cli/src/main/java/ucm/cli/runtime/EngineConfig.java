@@ -34,11 +34,7 @@ public final class EngineConfig {
     return values;
   }
 
-  /**
-   * Such an engine.
-   *
-   * @param model names it in block ids and metrics
-   */
+  /** Such an engine, with the name of its model in block ids and metrics. */
   public static EngineSpec spec(String model, int blockTokens, KvLayout kv) {
     String instance = "ucm-" + ProcessHandle.current().pid();
     return new EngineSpec(instance, model, DTYPE, 1, false, blockTokens, kv);

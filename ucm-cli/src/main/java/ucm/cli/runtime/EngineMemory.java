@@ -92,11 +92,7 @@ public final class EngineMemory implements AutoCloseable {
     }
   }
 
-  /**
-   * Compares every byte of blocks with what was dumped.
-   *
-   * @throws WrongBytesException naming the first wrong place
-   */
+  /** Compares every byte of blocks with what was dumped; throws at the first wrong place. */
   public void verify(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {
       for (int i = 0; i < regions.length; i++) {

@@ -18,13 +18,7 @@ public final class KvPattern {
 
   private KvPattern() {}
 
-  /**
-   * What the bytes of a tensor of a block begin from.
-   *
-   * @param high first half of the block's id
-   * @param low second half
-   * @param tensor which tensor, counted over all layers
-   */
+  /** What the bytes of a tensor, counted over all layers, of a block begin from. */
   public static long seed(long high, long low, int tensor) {
     return high + Long.rotateLeft(low, 32) + tensor * TENSOR_STEP;
   }

@@ -23,11 +23,6 @@ final class LogLine extends LayoutBase<ILoggingEvent> {
   private final long pid = ProcessHandle.current().pid();
   private final Supplier<String> prefix;
 
-  /**
-   * A form of lines.
-   *
-   * @param prefix control characters for the terminal that go before a line
-   */
   LogLine(Supplier<String> prefix) {
     this.prefix = prefix;
   }

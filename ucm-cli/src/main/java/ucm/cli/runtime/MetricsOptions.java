@@ -36,12 +36,7 @@ public final class MetricsOptions {
         });
   }
 
-  /**
-   * Begins to answer, when asked to by the option or by the configuration.
-   *
-   * @param err told where
-   * @return where the command counts
-   */
+  /** Begins to answer, when asked to by the option or by the configuration, and says where. */
   public MetricsScopes open(UcmConfig config, Cleanup cleanup, PrintWriter err) {
     if (port != null && (port < 0 || port > MAX_PORT)) {
       throw new UsageException("--metrics-port is 0 to " + MAX_PORT + "; found " + port);

@@ -10,13 +10,7 @@ public final class TimedFlush {
 
   private TimedFlush() {}
 
-  /**
-   * Waits until a store has written everything.
-   *
-   * @param timeout how long at the most
-   * @return the nanoseconds it took
-   * @throws StoreException when blocks could not be stored, or are not yet after the timeout
-   */
+  /** Waits until a store has written everything; returns the nanoseconds it took. */
   public static long nanos(Store store, Duration timeout) throws InterruptedException {
     long start = System.nanoTime();
     FlushResult flushed = store.flush(timeout);

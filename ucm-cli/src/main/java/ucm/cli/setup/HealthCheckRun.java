@@ -20,11 +20,6 @@ final class HealthCheckRun {
   private int started;
   private boolean hung;
 
-  /**
-   * Runs nothing yet.
-   *
-   * @param limit how long each may take
-   */
   HealthCheckRun(Duration limit) {
     this.limit = limit;
   }

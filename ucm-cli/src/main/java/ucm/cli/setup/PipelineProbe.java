@@ -51,12 +51,6 @@ public final class PipelineProbe {
   private final Duration timeout;
   private final SplittableRandom random = new SplittableRandom();
 
-  /**
-   * Probes nothing yet.
-   *
-   * @param config without errors
-   * @param cleanup removes what Ctrl-C leaves
-   */
   public PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup cleanup) {
     this.config = config;
     this.catalog = catalog;

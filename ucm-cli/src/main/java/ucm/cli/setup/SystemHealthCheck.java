@@ -39,11 +39,6 @@ public final class SystemHealthCheck implements HealthCheck {
     this(Path.of("/"));
   }
 
-  /**
-   * Checks below a root.
-   *
-   * @param root a replacement for {@code /} in a test
-   */
   SystemHealthCheck(Path root) {
     this.root = root;
   }

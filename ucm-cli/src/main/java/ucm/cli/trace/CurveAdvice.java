@@ -15,11 +15,7 @@ final class CurveAdvice {
 
   private CurveAdvice() {}
 
-  /**
-   * Reads advice from the curve.
-   *
-   * @param blockBytes bytes a block, or 0 when no model was named
-   */
+  /** Reads advice from the curve; sizes are in bytes, too, where a model was named. */
   static List<String> of(TraceAnalysis analysis, long blockBytes) {
     TraceSummary summary = analysis.summary();
     LruCurve curve = analysis.lru(TouchOrder.LEAF_LAST);

@@ -27,11 +27,7 @@ public final class HtmlReport {
 
   private HtmlReport() {}
 
-  /**
-   * Writes the file; it appears under its name when it is complete.
-   *
-   * @param data plain maps, lists, texts and finite numbers
-   */
+  /** Writes plain maps, lists, texts and finite numbers; the file appears when it is complete. */
   public static void write(Path file, Map<String, Object> data, PrintWriter standardOutput) {
     try (OutputFile output = new OutputFile(file, standardOutput)) {
       Writer page = output.writer();

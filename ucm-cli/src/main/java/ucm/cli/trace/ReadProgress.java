@@ -43,9 +43,7 @@ public final class ReadProgress {
   }
 
   /**
-   * Takes note of how far an input is.
-   *
-   * @return from 0 to 1, or less than 0 when not known
+   * Takes note of how far an input is; returns the share of all, or less than 0 when not known.
    */
   public double at(String name, long bytesRead) {
     if (!name.equals(input)) {

@@ -38,10 +38,7 @@ public final class ReportPage {
   private final TraceSummary summary;
 
   /**
-   * Begins a page with the totals and the curves of a trace.
-   *
-   * @param modelName what the sizes in bytes are of; not looked at when there are none
-   * @param blockBytes bytes a block, or 0 when no model was named
+   * Begins a page with the totals and the curves of a trace; without a model, a block has 0 bytes.
    */
   public ReportPage(
       TraceReadReport read,

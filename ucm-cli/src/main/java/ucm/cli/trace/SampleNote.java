@@ -24,12 +24,7 @@ public record SampleNote(double simulated, double curve) {
     data.put("curve_sample_rate", curve);
   }
 
-  /**
-   * For below a table: what is estimated, and what is exact all the same.
-   *
-   * @param ofSimulated figures from what was simulated or looked at
-   * @param ofCurve figures from the curve
-   */
+  /** For below a table: which figures are estimated, and what is exact all the same. */
   public String text(String ofSimulated, String ofCurve) {
     List<String> estimated = new ArrayList<>();
     if (simulated < 1) {

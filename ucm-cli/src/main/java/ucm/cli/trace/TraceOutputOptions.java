@@ -33,11 +33,7 @@ final class TraceOutputOptions {
       description = "mooncake, bailian or ucm (default: mooncake)")
   private String to = "mooncake";
 
-  /**
-   * Runs something that writes requests, and reports how many there were.
-   *
-   * @param renumber whether ids become 0, 1, 2, ... also where they need not
-   */
+  /** Runs something that writes requests, renumbered where asked for, and reports how many. */
   void write(PrintWriter out, PrintWriter err, boolean renumber, Consumer<TraceVisitor> source) {
     TraceFormat format = format();
     try (Cleanup cleanup = new Cleanup()) {

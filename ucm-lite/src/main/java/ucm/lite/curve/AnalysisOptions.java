@@ -27,11 +27,7 @@ public record AnalysisOptions(
   public static final AnalysisOptions DEFAULT =
       new AnalysisOptions(true, Optional.empty(), blocksInHalfTheHeap(), false);
 
-  /**
-   * Checks the values.
-   *
-   * @throws IllegalArgumentException when one is out of its range, or nothing is asked for
-   */
+  /** Refuses values out of their range, and options that ask for nothing. */
   public AnalysisOptions {
     if (maxUniqueBlocks < 1) {
       throw new IllegalArgumentException(
@@ -45,41 +41,22 @@ public record AnalysisOptions(
     }
   }
 
-  /**
-   * Returns these options with sampled curves instead of exact ones.
-   *
-   * @param chosen the sample
-   * @return new options
-   */
+  /** These options with sampled curves instead of exact ones. */
   public AnalysisOptions sampledOnly(Sampling chosen) {
     return new AnalysisOptions(false, Optional.of(chosen), maxUniqueBlocks, false);
   }
 
-  /**
-   * Returns these options with sampled curves beside exact ones.
-   *
-   * @param chosen the sample
-   * @return new options
-   */
+  /** These options with sampled curves beside exact ones. */
   public AnalysisOptions withSampling(Sampling chosen) {
     return new AnalysisOptions(exact, Optional.of(chosen), maxUniqueBlocks, recording);
   }
 
-  /**
-   * Returns these options with the trace recorded.
-   *
-   * @return new options
-   */
+  /** These options with the trace recorded. */
   public AnalysisOptions withRecording() {
     return new AnalysisOptions(exact, sampling, maxUniqueBlocks, true);
   }
 
-  /**
-   * Returns these options with another bound.
-   *
-   * @param blocks distinct blocks, 1 or more
-   * @return new options
-   */
+  /** These options with another bound of distinct blocks, 1 or more. */
   public AnalysisOptions withMaxUniqueBlocks(int blocks) {
     return new AnalysisOptions(exact, sampling, blocks, recording);
   }

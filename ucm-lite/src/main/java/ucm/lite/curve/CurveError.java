@@ -11,14 +11,7 @@ package ucm.lite.curve;
 public record CurveError(double mean, double max, long maxAtBlocks) {
   private static final int POINTS = 100;
 
-  /**
-   * Compares two curves of one trace.
-   *
-   * @param exact the exact curve
-   * @param sampled the sampled curve
-   * @param summary totals of the trace
-   * @return the differences
-   */
+  /** Compares two curves of one trace. */
   public static CurveError between(LruCurve exact, LruCurve sampled, TraceSummary summary) {
     double sum = 0;
     double max = 0;

@@ -92,85 +92,47 @@ public final class LruCurve {
         Arrays.copyOf(tokens, steps));
   }
 
-  /**
-   * Returns the share of blocks looked at.
-   *
-   * @return 1 for an exact curve, less for an estimated one
-   */
+  /** The share of blocks looked at: 1 for an exact curve, less for an estimated one. */
   public double sampleRate() {
     return sampleRate;
   }
 
-  /**
-   * Returns the order in which the blocks of a request were touched.
-   *
-   * @return the order
-   */
+  /** The order in which the blocks of a request were touched. */
   public TouchOrder touchOrder() {
     return order;
   }
 
-  /**
-   * Returns the blocks hit by a cache of some capacity.
-   *
-   * @param capacityBlocks blocks the cache holds, 0 or more; {@link #UNBOUNDED} for all
-   * @return blocks
-   * @throws IllegalArgumentException when the capacity is negative
-   */
+  /** Blocks hit by a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
   public long hitBlocks(long capacityBlocks) {
     int step = stepFor(capacityBlocks);
     return step < 0 ? 0 : blocks[step];
   }
 
-  /**
-   * Returns the tokens hit by a cache of some capacity.
-   *
-   * @param capacityBlocks blocks the cache holds, 0 or more; {@link #UNBOUNDED} for all
-   * @return tokens
-   * @throws IllegalArgumentException when the capacity is negative
-   */
+  /** Tokens hit by a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
   public long hitTokens(long capacityBlocks) {
     int step = stepFor(capacityBlocks);
     return step < 0 ? 0 : tokens[step];
   }
 
-  /**
-   * Returns the hits of a cache of some capacity.
-   *
-   * @param capacityBlocks blocks the cache holds, 0 or more; {@link #UNBOUNDED} for all
-   * @return blocks and tokens
-   * @throws IllegalArgumentException when the capacity is negative
-   */
+  /** The hits of a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
   public CacheHits at(long capacityBlocks) {
     return new CacheHits(capacityBlocks, hitBlocks(capacityBlocks), hitTokens(capacityBlocks));
   }
 
-  /**
-   * Returns the number of capacities at which the hits grow.
-   *
-   * @return steps; 0 when nothing hits at any capacity
-   */
+  /** The number of capacities at which the hits grow; 0 when nothing hits at any capacity. */
   public int stepCount() {
     return capacities.length;
   }
 
   /**
-   * Returns the capacity of a step: the smallest with these hits.
-   *
-   * @param step from 0 (inclusive) to {@link #stepCount()} (exclusive), growing with the capacity
-   * @return blocks
-   * @throws ArrayIndexOutOfBoundsException when there is no such step
+   * The capacity of a step in blocks: the smallest with these hits. It grows with the step, from 0
+   * on.
    */
   public long stepCapacity(int step) {
     return capacities[step];
   }
 
-  /**
-   * Returns the smallest capacity that hits so many tokens.
-   *
-   * @param wanted tokens, 0 or more
-   * @return blocks; {@link #UNBOUNDED} when no capacity hits as many
-   */
+  /** The smallest capacity that hits so many tokens; {@link #UNBOUNDED} when none does. */
   public long smallestCapacity(long wanted) {
     if (wanted <= 0) {
       return 0;
@@ -185,11 +147,9 @@ public final class LruCurve {
   }
 
   /**
-   * Returns the knee of the curve: the capacity from which on more of it brings less than its share.
-   * It is where the curve is farthest above the straight line from nothing to its end (Satopää et
-   * al.: Finding a "Kneedle" in a Haystack, 2011).
-   *
-   * @return blocks; 0 when nothing hits at any capacity
+   * The knee of the curve: the capacity from which on more of it brings less than its share, 0 when
+   * nothing hits at any. It is where the curve is farthest above the straight line from nothing to
+   * its end (Satopää et al.: Finding a "Kneedle" in a Haystack, 2011).
    */
   public long kneeCapacity() {
     double most = 0;
@@ -217,11 +177,6 @@ public final class LruCurve {
     return found >= 0 ? found : -found - 2;
   }
 
-  /**
-   * Describes the curve by its end.
-   *
-   * @return for a person to read
-   */
   @Override
   public String toString() {
     return "LruCurve["

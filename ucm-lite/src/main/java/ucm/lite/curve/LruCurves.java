@@ -9,12 +9,7 @@ import ucm.lite.record.TouchOrder;
  * @param rootLast blocks of a request touched last to first
  */
 public record LruCurves(LruCurve leafLast, LruCurve rootLast) {
-  /**
-   * Returns the curve of a touch order.
-   *
-   * @param order the order
-   * @return the curve
-   */
+  /** The curve of a touch order. */
   public LruCurve of(TouchOrder order) {
     return switch (order) {
       case LEAF_LAST -> leafLast;

@@ -15,31 +15,19 @@ public final class OnlineCurve {
   private long requests;
   private long inputTokens;
 
-  /**
-   * Creates a curve of no traffic.
-   *
-   * @param sampledBlocks the most blocks kept in the sample, 1 or more
-   */
+  /** A curve of no traffic; the sample keeps so many blocks at most. */
   public OnlineCurve(int sampledBlocks) {
     sampler = new ShardsSampler(Sampling.fixedSize(sampledBlocks));
   }
 
-  /**
-   * Takes a request in.
-   *
-   * @param request the next request; all have blocks of one size
-   */
+  /** Takes the next request in; all have blocks of one size. */
   public synchronized void add(TraceRequest request) {
     requests++;
     inputTokens += request.inputTokens();
     sampler.accept(request);
   }
 
-  /**
-   * Returns the curve of the requests so far.
-   *
-   * @return does not change any more
-   */
+  /** The curve of the requests so far, which does not change any more. */
   public synchronized Snapshot snapshot() {
     return new Snapshot(
         requests, inputTokens, sampler.uniqueBlocks(), sampler.curve(TouchOrder.ROOT_LAST));
@@ -54,12 +42,7 @@ public final class OnlineCurve {
    * @param curve the LRU curve with roots touched last, whose distances are estimated without bias
    */
   public record Snapshot(long requests, long inputTokens, long uniqueBlocks, LruCurve curve) {
-    /**
-     * Returns what a cache would have hit.
-     *
-     * @param capacityBlocks blocks it holds, 0 or more
-     * @return the share of input tokens, 0 to 1
-     */
+    /** The share of input tokens that a cache of so many blocks would have hit, 0 to 1. */
     public double hitRate(long capacityBlocks) {
       return inputTokens == 0
           ? 0

@@ -14,11 +14,7 @@ import ucm.lite.record.BlockNumbers;
  *     falls (fixed-size SHARDS). {@link Integer#MAX_VALUE} keeps the rate (fixed-rate SHARDS).
  */
 public record Sampling(double rate, int maxBlocks) {
-  /**
-   * Checks the values.
-   *
-   * @throws IllegalArgumentException when one is out of its range
-   */
+  /** Refuses values out of their range. */
   public Sampling {
     if (!(rate > 0 && rate <= 1)) {
       throw new IllegalArgumentException(
@@ -30,22 +26,12 @@ public record Sampling(double rate, int maxBlocks) {
     }
   }
 
-  /**
-   * Returns fixed-rate sampling.
-   *
-   * @param rate share of the blocks, above 0 and at most 1
-   * @return the sampling
-   */
+  /** Fixed-rate sampling of a share of the blocks, above 0 and at most 1. */
   public static Sampling fixedRate(double rate) {
     return new Sampling(rate, Integer.MAX_VALUE);
   }
 
-  /**
-   * Returns fixed-size sampling, which begins with all blocks.
-   *
-   * @param maxBlocks the most sampled blocks kept at a time, 1 or more
-   * @return the sampling
-   */
+  /** Fixed-size sampling, which begins with all blocks and keeps at most so many. */
   public static Sampling fixedSize(int maxBlocks) {
     return new Sampling(1, maxBlocks);
   }

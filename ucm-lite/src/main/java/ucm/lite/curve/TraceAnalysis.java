@@ -14,21 +14,12 @@ import ucm.lite.record.TouchOrder;
 public record TraceAnalysis(
     TraceSummary summary, Optional<LruCurves> exactCurves, Optional<LruCurves> sampledCurves) {
 
-  /**
-   * Says whether all numbers are exact.
-   *
-   * @return false when they are estimated from a sample
-   */
+  /** Whether all numbers are exact, and none is estimated from a sample. */
   public boolean exact() {
     return exactCurves.isPresent();
   }
 
-  /**
-   * Returns the best LRU curve there is for a touch order: the exact one if it was computed.
-   *
-   * @param order the order
-   * @return the curve
-   */
+  /** The best LRU curve there is for a touch order: the exact one if it was computed. */
   public LruCurve lru(TouchOrder order) {
     return exactCurves.or(this::sampledCurves).orElseThrow().of(order);
   }

@@ -41,11 +41,6 @@ public final class TraceAnalyzer implements TraceVisitor {
     this(AnalysisOptions.DEFAULT);
   }
 
-  /**
-   * Creates an analyzer.
-   *
-   * @param options what to compute
-   */
   public TraceAnalyzer(AnalysisOptions options) {
     this.options = options;
     exact = options.exact() ? new ExactCurves(options.recording()) : null;
@@ -53,10 +48,8 @@ public final class TraceAnalyzer implements TraceVisitor {
   }
 
   /**
-   * Takes one request into all statistics.
-   *
-   * @param request the next request of the trace
-   * @throws IllegalArgumentException when its blocks have another size than those before
+   * Takes one request into all statistics; throws when its blocks have another size than those
+   * before.
    */
   @Override
   public void request(TraceRequest request) {
@@ -96,9 +89,8 @@ public final class TraceAnalyzer implements TraceVisitor {
   }
 
   /**
-   * Returns the statistics of the requests so far. May be called again after more requests.
-   *
-   * @return a snapshot that does not change any more
+   * The statistics of the requests so far, which do not change any more. May be called again after
+   * more requests.
    */
   public TraceAnalysis finish() {
     ExactCurves all = exact;
@@ -133,11 +125,8 @@ public final class TraceAnalyzer implements TraceVisitor {
   }
 
   /**
-   * Returns the trace for simulations. The caller closes it when no more requests come.
-   *
-   * @return the requests so far
-   * @throws IllegalStateException when the options did not ask for it
-   * @throws TraceException when the trace has more distinct blocks than the options allow
+   * The trace so far, for simulations. The caller closes it when no more requests come. Throws a
+   * {@link TraceException} when the trace has more distinct blocks than the options allow.
    */
   public RecordedTrace recorded() {
     if (!options.recording()) {

@@ -27,67 +27,37 @@ public record TraceSummary(
     double firstTimestampMillis,
     double lastTimestampMillis) {
 
-  /**
-   * Returns the mean length of a prompt.
-   *
-   * @return tokens; 0 without requests
-   */
+  /** The mean length of a prompt in tokens; 0 without requests. */
   public double meanInputTokens() {
     return ratio(inputTokens, requests);
   }
 
-  /**
-   * Returns the mean length of an answer.
-   *
-   * @return tokens; 0 without requests
-   */
+  /** The mean length of an answer in tokens; 0 without requests. */
   public double meanOutputTokens() {
     return ratio(outputTokens, requests);
   }
 
-  /**
-   * Returns the time between the first and the last request.
-   *
-   * @return milliseconds
-   */
+  /** Milliseconds between the first and the last request. */
   public double timeSpanMillis() {
     return lastTimestampMillis - firstTimestampMillis;
   }
 
-  /**
-   * Returns the share of prompt tokens that an unbounded cache hits: the most any cache can.
-   *
-   * @return from 0 to 1; 0 without tokens
-   */
+  /** The share of prompt tokens that an unbounded cache hits: the most any cache can. */
   public double idealTokenHitRate() {
     return tokenHitRate(idealHitTokens);
   }
 
-  /**
-   * Returns the share of block references that an unbounded cache hits.
-   *
-   * @return from 0 to 1; 0 without blocks
-   */
+  /** The share of block references that an unbounded cache hits. */
   public double idealBlockHitRate() {
     return blockHitRate(idealHitBlocks);
   }
 
-  /**
-   * Returns hit tokens as a share of all prompt tokens.
-   *
-   * @param hitTokens tokens hit by some cache
-   * @return from 0 to 1; 0 without tokens
-   */
+  /** Hit tokens as a share of all prompt tokens; 0 without tokens. */
   public double tokenHitRate(long hitTokens) {
     return ratio(hitTokens, inputTokens);
   }
 
-  /**
-   * Returns hit blocks as a share of all block references.
-   *
-   * @param hitBlocks blocks hit by some cache
-   * @return from 0 to 1; 0 without blocks
-   */
+  /** Hit blocks as a share of all block references; 0 without blocks. */
   public double blockHitRate(long hitBlocks) {
     return ratio(hitBlocks, blockReferences);
   }

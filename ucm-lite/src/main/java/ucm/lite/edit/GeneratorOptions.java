@@ -23,11 +23,7 @@ public record GeneratorOptions(
     double documentShare,
     int systemPrompts) {
 
-  /**
-   * Checks the values.
-   *
-   * @throws IllegalArgumentException when one is out of its range
-   */
+  /** Refuses values out of their range. */
   public GeneratorOptions {
     if (requests < 1 || blockTokens < 1 || systemPrompts < 1 || !(requestsPerSecond > 0)) {
       throw new IllegalArgumentException(

@@ -12,9 +12,6 @@ public final class TraceEdits {
   /**
    * Replaces block ids by 0, 1, 2, ... in the order first seen. Memory: 24 to 48 bytes a distinct
    * block.
-   *
-   * @param next receives the changed requests
-   * @return receives the requests to change
    */
   public static TraceVisitor renumbered(TraceVisitor next) {
     BlockNumbers index = new BlockNumbers();
@@ -24,9 +21,6 @@ public final class TraceEdits {
   /**
    * Takes out what could identify anyone: block ids become 0, 1, 2, ... in the order first seen,
    * request ids the place of the request, and time begins at 0. Lengths and gaps stay.
-   *
-   * @param next receives the changed requests
-   * @return receives the requests to change
    */
   public static TraceVisitor anonymized(TraceVisitor next) {
     return new TraceVisitor() {
@@ -50,13 +44,9 @@ public final class TraceEdits {
   }
 
   /**
-   * Joins blocks to larger ones: the id of the last small block, which stands for all the prompt up
-   * to there, becomes the id of the large one. A rest becomes a last, partial block.
-   *
-   * @param blockTokens tokens a large block, a multiple of those in the trace
-   * @param next receives the changed requests
-   * @return receives the requests to change; throws {@link TraceException} when the size is no
-   *     multiple
+   * Joins blocks to larger ones of a multiple of their tokens: the id of the last small block,
+   * which stands for all the prompt up to there, becomes the id of the large one. A rest becomes a
+   * last, partial block.
    */
   public static TraceVisitor joined(int blockTokens, TraceVisitor next) {
     return request -> {

@@ -28,11 +28,6 @@ public final class TraceGenerator {
       new PriorityQueue<>(Comparator.comparingDouble(session -> session.nextMillis));
   private long nextId;
 
-  /**
-   * Creates a generator.
-   *
-   * @param options what to make
-   */
   public TraceGenerator(GeneratorOptions options) {
     this.options = options;
     this.random = new SplittableRandom(options.seed());
@@ -79,11 +74,7 @@ public final class TraceGenerator {
     }
   }
 
-  /**
-   * Makes the trace, in the order of time.
-   *
-   * @param visitor receives the requests
-   */
+  /** Makes the trace, in the order of time. */
   public void generate(TraceVisitor visitor) {
     double arrival = nextArrival(0);
     for (int made = 0; made < options.requests(); made++) {

@@ -28,7 +28,7 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
   private boolean started;
 
   /**
-   * Creates an empty merge.
+   * An empty merge.
    *
    * @param separate whether equal ids of different sources are different blocks
    * @param aligned whether the time of each source begins at 0
@@ -76,9 +76,8 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
   }
 
   /**
-   * Hands out all requests in the order of time.
-   *
-   * @param next receives them; ids of separate sources are 0, 1, 2, ... in the order first read
+   * Hands out all requests in the order of time; ids of separate sources are 0, 1, 2, ... in the
+   * order first read.
    */
   public void writeTo(TraceVisitor next) {
     List<Integer> order =

@@ -85,11 +85,6 @@ public final class InsightsSampler implements TraceVisitor {
     }
   }
 
-  /**
-   * Creates a sample of no requests.
-   *
-   * @param sampling the rate to begin with, and the most sampled blocks at a time
-   */
   public InsightsSampler(Sampling sampling) {
     sample = new SampledBlocks(sampling);
   }
@@ -160,11 +155,7 @@ public final class InsightsSampler implements TraceVisitor {
     return Math.max(0, toMillis - fromMillis) / 1e3;
   }
 
-  /**
-   * Returns what the requests so far tell.
-   *
-   * @return does not change any more
-   */
+  /** What the requests so far tell; it does not change any more. */
   public SampledInsights result() {
     QuantileHistogram gaps = blockGaps.copy();
     double missing = references - sample.size() / sample.rate() - gaps.count();

@@ -41,13 +41,7 @@ public record TraceInsights(
     hotPrefixes = List.copyOf(hotPrefixes);
   }
 
-  /**
-   * Looks at a whole trace. Memory: about 40 bytes a distinct block and 20 a request.
-   *
-   * @param trace the requests; not closed
-   * @return what was found
-   * @throws InterruptedException when the calling thread is interrupted
-   */
+  /** Looks at a whole trace. Memory: about 40 bytes a distinct block and 20 a request. */
   public static TraceInsights of(RecordedTrace trace) throws InterruptedException {
     InsightsCollector collector = new InsightsCollector(trace);
     trace.feed(collector);

@@ -13,11 +13,6 @@ public abstract class BlockCache {
 
   public final int capacity;
 
-  /**
-   * Creates an empty cache.
-   *
-   * @param capacity blocks it holds, 0 or more
-   */
   BlockCache(int capacity) {
     this.capacity = capacity;
   }
@@ -25,10 +20,8 @@ public abstract class BlockCache {
   abstract boolean contains(int block);
 
   /**
-   * Notes a reference to a block, and inserts it when it is absent. Only called when the capacity
-   * is above 0.
-   *
-   * @return the block evicted for it, or {@link #NOTHING}
+   * Notes a reference to a block, and inserts it when it is absent; returns the block evicted for
+   * it, or {@link #NOTHING}. Only called when the capacity is above 0.
    */
   abstract int touch(int block);
 

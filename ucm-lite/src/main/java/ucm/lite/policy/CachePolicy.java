@@ -31,21 +31,12 @@ public enum CachePolicy {
     this.key = key;
   }
 
-  /**
-   * Returns the name in tables, files and options.
-   *
-   * @return for example {@code s3-fifo}
-   */
+  /** The name in tables, files and options: {@code s3-fifo}, for example. */
   public String key() {
     return key;
   }
 
-  /**
-   * Finds a policy by its key, in any case.
-   *
-   * @param key for example {@code lru}
-   * @return the policy; empty when there is none of that name
-   */
+  /** Finds a policy by its key, in any case. */
   public static Optional<CachePolicy> of(String key) {
     return Arrays.stream(values())
         .filter(policy -> policy.key.equals(key.toLowerCase(Locale.ROOT)))

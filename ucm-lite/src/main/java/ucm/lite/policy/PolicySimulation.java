@@ -26,12 +26,8 @@ public final class PolicySimulation {
   private final int threads;
 
   /**
-   * Creates a simulation.
-   *
-   * @param trace the requests; not closed
-   * @param order in which the blocks of a request are touched; prefix-aware LRU and the optimum know
-   *     only one
-   * @param threads how many simulations run at a time, 1 or more
+   * A simulation that runs on some threads. Prefix-aware LRU and the optimum know only one touch
+   * order.
    */
   public PolicySimulation(RecordedTrace trace, TouchOrder order, int threads) {
     this.trace = trace;
@@ -40,13 +36,9 @@ public final class PolicySimulation {
   }
 
   /**
-   * Simulates every policy at every capacity. Blocks until all are done.
-   *
-   * @param policies the policies
-   * @param capacities capacities in blocks, 0 or more
-   * @return the hits, policy by policy, each in the order of the capacities
-   * @throws IllegalArgumentException when a capacity is negative
-   * @throws InterruptedException when the calling thread is interrupted; the simulations end
+   * Simulates every policy at every capacity, in blocks. Blocks until all are done, or the calling
+   * thread is interrupted. The hits are in the order of the policies, each in the order of the
+   * capacities.
    */
   public List<PolicyHits> run(List<CachePolicy> policies, long... capacities)
       throws InterruptedException {

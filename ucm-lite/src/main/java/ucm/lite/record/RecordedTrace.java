@@ -65,38 +65,21 @@ public final class RecordedTrace implements AutoCloseable {
     requests++;
   }
 
-  /**
-   * Returns the number of requests.
-   *
-   * @return requests
-   */
   public int requests() {
     return requests;
   }
 
-  /**
-   * Returns the number of distinct blocks.
-   *
-   * @return blocks
-   */
+  /** The number of distinct blocks. */
   public int uniqueBlocks() {
     return index.size();
   }
 
-  /**
-   * Returns the blocks of all prompts, each counted as often as it occurs.
-   *
-   * @return references
-   */
+  /** The blocks of all prompts, each counted as often as it occurs. */
   public long references() {
     return references.size();
   }
 
-  /**
-   * Returns the size of a full block.
-   *
-   * @return tokens; 0 when no request has a block
-   */
+  /** Tokens of a full block; 0 when no request has a block. */
   public int blockTokens() {
     return blockTokens;
   }

@@ -16,11 +16,7 @@ public enum TouchOrder {
     this.key = key;
   }
 
-  /**
-   * Returns the name used in tables and files.
-   *
-   * @return {@code leaf_last} or {@code root_last}
-   */
+  /** The name in tables and files: {@code leaf_last} or {@code root_last}. */
   public String key() {
     return key;
   }

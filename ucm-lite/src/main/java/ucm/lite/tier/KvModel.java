@@ -33,30 +33,19 @@ public record KvModel(
     notes = List.copyOf(notes);
   }
 
-  /**
-   * Returns the tensors a layer keeps.
-   *
-   * @return 2 (keys and values), or 1 with a latent
-   */
+  /** The tensors a layer keeps: 2 (keys and values), or 1 with a latent. */
   public int tensorsPerLayer() {
     return latent ? 1 : 2;
   }
 
-  /**
-   * Returns what a token takes in one tensor of one layer, over all heads.
-   *
-   * @return bytes
-   */
+  /** Bytes that a token takes in one tensor of one layer, over all heads. */
   public int bytesPerTokenAndTensor() {
     return kvHeads * headValues * valueBytes;
   }
 
   /**
-   * Returns what a token takes on one rank of a tensor-parallel group. Heads are divided; a rank has
+   * Bytes that a token takes on one rank of a tensor-parallel group. Heads are divided; a rank has
    * at least one, and a latent is on every rank.
-   *
-   * @param tensorParallel ranks of the group, 1 or more
-   * @return bytes
    */
   public long bytesPerTokenAndRank(int tensorParallel) {
     int heads = latent ? 1 : (kvHeads + tensorParallel - 1) / tensorParallel;
@@ -64,23 +53,16 @@ public record KvModel(
   }
 
   /**
-   * Returns what a token takes in a store. Each rank stores its own part, a head that is on several
+   * Bytes that a token takes in a store. Each rank stores its own part, a head that is on several
    * ranks several times; a latent is stored once.
-   *
-   * @param tensorParallel ranks of the group, 1 or more
-   * @return bytes
    */
   public long storedBytesPerToken(int tensorParallel) {
     return bytesPerTokenAndRank(tensorParallel) * (latent ? 1 : tensorParallel);
   }
 
   /**
-   * Returns the operations of a prefill: two for each parameter and token, and attention to all
-   * tokens before.
-   *
-   * @param from tokens whose keys and values are there already, not negative
-   * @param to tokens of the prompt, at least {@code from}
-   * @return floating-point operations
+   * Floating-point operations of a prefill from some tokens, whose keys and values are there, to
+   * the end of the prompt: two for each parameter and token, and attention to all tokens before.
    */
   public double prefillOperations(long from, long to) {
     double attention = 2.0 * layers * attentionWidth * ((double) to * to - (double) from * from);

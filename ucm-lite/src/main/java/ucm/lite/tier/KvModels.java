@@ -54,11 +54,7 @@ public final class KvModels {
 
   private KvModels() {}
 
-  /**
-   * Returns the short names of the models built in.
-   *
-   * @return in alphabetical order
-   */
+  /** The short names of the models built in, in alphabetical order. */
   public static List<String> names() {
     return builtIn().propertyNames().stream().sorted().toList();
   }
@@ -70,8 +66,6 @@ public final class KvModels {
    *     {@code /home/models/QwQ-32B} the last part counts
    * @param kvType data type of the cache ({@code bf16}, {@code fp8}, ...) or {@code ""} for the
    *     model's own
-   * @return the model; empty when it is not built in
-   * @throws TraceException when the data type is not known
    */
   public static Optional<KvModel> named(String name, String kvType) {
     String asked = lastPart(name);
@@ -85,15 +79,7 @@ public final class KvModels {
     return Optional.empty();
   }
 
-  /**
-   * Reads a model from a file.
-   *
-   * @param file the model's {@code config.json}
-   * @param kvType data type of the cache ({@code bf16}, {@code fp8}, ...) or {@code ""} for the
-   *     model's own
-   * @return the model
-   * @throws TraceException when the file cannot be read, or lacks what is needed
-   */
+  /** Reads a model's {@code config.json}; the data type is as in {@link #named}. */
   public static KvModel read(Path file, String kvType) {
     try (InputStream in = Files.newInputStream(file)) {
       byte[] bytes = in.readNBytes(MOST_BYTES + 1);

@@ -20,32 +20,22 @@ public record SampleScale(
   private static final int TIERS = 3;
 
   /**
-   * Returns the capacity in the small copy that stands for one in the trace.
-   *
-   * @param capacityBlocks blocks, 0 or more
-   * @return blocks; 1 at the least, unless nothing was asked for
+   * The capacity in the small copy that stands for one in the trace: 1 at the least, unless nothing
+   * was asked for.
    */
   public long capacity(long capacityBlocks) {
     return capacityBlocks == 0 ? 0 : Math.max(1, Math.round(capacityBlocks * rate));
   }
 
-  /**
-   * Returns the cluster that stands for one in the small copy.
-   *
-   * @param plan the cluster of the trace
-   * @return the same with smaller tiers
-   */
+  /** The cluster with smaller tiers that stands for one in the small copy. */
   public TierPlan plan(TierPlan plan) {
     return plan.withCapacities(
         capacity(plan.hbmBlocks()), capacity(plan.dramBlocks()), capacity(plan.storageBlocks()));
   }
 
   /**
-   * Estimates the hits in the trace from those in the small copy.
-   *
-   * @param hits of a cache with the {@linkplain #capacity scaled} capacity, after the whole trace
-   * @param capacityBlocks the capacity it stands for
-   * @return the estimate; not negative, and no more than there is
+   * Estimates the hits of a cache in the trace from those of one with the {@linkplain #capacity
+   * scaled} capacity in the small copy; not negative, and no more than there is.
    */
   public CacheHits estimate(CacheHits hits, long capacityBlocks) {
     if (capacityBlocks == 0) {
@@ -59,11 +49,7 @@ public record SampleScale(
 
   /**
    * Estimates what the tiers do for the trace from what the {@linkplain #plan smaller ones} do for
-   * the small copy.
-   *
-   * @param small the result of the simulation
-   * @param plan the cluster of the trace
-   * @return the estimate; blocks found and computed add up to those of the trace
+   * the small copy; blocks found and computed add up to those of the trace.
    */
   public TierResult estimate(TierResult small, TierPlan plan) {
     int nearest =

@@ -26,11 +26,7 @@ public record ServingPlan(
   /** Prompts longer than this are not looked at for the break-even. */
   private static final int LONGEST_PROMPT = 1 << 20;
 
-  /**
-   * Checks the values.
-   *
-   * @throws IllegalArgumentException when one is out of its range
-   */
+  /** Refuses values out of their range. */
   public ServingPlan {
     if (tensorParallel < 1 || !(prefillTokensPerSecond > 0 || operationsPerSecond > 0)) {
       throw new IllegalArgumentException("an engine needs a GPU and a prefill rate above 0");
@@ -41,11 +37,7 @@ public record ServingPlan(
   }
 
   /**
-   * Returns how long an engine computes a part of a prompt.
-   *
-   * @param from tokens that are there already
-   * @param to tokens of the prompt
-   * @return seconds
+   * Seconds that an engine computes a prompt of {@code to} tokens of which {@code from} are there.
    */
   public double computeSeconds(long from, long to) {
     return prefillTokensPerSecond > 0
@@ -53,13 +45,7 @@ public record ServingPlan(
         : model.prefillOperations(from, to) / operationsPerSecond;
   }
 
-  /**
-   * Returns how long an engine loads a part of a prompt.
-   *
-   * @param dramTokens tokens from DRAM
-   * @param storageTokens tokens from storage
-   * @return seconds; 0 without tokens
-   */
+  /** Seconds that an engine loads tokens from DRAM and from storage; 0 without tokens. */
   public double loadSeconds(long dramTokens, long storageTokens) {
     if (dramTokens + storageTokens == 0) {
       return 0;
@@ -71,11 +57,8 @@ public record ServingPlan(
   }
 
   /**
-   * Returns the shortest prefix that is loaded from storage faster than it is computed: advice for
-   * {@code load_tokens_threshold}.
-   *
-   * @param blockTokens tokens a block, positive
-   * @return tokens, a multiple of the block; or -1 when loading is slower up to a million tokens
+   * The shortest prefix that is loaded from storage faster than it is computed, in whole blocks:
+   * advice for {@code load_tokens_threshold}; -1 when loading is slower up to a million tokens.
    */
   public long breakEvenTokens(int blockTokens) {
     for (long tokens = blockTokens; tokens <= LONGEST_PROMPT; tokens += blockTokens) {

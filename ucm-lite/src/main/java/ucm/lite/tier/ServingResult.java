@@ -20,9 +20,7 @@ public record ServingResult(
     double loadSeconds) {
 
   /**
-   * Returns the engine time saved, the time engines wait for loads counted as used.
-   *
-   * @return seconds; negative when loading takes longer than computing
+   * Seconds of engine time saved, the time engines wait for loads counted as used; may be negative.
    */
   public double savedSeconds() {
     return computeSecondsWithout - computeSecondsWith - loadSeconds;

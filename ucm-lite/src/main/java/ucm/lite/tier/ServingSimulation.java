@@ -28,16 +28,7 @@ public final class ServingSimulation {
    */
   public record Result(TierResult tiers, ServingResult serving) {}
 
-  /**
-   * Runs a plan over a trace. Blocks until done.
-   *
-   * @param trace the requests; not closed
-   * @param tiers the cluster
-   * @param order in which the blocks of a request are touched in each tier
-   * @param plan how fast its engines are
-   * @return what the tiers did and what that is worth
-   * @throws InterruptedException when the calling thread is interrupted
-   */
+  /** Runs a plan over a trace. Blocks until done. */
   public static Result run(RecordedTrace trace, TierPlan tiers, TouchOrder order, ServingPlan plan)
       throws InterruptedException {
     ServingSimulation simulation = new ServingSimulation(plan);

@@ -29,11 +29,7 @@ public record TierPlan(
 
   private static final int MAX_RANKS = 4096;
 
-  /**
-   * Checks the values.
-   *
-   * @throws IllegalArgumentException when one is out of its range
-   */
+  /** Refuses values out of their range. */
   public TierPlan {
     if (nodes < 1 || ranksPerNode < 1 || (long) nodes * ranksPerNode > MAX_RANKS) {
       throw new IllegalArgumentException(
@@ -50,20 +46,12 @@ public record TierPlan(
     }
   }
 
-  /**
-   * Returns the engines of all nodes.
-   *
-   * @return ranks
-   */
+  /** The engines of all nodes. */
   public int ranks() {
     return nodes * ranksPerNode;
   }
 
-  /**
-   * Returns the capacity of the smallest cache of a tier.
-   *
-   * @return blocks; {@link Long#MAX_VALUE} without any tier
-   */
+  /** Blocks of the smallest cache of a tier; {@link Long#MAX_VALUE} without any tier. */
   public long smallestTier() {
     return LongStream.of(hbmBlocks, dramBlocks, storageBlocks)
         .filter(blocks -> blocks > 0)
@@ -72,12 +60,7 @@ public record TierPlan(
   }
 
   /**
-   * Returns this cluster with other capacities.
-   *
-   * @param hbm blocks in the HBM of one engine
-   * @param dram blocks in the DRAM of one node
-   * @param storage blocks in storage
-   * @return a new plan
+   * This cluster with other capacities of HBM of an engine, DRAM of a node, and storage, in blocks.
    */
   public TierPlan withCapacities(long hbm, long dram, long storage) {
     return new TierPlan(

@@ -27,11 +27,7 @@ public record TierResult(
     long storageWrites,
     double imbalance) {
 
-  /**
-   * Returns the tokens found in any tier.
-   *
-   * @return tokens
-   */
+  /** The tokens found in any tier. */
   public long hitTokens() {
     return hbmTokens + dramTokens + storageTokens;
   }

@@ -67,12 +67,7 @@ public final class TierSimulation {
     return caches;
   }
 
-  /**
-   * Returns the memory that a distinct block takes in a simulation, with the recording.
-   *
-   * @param plan the cluster
-   * @return bytes
-   */
+  /** Bytes that a distinct block takes in a simulation, with the recording. */
   public static long bytesABlock(TierPlan plan) {
     int caches = plan.hbmBlocks() > 0 ? plan.ranks() : 0;
     caches += plan.dramBlocks() == 0 ? 0 : plan.sharedDram() ? 1 : plan.nodes();
@@ -80,15 +75,7 @@ public final class TierSimulation {
     return RECORDED_BYTES + CACHE_BYTES * caches;
   }
 
-  /**
-   * Runs a plan over a trace. Blocks until done.
-   *
-   * @param trace the requests; not closed
-   * @param plan the cluster
-   * @param order in which the blocks of a request are touched in each tier
-   * @return what the tiers did
-   * @throws InterruptedException when the calling thread is interrupted
-   */
+  /** Runs a plan over a trace. Blocks until done. */
   public static TierResult run(RecordedTrace trace, TierPlan plan, TouchOrder order)
       throws InterruptedException {
     return run(trace, plan, order, (_, _, _, _) -> {});

@@ -33,11 +33,6 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
   private long tokens;
   private long sampledTokens;
 
-  /**
-   * Creates a sample of no requests.
-   *
-   * @param sampling the rate to begin with, and the most distinct blocks of the sample
-   */
   public TraceSample(Sampling sampling) {
     maxBlocks = sampling.maxBlocks();
     threshold = Math.max(1, Math.round(sampling.rate() * ALL));
@@ -123,39 +118,25 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
     before.close();
   }
 
-  /**
-   * Says whether the sample is the whole trace, so that nothing is estimated.
-   *
-   * @return true at a rate of 1
-   */
+  /** Whether the sample is the whole trace, so that nothing is estimated. */
   public boolean whole() {
     return threshold == ALL;
   }
 
-  /**
-   * Returns the share of the blocks that are in the sample.
-   *
-   * @return above 0, at most 1
-   */
+  /** The share of the blocks that are in the sample, above 0. */
   public double rate() {
     return (double) threshold / ALL;
   }
 
   /**
-   * Returns the recording, for simulations; it is closed with the sample, and is another one after
-   * more requests.
-   *
-   * @return the requests so far
+   * The recording, for simulations; it is closed with the sample, and is another one after more
+   * requests.
    */
   public RecordedTrace recorded() {
     return recorded;
   }
 
-  /**
-   * Returns how to get from the small copy to the trace.
-   *
-   * @return of the requests so far
-   */
+  /** How to get from the small copy to the trace, of the requests so far. */
   public SampleScale scale() {
     return new SampleScale(rate(), references, recorded.references(), tokens, sampledTokens);
   }

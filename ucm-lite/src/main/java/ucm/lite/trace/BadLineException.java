@@ -8,11 +8,7 @@ final class BadLineException extends Exception {
   private final String found;
   private final String expected;
 
-  /**
-   * Creates the exception, without a stack trace: it is a result, and may come once a line.
-   *
-   * @param column the byte of the line, 1 for the first; 0 when not known
-   */
+  /** Has no stack trace: it is a result, and may come once a line. Column 0 is not known. */
   BadLineException(int column, String found, String expected) {
     super(found, null, false, false);
     this.column = column;

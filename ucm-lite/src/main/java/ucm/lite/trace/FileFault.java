@@ -13,12 +13,7 @@ public final class FileFault {
 
   private FileFault() {}
 
-  /**
-   * Puts an exception into words.
-   *
-   * @param fault what reading or writing a file threw
-   * @return the reason, to follow a colon; without the name of the file
-   */
+  /** The reason, to follow a colon, without the name of the file. */
   public static String of(IOException fault) {
     return switch (fault) {
       case NoSuchFileException _ -> "there is no such file or folder";

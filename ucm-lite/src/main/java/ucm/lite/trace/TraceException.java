@@ -14,41 +14,24 @@ public final class TraceException extends RuntimeException {
 
   private final transient List<TraceProblem> problems;
 
-  /**
-   * Creates the exception.
-   *
-   * @param message what was asked, what was found, where, and what to do next
-   */
   public TraceException(String message) {
     this(message, List.of());
   }
 
-  /**
-   * Creates the exception.
-   *
-   * @param message what was asked, what was found, where, and what to do next
-   * @param cause what the system reported
-   */
   public TraceException(String message, Throwable cause) {
     super(message, cause);
     this.problems = List.of();
   }
 
-  /**
-   * Creates the exception.
-   *
-   * @param message what was asked, what was found, where, and what to do next
-   * @param problems the lines that led to it, in the order read; copied
-   */
+  /** An exception with the lines that led to it, in the order read. */
   public TraceException(String message, List<TraceProblem> problems) {
     super(message);
     this.problems = List.copyOf(problems);
   }
 
   /**
-   * Returns the problems collected before reading stopped.
-   *
-   * @return the problems in the order read, at most as many as the reader keeps; may be empty
+   * The problems collected before reading stopped, in the order read, at most as many as the reader
+   * keeps.
    */
   public List<TraceProblem> problems() {
     return problems;

@@ -33,20 +33,12 @@ public enum TraceFormat {
     this.blockTokens = blockTokens;
   }
 
-  /**
-   * Returns the name for people.
-   *
-   * @return for example {@code Qwen-Bailian}
-   */
+  /** The name for people: {@code Qwen-Bailian}, for example. */
   public String title() {
     return title;
   }
 
-  /**
-   * Returns the size of a block where the trace does not say it.
-   *
-   * @return tokens a block
-   */
+  /** Tokens a block where the trace does not say it. */
   public int defaultBlockTokens() {
     return blockTokens;
   }

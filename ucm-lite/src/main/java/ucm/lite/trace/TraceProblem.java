@@ -21,11 +21,7 @@ public record TraceProblem(
     WARNING
   }
 
-  /**
-   * Returns the problem as one line of text.
-   *
-   * @return {@code input:line:column: found ..., expected ...}, without the parts not known
-   */
+  /** One line: {@code input:line:column: found ..., expected ...}, without the parts not known. */
   @Override
   public String toString() {
     StringBuilder text = new StringBuilder(input);

@@ -29,21 +29,12 @@ public final class TraceReader {
     this(TraceReaderOptions.DEFAULT);
   }
 
-  /**
-   * Creates a reader that takes {@code -} as the process's standard input.
-   *
-   * @param options bounds and choices
-   */
+  /** A reader that takes {@code -} as the process's standard input. */
   public TraceReader(TraceReaderOptions options) {
     this(options, System.in);
   }
 
-  /**
-   * Creates a reader.
-   *
-   * @param options bounds and choices
-   * @param stdin what {@code -} stands for; read to its end, not closed
-   */
+  /** A reader that reads what {@code -} stands for to its end, and does not close it. */
   public TraceReader(TraceReaderOptions options, InputStream stdin) {
     this.options = options;
     this.stdin = stdin;

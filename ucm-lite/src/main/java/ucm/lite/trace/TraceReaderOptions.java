@@ -18,43 +18,24 @@ public record TraceReaderOptions(int maxBadLines, int maxLineBytes, int blockTok
   /** 100 bad lines, lines up to 64 MiB, block size as the trace says. */
   public static final TraceReaderOptions DEFAULT = new TraceReaderOptions(100, 64 << 20, 0);
 
-  /**
-   * Checks the values.
-   *
-   * @throws IllegalArgumentException when one is out of its range; names it, its value and range
-   */
+  /** Refuses values out of their range. */
   public TraceReaderOptions {
     check("maxBadLines", maxBadLines, 0, Integer.MAX_VALUE);
     check("maxLineBytes", maxLineBytes, MIN_LINE_BYTES, MAX_LINE_BYTES);
     check("blockTokens", blockTokens, 0, MAX_BLOCK_TOKENS);
   }
 
-  /**
-   * Returns these options with another number of bad lines.
-   *
-   * @param lines 0 or more
-   * @return new options
-   */
+  /** These options with another number of bad lines, 0 or more. */
   public TraceReaderOptions withMaxBadLines(int lines) {
     return new TraceReaderOptions(lines, maxLineBytes, blockTokens);
   }
 
-  /**
-   * Returns these options with another longest line.
-   *
-   * @param bytes from 64 to 1 GiB
-   * @return new options
-   */
+  /** These options with another longest line, from 64 bytes to 1 GiB. */
   public TraceReaderOptions withMaxLineBytes(int bytes) {
     return new TraceReaderOptions(maxBadLines, bytes, blockTokens);
   }
 
-  /**
-   * Returns these options with a fixed block size.
-   *
-   * @param tokens tokens a block, at most 1 Mi; 0 for what the trace says
-   * @return new options
-   */
+  /** These options with so many tokens a block, at most 1 Mi; 0 for what the trace says. */
   public TraceReaderOptions withBlockTokens(int tokens) {
     return new TraceReaderOptions(maxBadLines, maxLineBytes, tokens);
   }

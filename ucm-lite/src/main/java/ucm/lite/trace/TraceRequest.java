@@ -45,17 +45,7 @@ public final class TraceRequest {
   }
 
   /**
-   * Creates a request.
-   *
-   * @param timestampMillis milliseconds since an origin that is the trace's own; finite, not
-   *     negative
-   * @param requestId the trace's name for the request, or {@code ""} when it has none
-   * @param inputTokens tokens of the prompt, not negative
-   * @param outputTokens tokens generated (UCM traces: the most that may be generated), not negative
-   * @param blockTokens tokens a full block holds, positive
-   * @param packedIds high and low half of each block id, in the order of the prompt; copied
-   * @return a new request
-   * @throws IllegalArgumentException when a value is out of its range or the array has odd length
+   * A request with a copy of the ids: the high and low half of each, in the order of the prompt.
    */
   public static TraceRequest of(
       double timestampMillis,
@@ -68,106 +58,61 @@ public final class TraceRequest {
         timestampMillis, requestId, inputTokens, outputTokens, blockTokens, packedIds.clone());
   }
 
-  /**
-   * Returns when the request came.
-   *
-   * @return milliseconds since the trace's own origin, with fractions where the trace has them
-   */
+  /** Milliseconds since the trace's own origin, with fractions where the trace has them. */
   public double timestampMillis() {
     return timestampMillis;
   }
 
-  /**
-   * Returns the trace's name for the request.
-   *
-   * @return the request id (Qwen-Bailian: the chat id), {@code ""} when the trace has none
-   */
+  /** The trace's name for the request (Qwen-Bailian: the chat id); {@code ""} when it has none. */
   public String requestId() {
     return requestId;
   }
 
-  /**
-   * Returns the length of the prompt.
-   *
-   * @return tokens
-   */
+  /** Tokens of the prompt. */
   public int inputTokens() {
     return inputTokens;
   }
 
-  /**
-   * Returns the length of the answer.
-   *
-   * @return tokens; in UCM traces the most that were allowed
-   */
+  /** Tokens of the answer; in UCM traces the most that were allowed. */
   public int outputTokens() {
     return outputTokens;
   }
 
-  /**
-   * Returns the size of a full block.
-   *
-   * @return tokens
-   */
+  /** Tokens of a full block. */
   public int blockTokens() {
     return blockTokens;
   }
 
-  /**
-   * Returns the number of blocks.
-   *
-   * @return the blocks, those that occur twice counted twice
-   */
+  /** The number of blocks, those that occur twice counted twice. */
   public int blockCount() {
     return packedIds.length / 2;
   }
 
-  /**
-   * Returns the first 8 bytes of a block id.
-   *
-   * @param block position in the prompt, from 0 (inclusive) to {@link #blockCount()} (exclusive)
-   * @return the high half; 0 for the integer ids of JSON traces
-   * @throws ArrayIndexOutOfBoundsException when there is no such block
-   */
+  /** The first 8 bytes of a block's id; 0 for the integer ids of JSON traces. */
   public long blockIdHigh(int block) {
     return packedIds[2 * block];
   }
 
   /**
-   * Returns the last 8 bytes of a block id.
-   *
-   * @param block position in the prompt, from 0 (inclusive) to {@link #blockCount()} (exclusive)
-   * @return the low half; the (unsigned) id itself for the integer ids of JSON traces
-   * @throws ArrayIndexOutOfBoundsException when there is no such block
+   * The last 8 bytes of a block's id; the (unsigned) id itself for the integer ids of JSON traces.
    */
   public long blockIdLow(int block) {
     return packedIds[2 * block + 1];
   }
 
-  /**
-   * Returns all block ids.
-   *
-   * @return a new array, two longs (high, low) a block
-   */
+  /** All block ids in a new array, two longs (high, low) a block. */
   public long[] packedBlockIds() {
     return packedIds.clone();
   }
 
   /**
-   * Returns how many prompt tokens a run of leading blocks covers.
-   *
-   * @param blocks length of the run, not negative
-   * @return {@code min(blockTokens * blocks, inputTokens)}, as the last block may be partial
+   * Prompt tokens that a run of leading blocks covers: {@code min(blockTokens * blocks,
+   * inputTokens)}, as the last block may be partial.
    */
   public int prefixTokens(int blocks) {
     return (int) Math.min((long) blockTokens * blocks, inputTokens);
   }
 
-  /**
-   * Describes the request without its block ids.
-   *
-   * @return for a person to read
-   */
   @Override
   public String toString() {
     String last =

@@ -8,37 +8,19 @@ package ucm.lite.trace;
  */
 @FunctionalInterface
 public interface TraceVisitor {
-  /**
-   * Receives one request.
-   *
-   * @param request the request; immutable
-   */
+  /** Receives one request. */
   void request(TraceRequest request);
 
-  /**
-   * Receives one problem, also those beyond the number that the report keeps. Does nothing by
-   * default.
-   *
-   * @param problem the problem
-   */
+  /** Receives one problem, also those beyond the number that the report keeps. */
   default void problem(TraceProblem problem) {}
 
   /**
-   * Is told from time to time (about once a mebibyte, and at the end of each input) how far the
-   * reading is. Does nothing by default.
-   *
-   * @param input the input being read, as it was named, or {@code standard input}
-   * @param bytesRead bytes taken from it so far, before decompression
-   * @param bytesTotal its size in bytes, or -1 when not known
+   * Is told about once a mebibyte, and at the end of each input, how many bytes of it, before
+   * decompression, have been read; the total is -1 when not known.
    */
   default void progress(String input, long bytesRead, long bytesTotal) {}
 
-  /**
-   * Shows all to this visitor first, and then to another one.
-   *
-   * @param next the other one
-   * @return a visitor that is both
-   */
+  /** Shows all to this visitor first, and then to another one. */
   default TraceVisitor andThen(TraceVisitor next) {
     TraceVisitor first = this;
     return new TraceVisitor() {

@@ -20,23 +20,12 @@ public final class TraceWriter implements TraceVisitor {
   private final HexFormat hex = HexFormat.of();
   private long written;
 
-  /**
-   * Creates a writer.
-   *
-   * @param format of the lines
-   * @param out takes the lines, each with its newline; not closed
-   */
+  /** A writer of lines of a format; the target is not closed. */
   public TraceWriter(TraceFormat format, Appendable out) {
     this.format = format;
     this.out = out;
   }
 
-  /**
-   * Writes one request.
-   *
-   * @param request the request
-   * @throws TraceException when it cannot be written
-   */
   @Override
   public void request(TraceRequest request) {
     line.setLength(0);
@@ -53,11 +42,6 @@ public final class TraceWriter implements TraceVisitor {
     }
   }
 
-  /**
-   * Returns the requests written so far.
-   *
-   * @return requests
-   */
   public long written() {
     return written;
   }
