@@ -98,11 +98,10 @@ final class BenchGpuCommand implements Runnable {
     long need = 4L * roundMib * MIB;
     if (need > HostMemory.availableBytes()) {
       throw new UsageException(
-          "the benchmark needs "
-              + need / MIB
-              + " MiB of host memory, and "
-              + HostMemory.availableBytes() / MIB
-              + " are available: ask for less with --round-mb");
+          String.format(
+              "the benchmark needs %s MiB of host memory, and %s are available: ask for less with"
+                  + " --round-mb",
+              need / MIB, HostMemory.availableBytes() / MIB));
     }
     DeviceDriver driver =
         DeviceDriver.find("cuda")

@@ -77,11 +77,8 @@ public record BenchLife(double openMillis, double closeMillis, @Nullable Idle id
   @Override
   public String toString() {
     String text =
-        "An instance opened in "
-            + Durations.millis(openMillis)
-            + " ms and closed in "
-            + Durations.millis(closeMillis)
-            + " ms.";
+        "An instance opened in %s ms and closed in %s ms."
+            .formatted(Durations.millis(openMillis), Durations.millis(closeMillis));
     if (idle == null) {
       return text;
     }

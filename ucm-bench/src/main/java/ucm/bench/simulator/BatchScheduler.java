@@ -52,12 +52,8 @@ final class BatchScheduler {
     int needed = Math.ceilDiv(request.mostTokens(), memory.blockTokens());
     if (needed > memory.blocks()) {
       throw new IllegalArgumentException(
-          "request "
-              + request.id()
-              + " needs "
-              + needed
-              + " blocks, and the KV memory has "
-              + memory.blocks());
+          "request %s needs %s blocks, and the KV memory has %s"
+              .formatted(request.id(), needed, memory.blocks()));
     }
     waiting.add(request);
   }

@@ -81,14 +81,8 @@ public final class KvPages implements AutoCloseable {
       long wrong = KvPattern.firstWrong(slice(tensor, run.pages()[i]), seed(run.ids(), i, tensor));
       if (wrong >= 0) {
         throw new WrongKvBytesException(
-            "block "
-                + run.ids().hex(i)
-                + " was loaded with a wrong byte: part "
-                + part
-                + ", tensor "
-                + tensor
-                + ", offset "
-                + wrong);
+            "block %s was loaded with a wrong byte: part %s, tensor %s, offset %s"
+                .formatted(run.ids().hex(i), part, tensor, wrong));
       }
     }
   }

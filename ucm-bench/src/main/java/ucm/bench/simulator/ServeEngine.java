@@ -93,13 +93,12 @@ public final class ServeEngine implements AutoCloseable {
       if (!flushed.ok()) {
         Throwable cause = flushed.cause();
         throw new StoreException(
-            pipeline
-                + " did not store everything: "
-                + flushed.failedCount()
-                + " blocks failed, "
-                + flushed.pendingBlocks()
-                + " are pending"
-                + (cause == null ? "" : ": " + cause.getMessage()),
+            "%s did not store everything: %s blocks failed, %s are pending%s"
+                .formatted(
+                    pipeline,
+                    flushed.failedCount(),
+                    flushed.pendingBlocks(),
+                    cause == null ? "" : ": " + cause.getMessage()),
             cause);
       }
     }

@@ -141,14 +141,10 @@ public final class GpuBench implements AutoCloseable {
     long wrong = expected.mismatch(found);
     if (wrong >= 0) {
       throw new WrongBytesException(
-          "shape "
-              + shape.text()
-              + ": byte "
-              + wrong % shape.shardBytes()
-              + " of shard "
-              + wrong / shape.shardBytes()
-              + " came back wrong through the GPU and the pool; nothing else here is to be"
-              + " trusted");
+          String.format(
+              "shape %s: byte %s of shard %s came back wrong through the GPU and the pool; nothing"
+                  + " else here is to be trusted",
+              shape.text(), wrong % shape.shardBytes(), wrong / shape.shardBytes()));
     }
   }
 

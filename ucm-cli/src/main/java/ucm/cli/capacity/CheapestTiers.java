@@ -83,11 +83,8 @@ record CheapestTiers(double wantedSeconds, TierPlan plan, ServingResult serving,
             + Figures.gigabytes((double) plan.storageBlocks() * blockBytes)
             + " GB of storage";
     String reached =
-        "TTFT P90 "
-            + Figures.fixed(serving.ttftWith().p90(), 3)
-            + " s for "
-            + Figures.fixed(costs.with(), 2)
-            + " a month";
+        "TTFT P90 %s s for %s a month"
+            .formatted(Figures.fixed(serving.ttftWith().p90(), 3), Figures.fixed(costs.with(), 2));
     return inTime()
         ? capacities + ": " + reached
         : "none of those tried is enough; nearest is " + capacities + ": " + reached;

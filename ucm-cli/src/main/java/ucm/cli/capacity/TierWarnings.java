@@ -20,16 +20,14 @@ final class TierWarnings {
       return Optional.empty();
     }
     return Optional.of(
-        "with these tiers the trace asks for "
-            + Figures.fixed(askedHours, 2)
-            + " GPU hours within "
-            + Figures.fixed(hours, 2)
-            + " hours, and "
-            + gpus
-            + " GPU(s) give "
-            + Figures.fixed(gpus * hours, 2)
-            + ": requests would wait for each other, and the times to first token do not hold;"
-            + " simulate more --nodes, --ranks or --tp");
+        String.format(
+            "with these tiers the trace asks for %s GPU hours within %s hours, and %s GPU(s) give"
+                + " %s: requests would wait for each other, and the times to first token do not"
+                + " hold; simulate more --nodes, --ranks or --tp",
+            Figures.fixed(askedHours, 2),
+            Figures.fixed(hours, 2),
+            gpus,
+            Figures.fixed(gpus * hours, 2)));
   }
 
   static Optional<String> wear(double writesADay, double endured) {
@@ -37,11 +35,9 @@ final class TierWarnings {
       return Optional.empty();
     }
     return Optional.of(
-        "the trace writes the drives "
-            + Figures.fixed(writesADay, 2)
-            + " times a day, and they endure "
-            + Figures.fixed(endured, 2)
-            + " (--endurance): take more --storage, drives that endure more, or --write"
-            + " on-eviction");
+        String.format(
+            "the trace writes the drives %s times a day, and they endure %s (--endurance): take"
+                + " more --storage, drives that endure more, or --write on-eviction",
+            Figures.fixed(writesADay, 2), Figures.fixed(endured, 2)));
   }
 }

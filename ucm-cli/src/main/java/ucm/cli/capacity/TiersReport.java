@@ -117,19 +117,14 @@ final class TiersReport implements FormattedReport {
   }
 
   private String cluster() {
-    return "KV cache of "
-        + model.name()
-        + ", "
-        + Figures.grouped(blockBytes)
-        + " bytes a block of "
-        + summary.blockTokens()
-        + " tokens; "
-        + plan.nodes()
-        + " node(s) of "
-        + plan.ranksPerNode()
-        + " engine(s) of "
-        + tensorParallel
-        + " GPU(s)";
+    return String.format(
+        "KV cache of %s, %s bytes a block of %s tokens; %s node(s) of %s engine(s) of %s GPU(s)",
+        model.name(),
+        Figures.grouped(blockBytes),
+        summary.blockTokens(),
+        plan.nodes(),
+        plan.ranksPerNode(),
+        tensorParallel);
   }
 
   private Table tiers() {
@@ -227,11 +222,8 @@ final class TiersReport implements FormattedReport {
             cheapest -> {
               out.println();
               out.println(
-                  "Cheapest for a TTFT P90 of "
-                      + cheapest.wantedSeconds()
-                      + " s: "
-                      + cheapest.text(blockBytes)
-                      + ".");
+                  "Cheapest for a TTFT P90 of %s s: %s."
+                      .formatted(cheapest.wantedSeconds(), cheapest.text(blockBytes)));
             });
   }
 
@@ -344,11 +336,8 @@ final class TiersReport implements FormattedReport {
               .ifPresent(
                   best ->
                       page.advice(
-                          "Cheapest for a TTFT P90 of "
-                              + best.wantedSeconds()
-                              + " s: "
-                              + best.text(blockBytes)
-                              + "."));
+                          "Cheapest for a TTFT P90 of %s s: %s."
+                              .formatted(best.wantedSeconds(), best.text(blockBytes))));
           facts.add(
               List.of(
                   "GPU hours saved",

@@ -98,12 +98,11 @@ final class StoreRmCommand implements Callable<Integer> {
       Pipeline pipeline = cleanup.add(Pipeline.open(scheduler, catalog));
       if (!pipeline.canRemove()) {
         throw new StoreException(
-            "store rm was asked to remove "
-                + wanted.size()
-                + " blocks from "
-                + pipeline.spec()
-                + ", and a stage of it cannot remove blocks (its store has no Store.remove): remove"
-                + " them by the means of what it keeps them in");
+            String.format(
+                "store rm was asked to remove %s blocks from %s, and a stage of it cannot remove"
+                    + " blocks (its store has no Store.remove): remove them by the means of what it"
+                    + " keeps them in",
+                wanted.size(), pipeline.spec()));
       }
       confirm(wanted, pipeline);
       for (int from = 0; from < wanted.size(); from += AT_ONCE) {
@@ -158,11 +157,10 @@ final class StoreRmCommand implements Callable<Integer> {
       String last = read.pipeline().stages().getLast();
       if (!(catalog.create(last) instanceof DirectoryStore)) {
         throw new UsageException(
-            last
-                + " may keep the blocks of each layout apart, and "
-                + config
-                + " does not say the layout: add --layout with the sizes of tensor, shard and"
-                + " block that the engine uses");
+            String.format(
+                "%s may keep the blocks of each layout apart, and %s does not say the layout: add"
+                    + " --layout with the sizes of tensor, shard and block that the engine uses",
+                last, config));
       }
       BlockLayout any = BlockLayout.uniform(4096, 4096, 4096);
       addLayout(values, any.tensorSize(0), any.shardSize(), any.blockSize());

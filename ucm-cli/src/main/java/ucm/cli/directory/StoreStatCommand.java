@@ -72,12 +72,8 @@ final class StoreStatCommand implements Runnable {
     table.row("used first, last", time(found.oldestUse()) + ", " + time(found.newestUse()));
     table.row(
         "temporary files",
-        found.livingTempFiles()
-            + " being written, "
-            + found.deadTempFiles()
-            + " of dead writers, "
-            + found.unknownTempFiles()
-            + " of unknown writers");
+        "%s being written, %s of dead writers, %s of unknown writers"
+            .formatted(found.livingTempFiles(), found.deadTempFiles(), found.unknownTempFiles()));
     table.row("damaged, in quarantine", found.faultyFiles() + ", " + found.quarantinedFiles());
     table.row("other files", "" + found.otherFiles());
     table.row(

@@ -78,16 +78,13 @@ final class StoreVerifyCommand implements Callable<Integer> {
               + (damage.isMoved() ? " (moved aside)" : ""));
     }
     out.println(
-        result.blocks()
-            + " blocks are good ("
-            + ByteText.of(result.bytes())
-            + " read), "
-            + result.damaged()
-            + " damaged, "
-            + result.unreadable()
-            + " unreadable, "
-            + result.unverified()
-            + " without checksums");
+        String.format(
+            "%s blocks are good (%s read), %s damaged, %s unreadable, %s without checksums",
+            result.blocks(),
+            ByteText.of(result.bytes()),
+            result.damaged(),
+            result.unreadable(),
+            result.unverified()));
   }
 
   private static Map<String, Object> data(Damage damage) {

@@ -11,12 +11,11 @@ final class StoredLayoutText {
   private StoredLayoutText() {}
 
   static String of(StoredLayout layout) {
-    return "tensor "
-        + (layout.tensorSize() == 0 ? "of several sizes" : layout.tensorSize())
-        + " / shard "
-        + layout.shardSize()
-        + " / block "
-        + layout.blockSize();
+    return "tensor %s / shard %s / block %s"
+        .formatted(
+            layout.tensorSize() == 0 ? "of several sizes" : layout.tensorSize(),
+            layout.shardSize(),
+            layout.blockSize());
   }
 
   static @Nullable Map<String, Object> data(@Nullable StoredLayout layout) {

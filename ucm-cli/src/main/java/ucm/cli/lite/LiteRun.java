@@ -64,12 +64,10 @@ final class LiteRun implements TraceVisitor, AutoCloseable {
       scheduler = engine;
     } else if (next.blockTokens() != blockTokens) {
       throw new UsageException(
-          "the trace has blocks of "
-              + blockTokens
-              + " tokens and of "
-              + next.blockTokens()
-              + "; an engine has one size: name it with --block-tokens, or run the parts one by"
-              + " one");
+          String.format(
+              "the trace has blocks of %s tokens and of %s; an engine has one size: name it with"
+                  + " --block-tokens, or run the parts one by one",
+              blockTokens, next.blockTokens()));
     }
     requests++;
     String id = next.requestId().isEmpty() ? "trace-" + requests : next.requestId();

@@ -150,12 +150,11 @@ final class LiteStatusCommand implements Runnable {
     table.row("requests", Figures.grouped(engine.path("requests").asLong()));
     table.row(
         "blocks",
-        Figures.grouped(engine.path("blocks").asLong())
-            + " of "
-            + engine.path("block_tokens").asInt()
-            + " tokens; "
-            + Figures.grouped(engine.path("hbm_blocks").asLong())
-            + " on the device already");
+        "%s of %s tokens; %s on the device already"
+            .formatted(
+                Figures.grouped(engine.path("blocks").asLong()),
+                engine.path("block_tokens").asInt(),
+                Figures.grouped(engine.path("hbm_blocks").asLong())));
     table.row("hit rate so far", Figures.percent(engine.path("external_hit_rate").asDouble()));
     table.row("unique blocks", "about " + Figures.grouped(engine.path("unique_blocks").asLong()));
     table.row(

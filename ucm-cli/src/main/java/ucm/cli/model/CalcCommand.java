@@ -103,13 +103,10 @@ public final class CalcCommand implements Runnable {
     table.print(out);
     out.println();
     out.println(
-        "Blocks of "
-            + blockTokens
-            + " tokens, prompts of "
-            + Figures.grouped(promptTokens)
-            + " tokens, "
-            + models.tensorParallel()
-            + " tensor-parallel rank(s). A latent (MLA) is on every rank and stored once.");
+        String.format(
+            "Blocks of %s tokens, prompts of %s tokens, %s tensor-parallel rank(s). A latent (MLA)"
+                + " is on every rank and stored once.",
+            blockTokens, Figures.grouped(promptTokens), models.tensorParallel()));
     for (KvModel model : shown) {
       model.notes().forEach(note -> out.println(model.name() + ": " + note + "."));
     }

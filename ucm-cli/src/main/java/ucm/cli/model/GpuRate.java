@@ -38,11 +38,10 @@ public enum GpuRate {
         .orElseThrow(
             () ->
                 new UsageException(
-                    "no GPU "
-                        + name
-                        + " is known here; known are "
-                        + names()
-                        + "; for others give --tflops or --prefill-rate"));
+                    String.format(
+                        "no GPU %s is known here; known are %s; for others give --tflops or"
+                            + " --prefill-rate",
+                        name, names())));
   }
 
   static String names() {

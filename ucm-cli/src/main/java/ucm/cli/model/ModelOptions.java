@@ -58,11 +58,10 @@ public final class ModelOptions {
     Optional<KvModel> known = KvModels.named(name, kvType);
     if (known.isEmpty()) {
       throw new UsageException(
-          "no model "
-              + name
-              + " is known here; known are "
-              + KvShape.names()
-              + "; for others give --model-config with the model's config.json");
+          String.format(
+              "no model %s is known here; known are %s; for others give --model-config with the"
+                  + " model's config.json",
+              name, KvShape.names()));
     }
     return known;
   }

@@ -149,12 +149,8 @@ public final class DemoCommand implements Runnable {
     int blocksPerPrompt = inputLen / BLOCK_TOKENS;
     if (prompts < 1 || blocksPerPrompt < 1) {
       throw new UsageException(
-          "--prompts is 1 or more and --input-len "
-              + BLOCK_TOKENS
-              + " or more; found "
-              + prompts
-              + " and "
-              + inputLen);
+          "--prompts is 1 or more and --input-len %s or more; found %s and %s"
+              .formatted(BLOCK_TOKENS, prompts, inputLen));
     }
     long total = Math.multiplyExact((long) prompts * blocksPerPrompt, layout.blockSize());
     PrintWriter out = spec.commandLine().getOut();

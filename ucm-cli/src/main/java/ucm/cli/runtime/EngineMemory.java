@@ -101,14 +101,9 @@ public final class EngineMemory implements AutoCloseable {
                 page(i, block), KvPattern.seed(ids.high(block), ids.low(block), i));
         if (wrong >= 0) {
           throw new WrongBytesException(
-              "block "
-                  + ids.hex(block)
-                  + " came back with a wrong byte: shard "
-                  + i / layout.tensorCount()
-                  + ", tensor "
-                  + i % layout.tensorCount()
-                  + ", offset "
-                  + wrong);
+              "block %s came back with a wrong byte: shard %s, tensor %s, offset %s"
+                  .formatted(
+                      ids.hex(block), i / layout.tensorCount(), i % layout.tensorCount(), wrong));
         }
       }
     }

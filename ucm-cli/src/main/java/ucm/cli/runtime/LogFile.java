@@ -40,11 +40,10 @@ final class LogFile {
       PrivateFiles.open(Path.of(name + ".log")).close();
     } catch (IOException | InvalidPathException e) {
       System.err.println(
-          "ucm: cannot write the log file "
-              + name
-              + ".log that UCM_LOG_PATH asks for: "
-              + e.getMessage()
-              + "; logging to the standard error only");
+          String.format(
+              "ucm: cannot write the log file %s.log that UCM_LOG_PATH asks for: %s; logging to the"
+                  + " standard error only",
+              name, e.getMessage()));
       return Optional.empty();
     }
     RollingFileAppender<ILoggingEvent> file = new PrivateAppender();

@@ -17,12 +17,8 @@ public final class TimedFlush {
     long nanos = System.nanoTime() - start;
     if (!flushed.ok()) {
       throw new StoreException(
-          flushed.failedCount()
-              + " blocks could not be stored and "
-              + flushed.pendingBlocks()
-              + " are still on their way after "
-              + timeout.toMillis()
-              + " ms",
+          "%s blocks could not be stored and %s are still on their way after %s ms"
+              .formatted(flushed.failedCount(), flushed.pendingBlocks(), timeout.toMillis()),
           flushed.cause());
     }
     return nanos;

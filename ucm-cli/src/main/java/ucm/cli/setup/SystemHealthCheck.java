@@ -71,11 +71,11 @@ public final class SystemHealthCheck implements HealthCheck {
 
   private static Finding kernel() {
     String found =
-        System.getProperty("os.name")
-            + " "
-            + System.getProperty("os.version")
-            + " "
-            + System.getProperty("os.arch");
+        "%s %s %s"
+            .formatted(
+                System.getProperty("os.name"),
+                System.getProperty("os.version"),
+                System.getProperty("os.arch"));
     return found.startsWith("Linux ")
         ? Finding.ok("kernel", found)
         : Finding.failed("kernel", found, "the stores of files and GPUs need Linux");

@@ -71,11 +71,8 @@ final class AnalyzeReport implements FormattedReport {
     model.ifPresent(
         kv ->
             out.println(
-                "GB of KV cache of "
-                    + kv.name()
-                    + ": "
-                    + Figures.grouped(blockBytes)
-                    + " bytes a block."));
+                "GB of KV cache of %s: %s bytes a block."
+                    .formatted(kv.name(), Figures.grouped(blockBytes))));
     if (!policies.isEmpty()) {
       out.println();
       policyTable().print(out);

@@ -25,11 +25,11 @@ final class CurveAdvice {
     List<String> advice = new ArrayList<>();
     long knee = curve.kneeCapacity();
     advice.add(
-        "The knee of the curve is at "
-            + size(knee, summary, blockBytes)
-            + " (hit rate "
-            + Figures.percent(summary.tokenHitRate(curve.hitTokens(knee)))
-            + "): more than that brings less than its share.");
+        String.format(
+            "The knee of the curve is at %s (hit rate %s): more than that brings less than its"
+                + " share.",
+            size(knee, summary, blockBytes),
+            Figures.percent(summary.tokenHitRate(curve.hitTokens(knee)))));
     for (int share : SHARES_OF_IDEAL) {
       long most = curve.hitTokens(LruCurve.UNBOUNDED);
       long capacity = curve.smallestCapacity(Math.ceilDiv(most * share, 100));

@@ -158,11 +158,10 @@ public final class ReportPage {
     data.put("hot_prefixes", hot);
     if (insights.blockGaps().count() > 0) {
       advice.add(
-          "Nine of ten reuses of a block come within "
-              + Figures.duration(insights.blockGaps().p90())
-              + ", ninety-nine of a hundred within "
-              + Figures.duration(insights.blockGaps().p99())
-              + ".");
+          String.format(
+              "Nine of ten reuses of a block come within %s, ninety-nine of a hundred within %s.",
+              Figures.duration(insights.blockGaps().p90()),
+              Figures.duration(insights.blockGaps().p99())));
     }
   }
 

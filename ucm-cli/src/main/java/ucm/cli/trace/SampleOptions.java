@@ -83,11 +83,11 @@ public final class SampleOptions {
   public void warn(PrintWriter err, double sampleRate) {
     if (!asked() && sampleRate < 1) {
       err.println(
-          "ucm: the trace has more blocks than fit into memory (at most "
-              + Figures.grouped(maxBlocks)
-              + "): figures are estimated from a sample of "
-              + Figures.percent(sampleRate)
-              + " of them; a larger heap (UCM_JAVA_OPTS=-Xmx16g) allows more");
+          String.format(
+              "ucm: the trace has more blocks than fit into memory (at most %s): figures are"
+                  + " estimated from a sample of %s of them; a larger heap (UCM_JAVA_OPTS=-Xmx16g)"
+                  + " allows more",
+              Figures.grouped(maxBlocks), Figures.percent(sampleRate)));
     }
   }
 }

@@ -179,12 +179,7 @@ public final class LruCurve {
 
   @Override
   public String toString() {
-    return "LruCurve["
-        + order.key()
-        + ", "
-        + capacities.length
-        + " steps, "
-        + hitBlocks(UNBOUNDED)
-        + " blocks at most]";
+    return "LruCurve[%s, %s steps, %s blocks at most]"
+        .formatted(order.key(), capacities.length, hitBlocks(UNBOUNDED));
   }
 }

@@ -53,11 +53,9 @@ public final class TraceEdits {
       int small = request.blockTokens();
       if (blockTokens % small != 0) {
         throw new TraceException(
-            "blocks of "
-                + small
-                + " tokens cannot be joined to blocks of "
-                + blockTokens
-                + ", expected a multiple");
+            String.format(
+                "blocks of %s tokens cannot be joined to blocks of %s, expected a multiple",
+                small, blockTokens));
       }
       int factor = blockTokens / small;
       int count = (request.blockCount() + factor - 1) / factor;

@@ -54,12 +54,10 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
         && request.blockCount() > 0
         && request.blockTokens() != all.blockTokens()) {
       throw new TraceException(
-          "traces with blocks of "
-              + all.blockTokens()
-              + " and of "
-              + request.blockTokens()
-              + " tokens cannot be merged; join the smaller blocks first (ucm trace convert"
-              + " --to-block-tokens)");
+          String.format(
+              "traces with blocks of %s and of %s tokens cannot be merged; join the smaller blocks"
+                  + " first (ucm trace convert --to-block-tokens)",
+              all.blockTokens(), request.blockTokens()));
     }
     long salt = separate ? BlockNumbers.mix(source, source) : 0;
     cursor.ensureBlocks(request.blockCount());

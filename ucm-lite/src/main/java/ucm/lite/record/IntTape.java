@@ -96,11 +96,10 @@ public final class IntTape implements AutoCloseable {
       return channel.map(MapMode.READ_WRITE, channel.size(), bytes, arena);
     } catch (IOException e) {
       throw new TraceException(
-          "the trace does not fit into memory, and cannot be kept in a file in "
-              + folder()
-              + ": "
-              + e.getMessage()
-              + "; choose another folder with UCM_JAVA_OPTS=-Djava.io.tmpdir=FOLDER",
+          String.format(
+              "the trace does not fit into memory, and cannot be kept in a file in %s: %s; choose"
+                  + " another folder with UCM_JAVA_OPTS=-Djava.io.tmpdir=FOLDER",
+              folder(), e.getMessage()),
           e);
     }
   }

@@ -94,11 +94,9 @@ public final class KvModels {
       return of(languagePart(config), file.toString(), kvType);
     } catch (IOException e) {
       throw new TraceException(
-          "the model configuration "
-              + file
-              + " cannot be read: "
-              + FileFault.of(e)
-              + "; name a model's config.json",
+          String.format(
+              "the model configuration %s cannot be read: %s; name a model's config.json",
+              file, FileFault.of(e)),
           e);
     } catch (JacksonException e) {
       throw new TraceException(
@@ -203,12 +201,8 @@ public final class KvModels {
     Integer bytes = VALUE_BYTES.get(type.toLowerCase(Locale.ROOT).replaceFirst("^torch\\.", ""));
     if (bytes == null) {
       throw new TraceException(
-          "data type "
-              + type
-              + " of "
-              + of
-              + " is not known; known are "
-              + VALUE_BYTES.keySet().stream().sorted().toList());
+          "data type %s of %s is not known; known are %s"
+              .formatted(type, of, VALUE_BYTES.keySet().stream().sorted().toList()));
     }
     return bytes;
   }

@@ -125,14 +125,8 @@ record ModelLayers(ModelNumbers config, int layers) {
       boolean repeats = field.equals("block_types");
       if (all.isEmpty() || (all.size() < layers && !repeats)) {
         throw new TraceException(
-            config.where()
-                + " has "
-                + all.size()
-                + " entries in "
-                + field
-                + " for "
-                + layers
-                + " layers");
+            "%s has %s entries in %s for %s layers"
+                .formatted(config.where(), all.size(), field, layers));
       }
       List<String> each = new ArrayList<>();
       for (int i = 0; i < layers; i++) {
@@ -161,11 +155,10 @@ record ModelLayers(ModelNumbers config, int layers) {
     for (String field : SIGNS) {
       if (isGiven(field)) {
         throw new TraceException(
-            config.where()
-                + " has layers that keep no keys and values ("
-                + field
-                + "), and does not say which: add layer_types, with full_attention or mamba for"
-                + " each layer");
+            String.format(
+                "%s has layers that keep no keys and values (%s), and does not say which: add"
+                    + " layer_types, with full_attention or mamba for each layer",
+                config.where(), field));
       }
     }
     return layers;

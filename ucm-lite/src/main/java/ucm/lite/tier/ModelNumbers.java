@@ -97,12 +97,10 @@ record ModelNumbers(JsonNode json, String where) {
     int given = optional(List.of("head_dim", "kv_channels"), 0);
     if (given <= 0 && hidden % heads != 0) {
       throw new TraceException(
-          where
-              + " has no head_dim, and its hidden_size of "
-              + hidden
-              + " does not divide into "
-              + heads
-              + " heads: add head_dim");
+          String.format(
+              "%s has no head_dim, and its hidden_size of %s does not divide into %s heads: add"
+                  + " head_dim",
+              where, hidden, heads));
     }
     return given > 0 ? given : hidden / heads;
   }

@@ -33,13 +33,10 @@ public record TierPlan(
   public TierPlan {
     if (nodes < 1 || ranksPerNode < 1 || (long) nodes * ranksPerNode > MAX_RANKS) {
       throw new IllegalArgumentException(
-          "nodes and ranks are 1 or more, and at most "
-              + MAX_RANKS
-              + " ranks together; found "
-              + nodes
-              + " nodes with "
-              + ranksPerNode
-              + " ranks each");
+          String.format(
+              "nodes and ranks are 1 or more, and at most %s ranks together; found %s nodes with %s"
+                  + " ranks each",
+              MAX_RANKS, nodes, ranksPerNode));
     }
     if (hbmBlocks < 0 || dramBlocks < 0 || storageBlocks < 0) {
       throw new IllegalArgumentException("capacities must not be negative");

@@ -28,15 +28,10 @@ final class BlockSize {
     }
     if (tokens > 0 && tokens != announced) {
       throw new TraceException(
-          at(input, line)
-              + " says "
-              + announced
-              + " tokens a block, but it was "
-              + tokens
-              + " before ("
-              + tokensFrom
-              + "): read traces of two block sizes one by one, or state the block size if one of"
-              + " them is a guess");
+          String.format(
+              "%s says %s tokens a block, but it was %s before (%s): read traces of two block sizes"
+                  + " one by one, or state the block size if one of them is a guess",
+              at(input, line), announced, tokens, tokensFrom));
     }
     tokens = announced;
     tokensFrom = "UCMTraceMeta at " + at(input, line);
@@ -98,18 +93,16 @@ final class BlockSize {
       formatSeenAt = at(input, line);
     } else if (format != seen) {
       throw new TraceException(
-          at(input, line)
-              + " is a line of a "
-              + seen.title()
-              + " trace ("
-              + seen.defaultBlockTokens()
-              + " tokens a block unless it says otherwise), but "
-              + formatSeenAt
-              + " is one of a "
-              + format.title()
-              + " trace ("
-              + format.defaultBlockTokens()
-              + "): their block ids cannot be compared; read the traces one by one");
+          String.format(
+              "%s is a line of a %s trace (%s tokens a block unless it says otherwise), but %s is"
+                  + " one of a %s trace (%s): their block ids cannot be compared; read the traces"
+                  + " one by one",
+              at(input, line),
+              seen.title(),
+              seen.defaultBlockTokens(),
+              formatSeenAt,
+              format.title(),
+              format.defaultBlockTokens()));
     }
   }
 

@@ -78,11 +78,10 @@ final class MappedInputStream extends InputStream {
     long there = channel.size();
     if (there < end) {
       throw new IOException(
-          "it was cut off while it was read, from "
-              + bytes.byteSize()
-              + " to "
-              + there
-              + " bytes; read it again when nothing writes it");
+          String.format(
+              "it was cut off while it was read, from %s to %s bytes; read it again when nothing"
+                  + " writes it",
+              bytes.byteSize(), there));
     }
   }
 

@@ -28,14 +28,9 @@ final class ProblemLog {
     visitor.problem(problem);
     if (badLines > maxBadLines) {
       throw new TraceException(
-          "stopped at "
-              + problem.input()
-              + ":"
-              + problem.line()
-              + ": more than "
-              + Plural.of(maxBadLines, "bad line")
-              + "; the last one: "
-              + problem,
+          "stopped at %s:%s: more than %s; the last one: %s"
+              .formatted(
+                  problem.input(), problem.line(), Plural.of(maxBadLines, "bad line"), problem),
           kept);
     }
   }

@@ -125,12 +125,10 @@ final class TraceInput {
 
   private TraceException compressed(String format, String command) {
     return new TraceException(
-        name
-            + " is "
-            + format
-            + " data, expected text or gzip: unpack it first ("
-            + command
-            + " FILE) and read the result, or read it from standard input (-)");
+        String.format(
+            "%s is %s data, expected text or gzip: unpack it first (%s FILE) and read the result,"
+                + " or read it from standard input (-)",
+            name, format, command));
   }
 
   private void refuseBinary(byte[] head) {

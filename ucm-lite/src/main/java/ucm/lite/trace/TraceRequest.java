@@ -120,18 +120,7 @@ public final class TraceRequest {
             ? "none"
             : HexFormat.of().toHexDigits(blockIdHigh(blockCount() - 1))
                 + HexFormat.of().toHexDigits(blockIdLow(blockCount() - 1));
-    return "TraceRequest["
-        + requestId
-        + " at "
-        + timestampMillis
-        + " ms, input "
-        + inputTokens
-        + ", output "
-        + outputTokens
-        + ", "
-        + blockCount()
-        + " blocks, last "
-        + last
-        + "]";
+    return "TraceRequest[%s at %s ms, input %s, output %s, %s blocks, last %s]"
+        .formatted(requestId, timestampMillis, inputTokens, outputTokens, blockCount(), last);
   }
 }
