@@ -8,10 +8,7 @@ import java.util.Locale;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
-import ucm.api.StoreException;
 import ucm.bench.measure.BenchMeasure;
 import ucm.bench.measure.BenchReport;
 import ucm.bench.measure.Processor;
@@ -19,6 +16,7 @@ import ucm.bench.store.GpuBench;
 import ucm.bench.store.GpuResult;
 import ucm.bench.store.GpuShape;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.Spread;
 import ucm.cli.output.Table;
@@ -40,12 +38,11 @@ import ucm.device.DeviceInfo;
       "Shapes are layers of 64 KiB to 4 MiB, in one segment and in several that lie apart. Needs an"
           + " NVIDIA driver and nothing else; writes no file."
     })
-final class BenchGpuCommand implements Runnable {
+final class BenchGpuCommand extends JsonCommand {
 
   private static final long MIB = 1 << 20;
   private static final int LEAST_MIB = 8;
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Option(
@@ -85,16 +82,13 @@ final class BenchGpuCommand implements Runnable {
       description = "rounds before them (default: ${DEFAULT-VALUE})")
   private int warmup;
 
-  @Option(names = "--json", description = "print the results as JSON instead of a table")
-  private boolean json;
-
   @Override
-  public void run() {
-    requireCount("--device", deviceId, 0);
-    requireCount("--round-mb", roundMib, LEAST_MIB);
-    requireCount("--streams", streams, 1);
-    requireCount("--repeat", repeat, 1);
-    requireCount("--warmup", warmup, 0);
+  public void run() throws InterruptedException {
+    UsageException.atLeast("--device", deviceId, 0);
+    UsageException.atLeast("--round-mb", roundMib, LEAST_MIB);
+    UsageException.atLeast("--streams", streams, 1);
+    UsageException.atLeast("--repeat", repeat, 1);
+    UsageException.atLeast("--warmup", warmup, 0);
     long need = 4L * roundMib * MIB;
     if (need > HostMemory.availableBytes()) {
       throw new UsageException(
@@ -121,21 +115,12 @@ final class BenchGpuCommand implements Runnable {
           results.add(bench.run(shape, roundMib * MIB, warmup, repeat, progress));
         }
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("the benchmark was interrupted", e);
     }
     print(info, loadBefore, results);
   }
 
-  private static void requireCount(String option, int value, int least) {
-    if (value < least) {
-      throw new UsageException(option + " is " + least + " or more; found " + value);
-    }
-  }
-
   private void print(DeviceInfo info, double loadBefore, List<GpuResult> results) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     Map<String, Object> machine = machine(info, loadBefore);
     if (json) {
       Map<String, Object> data = new LinkedHashMap<>();

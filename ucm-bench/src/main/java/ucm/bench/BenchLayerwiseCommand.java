@@ -9,15 +9,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.BlockLayout;
-import ucm.api.StoreException;
 import ucm.bench.measure.BenchReport;
 import ucm.bench.store.LayerwiseBench;
 import ucm.bench.store.LayerwiseMeasure;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.Spread;
 import ucm.cli.output.Table;
@@ -39,11 +37,10 @@ import ucm.cli.runtime.PluginsOption;
           + " memcpy and file reads had in the same round. Files are made in a temporary folder and"
           + " removed at the end."
     })
-final class BenchLayerwiseCommand implements Runnable {
+final class BenchLayerwiseCommand extends JsonCommand {
 
   private static final double MIB = 1 << 20;
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Option(
@@ -101,11 +98,8 @@ final class BenchLayerwiseCommand implements Runnable {
       description = "threads of the machine's limits (default: the number of processors)")
   private @Nullable Integer threads;
 
-  @Option(names = "--json", description = "print the results as JSON instead of a table")
-  private boolean json;
-
   @Override
-  public void run() {
+  public void run() throws InterruptedException {
     BlockLayout layout = layout();
     int limitThreads = threads == null ? Runtime.getRuntime().availableProcessors() : threads;
     double loadBefore = BenchReport.loadAverage();
@@ -118,28 +112,23 @@ final class BenchLayerwiseCommand implements Runnable {
               new LayerwiseBench(
                   plugins.catalog(), layout, blocks, folder, computeMillis, limitThreads));
       List<LayerwiseMeasure> measures = bench.run(warmup, repeat, progress);
-      PrintWriter out = spec.commandLine().getOut();
+      PrintWriter out = out();
       if (json) {
         printJson(out, loadBefore, measures);
       } else {
         print(out, loadBefore, measures);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("the benchmark was interrupted", e);
     }
   }
 
   private BlockLayout layout() {
-    requireCount("--layers", layers, 1);
-    requireCount("--blocks", blocks, 1);
-    requireCount("--repeat", repeat, 1);
-    requireCount("--warmup", warmup, 0);
-    requireCount("--threads", threads == null ? 1 : threads, 1);
+    UsageException.atLeast("--layers", layers, 1);
+    UsageException.atLeast("--blocks", blocks, 1);
+    UsageException.atLeast("--repeat", repeat, 1);
+    UsageException.atLeast("--warmup", warmup, 0);
+    UsageException.atLeast("--threads", threads, 1);
     for (double millis : computeMillis) {
-      if (!(millis >= 0 && millis <= 1000)) {
-        throw new UsageException("--compute-ms is 0 to 1000; found " + millis);
-      }
+      UsageException.within("--compute-ms", millis, 0, 1000);
     }
     if (shardSize < 1 || shardSize > (1 << 30) / layers) {
       throw new UsageException(
@@ -159,12 +148,6 @@ final class BenchLayerwiseCommand implements Runnable {
               available / MIB));
     }
     return BlockLayout.uniform(shardSize, shardSize, layers * shardSize);
-  }
-
-  private static void requireCount(String option, int value, int least) {
-    if (value < least) {
-      throw new UsageException(option + " is " + least + " or more; found " + value);
-    }
   }
 
   private void print(PrintWriter out, double loadBefore, List<LayerwiseMeasure> measures) {

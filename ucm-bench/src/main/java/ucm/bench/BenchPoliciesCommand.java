@@ -10,13 +10,12 @@ import java.util.Map;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 import ucm.bench.store.PolicyTrial;
 import ucm.bench.store.SyntheticPrompts;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
@@ -38,9 +37,8 @@ import ucm.pipeline.catalog.StoreCatalog;
           + " it hit. Sizes are in percent of the different blocks of a trace. Without FILE, traces"
           + " are made up."
     })
-final class BenchPoliciesCommand implements Runnable {
+final class BenchPoliciesCommand extends JsonCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Parameters(
@@ -66,18 +64,15 @@ final class BenchPoliciesCommand implements Runnable {
           "sizes of the cache in percent of the different blocks (default: ${DEFAULT-VALUE})")
   private List<Double> percents = List.of();
 
-  @Option(names = "--json", description = "print the results as JSON instead of a table")
-  private boolean json;
-
   /** The hit rates of one policy on one trace, one for each size. */
   private record Row(PolicyTrial trial, String policy, List<Double> hitRates) {}
 
   @Override
   public void run() {
     for (double percent : percents) {
-      if (!(percent > 0 && percent <= 100)) {
-        throw new UsageException("--percent is above 0 and at most 100; found " + percent);
-      }
+      UsageException.when(
+          !(percent > 0 && percent <= 100),
+          "--percent is above 0 and at most 100; found " + percent);
     }
     LogSetup.onlyWarnings();
     StoreCatalog catalog = plugins.catalog();
@@ -98,7 +93,7 @@ final class BenchPoliciesCommand implements Runnable {
         }
       }
     }
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Json.print(out, Map.of("results", rows.stream().map(this::data).toList()));
     } else {
@@ -111,7 +106,7 @@ final class BenchPoliciesCommand implements Runnable {
     TraceReader reader = new TraceReader(TraceReaderOptions.DEFAULT);
     long bad = reader.read(List.of(file), requests::add).badLines();
     if (bad > 0) {
-      spec.commandLine().getErr().println("ucm: " + file + ": skipped " + bad + " bad line(s)");
+      err().println("ucm: " + file + ": skipped " + bad + " bad line(s)");
     }
     return new PolicyTrial(file, requests);
   }

@@ -8,10 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
-import ucm.api.StoreException;
 import ucm.bench.serve.ServeCase;
 import ucm.bench.serve.ServeComputeOptions;
 import ucm.bench.serve.ServeExperiment;
@@ -24,6 +21,7 @@ import ucm.bench.simulator.ComputeModel;
 import ucm.bench.simulator.EnginePlan;
 import ucm.bench.simulator.ServeResult;
 import ucm.bench.simulator.WrongKvBytesException;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -53,12 +51,11 @@ import ucm.pipeline.hash.BlockHasher;
           + " --trace: the requests of a trace, when they came. Blocks go"
           + " to new folders within the configured storage_backends, which are removed at the end."
     })
-final class BenchServeCommand implements Runnable {
+final class BenchServeCommand extends JsonCommand {
 
   private static final int DEFAULT_OUTPUT_TOKENS = 16;
   private static final int LEAST_TRACE_KV_TOKENS = 65_536;
 
-  @Spec private CommandSpec spec;
   @Mixin private ServeComputeOptions computeOptions = new ServeComputeOptions();
   @Mixin private ServeKvOptions kv = new ServeKvOptions();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
@@ -157,16 +154,12 @@ final class BenchServeCommand implements Runnable {
       description = "the trace's requests come this many times faster (default: ${DEFAULT-VALUE})")
   private double speed;
 
-  @Option(names = "--json", description = "print the results as JSON instead of a table")
-  private boolean json;
-
   @Override
-  public void run() {
+  public void run() throws InterruptedException {
     requireSense();
     UcmConfig ucm = UcmConfig.read(config);
     if (ucm.settings().useLite()) {
-      spec.commandLine()
-          .getErr()
+      err()
           .println(
               "ucm: use_lite: the engine is told of no hit and computes everything; the log says"
                   + " what would have been found");
@@ -178,9 +171,6 @@ final class BenchServeCommand implements Runnable {
       } else {
         trace(cleanup, ucm, compute);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("the benchmark was interrupted", e);
     } catch (WrongKvBytesException e) {
       throw new WrongBytesException(String.valueOf(e.getMessage()));
     }
@@ -196,15 +186,14 @@ final class BenchServeCommand implements Runnable {
     require("--max-requests", maxRequests, 1, 1 << 16);
     require("--kv-tokens", kvTokens == null ? 1 : kvTokens, 1, Integer.MAX_VALUE);
     require("--requests", requests, 1, 1 << 24);
-    if (!(speed > 0 && speed <= 1e6)) {
-      throw new UsageException("--speed is above 0 and at most 1000000; found " + speed);
-    }
+    UsageException.when(
+        !(speed > 0 && speed <= 1e6), "--speed is above 0 and at most 1000000; found " + speed);
   }
 
   private static void require(String option, int value, int least, int most) {
-    if (value < least || value > most) {
-      throw new UsageException(option + " is " + least + " to " + most + "; found " + value);
-    }
+    UsageException.when(
+        value < least || value > most,
+        option + " is " + least + " to " + most + "; found " + value);
   }
 
   private void experiment(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
@@ -242,7 +231,7 @@ final class BenchServeCommand implements Runnable {
         progress.at(done);
       }
     }
-    report.print(spec.commandLine().getOut(), cases, leftOut, hitPercent, json);
+    report.print(out(), cases, leftOut, hitPercent, json);
   }
 
   /** Whether the engine's KV memory may hold all of a load; where it is given, requests wait. */
@@ -264,10 +253,9 @@ final class BenchServeCommand implements Runnable {
 
   private void trace(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
       throws InterruptedException {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     int output = outputTokens == null ? Integer.MAX_VALUE : outputTokens;
-    ServeTrace trace =
-        ServeTrace.read(traceFiles, requests, speed, output, spec.commandLine().getErr());
+    ServeTrace trace = ServeTrace.read(traceFiles, requests, speed, output, err());
     EngineSpec engine = kv.spec();
     long wanted = blocks(Math.max(LEAST_TRACE_KV_TOKENS, 4L * trace.longest()), engine);
     long room = Math.max(blocks(trace.longest(), engine), blocksInMemory(engine));
@@ -297,9 +285,8 @@ final class BenchServeCommand implements Runnable {
               + " tokens with what it generates; found "
               + kvTokens);
     }
-    if (given > Integer.MAX_VALUE) {
-      throw new UsageException("the largest case needs more than 2147483647 blocks");
-    }
+    UsageException.when(
+        given > Integer.MAX_VALUE, "the largest case needs more than 2147483647 blocks");
     EnginePlan plan =
         new EnginePlan((int) given, engine.blockTokens(), stepTokens, maxRequests, prefixCache);
     StoreCatalog catalog = plugins.catalog();
@@ -310,7 +297,7 @@ final class BenchServeCommand implements Runnable {
         ucm,
         catalog,
         engine,
-        metrics.open(ucm, cleanup, spec.commandLine().getErr()),
+        metrics.open(ucm, cleanup, err()),
         hasher,
         plan,
         storedTokens * kv.storedBytesPerToken(engine),

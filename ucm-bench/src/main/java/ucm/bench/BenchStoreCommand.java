@@ -11,18 +11,16 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.config.StoreConfig;
 import ucm.bench.measure.BenchPlan;
 import ucm.bench.measure.BenchReport;
 import ucm.bench.measure.BenchResult;
 import ucm.bench.store.StoreBench;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -49,7 +47,7 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
           + " Files are made in new folders within those that the configuration names, and removed"
           + " at the end."
     })
-final class BenchStoreCommand implements Runnable {
+final class BenchStoreCommand extends JsonCommand {
 
   private static final double GB = 1e9;
   private static final double GIB = 1L << 30;
@@ -66,7 +64,6 @@ final class BenchStoreCommand implements Runnable {
           BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20),
           BlockLayout.uniform(32 << 10, 2 << 20, 2 << 20));
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
 
@@ -154,8 +151,8 @@ final class BenchStoreCommand implements Runnable {
       paramLabel = "N",
       defaultValue = "3",
       description =
-          "rounds before them, at least, after some of many small blocks; up to 24 more are made"
-              + " while the JVM still compiles much; 0: none at all (default: ${DEFAULT-VALUE})")
+          "rounds before them, after some of many small blocks; 0: none at all"
+              + " (default: ${DEFAULT-VALUE})")
   private int warmup;
 
   @Option(
@@ -181,13 +178,10 @@ final class BenchStoreCommand implements Runnable {
               + " 0.5)")
   private @Nullable Double bufferGb;
 
-  @Option(names = "--json", description = "print the results as JSON instead of tables")
-  private boolean json;
-
   @Override
-  public void run() {
+  public void run() throws InterruptedException {
     requireSense();
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     double loadBefore = BenchReport.loadAverage();
     List<BenchResult> results = new ArrayList<>();
     try (Cleanup cleanup = new Cleanup()) {
@@ -198,8 +192,7 @@ final class BenchStoreCommand implements Runnable {
       requireRoom(parents, layouts, pipelines);
       List<Path> folders = new ArrayList<>();
       parents.forEach(parent -> folders.add(cleanup.folder(parent, FOLDER_PREFIX)));
-      MetricsScopes places =
-          metrics.open(pipelines.getFirst(), cleanup, spec.commandLine().getErr());
+      MetricsScopes places = metrics.open(pipelines.getFirst(), cleanup, err());
       for (int i = 0; i < pipelines.size(); i++) {
         UcmConfig pipeline = pipelines.get(i);
         String store = "store-" + i;
@@ -223,9 +216,6 @@ final class BenchStoreCommand implements Runnable {
       } else {
         BenchReport.print(out, loadBefore, results);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("the benchmark was interrupted", e);
     }
   }
 
@@ -250,23 +240,17 @@ final class BenchStoreCommand implements Runnable {
   }
 
   private void requireSense() {
-    requireCount("--blocks", blocks, 1);
-    requireCount("--task-blocks", taskBlocks, 1);
-    requireCount("--in-flight", inFlight, 1);
-    requireCount("--lookups", lookups, 1);
-    requireCount("--repeat", repeat, 1);
-    requireCount("--warmup", warmup, 0);
-    requireCount("--threads", threads, 1);
-    requireCount("--idle", idleSeconds, 0);
-    if (blockSize == null && (shardSize != null || tensorSize != null)) {
-      throw new UsageException("--shard-size and --tensor-size go with --block-size");
-    }
-  }
-
-  private static void requireCount(String option, int value, int least) {
-    if (value < least) {
-      throw new UsageException(option + " is " + least + " or more; found " + value);
-    }
+    UsageException.atLeast("--blocks", blocks, 1);
+    UsageException.atLeast("--task-blocks", taskBlocks, 1);
+    UsageException.atLeast("--in-flight", inFlight, 1);
+    UsageException.atLeast("--lookups", lookups, 1);
+    UsageException.atLeast("--repeat", repeat, 1);
+    UsageException.atLeast("--warmup", warmup, 0);
+    UsageException.atLeast("--threads", threads, 1);
+    UsageException.atLeast("--idle", idleSeconds, 0);
+    UsageException.when(
+        blockSize == null && (shardSize != null || tensorSize != null),
+        "--shard-size and --tensor-size go with --block-size");
   }
 
   private List<BlockLayout> layouts() {
@@ -275,9 +259,7 @@ final class BenchStoreCommand implements Runnable {
     }
     long shard = shardSize == null ? blockSize : shardSize;
     long tensor = tensorSize == null ? shard : tensorSize;
-    if (blockSize > 1 << 30) {
-      throw new UsageException("--block-size is 1 to 1073741824; found " + blockSize);
-    }
+    UsageException.when(blockSize > 1 << 30, "--block-size is 1 to 1073741824; found " + blockSize);
     try {
       return List.of(BlockLayout.uniform(tensor, shard, blockSize));
     } catch (IllegalArgumentException e) {
@@ -342,9 +324,8 @@ final class BenchStoreCommand implements Runnable {
       long round = room(layout, blocks);
       for (UcmConfig pipeline : pipelines) {
         boolean keepsFiles = pipeline.storeConfig().get(CommonKeys.IO_DIRECT);
-        // The store's files and the plain ones of a round or all, fio's, and the room touched
-        // before.
-        written += (2L * (keepsFiles ? BenchPlan.mostWarmup(warmup) + repeat : 1) + 3) * round;
+        // The store's files and the plain ones of a round or all, and fio's.
+        written += (2L * (keepsFiles ? warmup + repeat : 1) + 2) * round;
       }
       largest = Math.max(largest, round);
     }

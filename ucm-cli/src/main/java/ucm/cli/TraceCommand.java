@@ -1,10 +1,8 @@
 package ucm.cli;
 
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 import ucm.cli.capacity.TiersCommand;
+import ucm.cli.output.CliCommand;
 import ucm.cli.replay.ReplayCommand;
 import ucm.cli.trace.AnalyzeCommand;
 import ucm.cli.trace.AnonymizeCommand;
@@ -27,13 +25,4 @@ import ucm.cli.trace.StatCommand;
       ConvertCommand.class,
       GenerateCommand.class
     })
-final class TraceCommand implements Runnable {
-
-  @Spec private CommandSpec spec;
-
-  @Override
-  public void run() {
-    throw new ParameterException(
-        spec.commandLine(), "name a command: " + String.join(", ", spec.subcommands().keySet()));
-  }
-}
+final class TraceCommand extends CliCommand {}

@@ -32,14 +32,12 @@ public final class BenchCalls {
     return THREADS.getTotalThreadAllocatedBytes();
   }
 
-  /** One call. */
-  public void took(long nanos) {
-    durations.add(nanos);
-    calls++;
-  }
-
-  /** What the calls since the last time were about, and allocated. */
-  public void used(long someItems, long bytes) {
+  /** Calls that took so long each, were about some items together, and allocated on the heap. */
+  public void add(long[] nanos, long someItems, long bytes) {
+    for (long one : nanos) {
+      durations.add(one);
+    }
+    calls += nanos.length;
     items += someItems;
     allocatedBytes += bytes;
   }

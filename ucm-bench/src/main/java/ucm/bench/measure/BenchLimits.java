@@ -1,101 +1,81 @@
 package ucm.bench.measure;
 
+import java.util.EnumMap;
+import java.util.Map;
+
 /**
  * What the machine did by itself in one round, beside the store.
  *
  * <p>A front stage named Cache moves bytes through memory of its own, so what it does at once is
  * limited by copying, and what goes through it to the volume takes both times one after the other.
  * Any other pipeline is limited by the volume.
+ *
+ * @param isBuffered whether the upper stage has memory of its own
  */
-public final class BenchLimits {
-
-  private final boolean buffered;
-  private double copy;
-  private double write;
-  private double read;
-  private double checkedRead;
-  private double existing;
-  private double absent;
-
-  public BenchLimits(boolean buffered) {
-    this.buffered = buffered;
+public record BenchLimits(boolean isBuffered, Map<Kind, Double> found) {
+  /** What was measured: in GB/s, and answers of access(2) a second on one thread. */
+  public enum Kind {
+    COPY,
+    WRITE,
+    READ,
+    /** Reading what is checked as a store checks it. */
+    CHECKED_READ,
+    EXISTING,
+    ABSENT
   }
 
-  public void copied(double gigabytesPerSecond) {
-    copy = gigabytesPerSecond;
+  public BenchLimits(boolean isBuffered) {
+    this(isBuffered, new EnumMap<>(Kind.class));
   }
 
-  public void wrote(double gigabytesPerSecond) {
-    write = gigabytesPerSecond;
+  public void set(Kind kind, double value) {
+    found.put(kind, value);
   }
 
-  public void read(double gigabytesPerSecond) {
-    read = gigabytesPerSecond;
-  }
-
-  public void readChecked(double gigabytesPerSecond) {
-    checkedRead = gigabytesPerSecond;
-  }
-
-  public void asked(double existingPerSecond, double absentPerSecond) {
-    existing = existingPerSecond;
-    absent = absentPerSecond;
-  }
-
-  /** Whether the upper stage has memory of its own. */
-  public boolean isBuffered() {
-    return buffered;
-  }
-
-  /** The volume, when what it gives is checked as a store checks it: GB/s. */
-  public double checkedRead() {
-    return checkedRead;
+  public double get(Kind kind) {
+    return found.getOrDefault(kind, 0.0);
   }
 
   public String checkedReadName() {
     return "open+pread+CRC32C+close";
   }
 
-  /** Until the engine may go on after a dump, or has what is in the front stage: GB/s. */
+  /** Until the engine may go on after a dump: GB/s. */
   public double frontWrite() {
-    return buffered ? copy : write;
+    return get(isBuffered ? Kind.COPY : Kind.WRITE);
   }
 
   public String frontWriteName() {
-    return buffered ? "memcpy" : "create+pwrite+close";
+    return isBuffered ? "memcpy" : "create+pwrite+close";
   }
 
+  /** Until the engine has what is in the front stage: GB/s. */
   public double frontRead() {
-    return buffered ? copy : read;
+    return get(isBuffered ? Kind.COPY : Kind.READ);
   }
 
   public String frontReadName() {
-    return buffered ? "memcpy" : "open+pread+close";
+    return isBuffered ? "memcpy" : "open+pread+close";
   }
 
   /** Through all stages: GB/s. */
   public double throughWrite() {
-    return buffered ? 1 / (1 / copy + 1 / write) : write;
+    return through(get(Kind.WRITE));
   }
 
   public String throughWriteName() {
-    return buffered ? "memcpy, then create+pwrite+close" : "create+pwrite+close";
+    return isBuffered ? "memcpy, then create+pwrite+close" : "create+pwrite+close";
   }
 
   public double throughRead() {
-    return buffered ? 1 / (1 / copy + 1 / read) : read;
+    return through(get(Kind.READ));
   }
 
   public String throughReadName() {
-    return buffered ? "open+pread+close, then memcpy" : "open+pread+close";
+    return isBuffered ? "open+pread+close, then memcpy" : "open+pread+close";
   }
 
-  /** Answers of access(2) a second on one thread. */
-  public double existing() {
-    return existing;
-  }
-
-  public double absent() {
-    return absent;
+  private double through(double volume) {
+    return isBuffered ? 1 / (1 / get(Kind.COPY) + 1 / volume) : volume;
   }
 }

@@ -1,66 +1,40 @@
 package ucm.bench.measure;
 
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import ucm.cli.output.Spread;
 
 /**
  * One speed of a store, and beside each value the machine's limit as it was a moment before or after.
  * The ratio is taken pair by pair, because the machine drifts. Used by one thread.
+ *
+ * @param limitName what the limit was measured with
  */
-public final class BenchMeasure {
-
-  private final String name;
-  private final String unit;
-  private final String limitName;
-  private double[] values = new double[8];
-  private double[] limits = new double[8];
-  private int count;
+public record BenchMeasure(String name, String unit, String limitName, List<Pair> pairs) {
+  /** What was measured, and the limit beside it. */
+  public record Pair(double value, double limit) {}
 
   public BenchMeasure(String name, String unit, String limitName) {
-    this.name = name;
-    this.unit = unit;
-    this.limitName = limitName;
+    this(name, unit, limitName, new ArrayList<>());
   }
 
   public void add(double value, double limit) {
-    if (count == values.length) {
-      values = Arrays.copyOf(values, 2 * count);
-      limits = Arrays.copyOf(limits, 2 * count);
-    }
-    values[count] = value;
-    limits[count++] = limit;
-  }
-
-  public String name() {
-    return name;
-  }
-
-  String unit() {
-    return unit;
-  }
-
-  /** What the limit was measured with. */
-  String limitName() {
-    return limitName;
+    pairs.add(new Pair(value, limit));
   }
 
   public Spread values() {
-    return Spread.of(Arrays.copyOf(values, count));
+    return Spread.of(pairs.stream().mapToDouble(Pair::value).toArray());
   }
 
   public Spread limits() {
-    return Spread.of(Arrays.copyOf(limits, count));
+    return Spread.of(pairs.stream().mapToDouble(Pair::limit).toArray());
   }
 
   /** Value by limit, of each pair. */
   public Spread ratios() {
-    double[] ratios = new double[count];
-    for (int i = 0; i < count; i++) {
-      ratios[i] = values[i] / limits[i];
-    }
-    return Spread.of(ratios);
+    return Spread.of(pairs.stream().mapToDouble(pair -> pair.value / pair.limit).toArray());
   }
 
   /** For JSON. */

@@ -18,7 +18,7 @@ import ucm.pipeline.config.UcmConfig;
  * @param layerwise whether a task has one shard of all blocks instead, and the tasks follow the shards
  * @param inFlight how many tasks are under way at a time
  * @param lookups how many ids are looked up, of each kind, in a round
- * @param warmup rounds at least that do not count
+ * @param warmup rounds that do not count
  * @param repeat rounds that count
  * @param threads of the machine's limits
  * @param idleSeconds how long to look at instances that have nothing to do
@@ -40,16 +40,6 @@ public record BenchPlan(
 
   public int rounds() {
     return warmup + repeat;
-  }
-
-  /** Rounds at the most that do not count, when the JVM goes on compiling. */
-  public int mostWarmup() {
-    return mostWarmup(warmup);
-  }
-
-  /** The same, of so many that were asked for; none when none were. */
-  public static int mostWarmup(int warmup) {
-    return warmup == 0 ? 0 : warmup + CompilerMonitor.MOST_ROUNDS;
   }
 
   /** The same with other rounds, in which as many ids are looked up as there are blocks. */
@@ -90,10 +80,5 @@ public record BenchPlan(
   /** Bytes of all blocks of a round. */
   public long roundBytes() {
     return blocks * layout.blockSize();
-  }
-
-  /** Bytes that the files of a round take at the most, with what stores put beside the blocks. */
-  public long roundRoom() {
-    return roundBytes() + blocks * 8192L + roundBytes() / 64;
   }
 }

@@ -8,12 +8,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a benchmark of one pipeline with one shape of blocks found.
  *
- * @param warmup rounds that were made before those that count
  * @param fio what fio found, or null when it is not installed
  */
 public record BenchResult(
     BenchPlan plan,
-    int warmup,
     List<BenchMeasure> measures,
     List<BenchCalls> calls,
     BenchLife life,
@@ -33,7 +31,7 @@ public record BenchResult(
     data.put("in_flight", plan.inFlight());
     data.put("lookups", plan.lookups());
     data.put("repeat", plan.repeat());
-    data.put("warmup", warmup);
+    data.put("warmup", plan.warmup());
     data.put("limit_threads", plan.threads());
     data.put("measures", measures.stream().map(BenchMeasure::data).toList());
     data.put("calls", calls.stream().map(BenchCalls::data).toList());

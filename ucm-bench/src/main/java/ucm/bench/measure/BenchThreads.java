@@ -2,16 +2,13 @@ package ucm.bench.measure;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -20,10 +17,7 @@ import java.util.concurrent.TimeUnit;
  */
 public final class BenchThreads implements AutoCloseable {
 
-  private static final long AWAKE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
-  // Twice the last-level cache of the machines on which figures of the docs were taken, in longs.
-  private static final int OTHER_MEMORY = (64 << 20) / Long.BYTES;
-  private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+  private static final long CLOSE_SECONDS = 30;
 
   /** What one of the threads does. */
   interface Part {
@@ -48,19 +42,12 @@ public final class BenchThreads implements AutoCloseable {
 
   private final int count;
   private final ExecutorService pool;
-  // Others than those of the limits: neither these nor a store's shall have run just before.
-  private final ExecutorService awake;
-  private final long[] otherMemory = new long[OTHER_MEMORY];
-  private volatile long read;
 
   public BenchThreads(int count) {
     this.count = count;
-    pool = Executors.newFixedThreadPool(count, named("ucm-bench-limit-"));
-    awake = Executors.newFixedThreadPool(count, named("ucm-bench-awake-"));
-  }
-
-  private static ThreadFactory named(String prefix) {
-    return Thread.ofPlatform().name(prefix, 0).factory();
+    pool =
+        Executors.newFixedThreadPool(
+            count, Thread.ofPlatform().name("ucm-bench-limit-", 0).factory());
   }
 
   /** How many. */
@@ -70,10 +57,6 @@ public final class BenchThreads implements AutoCloseable {
 
   /** Runs a part on every thread; returns how long all of them together took, in nanoseconds. */
   long time(Part part) throws InterruptedException {
-    return time(pool, part);
-  }
-
-  private long time(ExecutorService pool, Part part) throws InterruptedException {
     List<Callable<Void>> parts = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       int thread = i;
@@ -113,26 +96,6 @@ public final class BenchThreads implements AutoCloseable {
     return nanos;
   }
 
-  /**
-   * Keeps all processors busy for a moment with reading memory of its own. So a timed region
-   * neither meets processors that were put to sleep while one thread prepared it, nor a cache full of what
-   * was just written, which would go to memory in its time.
-   */
-  public void wakeProcessors() throws InterruptedException {
-    time(
-        awake,
-        _ -> {
-          long end = System.nanoTime() + AWAKE_NANOS;
-          long sum = 0;
-          do {
-            for (long one : otherMemory) {
-              sum += one;
-            }
-          } while (System.nanoTime() < end);
-          read = sum;
-        });
-  }
-
   private static void requireOk(Future<Void> ended) throws InterruptedException {
     try {
       ended.get();
@@ -147,30 +110,21 @@ public final class BenchThreads implements AutoCloseable {
   /** Stops the threads; a file call under way is interrupted. */
   @Override
   public void close() {
-    stop(pool);
-    stop(awake);
+    for (Runnable left : pool.shutdownNow()) {
+      if (left instanceof Future<?> part) {
+        // Its caller is told that it never will be done.
+        boolean _ = part.cancel(false);
+      }
+    }
     boolean ended = false;
     try {
-      ended =
-          pool.awaitTermination(CLOSE_TIMEOUT.toSeconds(), TimeUnit.SECONDS)
-              && awake.awaitTermination(CLOSE_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+      ended = pool.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
     if (!ended) {
       throw new IllegalStateException(
-          "threads of the benchmark still wait for the file system after "
-              + CLOSE_TIMEOUT.toSeconds()
-              + " s");
-    }
-  }
-
-  /** A caller that waits for parts that no thread has begun is told that they never will be. */
-  private static void stop(ExecutorService pool) {
-    for (Runnable left : pool.shutdownNow()) {
-      if (left instanceof Future<?> part) {
-        boolean _ = part.cancel(false);
-      }
+          "threads of the benchmark still wait for the file system after " + CLOSE_SECONDS + " s");
     }
   }
 }

@@ -57,23 +57,17 @@ public final class ServeComputeOptions {
 
   public ComputeModel of(KvModel model) {
     int rates = (millisPerToken == null ? 0 : 1) + (gpu == null ? 0 : 1) + (tflops == null ? 0 : 1);
-    if (rates > 1) {
-      throw new UsageException("--gpu, --tflops and --ms-per-token exclude each other");
-    }
+    UsageException.when(rates > 1, "--gpu, --tflops and --ms-per-token exclude each other");
     require("--decode-ms", decodeMillis, 0, 60_000);
     if (millisPerToken != null) {
       return ComputeModel.measured(
           require("--ms-per-token", millisPerToken, 0, 1000), decodeMillis);
     }
-    if (!(utilization > 0 && utilization <= 1)) {
-      throw new UsageException("--mfu is above 0 and at most 1; found " + utilization);
-    }
-    if (gpus < 1 || gpus > 1024) {
-      throw new UsageException("--gpus is 1 to 1024; found " + gpus);
-    }
-    if (tflops != null && !(tflops > 0)) {
-      throw new UsageException("--tflops is above 0; found " + tflops);
-    }
+    UsageException.when(
+        !(utilization > 0 && utilization <= 1),
+        "--mfu is above 0 and at most 1; found " + utilization);
+    UsageException.within("--gpus", gpus, 1, 1024);
+    UsageException.when(tflops != null && !(tflops > 0), "--tflops is above 0; found " + tflops);
     String name = gpu == null ? "h100" : gpu;
     double each = tflops != null ? tflops * TERA : GpuRate.of(name).operationsPerSecond();
     String where =

@@ -52,12 +52,8 @@ public final class ServeKvOptions {
     int ranks = models.tensorParallel();
     boolean own = bytesPerToken == null;
     int count = own ? model.layers() : layers;
-    if (count < 1 || count > 1024) {
-      throw new UsageException("--layers is 1 to 1024; found " + count);
-    }
-    if (blockTokens < 1 || blockTokens > 8192) {
-      throw new UsageException("--block-tokens is 1 to 8192; found " + blockTokens);
-    }
+    UsageException.within("--layers", count, 1, 1024);
+    UsageException.within("--block-tokens", blockTokens, 1, 8192);
     long bytes = bytesPerToken == null ? 0 : bytesPerToken;
     long ofRank = own ? model.bytesPerTokenAndRank(ranks) : bytes / (model.latent() ? 1 : ranks);
     long segments = (long) count * model.tensorsPerLayer();

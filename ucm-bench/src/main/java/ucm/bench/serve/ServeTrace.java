@@ -64,9 +64,8 @@ public final class ServeTrace {
     } catch (EnoughException e) {
       // What follows is not looked at.
     }
-    if (requests.isEmpty()) {
-      throw new UsageException("no request of " + String.join(", ", inputs) + " has a prompt");
-    }
+    UsageException.when(
+        requests.isEmpty(), "no request of " + String.join(", ", inputs) + " has a prompt");
     return new ServeTrace(requests, speed, mostOutputTokens);
   }
 

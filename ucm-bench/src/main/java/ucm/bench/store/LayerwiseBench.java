@@ -21,6 +21,7 @@ import ucm.bench.measure.BenchThreads;
 import ucm.bench.measure.CopyLimit;
 import ucm.bench.measure.FileLimit;
 import ucm.cli.output.Progress;
+import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.EngineMemory;
 import ucm.pipeline.Pipeline;
@@ -237,22 +238,6 @@ public final class LayerwiseBench implements AutoCloseable {
 
   @Override
   public void close() {
-    RuntimeException first = null;
-    while (!owned.isEmpty()) {
-      try {
-        owned.pop().close();
-      } catch (Exception e) {
-        RuntimeException fault =
-            new IllegalStateException("could not clean up: " + e.getMessage(), e);
-        if (first == null) {
-          first = fault;
-        } else {
-          first.addSuppressed(fault);
-        }
-      }
-    }
-    if (first != null) {
-      throw first;
-    }
+    Cleanup.closeAll(owned);
   }
 }

@@ -7,6 +7,7 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.bench.measure.BenchCalls;
 import ucm.bench.measure.BenchLimits;
+import ucm.bench.measure.BenchLimits.Kind;
 import ucm.bench.measure.BenchMeasure;
 
 /**
@@ -87,10 +88,10 @@ final class LookupBench {
             starts.length,
             call -> require(store.lookupPrefix(starts[call]) + 1, 0));
     if (counts) {
-      known.add(all, limits.existing());
-      unknown.add(none, limits.absent());
-      prefix.add(run, limits.existing());
-      noPrefix.add(noRun, limits.absent());
+      known.add(all, limits.get(Kind.EXISTING));
+      unknown.add(none, limits.get(Kind.ABSENT));
+      prefix.add(run, limits.get(Kind.EXISTING));
+      noPrefix.add(noRun, limits.get(Kind.ABSENT));
     }
   }
 
@@ -114,10 +115,7 @@ final class LookupBench {
       nanos[i] = now - last;
       last = now;
     }
-    record.used(items, BenchCalls.allocatedNow() - allocated);
-    for (long one : nanos) {
-      record.took(one);
-    }
+    record.add(nanos, items, BenchCalls.allocatedNow() - allocated);
     return items * 1e9 / (last - first);
   }
 

@@ -2,7 +2,6 @@ package ucm.bench.store;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -10,9 +9,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
@@ -25,18 +22,17 @@ import ucm.bench.measure.BenchCalls;
 import ucm.bench.measure.BenchIds;
 import ucm.bench.measure.BenchLife;
 import ucm.bench.measure.BenchLimits;
+import ucm.bench.measure.BenchLimits.Kind;
 import ucm.bench.measure.BenchMeasure;
 import ucm.bench.measure.BenchPlan;
 import ucm.bench.measure.BenchResult;
 import ucm.bench.measure.BenchStep;
 import ucm.bench.measure.BenchThreads;
-import ucm.bench.measure.CompilerMonitor;
 import ucm.bench.measure.CopyLimit;
 import ucm.bench.measure.DiscardedFiles;
 import ucm.bench.measure.FileLimit;
 import ucm.bench.measure.FioLimit;
 import ucm.bench.measure.FioResult;
-import ucm.bench.measure.PageCacheSpace;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -59,7 +55,6 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
  * <p>Run by one thread; {@link #close} may come from another and ends the run.
  */
 public final class StoreBench implements AutoCloseable {
-
   // Of the pipeline: one that dumps, and one that has not seen what it loads.
   private static final int INSTANCES = 2;
 
@@ -77,10 +72,7 @@ public final class StoreBench implements AutoCloseable {
   private final BenchCalls dumps = new BenchCalls("dump", "shard");
   private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
   private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
-  // Rounds before those that count, as many as the compiler needed.
-  private int warmup;
-  // Null until all rounds are done.
-  private @Nullable BenchLife life;
+
   // Closed in this order: first what uses the others. Guarded by this.
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private boolean closed;
@@ -92,39 +84,46 @@ public final class StoreBench implements AutoCloseable {
     timeout = EngineConfig.taskTimeout(plan.config());
     List<String> stages = plan.config().pipeline().stages();
     limits = new BenchLimits(stages.size() > 1 && stages.getFirst().equals("Cache"));
-    dumpReady =
-        new BenchMeasure("dump, until the engine may go on", "GB/s", limits.frontWriteName());
-    dumpFlushed = new BenchMeasure("dump, until flushed", "GB/s", limits.throughWriteName());
-    loadHot = new BenchMeasure("load, just dumped", "GB/s", limits.frontReadName());
-    loadCold = new BenchMeasure("load, by another instance", "GB/s", limits.throughReadName());
+    dumpReady = measure("dump, until the engine may go on", limits.frontWriteName());
+    dumpFlushed = measure("dump, until flushed", limits.throughWriteName());
+    loadHot = measure("load, just dumped", limits.frontReadName());
+    loadCold = measure("load, by another instance", limits.throughReadName());
     if (!limits.isBuffered()) {
-      checkedLoads.add(new BenchMeasure(loadHot.name(), "GB/s", limits.checkedReadName()));
-      checkedLoads.add(new BenchMeasure(loadCold.name(), "GB/s", limits.checkedReadName()));
-      checkedLoads.add(new BenchMeasure("plain load that checks", "GB/s", limits.frontReadName()));
+      checkedLoads.add(measure(loadHot.name(), limits.checkedReadName()));
+      checkedLoads.add(measure(loadCold.name(), limits.checkedReadName()));
+      checkedLoads.add(measure("plain load that checks", limits.frontReadName()));
     }
     lookups = new LookupBench(plan.lookups(), limits);
   }
 
+  private static BenchMeasure measure(String name, String limit) {
+    return new BenchMeasure(name, "GB/s", limit);
+  }
+
   /** Does all rounds, and what is measured once after them. */
   public BenchResult run(Progress progress) throws InterruptedException {
-    makeRounds(progress, true);
+    BenchLife life = makeRounds(progress, true);
     return new BenchResult(
         plan,
-        warmup,
         concat(
-            concat(List.of(dumpReady, dumpFlushed, loadHot, loadCold), checkedLoads),
-            lookups.measures()),
-        concat(List.of(dumps, hotLoads, coldLoads), lookups.calls()),
-        Objects.requireNonNull(life),
+            List.of(
+                List.of(dumpReady, dumpFlushed, loadHot, loadCold),
+                checkedLoads,
+                lookups.measures())),
+        concat(List.of(List.of(dumps, hotLoads, coldLoads), lookups.calls())),
+        life,
         fio());
   }
 
   /** Does all rounds, to warm up; their files stay. */
   public void warmUp(Progress progress) throws InterruptedException {
-    makeRounds(progress, false);
+    BenchLife _ = makeRounds(progress, false);
   }
 
-  private void makeRounds(Progress progress, boolean cutsFiles) throws InterruptedException {
+  /** What does the work of the limits, and the memory that is moved. */
+  private record Machine(CopyLimit copy, FileLimit files, EngineMemory memory) {}
+
+  private BenchLife makeRounds(Progress progress, boolean cutsFiles) throws InterruptedException {
     BenchThreads threads = own(new BenchThreads(plan.threads()));
     long start = System.nanoTime();
     Pipeline writer = own(open("writer"));
@@ -134,73 +133,68 @@ public final class StoreBench implements AutoCloseable {
       throw new UsageException(
           "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
     }
-    CopyLimit copy = own(new CopyLimit(plan, threads));
-    FileLimit files = own(files(threads));
-    PageCacheSpace room = own(room(threads));
-    EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
+    Machine machine =
+        new Machine(
+            own(new CopyLimit(plan, threads)),
+            own(new FileLimit(plan.folder().resolve("files"), plan, threads)),
+            own(new EngineMemory(plan.layout(), plan.blocks())));
     BenchIds ids = new BenchIds(System.nanoTime());
-    CompilerMonitor compiler = new CompilerMonitor();
-    warmup = plan.warmup();
-    for (int round = 0; round < warmup + plan.repeat(); round++) {
-      compiler.roundBegins();
-      if (round == warmup && warmup < plan.mostWarmup() && !compiler.isDone()) {
-        warmup++;
-      }
-      progress.at(round, warmup + plan.repeat());
-      boolean counts = round >= warmup;
-      boolean limitFirst = round % 2 == 0;
-      boolean checkedFirst = round / 2 % 2 == 0;
-      // The first read of a file makes it note that it was read, plain reads in half of the rounds,
-      // too.
-      boolean coldFirst = round / 4 % 2 == 1;
-      BlockIds blocks = ids.next(plan.blocks());
-      Transfer[] tasks = tasks(memory, blocks);
-      files.round(round);
-      memory.fill(blocks, 0, plan.blocks());
-      if (limitFirst) {
-        limitOfDumps(threads, copy, files, room);
-      }
-      room.touch(plan.roundRoom());
-      threads.wakeProcessors();
-      long ready = move(writer, tasks, true, counts ? dumps : null);
-      long flushed = ready + TimedFlush.nanos(writer, timeout);
-      if (!limitFirst) {
-        limitOfDumps(threads, copy, files, room);
-      }
-      if (counts) {
-        dumpReady.add(gigabytesPerSecond(ready), limits.frontWrite());
-        dumpFlushed.add(gigabytesPerSecond(flushed), limits.throughWrite());
-      }
-      if (limitFirst) {
-        limitOfLoads(threads, copy, files, checkedFirst);
-      }
-      long cold = 0;
-      if (coldFirst) {
-        cold = load(reader, tasks, blocks, memory, threads, counts ? coldLoads : null);
-      }
-      long hot = load(writer, tasks, blocks, memory, threads, counts ? hotLoads : null);
-      if (!coldFirst) {
-        cold = load(reader, tasks, blocks, memory, threads, counts ? coldLoads : null);
-      }
-      if (!limitFirst) {
-        limitOfLoads(threads, copy, files, checkedFirst);
-      }
-      if (counts) {
-        loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
-        loadCold.add(gigabytesPerSecond(cold), limits.throughRead());
-        if (!limits.isBuffered()) {
-          checkedLoads.getFirst().add(gigabytesPerSecond(hot), limits.checkedRead());
-          checkedLoads.get(1).add(gigabytesPerSecond(cold), limits.checkedRead());
-          checkedLoads.getLast().add(limits.checkedRead(), limits.frontRead());
-        }
-      }
-      limits.asked(files.access(plan.lookups(), true), files.access(plan.lookups(), false));
-      lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
+    for (int round = 0; round < plan.rounds(); round++) {
+      progress.at(round);
+      round(round, writer, reader, machine, ids);
       if (cutsFiles && !plan.direct()) {
         cutFiles();
       }
     }
-    life = BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
+    return BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
+  }
+
+  private void round(int round, Pipeline writer, Pipeline reader, Machine machine, BenchIds ids)
+      throws InterruptedException {
+    boolean counts = round >= plan.warmup();
+    boolean limitFirst = round % 2 == 0;
+    boolean checkedFirst = round / 2 % 2 == 0;
+    // The first read of a file makes it note that it was read, plain reads in half of the rounds,
+    // too.
+    boolean coldFirst = round / 4 % 2 == 1;
+    BlockIds blocks = ids.next(plan.blocks());
+    Transfer[] tasks = tasks(machine.memory, blocks);
+    machine.files.round(round);
+    machine.memory.fill(blocks, 0, plan.blocks());
+    if (limitFirst) {
+      limitOfDumps(machine);
+    }
+    long ready = move(writer, tasks, true, counts ? dumps : null);
+    long flushed = ready + TimedFlush.nanos(writer, timeout);
+    if (!limitFirst) {
+      limitOfDumps(machine);
+    }
+    if (counts) {
+      dumpReady.add(gigabytesPerSecond(ready), limits.frontWrite());
+      dumpFlushed.add(gigabytesPerSecond(flushed), limits.throughWrite());
+    }
+    if (limitFirst) {
+      limitOfLoads(machine, checkedFirst);
+    }
+    long cold = coldFirst ? load(reader, tasks, blocks, machine, counts ? coldLoads : null) : 0;
+    long hot = load(writer, tasks, blocks, machine, counts ? hotLoads : null);
+    cold = coldFirst ? cold : load(reader, tasks, blocks, machine, counts ? coldLoads : null);
+    if (!limitFirst) {
+      limitOfLoads(machine, checkedFirst);
+    }
+    if (counts) {
+      loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
+      loadCold.add(gigabytesPerSecond(cold), limits.throughRead());
+      if (!limits.isBuffered()) {
+        double checked = limits.get(Kind.CHECKED_READ);
+        checkedLoads.getFirst().add(gigabytesPerSecond(hot), checked);
+        checkedLoads.get(1).add(gigabytesPerSecond(cold), checked);
+        checkedLoads.getLast().add(checked, limits.frontRead());
+      }
+    }
+    limits.set(Kind.EXISTING, machine.files.access(plan.lookups(), true));
+    limits.set(Kind.ABSENT, machine.files.access(plan.lookups(), false));
+    lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
   }
 
   /** Only files in the page cache are worth it: others are on the disk already when the round ends. */
@@ -227,8 +221,8 @@ public final class StoreBench implements AutoCloseable {
     return (double) plan.roundBytes() / nanos;
   }
 
-  private static <T> List<T> concat(List<T> first, List<T> second) {
-    return Stream.concat(first.stream(), second.stream()).toList();
+  private static <T> List<T> concat(List<List<T>> lists) {
+    return lists.stream().flatMap(List::stream).toList();
   }
 
   private Pipeline open(String role) {
@@ -239,78 +233,40 @@ public final class StoreBench implements AutoCloseable {
     return Pipeline.open(plan.config().with(id, "engine"), catalog, stage -> scope);
   }
 
-  private FileLimit files(BenchThreads threads) {
-    Path root = plan.folder().resolve("files");
-    return new FileLimit(root, plan, threads);
-  }
-
-  private PageCacheSpace room(BenchThreads threads) {
-    Path file = plan.folder().resolve("room");
-    try {
-      Files.createDirectories(plan.folder());
-      return new PageCacheSpace(file, threads);
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot make " + file + ": " + FileFault.of(e), e);
-    }
-  }
-
   private Transfer[] tasks(EngineMemory memory, BlockIds blocks) {
-    List<BenchStep> steps = plan.steps();
-    Transfer[] tasks = new Transfer[steps.size()];
-    for (int i = 0; i < tasks.length; i++) {
-      BenchStep step = steps.get(i);
-      tasks[i] =
-          step.shard() == BenchStep.ALL_SHARDS
-              ? memory.transfer(blocks, step.from(), step.to())
-              : memory.layer(blocks, step.from(), step.to(), step.shard());
-    }
-    return tasks;
+    return plan.steps().stream()
+        .map(
+            step ->
+                step.shard() == BenchStep.ALL_SHARDS
+                    ? memory.transfer(blocks, step.from(), step.to())
+                    : memory.layer(blocks, step.from(), step.to(), step.shard()))
+        .toArray(Transfer[]::new);
   }
 
   /** Loads all blocks and compares them; returns how long the loads took, in nanoseconds. */
   private long load(
-      Store store,
-      Transfer[] tasks,
-      BlockIds blocks,
-      EngineMemory memory,
-      BenchThreads threads,
-      @Nullable BenchCalls calls)
+      Store store, Transfer[] tasks, BlockIds blocks, Machine machine, @Nullable BenchCalls calls)
       throws InterruptedException {
-    memory.poison();
-    threads.wakeProcessors();
+    machine.memory.poison();
     long nanos = move(store, tasks, false, calls);
-    memory.verify(blocks, 0, plan.blocks());
+    machine.memory.verify(blocks, 0, plan.blocks());
     return nanos;
   }
 
-  private void limitOfDumps(
-      BenchThreads threads, CopyLimit copy, FileLimit files, PageCacheSpace room)
-      throws InterruptedException {
-    room.touch(plan.roundRoom());
-    threads.wakeProcessors();
-    limits.wrote(files.write());
-    limits.copied(copy.gigabytesPerSecond());
+  private void limitOfDumps(Machine machine) throws InterruptedException {
+    limits.set(Kind.WRITE, machine.files.write());
+    limits.set(Kind.COPY, machine.copy.gigabytesPerSecond());
   }
 
-  private void limitOfLoads(
-      BenchThreads threads, CopyLimit copy, FileLimit files, boolean checkedFirst)
-      throws InterruptedException {
-    if (checkedFirst) {
-      checkedLimit(threads, files);
+  private void limitOfLoads(Machine machine, boolean checkedFirst) throws InterruptedException {
+    if (checkedFirst && !limits.isBuffered()) {
+      limits.set(Kind.CHECKED_READ, machine.files.readChecked());
     }
-    threads.wakeProcessors();
-    limits.read(files.read());
-    if (!checkedFirst) {
-      checkedLimit(threads, files);
+    limits.set(Kind.READ, machine.files.read());
+    if (!checkedFirst && !limits.isBuffered()) {
+      limits.set(Kind.CHECKED_READ, machine.files.readChecked());
     }
-    limits.copied(copy.gigabytesPerSecond());
-  }
-
-  private void checkedLimit(BenchThreads threads, FileLimit files) throws InterruptedException {
-    if (!limits.isBuffered()) {
-      threads.wakeProcessors();
-      limits.readChecked(files.readChecked());
-    }
+    limits.set(Kind.COPY, machine.copy.gigabytesPerSecond());
   }
 
   /** Moves all tasks, some at a time; returns how long that took, in nanoseconds. */
@@ -335,12 +291,8 @@ public final class StoreBench implements AutoCloseable {
         nanos[ended] = last - nanos[ended];
       }
     }
-    allocated = BenchCalls.allocatedNow() - allocated;
     if (calls != null) {
-      for (long one : nanos) {
-        calls.took(one);
-      }
-      calls.used(shards, allocated);
+      calls.add(nanos, shards, BenchCalls.allocatedNow() - allocated);
     }
     return last - first;
   }
@@ -357,20 +309,6 @@ public final class StoreBench implements AutoCloseable {
   @Override
   public synchronized void close() {
     closed = true;
-    RuntimeException first = null;
-    while (!owned.isEmpty()) {
-      try {
-        owned.removeFirst().close();
-      } catch (Exception e) {
-        if (first == null) {
-          first = new IllegalStateException("could not clean up: " + e.getMessage(), e);
-        } else {
-          first.addSuppressed(e);
-        }
-      }
-    }
-    if (first != null) {
-      throw first;
-    }
+    Cleanup.closeAll(owned);
   }
 }

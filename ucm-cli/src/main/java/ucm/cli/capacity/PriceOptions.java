@@ -58,9 +58,7 @@ final class PriceOptions {
       }
       return Optional.empty();
     }
-    if (!computes) {
-      throw new UsageException("--gpu-hour needs --gpu, --tflops or --prefill-rate");
-    }
+    UsageException.when(!computes, "--gpu-hour needs --gpu, --tflops or --prefill-rate");
     needed("--dram", cluster.dram(), "--dram-gb-month", dramGbMonth);
     needed("--storage", cluster.storage(), "--ssd-gb-month", ssdGbMonth);
     return Optional.of(
@@ -77,20 +75,19 @@ final class PriceOptions {
   }
 
   private static void needed(String tier, ByteSize size, String option, @Nullable Double price) {
-    if (size.bytes() > 0 && price == null) {
-      throw new UsageException("costs of " + tier + " need its price: give " + option);
-    }
+    UsageException.when(
+        size.bytes() > 0 && price == null, "costs of " + tier + " need its price: give " + option);
   }
 
   private static void atLeastZero(String option, @Nullable Double value) {
-    if (value != null && !(value >= 0 && value <= Double.MAX_VALUE)) {
-      throw new UsageException(option + " is 0 or more; found " + value);
-    }
+    UsageException.when(
+        value != null && !(value >= 0 && value <= Double.MAX_VALUE),
+        option + " is 0 or more; found " + value);
   }
 
   private static void aboveZero(String option, @Nullable Double value) {
-    if (value != null && !(value > 0 && value <= Double.MAX_VALUE)) {
-      throw new UsageException(option + " is above 0; found " + value);
-    }
+    UsageException.when(
+        value != null && !(value > 0 && value <= Double.MAX_VALUE),
+        option + " is above 0; found " + value);
   }
 }

@@ -63,12 +63,10 @@ final class ServingOptions {
   /** The plan; empty when no rate of computing was given. */
   Optional<ServingPlan> plan(KvModel model, int tensorParallel) {
     int rates = (gpu.isEmpty() ? 0 : 1) + (tflops != 0 ? 1 : 0) + (prefillRate != 0 ? 1 : 0);
-    if (rates > 1) {
-      throw new UsageException("--gpu, --tflops and --prefill-rate exclude each other");
-    }
-    if (!(utilization > 0 && utilization <= 1)) {
-      throw new UsageException("--mfu is above 0 and at most 1; found " + utilization);
-    }
+    UsageException.when(rates > 1, "--gpu, --tflops and --prefill-rate exclude each other");
+    UsageException.when(
+        !(utilization > 0 && utilization <= 1),
+        "--mfu is above 0 and at most 1; found " + utilization);
     if (rates == 0) {
       return Optional.empty();
     }

@@ -9,10 +9,9 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.cli.model.ModelOptions;
+import ucm.cli.output.CliCommand;
 import ucm.cli.output.FormatOptions;
 import ucm.cli.trace.AnalyzeCommand;
 import ucm.cli.trace.HtmlReport;
@@ -33,7 +32,6 @@ import ucm.lite.tier.TierPlan;
 import ucm.lite.tier.TierResult;
 import ucm.lite.tier.TierSimulation;
 import ucm.lite.tier.TraceSample;
-import ucm.lite.trace.TraceException;
 import ucm.lite.trace.TraceReadReport;
 
 /** {@code ucm trace tiers}: what HBM, DRAM and storage of a cluster would hit, and what it saves. */
@@ -55,14 +53,13 @@ import ucm.lite.trace.TraceReadReport;
           + " its blocks, with tiers that are smaller by the same rate, and the output says so."
           + " Times need whole requests and are left out then."
     })
-public final class TiersCommand implements Runnable {
+public final class TiersCommand extends CliCommand {
 
   /** What is recorded and simulated may take a sixth of the heap. */
   private static final int HEAP_PARTS = 6;
 
   private static final double MILLIS_A_DAY = 86_400_000;
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private ModelOptions models = new ModelOptions();
   @Mixin private ClusterOptions cluster = new ClusterOptions();
@@ -86,7 +83,7 @@ public final class TiersCommand implements Runnable {
   @Mixin private FormatOptions format = new FormatOptions();
 
   @Override
-  public void run() {
+  public void run() throws InterruptedException {
     KvModel model = models.required();
     Optional<ServingPlan> plan = serving.plan(model, models.tensorParallel());
     // Checked before a long trace is read.
@@ -96,12 +93,12 @@ public final class TiersCommand implements Runnable {
     format.check();
     long bound = SampleOptions.blocksIn(HEAP_PARTS, TierSimulation.bytesABlock(caches));
     try (TraceSample trace = new TraceSample(sample.bounded(bound))) {
-      PrintWriter err = spec.commandLine().getErr();
+      PrintWriter err = err();
       TraceReadReport read = inputs.read("requests", err, analyzer.andThen(trace));
       TraceAnalysis analysis = analyzer.finish();
       sample.warn(err, trace.rate());
       TiersReport report = report(model, plan, prices, analysis, trace);
-      PrintWriter out = spec.commandLine().getOut();
+      PrintWriter out = out();
       if (html != null) {
         HtmlReport.write(html, page(report, read, analysis, trace), out);
       }
@@ -111,9 +108,6 @@ public final class TiersCommand implements Runnable {
       } else {
         format.print(out, report);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new TraceException("the simulation was interrupted", e);
     }
   }
 

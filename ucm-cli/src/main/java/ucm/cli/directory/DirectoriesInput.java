@@ -57,9 +57,9 @@ final class DirectoriesInput {
   /** The same with settings of the command line, which come before those of a file. */
   StoreDirectories open(Map<ConfigKey<?>, Object> more) {
     StoreCatalog catalog = plugins.catalog();
-    if (directories.isEmpty() == (config == null)) {
-      throw new UsageException("name directories, or a file with --config; one of the two");
-    }
+    UsageException.when(
+        directories.isEmpty() == (config == null),
+        "name directories, or a file with --config; one of the two");
     StoreConfig values;
     String name;
     if (config == null) {
@@ -80,9 +80,7 @@ final class DirectoriesInput {
     } else {
       UcmConfig read = UcmConfig.read(config);
       ConfigReport report = read.check(catalog);
-      if (report.hasErrors()) {
-        throw new UsageException(report.text());
-      }
+      UsageException.when(report.hasErrors(), report.text());
       values = read.storeConfig();
       name = store == null ? read.pipeline().stages().getLast() : store;
     }
@@ -124,9 +122,7 @@ final class DirectoriesInput {
     if (names.contains(USUAL_STORE)) {
       return USUAL_STORE;
     }
-    if (names.size() != 1) {
-      throw new UsageException(choice(catalog));
-    }
+    UsageException.when(names.size() != 1, choice(catalog));
     return names.getFirst();
   }
 

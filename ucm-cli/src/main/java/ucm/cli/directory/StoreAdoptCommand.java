@@ -5,13 +5,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.CommonKeys;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.AdoptPlan;
@@ -20,6 +17,7 @@ import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.config.ConfigKey;
 import ucm.cli.output.ByteText;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 
@@ -36,9 +34,8 @@ import ucm.cli.runtime.Cleanup;
           + " blocks of the same size that have checksums; where there is none, name it. Exit code"
           + " 1 when a file is damaged, or cannot be read or written."
     })
-final class StoreAdoptCommand implements Callable<Integer> {
+final class StoreAdoptCommand extends JsonCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private DirectoriesInput input = new DirectoriesInput();
   @Mixin private StoreReadOptions reading = new StoreReadOptions();
 
@@ -66,9 +63,6 @@ final class StoreAdoptCommand implements Callable<Integer> {
   @Option(names = "--dry-run", description = "say what would be done, and change nothing")
   private boolean dryRun;
 
-  @Option(names = "--json", description = "print JSON instead of text")
-  private boolean json;
-
   @Override
   public Integer call() {
     reading.require();
@@ -87,9 +81,9 @@ final class StoreAdoptCommand implements Callable<Integer> {
   }
 
   private Map<ConfigKey<?>, Object> layout() {
-    if (blockSize == null && (shardSize != null || tensorSizes != null)) {
-      throw new UsageException("--shard-size and --tensor-size need --block-size");
-    }
+    UsageException.when(
+        blockSize == null && (shardSize != null || tensorSizes != null),
+        "--shard-size and --tensor-size need --block-size");
     Map<ConfigKey<?>, Object> layout = new LinkedHashMap<>();
     if (blockSize != null) {
       layout.put(CommonKeys.BLOCK_SIZE, blockSize);
@@ -106,7 +100,7 @@ final class StoreAdoptCommand implements Callable<Integer> {
   }
 
   private void print(AdoptResult result, List<Damage> failures) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Map<String, Object> data = new LinkedHashMap<>();
       data.put("dry_run", dryRun);

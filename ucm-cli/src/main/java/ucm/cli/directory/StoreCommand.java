@@ -1,9 +1,7 @@
 package ucm.cli.directory;
 
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
+import ucm.cli.output.CliCommand;
 
 /** {@code ucm store}: what lies in the directories of a storage stage. */
 @Command(
@@ -22,13 +20,4 @@ import picocli.CommandLine.Spec;
       StoreAdoptCommand.class,
       StoreRmCommand.class
     })
-public final class StoreCommand implements Runnable {
-
-  @Spec private CommandSpec spec;
-
-  @Override
-  public void run() {
-    throw new ParameterException(
-        spec.commandLine(), "name a command: stat, ls, verify, gc, adopt or rm");
-  }
-}
+public final class StoreCommand extends CliCommand {}

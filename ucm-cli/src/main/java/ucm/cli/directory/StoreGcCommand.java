@@ -3,18 +3,16 @@ package ucm.cli.directory;
 import java.io.PrintWriter;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.CollectPlan;
 import ucm.api.admin.StoreDirectories.CollectResult;
 import ucm.cli.output.ByteText;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 
@@ -27,9 +25,8 @@ import ucm.cli.runtime.Cleanup;
       "Engines may run: a block removed is a miss for them. While one of them collects by itself,"
           + " it holds the lease, and this command ends with a message that says who."
     })
-final class StoreGcCommand implements Callable<Integer> {
+final class StoreGcCommand extends JsonCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private DirectoriesInput input = new DirectoriesInput();
 
   @Option(
@@ -47,21 +44,13 @@ final class StoreGcCommand implements Callable<Integer> {
   @Option(names = "--dry-run", description = "say what would be removed, and remove nothing")
   private boolean dryRun;
 
-  @Option(names = "--json", description = "print JSON instead of text")
-  private boolean json;
-
   @Override
   public Integer call() {
-    if (toGb != null && toPercent != null) {
-      throw new UsageException("--to-gb or --to-percent, one of the two");
-    }
+    UsageException.when(
+        toGb != null && toPercent != null, "--to-gb or --to-percent, one of the two");
     // Written so that what is no number is refused, too.
-    if (toGb != null && !(toGb >= 0 && toGb <= 1e9)) {
-      throw new UsageException("--to-gb is 0 to 1e9; found " + toGb);
-    }
-    if (toPercent != null && !(toPercent >= 0 && toPercent <= 100)) {
-      throw new UsageException("--to-percent is 0 to 100; found " + toPercent);
-    }
+    UsageException.within("--to-gb", toGb, 0, 1_000_000_000);
+    UsageException.within("--to-percent", toPercent, 0, 100);
     StoreDirectories directories = input.open();
     if (toGb == null && toPercent == null && !directories.hasOwnLimit()) {
       throw new UsageException(
@@ -86,7 +75,7 @@ final class StoreGcCommand implements Callable<Integer> {
   }
 
   private void print(CollectResult result) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     long left = result.usedBytesBefore() - result.removedBytes();
     if (json) {
       Map<String, Object> data = new LinkedHashMap<>();

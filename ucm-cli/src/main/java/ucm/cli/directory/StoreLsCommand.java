@@ -12,20 +12,19 @@ import java.util.PriorityQueue;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store ls}: the blocks in directories, a line each. */
 @Command(name = "ls", description = "Lists the blocks in directories.")
-final class StoreLsCommand implements Runnable {
+final class StoreLsCommand extends JsonCommand {
 
   /** What comes first. */
   enum Sort {
@@ -35,7 +34,6 @@ final class StoreLsCommand implements Runnable {
     ID
   }
 
-  @Spec private CommandSpec spec;
   @Mixin private DirectoriesInput input = new DirectoriesInput();
 
   @Option(
@@ -55,14 +53,9 @@ final class StoreLsCommand implements Runnable {
       description = "only blocks whose id begins with these digits")
   private String prefix = "";
 
-  @Option(names = "--json", description = "print JSON instead of a table")
-  private boolean json;
-
   @Override
   public void run() {
-    if (limit != null && limit < 1) {
-      throw new UsageException("--limit is 1 or more; found " + limit);
-    }
+    UsageException.atLeast("--limit", limit, 1);
     String start = prefix.toLowerCase(Locale.ROOT);
     if (!start.matches("[0-9a-f]{0,32}")) {
       throw new UsageException("--prefix is up to 32 hexadecimal digits; found " + prefix);
@@ -89,7 +82,7 @@ final class StoreLsCommand implements Runnable {
     }
     List<StoredBlock> blocks = new ArrayList<>(first);
     blocks.sort(order);
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Json.print(out, Map.of("blocks", blocks.stream().map(StoreLsCommand::data).toList()));
       return;

@@ -26,12 +26,8 @@ final class StoreReadOptions {
 
   /** Refuses what cannot be; called before anything is opened. */
   void require() {
-    if (threads < 1 || threads > 1024) {
-      throw new UsageException("--threads is 1 to 1024; found " + threads);
-    }
-    if (maxMegabytesPerSecond < 0) {
-      throw new UsageException("--max-mbps is 0 or more; found " + maxMegabytesPerSecond);
-    }
+    UsageException.within("--threads", threads, 1, 1024);
+    UsageException.atLeast("--max-mbps", maxMegabytesPerSecond, 0);
   }
 
   int threads() {

@@ -12,20 +12,18 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.StoreException;
 import ucm.api.admin.DirectoryStore;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.PluginsOption;
@@ -44,11 +42,10 @@ import ucm.pipeline.config.UcmConfig;
           + " Cache stays until it is evicted there. Exit code 1 when a block could not be"
           + " removed."
     })
-final class StoreRmCommand implements Callable<Integer> {
+final class StoreRmCommand extends JsonCommand {
 
   private static final int AT_ONCE = 1024;
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Parameters(
@@ -82,9 +79,6 @@ final class StoreRmCommand implements Callable<Integer> {
 
   @Option(names = "--yes", description = "do not ask")
   private boolean yes;
-
-  @Option(names = "--json", description = "print JSON instead of text")
-  private boolean json;
 
   @Override
   public Integer call() {
@@ -133,9 +127,7 @@ final class StoreRmCommand implements Callable<Integer> {
             "--all names a file of ids; cannot read " + list + ": " + FileFault.of(e));
       }
     }
-    if (all.isEmpty()) {
-      throw new UsageException("name ids of blocks, or a file of them with --all");
-    }
+    UsageException.when(all.isEmpty(), "name ids of blocks, or a file of them with --all");
     try {
       return BlockIds.ofHex(List.copyOf(all));
     } catch (IllegalArgumentException e) {
@@ -149,9 +141,7 @@ final class StoreRmCommand implements Callable<Integer> {
     values.put(CommonKeys.DEVICE_ID.name(), -1L);
     boolean isGiven = read.storeConfig().find(CommonKeys.BLOCK_SIZE).isPresent();
     if (!sizes.isEmpty()) {
-      if (sizes.size() != 3) {
-        throw new UsageException("--layout is three sizes in bytes; found " + sizes);
-      }
+      UsageException.when(sizes.size() != 3, "--layout is three sizes in bytes; found " + sizes);
       addLayout(values, sizes.get(0), sizes.get(1), sizes.get(2));
     } else if (!isGiven) {
       String last = read.pipeline().stages().getLast();
@@ -186,13 +176,13 @@ final class StoreRmCommand implements Callable<Integer> {
     }
     String answer =
         console.readLine("remove %d blocks from %s? [y/N] ", wanted.size(), pipeline.spec());
-    if (answer == null || !answer.strip().toLowerCase(Locale.ROOT).matches("y|yes")) {
-      throw new UsageException("nothing was removed");
-    }
+    UsageException.when(
+        answer == null || !answer.strip().toLowerCase(Locale.ROOT).matches("y|yes"),
+        "nothing was removed");
   }
 
   private void print(int asked, int removed, List<String> left) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     int absent = asked - removed - left.size();
     if (json) {
       Map<String, Object> data = new LinkedHashMap<>();

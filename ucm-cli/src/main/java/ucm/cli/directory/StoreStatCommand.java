@@ -9,14 +9,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.DirectorySummary.LayoutCount;
 import ucm.api.admin.StoreDirectories;
 import ucm.cli.output.ByteText;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.runtime.Cleanup;
 
@@ -26,13 +24,9 @@ import ucm.cli.runtime.Cleanup;
     description =
         "Says what directories hold: blocks, bytes, layouts, leftovers, times of use, who collects."
             + " Reads the end of every file.")
-final class StoreStatCommand implements Runnable {
+final class StoreStatCommand extends JsonCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private DirectoriesInput input = new DirectoriesInput();
-
-  @Option(names = "--json", description = "print JSON instead of tables")
-  private boolean json;
 
   @Override
   public void run() {
@@ -44,7 +38,7 @@ final class StoreStatCommand implements Runnable {
     if (Cleanup.interrupted()) {
       return;
     }
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Json.print(
           out, Map.of("directories", summaries.stream().map(StoreStatCommand::data).toList()));

@@ -5,18 +5,16 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.VerifyPlan;
 import ucm.api.admin.StoreDirectories.VerifyResult;
 import ucm.cli.output.ByteText;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store verify}: whether the bytes of blocks are those that were written. */
@@ -25,9 +23,8 @@ import ucm.cli.runtime.Cleanup;
     description =
         "Reads every block and compares its checksums; exit code 1 when one is damaged or cannot be"
             + " read. It does not count as use. Without --quarantine nothing is changed.")
-final class StoreVerifyCommand implements Callable<Integer> {
+final class StoreVerifyCommand extends JsonCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private DirectoriesInput input = new DirectoriesInput();
   @Mixin private StoreReadOptions reading = new StoreReadOptions();
 
@@ -35,9 +32,6 @@ final class StoreVerifyCommand implements Callable<Integer> {
       names = "--quarantine",
       description = "move damaged files out of the way, as engines do when they find them")
   private boolean quarantine;
-
-  @Option(names = "--json", description = "print JSON instead of text")
-  private boolean json;
 
   @Override
   public Integer call() {
@@ -57,7 +51,7 @@ final class StoreVerifyCommand implements Callable<Integer> {
   }
 
   private void print(VerifyResult result, List<Damage> damages) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Map<String, Object> data = new LinkedHashMap<>();
       data.put("good_blocks", result.blocks());

@@ -10,11 +10,10 @@ import java.util.Map;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import tools.jackson.databind.node.ObjectNode;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.LogSetup;
@@ -35,9 +34,8 @@ import ucm.pipeline.connector.statistics.TraceOptions;
       "use_lite counts as true whatever the file says; nothing of its pipeline is opened unless"
           + " that is Fake, and no trace is written."
     })
-final class LiteRunCommand implements Runnable {
+final class LiteRunCommand extends JsonCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private PluginsOption plugins = new PluginsOption();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
@@ -55,18 +53,13 @@ final class LiteRunCommand implements Runnable {
       description = "stop after this many requests (default: all)")
   private long limit = Long.MAX_VALUE;
 
-  @Option(names = "--json", description = "print JSON instead of tables")
-  private boolean json;
-
   @Override
   public void run() {
-    if (limit < 1) {
-      throw new UsageException("--requests is 1 or more; found " + limit);
-    }
+    UsageException.atLeast("--requests", limit, 1);
     UcmConfig lite =
         UcmConfig.read(config)
             .withTopLevel(Map.of("use_lite", true, "enable_record_traces", false), "lite run");
-    PrintWriter err = spec.commandLine().getErr();
+    PrintWriter err = err();
     LogSetup.keepAllLines();
     try (Cleanup cleanup = new Cleanup()) {
       Path folder = cleanup.folder(Path.of(System.getProperty("java.io.tmpdir")), "ucm-lite-run-");
@@ -80,9 +73,7 @@ final class LiteRunCommand implements Runnable {
                   limit));
       inputs.read("requests", err, run);
       run.close();
-      if (run.requests() == 0) {
-        throw new UsageException("the trace has no request");
-      }
+      UsageException.when(run.requests() == 0, "the trace has no request");
       print(LiteStatusCommand.read(onlyFile(folder.resolve("lite"))));
     }
   }
@@ -96,7 +87,7 @@ final class LiteRunCommand implements Runnable {
   }
 
   private void print(ObjectNode engine) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Json.print(out, List.of(engine));
     } else {

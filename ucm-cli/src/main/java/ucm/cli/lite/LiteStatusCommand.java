@@ -13,16 +13,15 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 import ucm.cli.output.Figures;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.lite.trace.FileFault;
@@ -37,11 +36,9 @@ import ucm.lite.trace.FileFault;
           + " when it ends. A running engine that shows its metrics also answers over the network:"
           + " --url."
     })
-final class LiteStatusCommand implements Runnable {
+final class LiteStatusCommand extends JsonCommand {
 
   private static final String STATUS_FOLDER = "lite";
-
-  @Spec private CommandSpec spec;
 
   @Parameters(
       arity = "0..1",
@@ -56,16 +53,11 @@ final class LiteStatusCommand implements Runnable {
           "ask a running engine instead, where it shows its metrics: http://HOST:PORT/metrics")
   private @Nullable String url;
 
-  @Option(names = "--json", description = "print JSON instead of tables")
-  private boolean json;
-
   @Override
   public void run() {
-    if (url != null && folder != null) {
-      throw new UsageException("--url and a folder exclude each other");
-    }
+    UsageException.when(url != null && folder != null, "--url and a folder exclude each other");
     List<ObjectNode> engines = url != null ? new LiteEndpoint(url).engines() : fromFiles();
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Json.print(out, engines);
     } else {

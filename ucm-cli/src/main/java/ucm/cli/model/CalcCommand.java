@@ -7,10 +7,9 @@ import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.cli.output.ByteSize;
+import ucm.cli.output.CliCommand;
 import ucm.cli.output.Csv;
 import ucm.cli.output.Figures;
 import ucm.cli.output.FormatOptions;
@@ -28,9 +27,8 @@ import ucm.lite.tier.KvModels;
           + " fits into a capacity.",
       "Without --model or --model-config: of each model that is built in."
     })
-public final class CalcCommand implements Runnable {
+public final class CalcCommand extends CliCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private ModelOptions models = new ModelOptions();
 
   @Option(
@@ -59,15 +57,14 @@ public final class CalcCommand implements Runnable {
 
   @Override
   public void run() {
-    if (blockTokens < 1 || promptTokens < 1) {
-      throw new UsageException("--block-tokens and --tokens are 1 or more");
-    }
+    UsageException.when(
+        blockTokens < 1 || promptTokens < 1, "--block-tokens and --tokens are 1 or more");
     List<KvModel> shown = new ArrayList<>();
     models.model().ifPresent(shown::add);
     if (shown.isEmpty()) {
       KvModels.names().forEach(name -> KvModels.named(name, models.kvType()).ifPresent(shown::add));
     }
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (format.json()) {
       Json.print(out, shown.stream().map(this::data).toList());
     } else if (format.csv()) {

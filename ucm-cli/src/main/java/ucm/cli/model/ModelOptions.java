@@ -39,13 +39,9 @@ public final class ModelOptions {
 
   /** The model; empty when none was named. */
   public Optional<KvModel> model() {
-    if (tensorParallel < 1 || tensorParallel > 1024) {
-      throw new UsageException("--tp is 1 to 1024; found " + tensorParallel);
-    }
+    UsageException.within("--tp", tensorParallel, 1, 1024);
     if (config != null) {
-      if (!name.isEmpty()) {
-        throw new UsageException("--model and --model-config exclude each other");
-      }
+      UsageException.when(!name.isEmpty(), "--model and --model-config exclude each other");
       try {
         return Optional.of(KvModels.read(config, kvType));
       } catch (TraceException e) {

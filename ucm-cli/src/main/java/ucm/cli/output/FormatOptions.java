@@ -16,9 +16,7 @@ public final class FormatOptions {
 
   /** Refuses two forms at once, for commands that work for long before they print. */
   public void check() {
-    if (json && csv) {
-      throw new UsageException("--json and --csv exclude each other");
-    }
+    UsageException.when(json && csv, "--json and --csv exclude each other");
   }
 
   public boolean json() {

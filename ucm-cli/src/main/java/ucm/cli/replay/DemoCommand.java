@@ -16,15 +16,14 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.event.Level;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
 import ucm.cli.model.KvShape;
 import ucm.cli.output.Durations;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
@@ -54,14 +53,13 @@ import ucm.pipeline.hash.BlockHasher;
           + " byte. There is no model and no GPU here: what is measured is hashing, look-up and the"
           + " movement of the bytes."
     })
-public final class DemoCommand implements Runnable {
+public final class DemoCommand extends JsonCommand {
 
   private static final int BLOCK_TOKENS = 128;
   private static final int VOCABULARY = 151_643;
   private static final double GB = 1e9;
   private static final String FIRST_ROUND = "1";
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Option(
@@ -117,9 +115,6 @@ public final class DemoCommand implements Runnable {
       description = "seed of the tokens (default: ${DEFAULT-VALUE})")
   private long seed;
 
-  @Option(names = "--json", description = "print the results as JSON instead of a table")
-  private boolean json;
-
   private record Round(
       String name,
       long blocks,
@@ -143,7 +138,7 @@ public final class DemoCommand implements Runnable {
   }
 
   @Override
-  public void run() {
+  public void run() throws InterruptedException {
     KvShape shape = KvShape.of(model);
     BlockLayout layout = shape.layout(BLOCK_TOKENS);
     int blocksPerPrompt = inputLen / BLOCK_TOKENS;
@@ -153,8 +148,8 @@ public final class DemoCommand implements Runnable {
               .formatted(BLOCK_TOKENS, prompts, inputLen));
     }
     long total = Math.multiplyExact((long) prompts * blocksPerPrompt, layout.blockSize());
-    PrintWriter out = spec.commandLine().getOut();
-    PrintWriter notes = json ? spec.commandLine().getErr() : out;
+    PrintWriter out = out();
+    PrintWriter notes = json ? err() : out;
     try (Cleanup cleanup = new Cleanup()) {
       StoreCatalog catalog = plugins.catalog();
       UcmConfig ucm = pipelineConfig(cleanup, layout, blocksPerPrompt, total);
@@ -163,7 +158,7 @@ public final class DemoCommand implements Runnable {
               ucm,
               catalog,
               EngineConfig.spec(shape.modelName(), BLOCK_TOKENS, shape.kv(BLOCK_TOKENS)));
-      EngineConfig.tellUnused(ucm, spec.commandLine().getErr());
+      EngineConfig.tellUnused(ucm, err());
       describe(notes, shape, layout, ucm, blocksPerPrompt, total);
       EngineMemory memory = cleanup.add(new EngineMemory(layout, blocksPerPrompt));
       List<Round> rounds = new ArrayList<>();
@@ -171,9 +166,6 @@ public final class DemoCommand implements Runnable {
       memory.poison();
       rounds.add(round("2: after restart, load", cleanup, ucm, setup, memory));
       report(out, rounds, blocksPerPrompt);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("the demo was interrupted", e);
     }
   }
 

@@ -9,13 +9,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.StoreMetrics;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -49,11 +48,10 @@ import ucm.pipeline.connector.statistics.StageLookups;
       "hit_ratio, persist_token_threshold and load_tokens_threshold hold as in an engine; with"
           + " use_lite the pipeline is Fake."
     })
-public final class ExplainCommand implements Runnable {
+public final class ExplainCommand extends JsonCommand {
 
   private static final String FOLDER_PREFIX = "ucm-explain-";
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private PluginsOption plugins = new PluginsOption();
 
@@ -85,23 +83,14 @@ public final class ExplainCommand implements Runnable {
       description = "size of a block in the store (default: ${DEFAULT-VALUE})")
   private long blockBytes;
 
-  @Option(names = "--json", description = "print JSON instead of a table")
-  private boolean json;
-
   @Override
   public void run() {
-    if (request < 1) {
-      throw new UsageException("--request is 1 or more; found " + request);
-    }
-    if (hbmBlocks < 0) {
-      throw new UsageException("--hbm-blocks is 0 or more; found " + hbmBlocks);
-    }
-    if (blockBytes < 1 || blockBytes > 1 << 30) {
-      throw new UsageException("--block-bytes is 1 to 1073741824; found " + blockBytes);
-    }
+    UsageException.atLeast("--request", request, 1);
+    UsageException.atLeast("--hbm-blocks", hbmBlocks, 0);
+    UsageException.within("--block-bytes", blockBytes, 1, 1 << 30);
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
     UcmConfig given = config == null ? UcmConfig.of("Fake", Map.of()) : UcmConfig.read(config);
-    EngineConfig.tellUnused(given, spec.commandLine().getErr());
+    EngineConfig.tellUnused(given, err());
     StoreCatalog catalog = plugins.catalog();
     try (Cleanup cleanup = new Cleanup()) {
       boolean isLite = given.settings().useLite();
@@ -129,7 +118,7 @@ public final class ExplainCommand implements Runnable {
                   hbmBlocks,
                   request,
                   !isApart));
-      inputs.read("requests", spec.commandLine().getErr(), replay);
+      inputs.read("requests", err(), replay);
       report(pipeline, replay);
     }
   }
@@ -150,7 +139,7 @@ public final class ExplainCommand implements Runnable {
           "the trace has " + replay.requests() + " requests; --request asks for number " + request);
     }
     String id = found.requestId().isEmpty() ? "trace-" + request : found.requestId();
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Map<String, Object> data = new LinkedHashMap<>();
       data.put("request", request);

@@ -7,14 +7,12 @@ import java.util.Locale;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
-import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -41,11 +39,10 @@ import ucm.pipeline.connector.engine.KvLayout;
           + " block are made from its id, and every loaded byte is compared. A pipeline that keeps"
           + " metadata only (Fake) moves no bytes; its hits are counted all the same."
     })
-public final class ReplayCommand implements Runnable {
+public final class ReplayCommand extends JsonCommand {
 
   private static final double GB = 1e9;
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private PluginsOption plugins = new PluginsOption();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
@@ -70,24 +67,16 @@ public final class ReplayCommand implements Runnable {
       description = "stop after this many requests (default: all)")
   private long limit = Long.MAX_VALUE;
 
-  @Option(names = "--json", description = "print JSON instead of a table")
-  private boolean json;
-
   @Override
-  public void run() {
-    if (blockBytes < 1 || blockBytes > 1 << 30) {
-      throw new UsageException("--block-bytes is 1 to 1073741824; found " + blockBytes);
-    }
-    if (limit < 1) {
-      throw new UsageException("--requests is 1 or more; found " + limit);
-    }
+  public void run() throws InterruptedException {
+    UsageException.within("--block-bytes", blockBytes, 1, 1 << 30);
+    UsageException.atLeast("--requests", limit, 1);
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
     UcmConfig ucm = UcmConfig.read(config);
-    EngineConfig.tellUnused(ucm, spec.commandLine().getErr());
+    EngineConfig.tellUnused(ucm, err());
     try (Cleanup cleanup = new Cleanup()) {
       EngineSpec engine = EngineConfig.spec("replay", 1, KvLayout.uniform(1, blockBytes));
-      StoreMetrics scope =
-          metrics.open(ucm, cleanup, spec.commandLine().getErr()).scope(engine.model(), "0");
+      StoreMetrics scope = metrics.open(ucm, cleanup, err()).scope(engine.model(), "0");
       ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine).withMetrics(scope);
       Pipeline pipeline = cleanup.add(setup.openPipeline(0));
       TraceReplay replay =
@@ -95,13 +84,10 @@ public final class ReplayCommand implements Runnable {
               new TraceReplay(
                   pipeline, layout, EngineConfig.taskTimeout(ucm), limit, scope, setup.settings()));
       long start = System.nanoTime();
-      inputs.read("requests", spec.commandLine().getErr(), replay);
+      inputs.read("requests", err(), replay);
       FlushResult flushed = pipeline.flush(EngineConfig.taskTimeout(ucm));
       double seconds = (System.nanoTime() - start) / 1e9;
       report(pipeline, replay, flushed, seconds);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("the replay was interrupted", e);
     }
   }
 
@@ -123,7 +109,7 @@ public final class ReplayCommand implements Runnable {
     data.put("failed_blocks", flushed.failedCount());
     data.put("pending_blocks", flushed.pendingBlocks());
     data.put("seconds", seconds);
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Json.print(out, data);
     } else {

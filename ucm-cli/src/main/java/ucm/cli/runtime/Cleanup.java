@@ -105,9 +105,30 @@ public final class Cleanup implements AutoCloseable {
 
   private synchronized @Nullable RuntimeException undo(
       Deque<AutoCloseable> some, @Nullable RuntimeException failure) {
+    return closeEach(some, failure);
+  }
+
+  /** Closes things from the first to the last, also when one fails, and then throws. */
+  public static void closeAll(Deque<AutoCloseable> things) {
+    RuntimeException failure = closeEach(things, null);
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private static @Nullable RuntimeException closeEach(
+      Deque<AutoCloseable> things, @Nullable RuntimeException failure) {
     RuntimeException first = failure;
-    while (!some.isEmpty()) {
-      first = undoOne(some.pop(), first);
+    while (!things.isEmpty()) {
+      try {
+        things.pop().close();
+      } catch (Exception e) {
+        if (first == null) {
+          first = new IllegalStateException("could not clean up: " + e.getMessage(), e);
+        } else {
+          first.addSuppressed(e);
+        }
+      }
     }
     return first;
   }
@@ -116,19 +137,6 @@ public final class Cleanup implements AutoCloseable {
     if (failure != null && !interrupted) {
       throw failure;
     }
-  }
-
-  private static @Nullable RuntimeException undoOne(
-      AutoCloseable action, @Nullable RuntimeException first) {
-    try {
-      action.close();
-    } catch (Exception e) {
-      if (first == null) {
-        return new IllegalStateException("could not clean up: " + e.getMessage(), e);
-      }
-      first.addSuppressed(e);
-    }
-    return first;
   }
 
   /** Removes a folder with all it holds. */

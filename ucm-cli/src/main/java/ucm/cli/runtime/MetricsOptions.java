@@ -38,9 +38,9 @@ public final class MetricsOptions {
 
   /** Begins to answer, when asked to by the option or by the configuration, and says where. */
   public MetricsScopes open(UcmConfig config, Cleanup cleanup, PrintWriter err) {
-    if (port != null && (port < 0 || port > MAX_PORT)) {
-      throw new UsageException("--metrics-port is 0 to " + MAX_PORT + "; found " + port);
-    }
+    UsageException.when(
+        port != null && (port < 0 || port > MAX_PORT),
+        "--metrics-port is 0 to " + MAX_PORT + "; found " + port);
     MetricsConfig file =
         config
             .settings()

@@ -5,11 +5,9 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
+import ucm.cli.output.CliCommand;
 import ucm.cli.output.Json;
 import ucm.cli.output.OutputFile;
 import ucm.cli.runtime.MetricsOptions;
@@ -25,16 +23,7 @@ import ucm.pipeline.config.UcmConfig;
     name = "config",
     description = "Checks, shows and converts configuration files.",
     subcommands = ConfigConvertCommand.class)
-public final class ConfigCommand implements Runnable {
-
-  @Spec private CommandSpec spec;
-
-  @Override
-  public void run() {
-    throw new ParameterException(
-        spec.commandLine(), "name a command: check, show, docs or convert");
-  }
-
+public final class ConfigCommand extends CliCommand {
   @Command(
       name = "check",
       description =
@@ -43,7 +32,7 @@ public final class ConfigCommand implements Runnable {
       @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
       @Option(names = "--json", description = "print JSON instead of text") boolean json,
       @Mixin PluginsOption plugins) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     ConfigReport report;
     try {
       report = MetricsOptions.check(UcmConfig.read(file), plugins.catalog());
@@ -65,7 +54,7 @@ public final class ConfigCommand implements Runnable {
       @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
       @Option(names = "--json", description = "print JSON instead of a table") boolean json,
       @Mixin PluginsOption plugins) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     EffectiveConfig effective = UcmConfig.read(file).effective(plugins.catalog());
     if (json) {
       Json.print(out, effective.data());
@@ -85,12 +74,12 @@ public final class ConfigCommand implements Runnable {
       @Mixin PluginsOption plugins) {
     String page = ConfigDocs.markdown(plugins.catalog());
     if (output == null) {
-      PrintWriter out = spec.commandLine().getOut();
+      PrintWriter out = out();
       out.print(page);
       out.flush();
       return 0;
     }
-    OutputFile.write(output, page, spec.commandLine().getOut());
+    OutputFile.write(output, page, out());
     return 0;
   }
 }

@@ -7,10 +7,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
+import ucm.cli.output.CliCommand;
 import ucm.cli.output.OutputFile;
 import ucm.cli.output.UsageException;
 import ucm.lite.trace.FileFault;
@@ -32,12 +31,10 @@ import ucm.pipeline.convert.ConfigConversion.Origin;
       "What has no counterpart is told on the standard error and in comments. Blocks that the other"
           + " cache stored are not converted."
     })
-final class ConfigConvertCommand implements Runnable {
+final class ConfigConvertCommand extends CliCommand {
 
   private static final String LMCACHE = "lmcache";
   private static final String RTP_LLM = "rtp-llm";
-
-  @Spec private CommandSpec spec;
 
   @Option(
       names = "--from",
@@ -61,9 +58,9 @@ final class ConfigConvertCommand implements Runnable {
   @Override
   public void run() {
     Converted converted = ConfigConversion.convert(origin(), file);
-    PrintWriter err = spec.commandLine().getErr();
+    PrintWriter err = err();
     if (output == null) {
-      PrintWriter out = spec.commandLine().getOut();
+      PrintWriter out = out();
       out.print(converted.yaml());
       out.flush();
     } else {
@@ -87,12 +84,12 @@ final class ConfigConvertCommand implements Runnable {
         throw new UsageException(
             "--output names the file to be converted, " + file + "; name another");
       }
-      if (Files.isRegularFile(target) && !force) {
-        throw new UsageException(target + " exists; name another file, or add --force");
-      }
+      UsageException.when(
+          Files.isRegularFile(target) && !force,
+          target + " exists; name another file, or add --force");
     } catch (IOException e) {
       throw new UncheckedIOException("cannot write " + target + ": " + FileFault.of(e), e);
     }
-    OutputFile.write(target, yaml, spec.commandLine().getOut());
+    OutputFile.write(target, yaml, out());
   }
 }

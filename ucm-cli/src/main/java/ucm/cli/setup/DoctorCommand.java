@@ -9,19 +9,17 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help.Ansi;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.api.admin.HealthCheck;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.MetricsOptions;
@@ -46,12 +44,11 @@ import ucm.pipeline.config.UcmConfig;
           + " each of storage_backends: dumped, made durable, loaded by a second instance, compared"
           + " and removed. Run it as the user, and in the container, that the engines run in."
     })
-public final class DoctorCommand implements Callable<Integer> {
+public final class DoctorCommand extends JsonCommand {
 
   private static final int WRONG_CONFIG = 2;
   private static final Duration LIMIT = Duration.ofSeconds(60);
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Option(
@@ -59,9 +56,6 @@ public final class DoctorCommand implements Callable<Integer> {
       paramLabel = "FILE",
       description = "look at what the pipeline of this file needs")
   private @Nullable Path config;
-
-  @Option(names = "--json", description = "print JSON instead of a table")
-  private boolean json;
 
   @Option(
       names = "--no-probe",
@@ -143,7 +137,7 @@ public final class DoctorCommand implements Callable<Integer> {
   }
 
   private void print(List<Finding> findings, boolean failed) {
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Map<String, Object> data = new LinkedHashMap<>();
       data.put("ok", !failed);

@@ -6,10 +6,8 @@ import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.runtime.PluginsOption;
 import ucm.pipeline.catalog.CatalogProblem;
@@ -20,18 +18,14 @@ import ucm.pipeline.catalog.StoreEntry;
 @Command(
     name = "stores",
     description = "Lists the stores found: those of the image and those of plugins, with problems.")
-public final class StoresCommand implements Runnable {
+public final class StoresCommand extends JsonCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private PluginsOption plugins = new PluginsOption();
-
-  @Option(names = "--json", description = "print JSON instead of a table")
-  private boolean json;
 
   @Override
   public void run() {
     StoreCatalog catalog = plugins.catalog();
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (json) {
       Json.print(out, data(catalog));
       return;

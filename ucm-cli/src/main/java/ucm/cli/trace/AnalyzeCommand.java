@@ -9,10 +9,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import ucm.cli.model.ModelOptions;
+import ucm.cli.output.CliCommand;
 import ucm.cli.output.FormatOptions;
 import ucm.cli.output.OutputFile;
 import ucm.cli.output.UsageException;
@@ -26,7 +25,6 @@ import ucm.lite.policy.PolicySimulation;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.tier.KvModel;
-import ucm.lite.trace.TraceException;
 import ucm.lite.trace.TraceReadReport;
 import ucm.lite.trace.TraceVisitor;
 
@@ -42,12 +40,11 @@ import ucm.lite.trace.TraceVisitor;
       "Memory is bounded: a trace with more distinct blocks than half of the heap has room for is"
           + " analysed from a sample, and the output says so."
     })
-public final class AnalyzeCommand implements Runnable {
+public final class AnalyzeCommand extends CliCommand {
 
   public static final String HTML_HELP =
       "also write a report with charts: one file that needs no network" + OutputFile.REPLACES;
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private ModelOptions models = new ModelOptions();
 
@@ -92,13 +89,13 @@ public final class AnalyzeCommand implements Runnable {
   @Mixin private FormatOptions format = new FormatOptions();
 
   @Override
-  public void run() {
+  public void run() throws InterruptedException {
     CapacityList chosen = new CapacityList(capacities);
     List<CachePolicy> simulated = chosenPolicies();
     Optional<KvModel> model = models.model();
-    if (chosen.needsModel() && model.isEmpty()) {
-      throw new UsageException("capacities in bytes need --model or --model-config");
-    }
+    UsageException.when(
+        chosen.needsModel() && model.isEmpty(),
+        "capacities in bytes need --model or --model-config");
     format.check();
     AnalysisOptions options = options(!simulated.isEmpty());
     TraceAnalyzer analyzer = new TraceAnalyzer(options);
@@ -106,7 +103,7 @@ public final class AnalyzeCommand implements Runnable {
         options.exact() || simulated.isEmpty()
             ? Optional.empty()
             : Optional.of(new MiniatureSimulation(sample.bounded(Integer.MAX_VALUE)));
-    PrintWriter err = spec.commandLine().getErr();
+    PrintWriter err = err();
     TraceVisitor visitor = miniature.isPresent() ? miniature.get().beside(analyzer) : analyzer;
     TraceReadReport read = inputs.read("requests", err, visitor);
     TraceAnalysis analysis = analyzer.finish();
@@ -120,24 +117,19 @@ public final class AnalyzeCommand implements Runnable {
     List<PolicyHits> hits = List.of();
     Optional<TraceInsights> insights = Optional.empty();
     int cores = Runtime.getRuntime().availableProcessors();
-    try {
-      if (miniature.isPresent()) {
-        hits = miniature.get().run(simulated, touchOrder, cores, blocks);
-      } else if (options.recording() && (analysis.exact() || !simulated.isEmpty())) {
-        // What a trace that is too large lacks on the page is no reason to fail; simulations that
-        // were asked for are.
-        try (RecordedTrace trace = analyzer.recorded()) {
-          hits = new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
-          insights = html == null ? Optional.empty() : Optional.of(TraceInsights.of(trace));
-        }
+    if (miniature.isPresent()) {
+      hits = miniature.get().run(simulated, touchOrder, cores, blocks);
+    } else if (options.recording() && (analysis.exact() || !simulated.isEmpty())) {
+      // What a trace that is too large lacks on the page is no reason to fail; simulations that
+      // were asked for are.
+      try (RecordedTrace trace = analyzer.recorded()) {
+        hits = new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
+        insights = html == null ? Optional.empty() : Optional.of(TraceInsights.of(trace));
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new TraceException("the simulation was interrupted", e);
     }
     AnalyzeReport report =
         new AnalyzeReport(read, analysis, model, blockBytes, blocks, hits, touchOrder);
-    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter out = out();
     if (html != null) {
       String name = model.map(KvModel::name).orElse("");
       ReportPage page = new ReportPage(read, analysis, name, blockBytes, Instant.now());
@@ -149,9 +141,7 @@ public final class AnalyzeCommand implements Runnable {
   }
 
   private AnalysisOptions options(boolean simulating) {
-    if (compare && !sample.asked()) {
-      throw new UsageException("--compare needs --sample or --sample-size");
-    }
+    UsageException.when(compare && !sample.asked(), "--compare needs --sample or --sample-size");
     AnalysisOptions options =
         compare ? sample.exactAnalysis().withSampling(sample.asSaid()) : sample.analysis();
     boolean recording = simulating || html != null;

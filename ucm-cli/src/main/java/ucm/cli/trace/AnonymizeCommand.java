@@ -2,8 +2,7 @@ package ucm.cli.trace;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Spec;
+import ucm.cli.output.CliCommand;
 import ucm.lite.edit.TraceEdits;
 
 /** {@code ucm trace anonymize}: a trace that can be given away. */
@@ -14,19 +13,17 @@ import ucm.lite.edit.TraceEdits;
           + " order first seen, request ids the place of the request, and time begins at 0.",
       "Lengths, gaps and which prompts share a prefix stay: they are what an analysis needs."
     })
-public final class AnonymizeCommand implements Runnable {
+public final class AnonymizeCommand extends CliCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private TraceOutputOptions output = new TraceOutputOptions();
 
   @Override
   public void run() {
     output.write(
-        spec.commandLine().getOut(),
-        spec.commandLine().getErr(),
+        out(),
+        err(),
         /* renumber= */ false,
-        writer ->
-            inputs.read("requests", spec.commandLine().getErr(), TraceEdits.anonymized(writer)));
+        writer -> inputs.read("requests", err(), TraceEdits.anonymized(writer)));
   }
 }

@@ -2,9 +2,8 @@ package ucm.cli.trace;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
+import ucm.cli.output.CliCommand;
 import ucm.cli.output.UsageException;
 import ucm.lite.edit.TraceEdits;
 import ucm.lite.trace.TraceFormat;
@@ -18,9 +17,8 @@ import ucm.lite.trace.TraceVisitor;
       "Ids of JSON formats are written as 0, 1, 2, ... in the order first seen, because UCM's do"
           + " not fit; UCM lines have full blocks only."
     })
-public final class ConvertCommand implements Runnable {
+public final class ConvertCommand extends CliCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private TraceOutputOptions output = new TraceOutputOptions();
 
@@ -32,15 +30,13 @@ public final class ConvertCommand implements Runnable {
 
   @Override
   public void run() {
-    if (blockTokens < 0) {
-      throw new UsageException("--to-block-tokens is above 0; found " + blockTokens);
-    }
+    UsageException.when(blockTokens < 0, "--to-block-tokens is above 0; found " + blockTokens);
     boolean renumber = output.format() != TraceFormat.UCM;
-    output.write(spec.commandLine().getOut(), spec.commandLine().getErr(), renumber, this::convert);
+    output.write(out(), err(), renumber, this::convert);
   }
 
   private void convert(TraceVisitor writer) {
     TraceVisitor first = blockTokens == 0 ? writer : TraceEdits.joined(blockTokens, writer);
-    inputs.read("requests", spec.commandLine().getErr(), first);
+    inputs.read("requests", err(), first);
   }
 }

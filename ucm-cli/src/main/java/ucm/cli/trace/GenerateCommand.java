@@ -6,9 +6,8 @@ import java.util.Locale;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
+import ucm.cli.output.CliCommand;
 import ucm.cli.output.UsageException;
 import ucm.lite.edit.GeneratorOptions;
 import ucm.lite.edit.TraceGenerator;
@@ -21,11 +20,10 @@ import ucm.lite.edit.TraceGenerator;
       "The same options and seed give the same trace. It is for trying things out, not a model of"
           + " real traffic."
     })
-public final class GenerateCommand implements Runnable {
+public final class GenerateCommand extends CliCommand {
 
   private static final List<String> KINDS = List.of("chat", "agent", "document");
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceOutputOptions output = new TraceOutputOptions();
 
   @Option(
@@ -73,16 +71,12 @@ public final class GenerateCommand implements Runnable {
   @Override
   public void run() {
     for (String kind : mix.keySet()) {
-      if (!KINDS.contains(kind.toLowerCase(Locale.ROOT))) {
-        throw new UsageException("--mix knows chat, agent and document; found " + kind);
-      }
+      UsageException.when(
+          !KINDS.contains(kind.toLowerCase(Locale.ROOT)),
+          "--mix knows chat, agent and document; found " + kind);
     }
     TraceGenerator generator = new TraceGenerator(options());
-    output.write(
-        spec.commandLine().getOut(),
-        spec.commandLine().getErr(),
-        /* renumber= */ false,
-        generator::generate);
+    output.write(out(), err(), /* renumber= */ false, generator::generate);
   }
 
   private GeneratorOptions options() {

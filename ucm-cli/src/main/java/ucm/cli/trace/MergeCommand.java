@@ -2,9 +2,8 @@ package ucm.cli.trace;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
+import ucm.cli.output.CliCommand;
 import ucm.lite.edit.TraceMerge;
 import ucm.lite.trace.TraceFormat;
 
@@ -16,9 +15,8 @@ import ucm.lite.trace.TraceFormat;
       "Equal ids are equal blocks, as in traces of several engines of one deployment; --separate is"
           + " for traces that have nothing to do with each other."
     })
-public final class MergeCommand implements Runnable {
+public final class MergeCommand extends CliCommand {
 
-  @Spec private CommandSpec spec;
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private TraceOutputOptions output = new TraceOutputOptions();
 
@@ -32,12 +30,12 @@ public final class MergeCommand implements Runnable {
   public void run() {
     boolean renumber = !separate && output.format() != TraceFormat.UCM;
     output.write(
-        spec.commandLine().getOut(),
-        spec.commandLine().getErr(),
+        out(),
+        err(),
         renumber,
         writer -> {
           try (TraceMerge merge = new TraceMerge(separate, align)) {
-            inputs.readEach("requests", spec.commandLine().getErr(), merge::nextSource, merge);
+            inputs.readEach("requests", err(), merge::nextSource, merge);
             merge.writeTo(writer);
           }
         });

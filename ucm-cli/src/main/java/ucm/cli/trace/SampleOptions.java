@@ -39,9 +39,7 @@ public final class SampleOptions {
 
   /** What is asked for. */
   Sampling asSaid() {
-    if (rate != 0 && size != 0) {
-      throw new UsageException("--sample and --sample-size exclude each other");
-    }
+    UsageException.when(rate != 0 && size != 0, "--sample and --sample-size exclude each other");
     try {
       return size != 0 ? Sampling.fixedSize(size) : Sampling.fixedRate(rate);
     } catch (IllegalArgumentException e) {
@@ -74,9 +72,7 @@ public final class SampleOptions {
   }
 
   private void checkBound() {
-    if (maxBlocks < 1) {
-      throw new UsageException("--max-blocks is 1 or more; found " + maxBlocks);
-    }
+    UsageException.atLeast("--max-blocks", maxBlocks, 1);
   }
 
   /** Says that figures are estimated without being asked for. */

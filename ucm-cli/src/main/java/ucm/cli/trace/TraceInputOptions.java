@@ -69,7 +69,8 @@ public final class TraceInputOptions {
   private TraceReader reader() {
     try {
       return new TraceReader(
-          TraceReaderOptions.DEFAULT.withMaxBadLines(maxBadLines).withBlockTokens(blockTokens));
+          new TraceReaderOptions(
+              maxBadLines, TraceReaderOptions.DEFAULT.maxLineBytes(), blockTokens));
     } catch (IllegalArgumentException e) {
       throw new UsageException(String.valueOf(e.getMessage()));
     }

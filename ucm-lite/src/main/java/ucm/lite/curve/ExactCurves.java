@@ -52,10 +52,7 @@ final class ExactCurves {
     cursor.count = count;
     cursor.known = known;
     cursor.distinct = index.size();
-    cursor.timestampMillis = request.timestampMillis();
-    cursor.inputTokens = request.inputTokens();
-    cursor.outputTokens = request.outputTokens();
-    cursor.blockTokens = request.blockTokens();
+    cursor.describe(request);
   }
 
   int uniqueBlocks() {

@@ -1,7 +1,8 @@
 package ucm.lite.curve;
 
+import com.carrotsearch.hppc.IntStack;
 import com.carrotsearch.hppc.LongIntHashMap;
-import java.util.Arrays;
+import java.util.PriorityQueue;
 
 /**
  * The blocks in a sample: those whose hash is below a threshold. Each has a small number, used
@@ -18,13 +19,13 @@ public final class SampledBlocks {
 
   private final LongIntHashMap numbers = new LongIntHashMap();
   private final int maxBlocks;
+  private final IntStack free = new IntStack();
+
+  /** The hashes of the sample, largest first; empty where blocks never leave. */
+  private final PriorityQueue<Long> largest =
+      new PriorityQueue<>((a, b) -> Long.compareUnsigned(b, a));
+
   private long threshold;
-
-  /** The hashes of the sample as a binary heap, largest first, compared by their upper bits. */
-  private long[] heap = new long[64];
-
-  private int[] free = new int[64];
-  private int freeCount;
   private int used;
 
   public SampledBlocks(Sampling sampling) {
@@ -56,61 +57,27 @@ public final class SampledBlocks {
   }
 
   public int add(long hash) {
-    int number = freeCount > 0 ? free[--freeCount] : used++;
-    int size = numbers.size();
+    int number = free.isEmpty() ? used++ : free.pop();
     numbers.put(hash, number);
     if (maxBlocks < Integer.MAX_VALUE) {
-      if (size == heap.length) {
-        heap = Arrays.copyOf(heap, 2 * size);
-      }
-      up(size, hash);
+      largest.add(hash);
     }
     return number;
   }
 
   /** Whether a block has to leave. */
   public boolean over() {
-    int size = numbers.size();
-    return size > maxBlocks || (maxBlocks < Integer.MAX_VALUE && size > 0 && !samples(heap[0]));
+    return size() > maxBlocks || (!largest.isEmpty() && !samples(largest.element()));
   }
 
   /** Takes the block with the largest hash out of the sample and returns the number it had. */
   public int removeLargest() {
-    long hash = heap[0];
+    long hash = largest.remove();
     if (samples(hash)) {
       threshold = Math.max(1, hash >>> (Long.SIZE - THRESHOLD_BITS));
     }
     int number = numbers.remove(hash);
-    int size = numbers.size();
-    down(heap[size], size);
-    if (freeCount == free.length) {
-      free = Arrays.copyOf(free, 2 * freeCount);
-    }
-    free[freeCount++] = number;
+    free.push(number);
     return number;
-  }
-
-  private void up(int from, long hash) {
-    int at = from;
-    while (at > 0 && Long.compareUnsigned(heap[(at - 1) / 2], hash) < 0) {
-      heap[at] = heap[(at - 1) / 2];
-      at = (at - 1) / 2;
-    }
-    heap[at] = hash;
-  }
-
-  private void down(long hash, int size) {
-    int at = 0;
-    for (int child = 1; child < size; child = 2 * at + 1) {
-      if (child + 1 < size && Long.compareUnsigned(heap[child + 1], heap[child]) > 0) {
-        child++;
-      }
-      if (Long.compareUnsigned(heap[child], hash) <= 0) {
-        break;
-      }
-      heap[at] = heap[child];
-      at = child;
-    }
-    heap[at] = hash;
   }
 }

@@ -52,7 +52,7 @@ final class ShardsSampler {
     double weight = 1 / sample.rate();
     for (int k = 0; k < sampled; k++) {
       weighedReferences += weight;
-      weighedTokens += weight * blockTokens(request, positions[k]);
+      weighedTokens += weight * request.tokensOf(positions[k]);
     }
     lookUp(request, known, weight, leafLast, leafHits);
     lookUp(request, known, weight, rootLast, rootHits);
@@ -96,7 +96,7 @@ final class ShardsSampler {
         oldest = time;
         distance = Math.max(1, Math.round(recency.touchedSince(time) * weight));
       }
-      hits.add(distance, weight, weight * blockTokens(request, positions[k]));
+      hits.add(distance, weight, weight * request.tokensOf(positions[k]));
     }
   }
 
@@ -112,14 +112,8 @@ final class ShardsSampler {
     rootLast.ensureBlocks(sample.numbersEnd());
     for (int k = 0; k < sampled; k++) {
       leafLast.touch(numbers[k]);
+      rootLast.touch(numbers[sampled - 1 - k]);
     }
-    for (int k = sampled - 1; k >= 0; k--) {
-      rootLast.touch(numbers[k]);
-    }
-  }
-
-  private static int blockTokens(TraceRequest request, int position) {
-    return request.prefixTokens(position + 1) - request.prefixTokens(position);
   }
 
   /** The share of blocks sampled at the end. */

@@ -1,8 +1,8 @@
 package ucm.lite.curve;
 
 import java.util.Arrays;
+import java.util.function.Consumer;
 import ucm.lite.record.NumberedRequest;
-import ucm.lite.record.PrefixModel;
 import ucm.lite.record.TouchOrder;
 
 /**
@@ -16,7 +16,7 @@ import ucm.lite.record.TouchOrder;
  * asked for only where the touch times reach a new minimum. All look-ups of a request come before
  * its touches, so blocks that occur twice in it need no special case.
  */
-final class StackDistances implements PrefixModel {
+final class StackDistances implements Consumer<NumberedRequest> {
   private final TouchOrder order;
   private final RecencyOrder recency = new RecencyOrder();
 
@@ -32,23 +32,15 @@ final class StackDistances implements PrefixModel {
   @Override
   public void accept(NumberedRequest request) {
     int distinct = request.distinct;
-    int[] blocks = request.blocks;
-    int count = request.count;
     recency.ensureBlocks(distinct);
     if (distinct >= blocksAt.length) {
       int length = (int) Math.min(Integer.MAX_VALUE - 8, 2L * distinct);
       blocksAt = Arrays.copyOf(blocksAt, length);
       tokensAt = Arrays.copyOf(tokensAt, length);
     }
-    lookUp(request, blocks, request.known);
-    if (order == TouchOrder.LEAF_LAST) {
-      for (int i = 0; i < count; i++) {
-        recency.touch(blocks[i]);
-      }
-    } else {
-      for (int i = count - 1; i >= 0; i--) {
-        recency.touch(blocks[i]);
-      }
+    lookUp(request, request.blocks, request.known);
+    for (int i = 0; i < request.count; i++) {
+      recency.touch(request.touched(order, i));
     }
   }
 

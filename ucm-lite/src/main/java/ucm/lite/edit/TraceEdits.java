@@ -15,7 +15,8 @@ public final class TraceEdits {
    */
   public static TraceVisitor renumbered(TraceVisitor next) {
     BlockNumbers index = new BlockNumbers();
-    return request -> next.request(withIds(request, numbers(request, index)));
+    return request ->
+        next.request(request.withBlocks(request.blockTokens(), numbers(request, index)));
   }
 
   /**
@@ -65,14 +66,7 @@ public final class TraceEdits {
         ids[2 * i] = request.blockIdHigh(last);
         ids[2 * i + 1] = request.blockIdLow(last);
       }
-      next.request(
-          new TraceRequest(
-              request.timestampMillis(),
-              request.requestId(),
-              request.inputTokens(),
-              request.outputTokens(),
-              blockTokens,
-              ids));
+      next.request(request.withBlocks(blockTokens, ids));
     };
   }
 
@@ -82,15 +76,5 @@ public final class TraceEdits {
       ids[2 * i + 1] = index.number(request.blockIdHigh(i), request.blockIdLow(i));
     }
     return ids;
-  }
-
-  private static TraceRequest withIds(TraceRequest request, long[] ids) {
-    return new TraceRequest(
-        request.timestampMillis(),
-        request.requestId(),
-        request.inputTokens(),
-        request.outputTokens(),
-        request.blockTokens(),
-        ids);
   }
 }

@@ -65,10 +65,8 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
       cursor.blocks[i] = index.number(request.blockIdHigh(i) ^ salt, request.blockIdLow(i));
     }
     cursor.count = request.blockCount();
+    cursor.describe(request);
     cursor.timestampMillis = Math.max(0, request.timestampMillis() - start);
-    cursor.inputTokens = request.inputTokens();
-    cursor.outputTokens = request.outputTokens();
-    cursor.blockTokens = request.blockTokens();
     all.add(cursor);
     requestIds.add(request.requestId());
   }

@@ -4,14 +4,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.function.Consumer;
 import ucm.lite.curve.QuantileHistogram;
+import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.NumberedRequest;
-import ucm.lite.record.PrefixModel;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.SessionTracker;
 
 /** Collects {@link TraceInsights} in one walk over the trace. */
-final class InsightsCollector implements PrefixModel {
+final class InsightsCollector implements Consumer<NumberedRequest> {
   private static final int NONE = -1;
   private static final double MILLISECOND = 1e-3;
   private static final int HOT_PREFIXES = 10;
@@ -46,21 +47,15 @@ final class InsightsCollector implements PrefixModel {
     int blocks = trace.uniqueBlocks();
     int requests = trace.requests();
     tracker = new SessionTracker(blocks);
-    lastUse = filled(blocks);
-    broughtBy = filled(blocks);
+    lastUse = BlockNumbers.table(blocks);
+    broughtBy = BlockNumbers.table(blocks);
     uses = new int[blocks];
-    before = filled(blocks);
+    before = BlockNumbers.table(blocks);
     depth = new int[blocks];
-    lastReuse = filled(requests);
+    lastReuse = BlockNumbers.table(requests);
     brought = new boolean[requests];
     sessionSize = new int[requests];
     sessionTime = new double[requests];
-  }
-
-  private static int[] filled(int length) {
-    int[] array = new int[length];
-    Arrays.fill(array, NONE);
-    return array;
   }
 
   @Override

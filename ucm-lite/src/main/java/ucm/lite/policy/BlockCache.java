@@ -27,16 +27,8 @@ public abstract class BlockCache {
 
   /** Touches all blocks of a request, whose hits were counted before. */
   void touchAll(NumberedRequest request, TouchOrder order) {
-    int[] blocks = request.blocks;
-    int count = request.count;
-    if (order == TouchOrder.LEAF_LAST) {
-      for (int i = 0; i < count; i++) {
-        touch(blocks[i]);
-      }
-    } else {
-      for (int i = count - 1; i >= 0; i--) {
-        touch(blocks[i]);
-      }
+    for (int i = 0; i < request.count; i++) {
+      touch(request.touched(order, i));
     }
   }
 }

@@ -1,6 +1,7 @@
 package ucm.lite.policy;
 
 import java.util.Arrays;
+import ucm.lite.record.BlockNumbers;
 
 /**
  * Doubly linked lists over block numbers; a block is in at most one of them. Links and list numbers
@@ -19,16 +20,10 @@ final class BlockLists {
   BlockLists(int blocks, int lists) {
     newer = new int[blocks];
     older = new int[blocks];
-    listOf = filled(blocks);
-    heads = filled(lists);
-    tails = filled(lists);
+    listOf = BlockNumbers.table(blocks);
+    heads = BlockNumbers.table(lists);
+    tails = BlockNumbers.table(lists);
     sizes = new int[lists];
-  }
-
-  private static int[] filled(int length) {
-    int[] array = new int[length];
-    Arrays.fill(array, NONE);
-    return array;
   }
 
   /** The list a block is in, or {@link #NONE}. */

@@ -1,9 +1,10 @@
 package ucm.lite.policy;
 
 import java.util.Arrays;
+import java.util.function.Consumer;
 import ucm.lite.curve.CacheHits;
+import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.NumberedRequest;
-import ucm.lite.record.PrefixModel;
 
 /**
  * Belady's optimum (A study of replacement algorithms for a virtual-storage computer, IBM Systems
@@ -17,7 +18,7 @@ import ucm.lite.record.PrefixModel;
  * what a clairvoyant policy gets: a cache that has a block has its prefix, so no interval of a prefix
  * ends later than that of its continuation, and of those that end together the deepest goes first.
  */
-final class OptimalBound implements PrefixModel {
+final class OptimalBound implements Consumer<NumberedRequest> {
   private static final int DEPTH_BITS = 22;
 
   private final NextUses nextUses;
@@ -42,14 +43,8 @@ final class OptimalBound implements PrefixModel {
   OptimalBound(NextUses nextUses, long capacity, int uniqueBlocks) {
     this.nextUses = nextUses;
     this.capacity = capacity;
-    keptFor = filled(uniqueBlocks);
-    seenIn = filled(uniqueBlocks);
-  }
-
-  private static int[] filled(int length) {
-    int[] array = new int[length];
-    Arrays.fill(array, NextUses.NEVER);
-    return array;
+    keptFor = BlockNumbers.table(uniqueBlocks);
+    seenIn = BlockNumbers.table(uniqueBlocks);
   }
 
   @Override

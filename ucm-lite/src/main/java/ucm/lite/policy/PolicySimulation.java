@@ -81,8 +81,20 @@ public final class PolicySimulation {
       trace.feed(bound);
       return bound.hits();
     }
-    PolicyRun run = new PolicyRun(policy.cache(capacity, trace.uniqueBlocks()), order);
-    trace.feed(run);
-    return run.hits(capacity);
+    BlockCache cache = policy.cache(capacity, trace.uniqueBlocks());
+    long[] hits = new long[2];
+    trace.feed(
+        request -> {
+          int run = 0;
+          while (run < request.known && cache.contains(request.blocks[run])) {
+            run++;
+          }
+          hits[0] += run;
+          hits[1] += request.prefixTokens(run);
+          if (cache.capacity > 0) {
+            cache.touchAll(request, order);
+          }
+        });
+    return new CacheHits(capacity, hits[0], hits[1]);
   }
 }

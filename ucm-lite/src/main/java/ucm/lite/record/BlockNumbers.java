@@ -25,6 +25,13 @@ public final class BlockNumbers {
   /** Starts with no id. */
   public BlockNumbers() {}
 
+  /** A table by block, filled with -1 for none. */
+  public static int[] table(int blocks) {
+    int[] table = new int[blocks];
+    Arrays.fill(table, -1);
+    return table;
+  }
+
   /** Returns the number of distinct ids so far. */
   public int size() {
     return size;

@@ -1,5 +1,7 @@
 package ucm.lite.record;
 
+import ucm.lite.trace.TraceRequest;
+
 /**
  * One request with its blocks numbered, as the models see it. A cursor: one instance is filled again
  * for each request, so nothing is allocated per request.
@@ -42,6 +44,19 @@ public final class NumberedRequest {
     if (wanted > blocks.length) {
       blocks = new int[Math.max(wanted, 2 * blocks.length)];
     }
+  }
+
+  /** Returns the block that is touched after {@code before} others. */
+  public int touched(TouchOrder order, int before) {
+    return blocks[order == TouchOrder.LEAF_LAST ? before : count - 1 - before];
+  }
+
+  /** Takes over what a request says beside its blocks. */
+  public void describe(TraceRequest request) {
+    timestampMillis = request.timestampMillis();
+    inputTokens = request.inputTokens();
+    outputTokens = request.outputTokens();
+    blockTokens = request.blockTokens();
   }
 
   /** Returns how many prompt tokens a run of leading blocks covers; the last may be partial. */

@@ -1,5 +1,6 @@
 package ucm.lite.record;
 
+import java.util.function.Consumer;
 import ucm.lite.trace.TraceException;
 
 /**
@@ -107,7 +108,7 @@ public final class RecordedTrace implements AutoCloseable {
   }
 
   /** Shows every request to a model, in order. */
-  public void feed(PrefixModel model) throws InterruptedException {
+  public void feed(Consumer<NumberedRequest> model) throws InterruptedException {
     NumberedRequest cursor = new NumberedRequest();
     for (int request = 0; request < requests; request++) {
       if (request % REQUESTS_BETWEEN_CHECKS == 0 && Thread.interrupted()) {

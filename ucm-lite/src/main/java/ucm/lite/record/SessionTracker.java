@@ -1,7 +1,5 @@
 package ucm.lite.record;
 
-import java.util.Arrays;
-
 /**
  * Finds out which requests belong to one conversation, from the blocks alone: a request continues
  * the session whose latest prompt ends where the known part of its own prompt ends. The last block
@@ -23,14 +21,8 @@ public final class SessionTracker {
   private int sessions;
 
   public SessionTracker(int uniqueBlocks) {
-    endOf = filled(uniqueBlocks);
-    owner = filled(uniqueBlocks);
-  }
-
-  private static int[] filled(int length) {
-    int[] array = new int[length];
-    Arrays.fill(array, NONE);
-    return array;
+    endOf = BlockNumbers.table(uniqueBlocks);
+    owner = BlockNumbers.table(uniqueBlocks);
   }
 
   /** Returns the session of the next request, numbered from 0. */

@@ -23,28 +23,6 @@ import ucm.lite.trace.TraceException;
  */
 public final class KvModels {
   private static final JsonMapper MAPPER = JsonMapper.builder().build();
-  private static final Map<String, Integer> VALUE_BYTES =
-      Map.of(
-          "float32",
-          4,
-          "half",
-          2,
-          "bfloat16",
-          2,
-          "float16",
-          2,
-          "bf16",
-          2,
-          "fp16",
-          2,
-          "fp8",
-          1,
-          "int8",
-          1,
-          "float8_e4m3fn",
-          1,
-          "float8_e5m2",
-          1);
 
   private static final List<String> LANGUAGE_PARTS =
       List.of("text_config", "llm_config", "language_config", "thinker_config");
@@ -198,12 +176,16 @@ public final class KvModels {
   }
 
   private static int valueBytes(String type, String of) {
-    Integer bytes = VALUE_BYTES.get(type.toLowerCase(Locale.ROOT).replaceFirst("^torch\\.", ""));
-    if (bytes == null) {
-      throw new TraceException(
-          "data type %s of %s is not known; known are %s"
-              .formatted(type, of, VALUE_BYTES.keySet().stream().sorted().toList()));
-    }
-    return bytes;
+    return switch (type.toLowerCase(Locale.ROOT).replaceFirst("^torch\\.", "")) {
+      case "float32" -> 4;
+      case "bf16", "bfloat16", "float16", "fp16", "half" -> 2;
+      case "float8_e4m3fn", "float8_e5m2", "fp8", "int8" -> 1;
+      default ->
+          throw new TraceException(
+              String.format(
+                  "data type %s of %s is not known; known are [bf16, bfloat16, float16, float32,"
+                      + " float8_e4m3fn, float8_e5m2, fp16, fp8, half, int8]",
+                  type, of));
+    };
   }
 }

@@ -9,30 +9,17 @@ import ucm.lite.trace.TraceException;
 /** Which layers of a model keep keys and values of each token, where not all do. */
 record ModelLayers(ModelNumbers config, int layers) {
 
-  private static final Set<String> KEEPING = Set.of("full_attention", "attention", "*", "1");
+  private static final Set<String> KEEPING =
+      Set.copyOf(ModelNumbers.names("full_attention attention * 1"));
   private static final Set<String> WINDOWED = Set.of("sliding_attention", "chunked_attention");
   private static final Set<String> LINEAR =
-      Set.of(
-          "linear_attention",
-          "mamba",
-          "mamba2",
-          "recurrent",
-          "conv",
-          "moe",
-          "mlp",
-          "M",
-          "-",
-          "E",
-          "0");
+      Set.copyOf(
+          ModelNumbers.names("linear_attention mamba mamba2 recurrent conv moe mlp M - E 0"));
 
   /** Fields with one entry for each layer, or a pattern that repeats. */
   private static final List<String> TYPES =
-      List.of(
-          "layer_types",
-          "layers_block_type",
-          "attn_type_list",
-          "hybrid_override_pattern",
-          "block_types");
+      ModelNumbers.names(
+          "layer_types layers_block_type attn_type_list hybrid_override_pattern block_types");
 
   /** Fields with the numbers of the layers of full attention. */
   private static final List<String> NUMBERS =
@@ -40,24 +27,15 @@ record ModelLayers(ModelNumbers config, int layers) {
 
   /** Fields of layers without keys and values, which do not say which they are. */
   private static final List<String> SIGNS =
-      List.of(
-          "mamba_d_state",
-          "ssm_state_size",
-          "ssm_cfg",
-          "linear_attn_config",
-          "linear_num_value_heads",
-          "lru_width",
-          "conv_L_cache",
-          "hybrid_layer_ids");
+      ModelNumbers.names(
+          "mamba_d_state ssm_state_size ssm_cfg linear_attn_config linear_num_value_heads lru_width"
+              + " conv_L_cache hybrid_layer_ids");
 
   /** Fields that make the cache of one layer unlike that of another. */
   private static final List<String> UNLIKE =
-      List.of(
-          "block_configs",
-          "num_key_value_heads_per_layer",
-          "swa_num_key_value_heads",
-          "global_head_dim",
-          "cross_attention_layers");
+      ModelNumbers.names(
+          "block_configs num_key_value_heads_per_layer swa_num_key_value_heads global_head_dim"
+              + " cross_attention_layers");
 
   /** The layers that keep all; sliding windows are counted as if they did. */
   int withCache(List<String> notes) {

@@ -9,44 +9,35 @@ import ucm.lite.trace.TraceException;
 /** The numbers of a configuration, each under any of the names that publishers gave it. */
 record ModelNumbers(JsonNode json, String where) {
   static final List<String> HEADS = List.of("num_attention_heads", "n_head", "n_heads");
-  static final List<String> LAYERS =
-      List.of("num_hidden_layers", "n_layer", "n_layers", "num_layers");
-  static final List<String> HIDDEN = List.of("hidden_size", "n_embd", "n_embed", "d_model");
+  static final List<String> LAYERS = names("num_hidden_layers n_layer n_layers num_layers");
+  static final List<String> HIDDEN = names("hidden_size n_embd n_embed d_model");
   private static final List<String> KV_HEADS =
-      List.of(
-          "num_key_value_heads",
-          "num_kv_heads",
-          "n_head_kv",
-          "n_kv_heads",
-          "num_query_groups",
-          "attn_config/kv_n_heads");
+      names(
+          "num_key_value_heads num_kv_heads n_head_kv n_kv_heads num_query_groups"
+              + " attn_config/kv_n_heads");
   private static final List<String> GATED =
-      List.of(
-          "intermediate_size",
-          "ffn_hidden_size",
-          "feed_forward_length",
-          "ffn_config/ffn_hidden_size");
+      names("intermediate_size ffn_hidden_size feed_forward_length ffn_config/ffn_hidden_size");
   private static final List<String> PLAIN = List.of("n_inner", "ffn_dim");
   private static final List<String> EXPERTS =
-      List.of("num_local_experts", "num_experts", "n_routed_experts", "ffn_config/moe_num_experts");
+      names("num_local_experts num_experts n_routed_experts ffn_config/moe_num_experts");
   private static final List<String> ACTIVE_EXPERTS =
-      List.of(
-          "num_experts_per_tok",
-          "experts_per_token",
-          "num_experts_per_token",
-          "moe_topk",
-          "moe_k",
-          "ffn_config/moe_top_k");
+      names(
+          "num_experts_per_tok experts_per_token num_experts_per_token moe_topk moe_k"
+              + " ffn_config/moe_top_k");
 
   /** Model types whose feed-forward parts have two matrices and not three. */
   private static final Set<String> UNGATED =
-      Set.of("gpt_neox", "phi", "starcoder2", "falcon", "nemotron", "persimmon");
+      Set.copyOf(names("gpt_neox phi starcoder2 falcon nemotron persimmon"));
 
   /** What published configurations leave to the defaults of their type. */
   private static final Map<String, Map<String, Integer>> DEFAULTS =
       Map.of(
           "gemma3_text",
           Map.of("num_attention_heads", 8, "num_key_value_heads", 4, "head_dim", 256));
+
+  static List<String> names(String separatedBySpaces) {
+    return List.of(separatedBySpaces.split(" ", -1));
+  }
 
   int required(String key) {
     return required(List.of(key));

@@ -20,6 +20,11 @@ import ucm.lite.record.TouchOrder;
  * all nodes' storage).
  */
 public final class TierSimulation {
+  /** Is told where the prompt of each request was found; the tokens not named were computed. */
+  interface TierListener {
+    void served(NumberedRequest request, int hbmTokens, int dramTokens, int storageTokens);
+  }
+
   private static final long RECORDED_BYTES = 48;
   private static final long CACHE_BYTES = 12;
 
@@ -95,14 +100,9 @@ public final class TierSimulation {
     LruCache middle = dram[plan.sharedDram() ? 0 : node];
     LruCache last = storage[plan.sharedStorage() ? 0 : node];
     lookUp(request, nearest, middle, last);
-    if (order == TouchOrder.LEAF_LAST) {
-      for (int i = 0; i < request.count; i++) {
-        touch(request.blocks[i], found[i], nearest, middle, last);
-      }
-    } else {
-      for (int i = request.count - 1; i >= 0; i--) {
-        touch(request.blocks[i], found[i], nearest, middle, last);
-      }
+    for (int i = 0; i < request.count; i++) {
+      int at = order == TouchOrder.LEAF_LAST ? i : request.count - 1 - i;
+      touch(request.blocks[at], found[at], nearest, middle, last);
     }
   }
 

@@ -48,14 +48,12 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
     int kept = 0;
     for (int i = 0; i < count; i++) {
       if (add(request.blockIdHigh(i), request.blockIdLow(i))) {
-        kept += request.prefixTokens(i + 1) - request.prefixTokens(i);
+        kept += request.tokensOf(i);
       }
     }
     cursor.place = requests++;
-    cursor.timestampMillis = request.timestampMillis();
+    cursor.describe(request);
     cursor.inputTokens = whole() ? request.inputTokens() : kept;
-    cursor.outputTokens = request.outputTokens();
-    cursor.blockTokens = request.blockTokens();
     record(kept);
     while (index.size() > maxBlocks && threshold > 1) {
       halve();

@@ -1,11 +1,9 @@
 package ucm.lite.trace;
 
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PushbackInputStream;
-import java.nio.ByteBuffer;
-import java.nio.channels.Channels;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -14,76 +12,42 @@ import java.util.zip.GZIPInputStream;
 /**
  * One file, or standard input, opened as what its first bytes say it is: text or gzip. Other
  * compressed or binary data is refused with a hint.
+ *
+ * @param fromDirectory whether it was found in a directory rather than named
  */
-final class TraceInput {
+record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) {
   static final String STDIN_NAME = "standard input";
   private static final int HEAD_BYTES = 4096;
   private static final int GZIP_BUFFER = 1 << 16;
   private static final int[] GZIP_MAGIC = {0x1f, 0x8b};
 
-  private final String name;
-  private final Path path;
-  private final boolean fromDirectory;
-  private final boolean stdin;
-
-  private TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) {
-    this.name = name;
-    this.path = path;
-    this.fromDirectory = fromDirectory;
-    this.stdin = stdin;
-  }
-
   static TraceInput file(Path path, boolean fromDirectory) {
     return new TraceInput(path.toString(), path, fromDirectory, false);
   }
 
-  static TraceInput stdin() {
+  static TraceInput ofStdin() {
     return new TraceInput(STDIN_NAME, Path.of(""), false, true);
   }
 
-  String name() {
-    return name;
-  }
-
-  /** Whether it was found in a directory rather than named. */
-  boolean fromDirectory() {
-    return fromDirectory;
-  }
-
-  /** Its size in bytes, or -1 when not known. */
+  /** Its size in bytes, or -1 when not known: files of /proc say they are empty, and are not. */
   long size() throws IOException {
-    return !stdin && Files.isRegularFile(path) ? Files.size(path) : -1;
+    long size = !stdin && Files.isRegularFile(path) ? Files.size(path) : -1;
+    return size == 0 ? -1 : size;
   }
 
-  /**
-   * Opens the bytes as they are stored: a plain file mapped into memory, all else as a stream.
-   * Closing them leaves {@code stdin} itself open.
-   */
+  /** Opens the bytes as they are stored. Closing them leaves {@code stdin} itself open. */
   CountingInputStream open(InputStream stdinStream) throws IOException {
-    return new CountingInputStream(stdin ? stdinStream : openFile(), /* closes= */ !stdin);
+    return new CountingInputStream(
+        stdin ? new Unclosed(stdinStream) : Files.newInputStream(path), size());
   }
 
-  @SuppressWarnings("MustBeClosedChecker") // The stream closes it.
-  private InputStream openFile() throws IOException {
-    if (!Files.isRegularFile(path)) {
-      return Files.newInputStream(path);
+  private static final class Unclosed extends FilterInputStream {
+    Unclosed(InputStream in) {
+      super(in);
     }
-    FileChannel channel = FileChannel.open(path);
-    try {
-      // Files of /proc say they are empty, and are not.
-      if (channel.size() > 0 && !isGzip(channel)) {
-        return MappedInputStream.of(channel);
-      }
-    } catch (IOException e) {
-      // Not every file system maps, and not every process may map more: reading may do all the
-      // same.
-    }
-    return Channels.newInputStream(channel);
-  }
 
-  private static boolean isGzip(FileChannel channel) throws IOException {
-    byte[] head = new byte[GZIP_MAGIC.length];
-    return channel.read(ByteBuffer.wrap(head), 0) == head.length && startsWith(head, GZIP_MAGIC);
+    @Override
+    public void close() {}
   }
 
   /** Turns the stored bytes into text. */

@@ -30,7 +30,7 @@ final class TraceInputs {
         throw new TraceException("standard input (-) is named twice, it can be read only once");
       } else {
         stdin = true;
-        inputs.add(TraceInput.stdin());
+        inputs.add(TraceInput.ofStdin());
       }
     }
     return inputs;

@@ -7,9 +7,8 @@ import java.util.List;
  * Reads traces of LLM requests, one pass, in bounded memory: a buffer as long as the longest line
  * and the block ids of one request.
  *
- * <p>Plain files are mapped into memory and read up to where they ended when they were opened; one
- * that is cut off meanwhile is an error. What is compressed, no file, or cannot be mapped is read as
- * a stream.
+ * <p>Files are read up to where they ended when they were opened; one that is cut off meanwhile is an
+ * error.
  *
  * <p>Formats ({@link TraceFormat}) and compression (gzip, also several members in one file) are
  * found by content. Lines of a log that are no trace record are passed over; a damaged record is

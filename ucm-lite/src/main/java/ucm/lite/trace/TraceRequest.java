@@ -7,24 +7,26 @@ import java.util.HexFormat;
  * last. Equal block ids mean an equal prefix up to and including that block.
  *
  * <p>Block ids are 128 bits, packed as two longs each (high, low) in one array; an integer id of a
- * JSON trace is {@code (0, id)}. Instances are immutable and safe to keep and to share.
+ * JSON trace is {@code (0, id)}. Immutable and safe to keep and to share.
+ *
+ * @param timestampMillis milliseconds since the trace's own origin, with fractions where the trace
+ *     has them; finite, not negative
+ * @param requestId the trace's name for the request (Qwen-Bailian: the chat id), or {@code ""}
+ * @param inputTokens tokens of the prompt
+ * @param outputTokens tokens of the answer; in UCM traces the most that were allowed
+ * @param blockTokens tokens of a full block
+ * @param packedIds the block ids; taken over, so that the caller must not change them any more
  */
-public final class TraceRequest {
-  private final double timestampMillis;
-  private final String requestId;
-  private final int inputTokens;
-  private final int outputTokens;
-  private final int blockTokens;
-  private final long[] packedIds;
-
-  /** Takes the array over: the caller must not change it any more. */
-  public TraceRequest(
-      double timestampMillis,
-      String requestId,
-      int inputTokens,
-      int outputTokens,
-      int blockTokens,
-      long[] packedIds) {
+@SuppressWarnings("ArrayRecordComponent") // Requests are never compared.
+public record TraceRequest(
+    double timestampMillis,
+    String requestId,
+    int inputTokens,
+    int outputTokens,
+    int blockTokens,
+    long[] packedIds) {
+  /** Refuses values out of their range. */
+  public TraceRequest {
     if (!(timestampMillis >= 0) || Double.isInfinite(timestampMillis)) {
       throw new IllegalArgumentException("timestampMillis must be finite and not negative");
     }
@@ -36,17 +38,9 @@ public final class TraceRequest {
       throw new IllegalArgumentException(
           "packedIds must hold two longs a block, found " + packedIds.length + " longs");
     }
-    this.timestampMillis = timestampMillis;
-    this.requestId = requestId;
-    this.inputTokens = inputTokens;
-    this.outputTokens = outputTokens;
-    this.blockTokens = blockTokens;
-    this.packedIds = packedIds;
   }
 
-  /**
-   * A request with a copy of the ids: the high and low half of each, in the order of the prompt.
-   */
+  /** A request with a copy of the ids. */
   public static TraceRequest of(
       double timestampMillis,
       String requestId,
@@ -58,29 +52,10 @@ public final class TraceRequest {
         timestampMillis, requestId, inputTokens, outputTokens, blockTokens, packedIds.clone());
   }
 
-  /** Milliseconds since the trace's own origin, with fractions where the trace has them. */
-  public double timestampMillis() {
-    return timestampMillis;
-  }
-
-  /** The trace's name for the request (Qwen-Bailian: the chat id); {@code ""} when it has none. */
-  public String requestId() {
-    return requestId;
-  }
-
-  /** Tokens of the prompt. */
-  public int inputTokens() {
-    return inputTokens;
-  }
-
-  /** Tokens of the answer; in UCM traces the most that were allowed. */
-  public int outputTokens() {
-    return outputTokens;
-  }
-
-  /** Tokens of a full block. */
-  public int blockTokens() {
-    return blockTokens;
+  /** The same request in other blocks, whose ids are taken over. */
+  public TraceRequest withBlocks(int tokensABlock, long[] ids) {
+    return new TraceRequest(
+        timestampMillis, requestId, inputTokens, outputTokens, tokensABlock, ids);
   }
 
   /** The number of blocks, those that occur twice counted twice. */
@@ -93,9 +68,7 @@ public final class TraceRequest {
     return packedIds[2 * block];
   }
 
-  /**
-   * The last 8 bytes of a block's id; the (unsigned) id itself for the integer ids of JSON traces.
-   */
+  /** The last 8 bytes of a block's id; the (unsigned) integer id itself in JSON traces. */
   public long blockIdLow(int block) {
     return packedIds[2 * block + 1];
   }
@@ -105,22 +78,29 @@ public final class TraceRequest {
     return packedIds.clone();
   }
 
-  /**
-   * Prompt tokens that a run of leading blocks covers: {@code min(blockTokens * blocks,
-   * inputTokens)}, as the last block may be partial.
-   */
+  /** Prompt tokens that a run of leading blocks covers, as the last block may be partial. */
   public int prefixTokens(int blocks) {
     return (int) Math.min((long) blockTokens * blocks, inputTokens);
   }
 
+  /** Prompt tokens in a block. */
+  public int tokensOf(int block) {
+    return prefixTokens(block + 1) - prefixTokens(block);
+  }
+
   @Override
   public String toString() {
-    String last =
-        packedIds.length == 0
-            ? "none"
-            : HexFormat.of().toHexDigits(blockIdHigh(blockCount() - 1))
-                + HexFormat.of().toHexDigits(blockIdLow(blockCount() - 1));
+    int last = blockCount() - 1;
+    HexFormat hex = HexFormat.of();
     return "TraceRequest[%s at %s ms, input %s, output %s, %s blocks, last %s]"
-        .formatted(requestId, timestampMillis, inputTokens, outputTokens, blockCount(), last);
+        .formatted(
+            requestId,
+            timestampMillis,
+            inputTokens,
+            outputTokens,
+            blockCount(),
+            last < 0
+                ? "none"
+                : hex.toHexDigits(blockIdHigh(last)) + hex.toHexDigits(blockIdLow(last)));
   }
 }

@@ -94,12 +94,11 @@ class TraceAnalyzerTest {
 
   @Test
   void refusesOptionsOutOfRange() {
-    TraceReaderOptions options = TraceReaderOptions.DEFAULT;
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> options.withMaxBadLines(-1))
+        .isThrownBy(() -> new TraceReaderOptions(-1, 64, 0))
         .withMessage("maxBadLines is -1, must be between 0 and 2147483647");
-    assertThatIllegalArgumentException().isThrownBy(() -> options.withMaxLineBytes(63));
-    assertThatIllegalArgumentException().isThrownBy(() -> options.withBlockTokens(-1));
+    assertThatIllegalArgumentException().isThrownBy(() -> new TraceReaderOptions(0, 63, 0));
+    assertThatIllegalArgumentException().isThrownBy(() -> new TraceReaderOptions(0, 64, -1));
   }
 
   private static TraceRequest request(double timestampMillis, int inputTokens, long... ids) {

@@ -208,7 +208,7 @@ class BadTraceTest {
 
   @Test
   void countsBadLinesBeforeTheFirstRecordAndOverAllFiles() {
-    TraceReaderOptions options = TraceReaderOptions.DEFAULT.withMaxBadLines(3);
+    TraceReaderOptions options = new TraceReaderOptions(3, 64 << 20, 0);
     String a = TraceFiles.write(directory, "a", "x", "y", TraceFiles.MOONCAKE, "z");
     String b = TraceFiles.write(directory, "b", TraceFiles.MOONCAKE, "last");
 
@@ -222,7 +222,7 @@ class BadTraceTest {
 
   @Test
   void skipsALineLongerThanTheBound() {
-    TraceReaderOptions options = TraceReaderOptions.DEFAULT.withMaxLineBytes(200);
+    TraceReaderOptions options = new TraceReaderOptions(100, 200, 0);
     String tooLong = TraceFiles.MOONCAKE.replace("46,", "46,".repeat(100));
     String file = TraceFiles.write(directory, "a", TraceFiles.MOONCAKE, tooLong);
 

@@ -239,7 +239,7 @@ class TraceFormatTest {
   void takesAStatedBlockSizeOverWhatTheTraceSays() {
     String file = TraceFiles.write(directory, "a", META, TraceFiles.UCM);
 
-    new TraceReader(TraceReaderOptions.DEFAULT.withBlockTokens(150)).read(List.of(file), visitor);
+    new TraceReader(new TraceReaderOptions(100, 64 << 20, 150)).read(List.of(file), visitor);
 
     assertThat(visitor.requests.getFirst().blockTokens()).isEqualTo(150);
     assertThat(visitor.problems).isEmpty();
