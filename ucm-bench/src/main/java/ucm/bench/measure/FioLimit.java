@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
  * What fio, the usual tester of storage, measures for files of a block each: they are created and
  * written, and read again from the page cache, or past it as the plan says. Run by one thread.
  */
-public final class FioLimit {
+public record FioLimit(Path program, BenchPlan plan, Path folder) {
 
   private static final String PROGRAM = "fio";
   private static final long PAGE = 4096;
@@ -25,16 +25,6 @@ public final class FioLimit {
   private static final int READ_SPEED_FIELD = 6;
   private static final int WRITE_SPEED_FIELD = 47;
   private static final double GB_OF_KIB = 1024 / 1e9;
-
-  private final Path program;
-  private final BenchPlan plan;
-  private final Path folder;
-
-  public FioLimit(Path program, BenchPlan plan, Path folder) {
-    this.program = program;
-    this.plan = plan;
-    this.folder = folder;
-  }
 
   /** Looks for fio in folders joined with {@code :}, as in the environment variable PATH. */
   public static Optional<Path> find(String searchPath) {

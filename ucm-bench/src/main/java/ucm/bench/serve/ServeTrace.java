@@ -19,7 +19,7 @@ import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
 
 /** The first requests of a trace, as the simulated engine gets them. */
-public final class ServeTrace {
+public record ServeTrace(List<TraceRequest> requests, double speed, int mostOutputTokens) {
 
   /** Enough have been read. */
   private static final class EnoughException extends RuntimeException {
@@ -34,16 +34,6 @@ public final class ServeTrace {
   private static final int WARM_UP_REQUESTS = 8;
 
   private record Id(long high, long low) {}
-
-  private final List<TraceRequest> requests;
-  private final double speed;
-  private final int mostOutputTokens;
-
-  private ServeTrace(List<TraceRequest> requests, double speed, int mostOutputTokens) {
-    this.requests = requests;
-    this.speed = speed;
-    this.mostOutputTokens = mostOutputTokens;
-  }
 
   /** Reads the first requests of a trace, which come {@code speed} times faster than it says. */
   public static ServeTrace read(

@@ -75,19 +75,17 @@ record CheapestTiers(double wantedSeconds, TierPlan plan, ServingResult serving,
     return serving.ttftWith().p90() <= wantedSeconds;
   }
 
-  /** A sentence for people, without its end. */
-  String text(long blockBytes) {
-    String capacities =
-        Figures.gigabytes((double) plan.dramBlocks() * blockBytes)
-            + " GB of DRAM a machine and "
-            + Figures.gigabytes((double) plan.storageBlocks() * blockBytes)
-            + " GB of storage";
-    String reached =
-        "TTFT P90 %s s for %s a month"
-            .formatted(Figures.fixed(serving.ttftWith().p90(), 3), Figures.fixed(costs.with(), 2));
-    return inTime()
-        ? capacities + ": " + reached
-        : "none of those tried is enough; nearest is " + capacities + ": " + reached;
+  /** A sentence for people. */
+  String sentence(long blockBytes) {
+    return String.format(
+        "Cheapest for a TTFT P90 of %s s: %s%s GB of DRAM a machine and %s GB of storage: TTFT P90"
+            + " %s s for %s a month.",
+        wantedSeconds,
+        inTime() ? "" : "none of those tried is enough; nearest is ",
+        Figures.gigabytes((double) plan.dramBlocks() * blockBytes),
+        Figures.gigabytes((double) plan.storageBlocks() * blockBytes),
+        Figures.fixed(serving.ttftWith().p90(), 3),
+        Figures.fixed(costs.with(), 2));
   }
 
   Map<String, Object> data(long blockBytes) {

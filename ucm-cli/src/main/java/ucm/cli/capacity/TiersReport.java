@@ -19,7 +19,19 @@ import ucm.lite.tier.TierPlan;
 import ucm.lite.tier.TierResult;
 
 /** What {@code ucm trace tiers} prints. */
-final class TiersReport implements FormattedReport {
+record TiersReport(
+    KvModel kv,
+    int tensorParallel,
+    long blockBytes,
+    TraceSummary summary,
+    TierPlan plan,
+    TierResult result,
+    Optional<TierWorth> worth,
+    Advice advice,
+    Optional<Double> endurance,
+    SampleNote note,
+    long smallestSimulated)
+    implements FormattedReport {
 
   private static final double SECONDS_A_DAY = 86_400;
   private static final double SECONDS_AN_HOUR = 3600;
@@ -28,55 +40,20 @@ final class TiersReport implements FormattedReport {
   /** A long prompt of the sample is as long as such a tier, and drives out all that is in it. */
   private static final long FEW_BLOCKS = 64;
 
-  private final KvModel model;
-  private final int tensorParallel;
-  private final long blockBytes;
-  private final TraceSummary summary;
-  private final TierPlan plan;
-  private final TierResult result;
-  private final Optional<TierWorth> worth;
-  private final Advice advice;
-  private final Optional<Double> endurance;
-  private final SampleNote note;
-  private final long smallestSimulated;
-  private final double days;
-
-  TiersReport(
-      KvModel model,
-      int tensorParallel,
-      long blockBytes,
-      TraceSummary summary,
-      TierPlan plan,
-      TierResult result,
-      Optional<TierWorth> worth,
-      Advice advice,
-      Optional<Double> endurance,
-      SampleNote note,
-      long smallestSimulated) {
-    this.model = model;
-    this.tensorParallel = tensorParallel;
-    this.blockBytes = blockBytes;
-    this.summary = summary;
-    this.plan = plan;
-    this.result = result;
-    this.worth = worth;
-    this.advice = advice;
-    this.endurance = endurance;
-    this.note = note;
-    this.smallestSimulated = smallestSimulated;
-    this.days = summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
-  }
+  /** A row: bytes of a tier that does not move any, and a capacity that there is none of, are -1. */
+  private record Tier(
+      String name, long capacity, long blocks, long tokens, long loaded, long written) {}
 
   @Override
   public void print(PrintWriter out) {
     out.println(Figures.grouped(summary.requests()) + " requests; " + cluster());
-    model.notes().forEach(note -> out.println("Note: " + note + "."));
+    kv.notes().forEach(note -> out.println("Note: " + note + "."));
     out.println();
-    tiers().print(out);
+    table().print(out);
     out.println();
     Table more = new Table("MORE", "");
     more.row("ideal hit rate", Figures.percent(summary.idealTokenHitRate()) + " of input tokens");
-    more.row("storage written a day", days > 0 ? Figures.gigabytes(writtenADay()) + " GB" : "-");
+    more.row("storage written a day", days() > 0 ? Figures.gigabytes(writtenADay()) + " GB" : "-");
     more.row("drive writes a day", drivesADay());
     more.row("busiest engine", Figures.fixed(result.imbalance(), 2) + " times the mean");
     more.row(
@@ -119,7 +96,7 @@ final class TiersReport implements FormattedReport {
   private String cluster() {
     return String.format(
         "KV cache of %s, %s bytes a block of %s tokens; %s node(s) of %s engine(s) of %s GPU(s)",
-        model.name(),
+        kv.name(),
         Figures.grouped(blockBytes),
         summary.blockTokens(),
         plan.nodes(),
@@ -127,7 +104,38 @@ final class TiersReport implements FormattedReport {
         tensorParallel);
   }
 
-  private Table tiers() {
+  private double days() {
+    return summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
+  }
+
+  private List<Tier> tiers() {
+    return List.of(
+        new Tier(
+            "HBM", plan.hbmBlocks() * plan.ranks(), result.hbmBlocks(), result.hbmTokens(), -1, -1),
+        new Tier(
+            "DRAM",
+            plan.dramBlocks() * plan.nodes(),
+            result.dramBlocks(),
+            result.dramTokens(),
+            result.dramBlocks(),
+            result.dramWrites()),
+        new Tier(
+            "storage",
+            storageCapacity(),
+            result.storageBlocks(),
+            result.storageTokens(),
+            result.storageBlocks(),
+            result.storageWrites()),
+        new Tier(
+            "computed",
+            -1,
+            result.computedBlocks(),
+            summary.inputTokens() - result.hitTokens(),
+            -1,
+            -1));
+  }
+
+  private Table table() {
     Table table =
         new Table(
             "TIER",
@@ -137,58 +145,24 @@ final class TiersReport implements FormattedReport {
             "OF INPUT",
             "GB LOADED",
             "GB WRITTEN");
-    row(table, "HBM", hbmCapacity(), result.hbmBlocks(), result.hbmTokens(), "-", "-");
-    row(
-        table,
-        "DRAM",
-        plan.dramBlocks() * plan.nodes(),
-        result.dramBlocks(),
-        result.dramTokens(),
-        gigabytes(result.dramBlocks()),
-        gigabytes(result.dramWrites()));
-    row(
-        table,
-        "storage",
-        storageCapacity(),
-        result.storageBlocks(),
-        result.storageTokens(),
-        gigabytes(result.storageBlocks()),
-        gigabytes(result.storageWrites()));
-    long computed = summary.inputTokens() - result.hitTokens();
-    table.row(
-        "computed",
-        "-",
-        Figures.grouped(result.computedBlocks()),
-        Figures.grouped(computed),
-        Figures.percent(summary.tokenHitRate(computed)),
-        "-",
-        "-");
+    for (Tier tier : tiers()) {
+      table.row(
+          tier.name,
+          gigabytes(tier.capacity),
+          Figures.grouped(tier.blocks),
+          Figures.grouped(tier.tokens),
+          Figures.percent(summary.tokenHitRate(tier.tokens)),
+          gigabytes(tier.loaded),
+          gigabytes(tier.written));
+    }
     return table;
-  }
-
-  private void row(
-      Table table,
-      String name,
-      long capacity,
-      long blocks,
-      long tokens,
-      String loaded,
-      String written) {
-    table.row(
-        name,
-        gigabytes(capacity),
-        Figures.grouped(blocks),
-        Figures.grouped(tokens),
-        Figures.percent(summary.tokenHitRate(tokens)),
-        loaded,
-        written);
   }
 
   private List<String> warnings() {
     double asked = worth.map(TierWorth::serving).map(this::gpuHoursWith).orElse(0.0);
     List<String> warnings = new ArrayList<>();
-    if (days > 0) {
-      TierWarnings.gpus(asked, plan.ranks() * tensorParallel, days).ifPresent(warnings::add);
+    if (days() > 0) {
+      TierWarnings.gpus(asked, plan.ranks() * tensorParallel, days()).ifPresent(warnings::add);
     }
     endurance.flatMap(most -> TierWarnings.wear(drives(), most)).ifPresent(warnings::add);
     return warnings;
@@ -211,20 +185,15 @@ final class TiersReport implements FormattedReport {
     Table money = new Table("GPU TIME (SIMULATED COMPUTE)", "");
     money.row("GPU hours without cache", gpuHours(serving.computeSecondsWithout()));
     money.row("GPU hours saved", gpuHours(serving.savedSeconds()));
-    money.row("GPU hours saved a day", days > 0 ? gpuHours(serving.savedSeconds() / days) : "-");
+    money.row(
+        "GPU hours saved a day", days() > 0 ? gpuHours(serving.savedSeconds() / days()) : "-");
     money.row("loading", Figures.duration(serving.loadSeconds()) + ", counted as used");
     money.row("load or recompute", breakEven());
     money.print(out);
     found.costs().ifPresent(costs -> costs.print(out));
     found
         .cheapest()
-        .ifPresent(
-            cheapest -> {
-              out.println();
-              out.println(
-                  "Cheapest for a TTFT P90 of %s s: %s."
-                      .formatted(cheapest.wantedSeconds(), cheapest.text(blockBytes)));
-            });
+        .ifPresent(best -> out.println(System.lineSeparator() + best.sentence(blockBytes)));
   }
 
   private String breakEven() {
@@ -249,7 +218,7 @@ final class TiersReport implements FormattedReport {
   @Override
   public Map<String, Object> data() {
     Map<String, Object> data = new LinkedHashMap<>();
-    data.put("model", model.name());
+    data.put("model", kv.name());
     data.put("block_bytes", blockBytes);
     note.addTo(data);
     data.put("plan", plan);
@@ -257,7 +226,7 @@ final class TiersReport implements FormattedReport {
     data.put("tiers", result);
     data.put("dram_written_bytes", result.dramWrites() * blockBytes);
     data.put("storage_written_bytes", result.storageWrites() * blockBytes);
-    if (days > 0) {
+    if (days() > 0) {
       data.put("storage_written_bytes_a_day", writtenADay());
     }
     data.put("knee_bytes", advice.kneeBytes());
@@ -267,11 +236,11 @@ final class TiersReport implements FormattedReport {
           data.put("simulated_compute", serving);
           data.put("gpu_hours_saved", serving.savedSeconds() * tensorParallel / SECONDS_AN_HOUR);
           data.put("gpu_hours_with_tiers", gpuHoursWith(serving));
-          data.put("gpu_hours_available", plan.ranks() * tensorParallel * days * HOURS_A_DAY);
+          data.put("gpu_hours_available", plan.ranks() * tensorParallel * days() * HOURS_A_DAY);
           found.costs().ifPresent(costs -> data.put("costs", costs.data()));
           found.cheapest().ifPresent(best -> data.put("cheapest", best.data(blockBytes)));
         });
-    if (days > 0 && storageCapacity() > 0) {
+    if (days() > 0 && storageCapacity() > 0) {
       data.put("drive_writes_a_day", drives());
     }
     data.put("warnings", warnings());
@@ -283,36 +252,18 @@ final class TiersReport implements FormattedReport {
   /** The tiers as rows of a table; what is computed has no capacity, and no bytes are moved for it. */
   @Override
   public List<Map<String, Object>> rows() {
-    long computed = summary.inputTokens() - result.hitTokens();
-    return List.of(
-        row("HBM", hbmCapacity(), result.hbmBlocks(), result.hbmTokens(), 0, 0),
-        row(
-            "DRAM",
-            plan.dramBlocks() * plan.nodes(),
-            result.dramBlocks(),
-            result.dramTokens(),
-            result.dramBlocks(),
-            result.dramWrites()),
-        row(
-            "storage",
-            storageCapacity(),
-            result.storageBlocks(),
-            result.storageTokens(),
-            result.storageBlocks(),
-            result.storageWrites()),
-        row("computed", 0, result.computedBlocks(), computed, 0, 0));
+    return tiers().stream().map(this::row).toList();
   }
 
-  private Map<String, Object> row(
-      String tier, long capacity, long blocks, long tokens, long loaded, long written) {
+  private Map<String, Object> row(Tier tier) {
     Map<String, Object> row = new LinkedHashMap<>();
-    row.put("tier", tier);
-    row.put("capacity_bytes", capacity * blockBytes);
-    row.put("blocks", blocks);
-    row.put("tokens", tokens);
-    row.put("token_share", summary.tokenHitRate(tokens));
-    row.put("loaded_bytes", loaded * blockBytes);
-    row.put("written_bytes", written * blockBytes);
+    row.put("tier", tier.name);
+    row.put("capacity_bytes", Math.max(0, tier.capacity) * blockBytes);
+    row.put("blocks", tier.blocks);
+    row.put("tokens", tier.tokens);
+    row.put("token_share", summary.tokenHitRate(tier.tokens));
+    row.put("loaded_bytes", Math.max(0, tier.loaded) * blockBytes);
+    row.put("written_bytes", Math.max(0, tier.written) * blockBytes);
     row.put("sample_rate", note.simulated());
     return row;
   }
@@ -320,7 +271,7 @@ final class TiersReport implements FormattedReport {
   /** Adds the tiers, what they are worth, and the suggested configuration to a page. */
   void addTo(ReportPage page) {
     List<List<String>> facts = new ArrayList<>();
-    if (days > 0) {
+    if (days() > 0) {
       facts.add(List.of("Storage written a day", Figures.gigabytes(writtenADay()) + " GB"));
       facts.add(List.of("Drive writes a day", drivesADay()));
     }
@@ -331,13 +282,7 @@ final class TiersReport implements FormattedReport {
           ServingResult serving = found.serving();
           page.serving(serving);
           found.costs().ifPresent(costs -> facts.addAll(costs.facts()));
-          found
-              .cheapest()
-              .ifPresent(
-                  best ->
-                      page.advice(
-                          "Cheapest for a TTFT P90 of %s s: %s."
-                              .formatted(best.wantedSeconds(), best.text(blockBytes))));
+          found.cheapest().ifPresent(best -> page.advice(best.sentence(blockBytes)));
           facts.add(
               List.of(
                   "GPU hours saved",
@@ -356,15 +301,7 @@ final class TiersReport implements FormattedReport {
   }
 
   String model() {
-    return model.name();
-  }
-
-  long blockBytes() {
-    return blockBytes;
-  }
-
-  private long hbmCapacity() {
-    return plan.hbmBlocks() * plan.ranks();
+    return kv.name();
   }
 
   private long storageCapacity() {
@@ -372,16 +309,16 @@ final class TiersReport implements FormattedReport {
   }
 
   private double writtenADay() {
-    return (double) result.storageWrites() * blockBytes / days;
+    return (double) result.storageWrites() * blockBytes / days();
   }
 
   private String drivesADay() {
-    return days > 0 && storageCapacity() > 0 ? Figures.fixed(drives(), 2) : "-";
+    return days() > 0 && storageCapacity() > 0 ? Figures.fixed(drives(), 2) : "-";
   }
 
   private double drives() {
     double capacity = (double) storageCapacity() * blockBytes;
-    return days > 0 && capacity > 0 ? writtenADay() / capacity : 0;
+    return days() > 0 && capacity > 0 ? writtenADay() / capacity : 0;
   }
 
   private String gpuHours(double engineSeconds) {
@@ -389,6 +326,6 @@ final class TiersReport implements FormattedReport {
   }
 
   private String gigabytes(long blocks) {
-    return Figures.gigabytes((double) blocks * blockBytes);
+    return blocks < 0 ? "-" : Figures.gigabytes((double) blocks * blockBytes);
   }
 }

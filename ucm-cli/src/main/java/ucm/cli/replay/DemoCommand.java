@@ -1,9 +1,6 @@
 package ucm.cli.replay;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -28,12 +25,12 @@ import ucm.cli.output.Progress;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.DiskSpace;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.EngineMemory;
 import ucm.cli.runtime.HostMemory;
 import ucm.cli.runtime.PluginsOption;
 import ucm.cli.runtime.TimedFlush;
-import ucm.lite.trace.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
@@ -186,16 +183,7 @@ public final class DemoCommand extends JsonCommand {
   /** Says what is lacking before anything is written. */
   private void requireRoom(Path parent, BlockLayout layout, int blocksPerPrompt, long total) {
     long footers = (long) prompts * blocksPerPrompt * 8192;
-    long free;
-    try {
-      Path existing = parent.toAbsolutePath();
-      while (existing.getParent() != null && !Files.exists(existing)) {
-        existing = existing.getParent();
-      }
-      free = Files.getFileStore(existing).getUsableSpace();
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot look at " + parent + ": " + FileFault.of(e), e);
-    }
+    long free = DiskSpace.freeBytes(parent);
     if (free < total + footers) {
       throw new UsageException(
           String.format(

@@ -14,7 +14,13 @@ import ucm.pipeline.connector.HitPolicy;
  * Does for a prompt what an engine does: asks how much of it is stored, loads that, computes the rest
  * (here: makes it up), and dumps what was computed. Used by one thread.
  */
-final class PrefixClient {
+record PrefixClient(
+    Store store,
+    EngineMemory memory,
+    HitPolicy policy,
+    boolean verify,
+    Duration timeout,
+    Level logLevel) {
 
   private static final Logger LOG = LoggerFactory.getLogger(PrefixClient.class);
 
@@ -28,37 +34,6 @@ final class PrefixClient {
    * @param dumpNanos dump, until the engine may use the memory again
    */
   record Served(int blocks, int hits, int dumped, long loadNanos, long dumpNanos) {}
-
-  private final Store store;
-  private final EngineMemory memory;
-  private final HitPolicy policy;
-  private final boolean verify;
-  private final Duration timeout;
-  private final Level logLevel;
-
-  /**
-   * A client of a store.
-   *
-   * @param memory pages for the longest prompt
-   * @param policy says how much of what is found is used
-   * @param verify whether to compare every loaded byte
-   * @param timeout for each task
-   * @param logLevel at which each request is logged
-   */
-  PrefixClient(
-      Store store,
-      EngineMemory memory,
-      HitPolicy policy,
-      boolean verify,
-      Duration timeout,
-      Level logLevel) {
-    this.store = store;
-    this.memory = memory;
-    this.policy = policy;
-    this.verify = verify;
-    this.timeout = timeout;
-    this.logLevel = logLevel;
-  }
 
   /** Serves one prompt of some tokens, whose blocks are given root first. */
   Served serve(String requestId, int tokens, BlockIds ids) throws InterruptedException {

@@ -15,7 +15,6 @@ import ucm.lite.curve.CurveError;
 import ucm.lite.curve.LruCurve;
 import ucm.lite.curve.LruCurves;
 import ucm.lite.curve.TraceAnalysis;
-import ucm.lite.curve.TraceSummary;
 import ucm.lite.policy.CachePolicy;
 import ucm.lite.policy.PolicyHits;
 import ucm.lite.record.TouchOrder;
@@ -23,38 +22,20 @@ import ucm.lite.tier.KvModel;
 import ucm.lite.trace.TraceReadReport;
 
 /** What {@code ucm trace analyze} prints. */
-final class AnalyzeReport implements FormattedReport {
-
-  private final TraceReadReport read;
-  private final TraceAnalysis analysis;
-  private final TraceSummary summary;
-  private final Optional<KvModel> model;
-  private final long blockBytes;
-  private final long[] capacities;
-  private final List<PolicyHits> policies;
-  private final TouchOrder policyOrder;
-
-  AnalyzeReport(
-      TraceReadReport read,
-      TraceAnalysis analysis,
-      Optional<KvModel> model,
-      long blockBytes,
-      long[] capacities,
-      List<PolicyHits> policies,
-      TouchOrder policyOrder) {
-    this.read = read;
-    this.analysis = analysis;
-    this.summary = analysis.summary();
-    this.model = model;
-    this.blockBytes = blockBytes;
-    this.capacities = capacities;
-    this.policies = policies;
-    this.policyOrder = policyOrder;
-  }
+@SuppressWarnings("ArrayRecordComponent") // Reports are never compared.
+record AnalyzeReport(
+    TraceReadReport read,
+    TraceAnalysis analysis,
+    Optional<KvModel> model,
+    long blockBytes,
+    long[] capacities,
+    List<PolicyHits> policies,
+    TouchOrder policyOrder)
+    implements FormattedReport {
 
   @Override
   public void print(PrintWriter out) {
-    TraceTotals.table(read, summary, analysis.exact()).print(out);
+    TraceTotals.table(read, analysis.summary(), analysis.exact()).print(out);
     out.println();
     curve().print(out);
     out.println();
@@ -106,10 +87,10 @@ final class AnalyzeReport implements FormattedReport {
         row.add(Figures.gigabytes((double) blockBytes * capacity));
       }
       row.add(Figures.grouped(leaf.hitTokens()));
-      row.add(Figures.percent(summary.tokenHitRate(leaf.hitTokens())));
-      row.add(Figures.percent(ratio(leaf.hitTokens(), summary.idealHitTokens())));
+      row.add(Figures.percent(analysis.summary().tokenHitRate(leaf.hitTokens())));
+      row.add(Figures.percent(ratio(leaf.hitTokens(), analysis.summary().idealHitTokens())));
       row.add(Figures.grouped(root.hitTokens()));
-      row.add(Figures.percent(summary.tokenHitRate(root.hitTokens())));
+      row.add(Figures.percent(analysis.summary().tokenHitRate(root.hitTokens())));
       table.row(row.toArray(String[]::new));
     }
     return table;
@@ -124,7 +105,7 @@ final class AnalyzeReport implements FormattedReport {
       List<String> row = new ArrayList<>(List.of(Figures.grouped(capacities[c])));
       for (int p = 0; p < shown.size(); p++) {
         CacheHits hits = policies.get(p * capacities.length + c).hits();
-        row.add(Figures.percent(summary.tokenHitRate(hits.hitTokens())));
+        row.add(Figures.percent(analysis.summary().tokenHitRate(hits.hitTokens())));
       }
       table.row(row.toArray(String[]::new));
     }
@@ -157,7 +138,7 @@ final class AnalyzeReport implements FormattedReport {
     data.put("format", read.format().toString());
     data.put("bad_lines", read.badLines());
     data.put("exact", analysis.exact());
-    data.put("summary", summary);
+    data.put("summary", analysis.summary());
     if (blockBytes > 0) {
       data.put("block_bytes", blockBytes);
     }
@@ -175,8 +156,8 @@ final class AnalyzeReport implements FormattedReport {
     List<Map<String, Object>> rows = curveRows();
     for (Map<String, Object> row : rows) {
       long blocks = number(row, "capacity_blocks");
-      row.put("token_hit_rate", summary.tokenHitRate(number(row, "hit_tokens")));
-      row.put("capacity_tokens", blocks * summary.blockTokens());
+      row.put("token_hit_rate", analysis.summary().tokenHitRate(number(row, "hit_tokens")));
+      row.put("capacity_tokens", blocks * analysis.summary().blockTokens());
       if (blockBytes > 0) {
         row.put("capacity_bytes", blocks * blockBytes);
       }
@@ -226,7 +207,7 @@ final class AnalyzeReport implements FormattedReport {
   }
 
   private CurveError error(TouchOrder order, LruCurves sampled) {
-    return CurveError.between(analysis.lru(order), sampled.of(order), summary);
+    return CurveError.between(analysis.lru(order), sampled.of(order), analysis.summary());
   }
 
   private static Map<String, Object> row(LruCurve curve, long capacity) {
@@ -244,7 +225,7 @@ final class AnalyzeReport implements FormattedReport {
   }
 
   private String mtokens(long capacity) {
-    return Figures.fixed((double) capacity * summary.blockTokens() / 1e6, 2);
+    return Figures.fixed((double) capacity * analysis.summary().blockTokens() / 1e6, 2);
   }
 
   private static double ratio(long part, long whole) {

@@ -2,9 +2,11 @@ package ucm.lite.insight;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import ucm.lite.curve.QuantileHistogram;
 import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.NumberedRequest;
@@ -155,31 +157,13 @@ final class InsightsCollector implements Consumer<NumberedRequest> {
         goesOn[parent] = true;
       }
     }
-    int[] best = new int[HOT_PREFIXES];
-    int found = 0;
-    for (int block = 0; block < blocks; block++) {
-      if (uses[block] > 1 && !goesOn[block]) {
-        found = insert(best, found, block);
-      }
-    }
-    return Arrays.stream(best, 0, found)
-        .mapToObj(block -> new HotPrefix(id(block), depth[block], uses[block]))
+    return IntStream.range(0, blocks)
+        .filter(block -> uses[block] > 1 && !goesOn[block])
+        .boxed()
+        .sorted(Comparator.comparingLong(this::saved).reversed())
+        .limit(HOT_PREFIXES)
+        .map(block -> new HotPrefix(id(block), depth[block], uses[block]))
         .toList();
-  }
-
-  /** Puts a block among the best, most saved first, if it belongs there; returns how many are. */
-  private int insert(int[] best, int found, int block) {
-    int at = found;
-    while (at > 0 && saved(best[at - 1]) < saved(block)) {
-      at--;
-    }
-    if (at == best.length) {
-      return found;
-    }
-    int now = Math.min(found + 1, best.length);
-    System.arraycopy(best, at, best, at + 1, now - 1 - at);
-    best[at] = block;
-    return now;
   }
 
   /** Block references that the prefix up to a block saves. */

@@ -20,21 +20,7 @@ import ucm.lite.record.TouchOrder;
  * <p>Memory: at most 20 bytes a distinct block for each thread, and 4 bytes a reference when {@link
  * CachePolicy#OPTIMAL} is among the policies. Immutable.
  */
-public final class PolicySimulation {
-  private final RecordedTrace trace;
-  private final TouchOrder order;
-  private final int threads;
-
-  /**
-   * A simulation that runs on some threads. Prefix-aware LRU and the optimum know only one touch
-   * order.
-   */
-  public PolicySimulation(RecordedTrace trace, TouchOrder order, int threads) {
-    this.trace = trace;
-    this.order = order;
-    this.threads = threads;
-  }
-
+public record PolicySimulation(RecordedTrace trace, TouchOrder order, int threads) {
   /**
    * Simulates every policy at every capacity, in blocks. Blocks until all are done, or the calling
    * thread is interrupted. The hits are in the order of the policies, each in the order of the

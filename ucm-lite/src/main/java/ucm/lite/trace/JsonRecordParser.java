@@ -2,6 +2,7 @@ package ucm.lite.trace;
 
 import java.math.BigInteger;
 import java.util.HexFormat;
+import java.util.List;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
@@ -17,6 +18,11 @@ final class JsonRecordParser {
   private static final int INPUT = 2;
   private static final int OUTPUT = 4;
   private static final int IDS = 8;
+
+  /** In the order of their bits. */
+  private static final List<String> FIELDS =
+      List.of("timestamp", "input_length", "output_length", "hash_ids");
+
   private static final int ALL = TIMESTAMP | INPUT | OUTPUT | IDS;
   private static final int HEX_DIGITS = 32;
   private static final BigInteger MAX_ID = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
@@ -107,7 +113,9 @@ final class JsonRecordParser {
       }
     }
     if (seen != ALL) {
-      throw new BadLineException(0, "an object without " + firstMissing(seen), required());
+      String missing = FIELDS.get(Integer.numberOfTrailingZeros(~seen));
+      throw new BadLineException(
+          0, "an object without " + missing, "timestamp, input_length, output_length and hash_ids");
     }
     draft.format = chat ? TraceFormat.QWEN_BAILIAN : idFormat(draft, timestamp);
     draft.timestampMillis = RecordDraft.millis(timestamp, draft.format, 0);
@@ -201,20 +209,6 @@ final class JsonRecordParser {
 
   private static int column(JsonParser json) {
     return Math.max(0, json.currentTokenLocation().getColumnNr());
-  }
-
-  private static String firstMissing(int seen) {
-    if ((seen & TIMESTAMP) == 0) {
-      return "timestamp";
-    }
-    if ((seen & INPUT) == 0) {
-      return "input_length";
-    }
-    return (seen & OUTPUT) == 0 ? "output_length" : "hash_ids";
-  }
-
-  private static String required() {
-    return "timestamp, input_length, output_length and hash_ids";
   }
 
   private static String kind(JsonToken token) {
