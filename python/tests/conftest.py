@@ -24,6 +24,8 @@ class Daemon:
         self.yaml = os.path.join(folder, "ucm.yaml")
         self.write_yaml(pipeline)
         self.process = None
+        # Its own view of a simulated GPU is that of the real driver: the host cannot reach the memory.
+        self.gpu = {"SIM_CUDA_DIRECT": "0", "SIM_CUDA_REPORT": os.path.join(folder, "gpu")}
 
     def write_yaml(self, pipeline, top=""):
         with open(self.yaml, "w", encoding="utf-8") as file:
@@ -36,19 +38,29 @@ class Daemon:
                 f"{'      cache_buffer_capacity_gb: 0.05' if 'Cache' in pipeline else ''}\n{top}"
             )
 
-    def start(self):
+    def start(self, **environment):
         program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
         with open(os.path.join(self.folder, "serve.log"), "ab") as log:
             self.process = subprocess.Popen(
                 [program, "serve", "--socket", self.socket, "--staging", "64MiB"],
                 stdout=log,
                 stderr=log,
+                env={**os.environ, **self.gpu, **environment},
             )
         deadline = time.monotonic() + 60
         while not os.path.exists(self.socket):
             assert self.process.poll() is None and time.monotonic() < deadline, self.log()
             time.sleep(0.01)
         return self
+
+    def restart(self, **environment):
+        self.stop()
+        return self.start(**environment)
+
+    def gpu_report(self):
+        """What the simulated driver counted in the daemon that has ended."""
+        with open(self.gpu["SIM_CUDA_REPORT"], encoding="utf-8") as file:
+            return dict(line.rstrip("\n").split("=", 1) for line in file)
 
     def log(self):
         with open(os.path.join(self.folder, "serve.log"), encoding="utf-8") as file:
@@ -72,6 +84,7 @@ class Daemon:
                 "UCM_CONFIG_FILE": self.yaml,
                 "ucm_socket": self.socket,
                 "ucm_start_daemon": False,
+                "ucm_data_plane": "device" if os.environ.get("SIM_CUDA_DIRECT") == "1" else "auto",
                 **extra,
             },
         }

@@ -296,20 +296,12 @@ def test_a_daemon_that_hangs_is_left_after_two_seconds(side, connection, monkeyp
     assert side.matched_tokens(request("b"), 0) == (0, False)
 
 
-def test_a_decoding_step_takes_no_time(side):
+def test_a_decoding_step_sends_nothing(side, connection):
     ids = [f"request-{i}" for i in range(256)]
-    step = output(cached=[(i, None, 1000, 1) for i in ids])
     for i in ids:
         side._state(request(i))
-    best = min(_seconds(lambda: side.build_meta(step)) for _ in range(200))
-    assert best < 20e-6
-
-
-def _seconds(call):
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
+    side.build_meta(output(cached=[(i, None, 1000, 1) for i in ids]))
+    assert connection.sent == []
 
 @deferred
 def test_the_metadata_is_small(side, connection):
@@ -364,18 +356,20 @@ def test_an_asynchronous_load_from_an_unknown_segment_is_reported_once_and_ends(
 
 
 def test_numbers_of_a_session_that_ended_are_not_told_to_the_next_one(worker, connection):
-    saves = [metadata.Save(9, 2, metadata.pack([3]), metadata.pack([0]))]
+    saves = [metadata.Save("a", 9, 2, metadata.pack([3]), metadata.pack([0]))]
     worker.start_load(metadata.UCMConnectorMetadata([load(2)], saves))
     worker.wait_for_save()
+    worker.close()
     # That a load failed is told, without a number that could be another hold's.
     assert connection.sent == [(protocol.LOADED, _numbers([], [0]))]
 
 
 def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
-    saves = [metadata.Save(9, 1, metadata.pack([6]), metadata.pack([0]))]
+    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
     worker._staging[1] = None  # Not copied from: the step has failed before.
     worker.start_load(metadata.UCMConnectorMetadata([load(7)], saves))
     worker.wait_for_save()
+    worker.close()
     assert connection.sent[-1] == (protocol.SAVED, _numbers([], [9]))
 
 

@@ -4,7 +4,7 @@ import os
 import random
 
 import pytest
-from ucm import protocol
+from ucm import device, protocol
 
 GOLDEN = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../ucm-server/src/test/resources/golden"
@@ -13,6 +13,23 @@ GOLDEN = os.path.join(
 ENGINE = protocol.Engine(
     "engine-1", 2, "Qwen/QwQ-32B", "torch.bfloat16", 4, False, 128, 3, "ucm.yaml", "use_lite: no\n"
 )
+
+DEVICE = device.Exported(
+    bytes(range(16)).hex(),
+    [(bytes(range(64)), 2**33), (bytes(64), 2**21)],
+    2048,
+    [[device.Tensor(0, 0, 262144), device.Tensor(0, 2**29, 262144)], [device.Tensor(1, 512, 2**18)]],
+    None,
+    (1, 4096),
+)
+
+
+def open_worker(exported=None):
+    body = protocol.open_worker(ENGINE, 3, [[262144, 262144], [147456]], "4d/0x1(1:16)")
+    if exported is not None:
+        device.write(body, exported, b"\x00\xff")
+    return body
+
 
 SENT = {
     "hello": (
@@ -24,8 +41,10 @@ SENT = {
     "open_worker": (
         protocol.OPEN_WORKER,
         2,
-        protocol.open_worker(ENGINE, 3, [[262144, 262144], [147456]], "4d/0x1(1:16)"),
+        open_worker(),
     ),
+    "open_worker_device": (protocol.OPEN_WORKER, 2, open_worker(DEVICE)),
+    "copy": (protocol.COPY, 8, device.message(True, [62, 63], [5, 1023], [17, 2**20])),
     "lookup": (
         protocol.LOOKUP,
         3,
@@ -64,11 +83,12 @@ RECEIVED = {
             ],
         ),
     ),
+    "copied": (protocol.COPIED, device.read_copied, "lost"),
     "opened_worker": (
         protocol.OPENED_WORKER,
         protocol.read_opened,
         protocol.Opened(
-            0xFEDCBA98, "/dev/shm/ucm-serve-0-0-1", 2**32 + 4096, 2**40, 1024, 2**22
+            0xFEDCBA98, "/dev/shm/ucm-serve-0-0-1", 2**32 + 4096, 2**40, 1024, 2**22, 0, "no GPU"
         ),
     ),
 }

@@ -6,6 +6,7 @@ import logging
 import os
 import select
 import socket
+import struct
 import threading
 import time
 from collections import deque
@@ -25,11 +26,15 @@ class Gone(Exception):
 
 
 class Connection:
-    """One admitted connection. Used by one thread at a time, except that `send` takes a lock."""
+    """One admitted connection. Used by one thread at a time, except that `send` takes a lock.
+
+    One that `lingers` is not closed before the daemon has closed its end, for which its reader waits.
+    """
 
     def __init__(self, path: str, role: int, client: str, seconds: float) -> None:
         # Of the slots that this connection has announced; for what is said of them.
         self.generation: Optional[int] = None
+        self.lingers = False
         self._buffer = bytearray()
         self._frames: Deque[Frame] = deque()
         self._sequence = 0
@@ -113,7 +118,27 @@ class Connection:
             return True
         return bool(hung_up.poll(1000 * seconds))
 
+    def daemon_pidfd(self) -> Optional[int]:
+        """A file descriptor of the daemon's process; None where this process cannot see it."""
+        credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid = struct.unpack("iII", credentials)[0]
+        try:
+            return os.pidfd_open(pid) if pid > 0 else None
+        except OSError:
+            return None
+
     def close(self) -> None:
+        """Has the connection ended."""
+        if not self.lingers:
+            self._socket.close()
+            return
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:  # The daemon was faster.
+            pass
+
+    def release(self) -> None:
+        """Ends it at once; for the reader of a connection that lingers."""
         self._socket.close()
 
 

@@ -25,6 +25,9 @@ LOADED, SAVED = 12, 13
 ERRORS_SEEN = 14
 RESET, DONE = 15, 16
 STATUS, STATUS_TEXT, PING = 17, 18, 19
+COPY, COPIED = 20, 21
+
+HOST_PLANE, DEVICE_PLANE = 0, 1
 
 REFUSED_ENGINE = 5
 
@@ -209,7 +212,7 @@ class Planned(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """OPENED_WORKER: the slots of a rank."""
+    """OPENED_WORKER: the slots of a rank, who copies them, and why it is not the daemon if asked."""
 
     generation: int
     path: str
@@ -217,6 +220,8 @@ class Opened(NamedTuple):
     inode: int
     slots: int
     stride: int
+    plane: int
+    reason: str
 
 
 def hello(token: bytes, role: int, pid: int, client: str) -> Writer:
@@ -281,7 +286,8 @@ def read_planned(body: bytes) -> Tuple[int, List[Planned]]:
 def read_opened(body: bytes) -> Opened:
     reader = Reader(body)
     generation, path = reader.u32(), reader.string()
-    return Opened(generation, path, reader.u64(), reader.u64(), reader.u32(), reader.u64())
+    size, inode, slots, stride = reader.u64(), reader.u64(), reader.u32(), reader.u64()
+    return Opened(generation, path, size, inode, slots, stride, reader.u8(), reader.string())
 
 
 def read_refused(body: bytes) -> Refused:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from typing import List, Sequence
+from typing import List, Optional, Sequence
 
 import torch
 
+from ucm.device import Copies
 from ucm.layout import KvLayout, Layer
 from ucm.protocol import Opened
 
 
 class Staging:
-    """A mapped segment: slot i begins at i * stride."""
+    """A mapped segment: slot i begins at i * stride. With `copies`, the daemon copies as long as it can."""
 
     def __init__(self, opened: Opened) -> None:
+        self.copies: Optional[Copies] = None
         self.generation = opened.generation
         fd = os.open(opened.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
@@ -44,6 +46,8 @@ class Staging:
 
     def load(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies slots into blocks of the engine, for some of the layers."""
+        if self._by_daemon(False, layers, slots, blocks):
+            return
         from_slots = torch.tensor(slots, dtype=torch.long)
         for number, layer, offset in _offsets(layout):
             if number in layers:
@@ -56,6 +60,8 @@ class Staging:
 
     def save(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies blocks of the engine into slots, for some of the layers."""
+        if self._by_daemon(True, layers, slots, blocks):
+            return
         to_slots = torch.tensor(slots, dtype=torch.long)
         for number, layer, offset in _offsets(layout):
             if number in layers:
@@ -65,6 +71,24 @@ class Staging:
                     part = piece.index_select(0, from_blocks).cpu()
                     self._slots[:, offset : offset + length].index_copy_(0, to_slots, part)
                     offset += length
+
+    def _by_daemon(
+        self, save: bool, layers: Sequence[int], slots: List[int], blocks: List[int]
+    ) -> bool:
+        copies = self.copies
+        return copies is not None and all(
+            copies.copy(save, run, slots, blocks) for run in _runs(layers)
+        )
+
+
+def _runs(numbers: Sequence[int]) -> List[List[int]]:
+    """Numbers, cut where one does not follow the other."""
+    runs: List[List[int]] = []
+    for number in numbers:
+        if not runs or runs[-1][-1] + 1 != number:
+            runs.append([])
+        runs[-1].append(number)
+    return runs
 
 
 def _offsets(layout: KvLayout) -> List["tuple[int, Layer, int]"]:

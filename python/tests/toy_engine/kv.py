@@ -34,11 +34,16 @@ def expected(hashes, layer, rank):
     return torch.from_numpy(words.reshape(len(hashes), 2, HEADS, DIM))
 
 
-def allocate(layout, blocks, tokens):
-    """A layer's tensor as the engine registers it, and a view [blocks, tokens, 2, heads, dim] of it."""
+def allocate(layout, blocks, tokens, gpu=None):
+    """A layer's tensor as the engine registers it, and a view [blocks, tokens, 2, heads, dim] of it.
+
+    With a simulated GPU, in its memory.
+    """
 
     def zeros(*shape):
-        return torch.zeros(shape, dtype=torch.int16)
+        if gpu is None:
+            return torch.zeros(shape, dtype=torch.int16)
+        return gpu.zeros(shape, torch.int16)
 
     if layout == "2BNHD":
         base = zeros(2, blocks, tokens, HEADS, DIM)
@@ -62,7 +67,10 @@ def allocate(layout, blocks, tokens):
     if layout == "kernel":
         base = zeros(2, 2 * blocks, tokens // 2, HEADS, DIM)
         return base, base.view(2, blocks, tokens, HEADS, DIM).permute(1, 2, 0, 3, 4)
+    if layout == "scattered":
+        base = zeros(HEADS, blocks, tokens, 2, DIM)
+        return base, base.permute(1, 2, 3, 0, 4)
     raise ValueError(layout)
 
 
-LAYOUTS = ("2BNHD", "B2NHD", "HND", "packed", "mla", "tuple", "kernel")
+LAYOUTS = ("2BNHD", "B2NHD", "HND", "packed", "mla", "tuple", "kernel", "scattered")

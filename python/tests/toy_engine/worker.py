@@ -6,7 +6,9 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Set
 
-from . import kv
+import torch
+
+from . import kv, simulated_gpu
 
 
 @dataclass
@@ -46,10 +48,16 @@ class Rank:
         self.connector = create_connector(config, KVConnectorRole.WORKER, kv_cache_config)
         self.names = [f"model.layers.{i}.self_attn.attn" for i in range(kv.LAYERS)]
         self.tensors, self.views = {}, []
+        gpu = simulated_gpu.of_environment()
         for name in self.names:
-            tensor, view = kv.allocate(layout, config.cache_config.num_gpu_blocks, self.tokens)
+            blocks = config.cache_config.num_gpu_blocks
+            tensor, view = kv.allocate(layout, blocks, self.tokens, gpu)
             self.tensors[name] = tensor
             self.views.append(view)
+        if gpu is not None:
+            from ucm import device
+
+            device.new_probe = lambda _: gpu.zeros((device.PROBE_BYTES,), torch.uint8)
         if self.profile < (0, 12):
             # Warm-up: the hooks may come before any metadata is bound.
             for name in self.names:

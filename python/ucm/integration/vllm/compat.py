@@ -29,6 +29,7 @@ class Features(NamedTuple):
     deferred_lookup: bool
     load_errors: bool
     keeps_blocks_of_aborted_loads: bool
+    fences_preemptions: bool
 
 
 def features() -> Features:
@@ -38,6 +39,7 @@ def features() -> Features:
         hasattr(connector, "get_kv_connector_stats"),
         hasattr(connector, "get_block_ids_with_load_errors"),
         _keeps_blocks_of_aborted_loads(),
+        hasattr(connector, "handle_preemptions"),
     )
 
 

@@ -12,7 +12,7 @@ from ucm.protocol import Engine
 _DEFAULT_CONFIG = (
     '{"ucm_connectors": [{"ucm_connector_name": "UcmNfsStore", "ucm_connector_config": {}}]}'
 )
-_OWN_KEYS = ("ucm_socket", "ucm_async_load", "ucm_start_daemon")
+_OWN_KEYS = ("ucm_socket", "ucm_async_load", "ucm_start_daemon", "ucm_data_plane")
 _ROLES = {"kv_producer": 1, "kv_consumer": 2, "kv_both": 3}
 _LAYERWISE = re.compile(r"^use_layerwise\s*:\s*(\S+)", re.MULTILINE)
 

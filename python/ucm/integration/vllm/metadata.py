@@ -35,6 +35,7 @@ class Load:
 class Save:
     """Blocks of the engine to be copied into slots after the step."""
 
+    request_id: str
     save: int
     generation: int
     blocks: bytes

@@ -38,6 +38,8 @@ class _Request:
         self.found: Optional[Found] = None
         self.blocks: List[int] = []
         self.full_blocks = 0
+        # Blocks of it may still be on their way into slots.
+        self.saved = False
 
 
 class SchedulerSide:
@@ -203,7 +205,7 @@ class SchedulerSide:
     def _receive(self, frame: protocol.Frame) -> None:
         if self._late.pop(frame.sequence, None) is not None and frame.kind == protocol.PLANNED:
             generation, planned = protocol.read_planned(frame.body)
-            self._abandoned += [Save(save.save, generation, b"", b"") for save in planned]
+            self._abandoned += [Save("", save.save, generation, b"", b"") for save in planned]
             return
         request_id = self._by_sequence.pop(frame.sequence, None)
         state = self._requests.get(request_id) if request_id is not None else None
@@ -302,7 +304,7 @@ class SchedulerSide:
 
     def _plan(self, requests: List[compat.Scheduled], meta: UCMConnectorMetadata) -> None:
         entries: List[Tuple[int, int, int]] = []
-        by_handle: Dict[int, _Request] = {}
+        by_handle: Dict[int, Tuple[str, _Request]] = {}
         link = self._link
         assert link is not None
         for one in requests:
@@ -313,7 +315,7 @@ class SchedulerSide:
                 self._unsaved.discard(one.request_id)
             if state.epoch == link.epoch:
                 entries.append((state.handle, one.computed, one.new))
-                by_handle[state.handle] = state
+                by_handle[state.handle] = one.request_id, state
         try:
             connection = link.get()
         except Gone:
@@ -336,7 +338,7 @@ class SchedulerSide:
             link.lost(connection, error)
             return
         for save in planned:
-            meta.saves.append(self._save(by_handle[save.handle], save, generation))
+            meta.saves.append(self._save(*by_handle[save.handle], save, generation))
 
     def _flush(
         self, connection: Connection, entries: Sequence[Tuple[int, int, int]] = ()
@@ -377,7 +379,9 @@ class SchedulerSide:
             self._late.clear()
             link.lost(connection, error)
 
-    def _save(self, state: _Request, planned: protocol.Planned, generation: int) -> Save:
+    def _save(
+        self, request_id: str, state: _Request, planned: protocol.Planned, generation: int
+    ) -> Save:
         table = state.blocks[planned.first_block : planned.first_block + len(planned.slots)]
         pairs = [
             (block, slot)
@@ -388,7 +392,10 @@ class SchedulerSide:
             # Blocks that the engine does not have: a save without blocks is given up.
             pairs = []
         self._count("saved_blocks", len(pairs))
+        if pairs and self._features.fences_preemptions:
+            state.saved = True
         return Save(
+            request_id,
             planned.save,
             generation,
             pack([block for block, _ in pairs]),
@@ -403,7 +410,7 @@ class SchedulerSide:
             self._send(protocol.ERRORS_SEEN, protocol.Writer())
 
     def finished(self, request: Any) -> bool:
-        """A request has ended; whether its blocks are to be kept until its load has ended."""
+        """A request has ended; whether its blocks are kept until nothing copies them."""
         request_id = request.request_id
         state = self._requests.pop(request_id, None)
         self._unsaved.discard(request_id)
@@ -412,13 +419,14 @@ class SchedulerSide:
         self._by_sequence.pop(state.sequence, None)
         if state.epoch:
             self._forgotten.append(state.handle)
-        if request_id not in self._loading:
-            return False
+        loading = request_id in self._loading
         self._loading.discard(request_id)
-        if self._features.keeps_blocks_of_aborted_loads:
+        if loading and self._features.keeps_blocks_of_aborted_loads:
             return False
-        self._delayed.append(request_id)
-        return True
+        if loading or state.saved:
+            self._delayed.append(request_id)
+            return True
+        return False
 
     def reset(self) -> bool:
         """Nothing that was stored is found by this engine any more."""

@@ -101,7 +101,7 @@ class UCMConnector(KVConnectorBase_V1):  # type: ignore[misc]
         """Not needed."""
 
     def handle_preemptions(self, *_: Any, **__: Any) -> None:
-        """Saves are in their slots when a step ends, so no block of a preempted request is read later."""
+        self._worker.await_saves()
 
     def start_load_kv(self, forward_context: Any, **_: Any) -> None:
         meta = self._connector_metadata

@@ -1,23 +1,25 @@
-"""The worker side: copies between the engine's KV blocks and the slots shared with the daemon.
+"""The worker side: has the engine's KV blocks copied into and out of the slots shared with the daemon.
 
-Loads that the engine does not wait for are copied by one thread of this worker; everything else by
-the worker's main thread. Saves are in their slots when `wait_for_save` returns, so that the engine
-may use its blocks again at once.
+The daemon copies where it can open the KV tensors, else a thread of this worker does. Loads that the
+engine does not wait for and saves are made beside its computation. Blocks that are still to be read
+are not given to another request: the scheduler keeps those of a request that has ended until
+`take_finished` names it, and `await_saves` comes before those of a preempted request are used.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 from bisect import bisect_right
-from typing import Any, Dict, List, Optional, Sequence, Set
+from collections import Counter
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
-from ucm import protocol
+from ucm import device, protocol
 from ucm.client import Connection, Gone, Link
 from ucm.integration.vllm import compat, engine
-from ucm.integration.vllm.metadata import Load, UCMConnectorMetadata, unpack
+from ucm.integration.vllm.copies import Copier, LayerLoads, fence
+from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find, layer_number
 from ucm.protocol import ProtocolError
 from ucm.staging import Staging
@@ -34,29 +36,33 @@ class WorkerSide:
         self._config = vllm_config
         self._extra = engine.extra_config(vllm_config)
         self._layerwise = engine.is_layerwise(self._extra)
-        self._features = compat.features()
+        self._saves_beside = compat.features().fences_preemptions
         self._rank = compat.tp_rank(vllm_config.parallel_config)
         self._saves = self._rank == 0 or not compat.is_mla(vllm_config.model_config)
         self._kv_cache_config = kv_cache_config
         self._refusal = compat.refusal(vllm_config, kv_cache_config)
+        self._plane = str(self._extra.get("ucm_data_plane", "auto"))
         self._link: Optional[Link] = None
         self._layout: Optional[KvLayout] = None
         self._layers: Dict[str, int] = {}
         self._through: Dict[str, int] = {}
         self._lock = threading.Lock()
+        # Guarded by the lock.
         self._staging: Dict[int, Staging] = {}
-        self._loading: Dict[str, bool] = {}
+        self._busy: "Counter[str]" = Counter()
+        self._loading: Set[str] = set()
+        self._delayed: Set[str] = set()
         self._received: Set[str] = set()
         self._sent: Set[str] = set()
         self._errors: Set[int] = set()
-        self._work: "queue.SimpleQueue[Optional[Load]]" = queue.SimpleQueue()
-        self._thread: Optional[threading.Thread] = None
+        # Of the step.
         self._meta: Optional[UCMConnectorMetadata] = None
+        self._step_loads: Optional[LayerLoads] = None
         self._step_failed = False
-        self._hooks_come = False
-        self._failed_loads: Set[int] = set()
-        self._loaded_layers: Set[int] = set()
         self._saved_layers: Set[int] = set()
+        self._hooks_come = False
+        self._loader: Optional[Copier] = None
+        self._saver: Optional[Copier] = None
 
     def register(self, kv_caches: Dict[str, Any]) -> None:
         """The engine has allocated its KV cache."""
@@ -86,8 +92,20 @@ class WorkerSide:
             self._layout.tensor_bytes,
             compat.layout_text(self._config, self._layout),
         )
+        exported, pidfd, written = self._export(connection)
+        if exported is not None:
+            written = device.write_probe(exported)
+            device.write(body, exported, written)
         answer = connection.ask(protocol.OPEN_WORKER, body, protocol.OPENED_WORKER, 120.0)
-        staging = Staging(protocol.read_opened(answer.body))
+        opened = protocol.read_opened(answer.body)
+        staging = Staging(opened)
+        if exported is not None and pidfd is not None and opened.plane == protocol.DEVICE_PLANE:
+            staging.copies = device.Copies(connection, pidfd, self._log)
+            if not device.is_answered(exported, written):
+                self._use_host("the daemon has opened other memory than this worker's")
+                raise Gone("the worker copies by itself from now on")
+        elif exported is not None:
+            self._use_host(opened.reason)
         connection.generation = staging.generation
         with self._lock:
             self._staging.pop(staging.generation, None)
@@ -95,144 +113,202 @@ class WorkerSide:
             while len(self._staging) > _KEPT_GENERATIONS:
                 del self._staging[next(iter(self._staging))]
 
-    # -- a step ------------------------------------------------------------------------------------
+    def _export(
+        self, connection: Connection
+    ) -> Tuple[Optional[device.Exported], Optional[int], bytes]:
+        """The KV cache for the daemon; nothing where this worker is to copy."""
+        assert self._layout is not None
+        if self._plane == "host" or (self._plane == "auto" and self._device().type != "cuda"):
+            return None, None, b""
+        try:
+            exported = device.export(self._layout)
+        except device.NoDevicePlane as reason:
+            self._use_host(str(reason))
+            return None, None, b""
+        pidfd = connection.daemon_pidfd()
+        if pidfd is None:
+            # It could not be ended when it hangs in a copy.
+            self._use_host("the daemon's process is not visible from here")
+            return None, None, b""
+        return exported, pidfd, b""
+
+    def _use_host(self, reason: str) -> None:
+        self._plane = "host"
+        self._log.warning("UCM: the worker copies KV blocks, not the daemon: %s", reason)
+
+    def _device(self) -> torch.device:
+        assert self._layout is not None
+        return self._layout.layers[0].pieces[0].device
+
+    # -- loads -------------------------------------------------------------------------------------
 
     def start_load(self, meta: UCMConnectorMetadata) -> None:
         """Before the forward pass: loads, and what became of requests that ended."""
         self._meta = meta
         self._step_failed = False
-        self._failed_loads = set()
-        self._loaded_layers.clear()
+        self._step_loads = None
         self._saved_layers.clear()
-        for request_id in meta.delayed:
-            self._report_as_sent(request_id)
+        with self._lock:
+            self._delayed.update(meta.delayed)
+            for request_id in meta.delayed:
+                self._settle(request_id)
+        if not meta.loads or self._layout is None:
+            return
+        if self._loader is None:
+            self._loader = Copier("ucm-load", self._device())
+        ready = fence(self._device())
         for load in meta.loads:
             if load.asynchronous:
-                with self._lock:
-                    self._loading[load.request_id] = False
-                self._begin()
-                self._work.put(load)
-        if not self._layerwise or not self._hooks_come:
-            self._load_layers(range(len(self._layers)))
-
-    def wait_for_layer_load(self, name: str) -> None:
-        if self._meta is not None and self._layerwise and name in self._layers:
-            self._hooks_come = True
-            self._load_layers(range(self._through[name]))
-
-    def _load_layers(self, wanted: Any) -> None:
-        layers = [layer for layer in wanted if layer not in self._loaded_layers]
-        loads = [load for load in self._meta.loads if not load.asynchronous] if self._meta else []
-        if not layers or not loads:
+                self._begin_load(self._loader, load)
+        waited = [load for load in meta.loads if not load.asynchronous]
+        if not waited:
             return
-        self._loaded_layers.update(layers)
-        done = len(self._loaded_layers) == len(self._layers)
-        for load in loads:
-            if load.hold in self._failed_loads:
-                continue
-            if not self._copy_in(load, layers):
-                self._failed_loads.add(load.hold)
-                self._step_failed = True
-                self._add_errors(load)
-        if done:
-            self._send_loaded(loads, self._failed_loads)
+        loads = self._step_loads = LayerLoads(waited, len(self._layers), self._copy_in)
+        beside = self._layerwise and self._hooks_come
+        step = 1 if beside else len(self._layers)
+        loader = self._loader
+        loader.submit(ready, lambda: loads.run(step, loader.settle))
+        if not beside:
+            loads.wait(len(self._layers))
 
-    def _copy_in(self, load: Load, layers: Any) -> bool:
+    def _begin_load(self, loader: Copier, load: Load) -> None:
         with self._lock:
-            staging = self._staging.get(load.generation)
-        if staging is None or self._layout is None:
-            return False
-        staging.load(self._layout, layers, unpack(load.slots), unpack(load.blocks))
-        return True
+            self._loading.add(load.request_id)
 
-    def _add_errors(self, load: Load) -> None:
-        with self._lock:
-            self._errors.update(unpack(load.blocks))
-
-    def save_layer(self, name: str) -> None:
-        if self._meta is not None and self._layerwise and name in self._layers:
-            self._save_layers([self._layers[name]])
-
-    def _save_layers(self, wanted: Any) -> None:
-        layers = [layer for layer in wanted if layer not in self._saved_layers]
-        if not layers or self._meta is None or not self._meta.saves or not self._saves:
-            return
-        self._saved_layers.update(layers)
-        if self._step_failed or self._layout is None:
-            return
-        for save in self._meta.saves:
-            with self._lock:
-                staging = self._staging.get(save.generation)
-            if staging is not None:
-                staging.save(self._layout, layers, unpack(save.slots), unpack(save.blocks))
-
-    def wait_for_save(self) -> None:
-        """After the forward pass: the step's saves are in their slots when this returns."""
-        self._require_loaded()
-        if self._meta is None or not self._meta.saves or not self._saves:
-            return
-        self._save_layers(range(len(self._layers)))
-        with self._lock:
-            known = set(self._staging)
-        for generation, saves in _by_generation(self._meta.saves).items():
-            good = [
-                save.save
-                for save in saves
-                if save.blocks and generation in known and not self._step_failed
-            ]
-            rest = [save.save for save in saves if save.save not in good]
-            self._send(protocol.SAVED, generation, good, rest)
-
-    def _require_loaded(self) -> None:
-        """Layers whose hook was not called were computed from what was in the blocks before."""
-        loads = [load for load in self._meta.loads if not load.asynchronous] if self._meta else []
-        if loads and len(self._loaded_layers) < len(self._layers):
-            self._step_failed = True
-            for load in loads:
-                self._add_errors(load)
-            self._send_loaded(loads, {load.hold for load in loads})
-
-    def end_step(self) -> None:
-        self._meta = None
-
-    # -- loads that the engine does not wait for ---------------------------------------------------
-
-    def _begin(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="ucm-load", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        device = self._device()
-        if device is not None and device.type == "cuda":
-            torch.cuda.set_device(device)
-        while True:
-            load = self._work.get()
-            if load is None:
-                return
-            try:
-                well = self._copy_in(load, range(len(self._layers)))
-                if well and device is not None and device.type == "cuda":
-                    torch.cuda.current_stream().synchronize()
-            except Exception:  # The engine must learn of it whatever it was.
-                self._log.exception("UCM: request %s could not be loaded", load.request_id)
-                well = False
+        def work() -> None:
+            well = self._copy_in(load, range(len(self._layers)))
+            loader.settle()
             self._send_loaded([load], set() if well else {load.hold})
             with self._lock:
                 if not well:
                     self._errors.update(unpack(load.blocks))
-                aborted = self._loading.pop(load.request_id, False)
-                (self._sent if aborted else self._received).add(load.request_id)
+                self._loading.discard(load.request_id)
+                if load.request_id in self._delayed:
+                    self._settle(load.request_id)
+                else:
+                    self._received.add(load.request_id)
 
-    def _device(self) -> Optional[torch.device]:
-        return self._layout.layers[0].pieces[0].device if self._layout is not None else None
+        loader.submit(fence(self._device()), work)
 
-    def _report_as_sent(self, request_id: str) -> None:
-        """The blocks of an aborted request are kept until its load has ended."""
+    def _copy_in(self, load: Load, layers: Sequence[int]) -> bool:
         with self._lock:
-            if request_id in self._loading:
-                self._loading[request_id] = True
-            else:
+            staging = self._staging.get(load.generation)
+        if staging is None or self._layout is None:
+            return False
+        try:
+            staging.load(self._layout, layers, unpack(load.slots), unpack(load.blocks))
+        except Exception:  # The engine must learn of it whatever it was.
+            self._log.exception("UCM: request %s could not be loaded", load.request_id)
+            return False
+        return True
+
+    def wait_for_layer_load(self, name: str) -> None:
+        if self._meta is None or not self._layerwise or name not in self._layers:
+            return
+        self._hooks_come = True
+        if self._step_loads is not None:
+            self._step_loads.wait(self._through[name])
+
+    def _end_loads(self) -> None:
+        """Layers whose hook was not called were computed from what was in the blocks before."""
+        loads = self._step_loads
+        if loads is None:
+            return
+        self._step_loads = None
+        missed = loads.waited_for < len(self._layers)
+        loads.wait(len(self._layers))
+        failed = {load.hold for load in loads.loads} if missed else loads.failed
+        self._step_failed = self._step_failed or bool(failed)
+        with self._lock:
+            for load in loads.loads:
+                if load.hold in failed:
+                    self._errors.update(unpack(load.blocks))
+        self._send_loaded(loads.loads, failed)
+
+    # -- saves -------------------------------------------------------------------------------------
+
+    def save_layer(self, name: str) -> None:
+        if self._meta is None or not self._layerwise or name not in self._layers:
+            return
+        if self._step_loads is not None and self._step_loads.failed:
+            return
+        if self._saves and not self._saves_beside and self._layers[name] not in self._saved_layers:
+            self._saved_layers.add(self._layers[name])
+            for save in self._meta.saves:
+                if not self._copy_out(save, [self._layers[name]]):
+                    self._step_failed = True
+
+    def wait_for_save(self) -> None:
+        """After the forward pass: the step's saves begin, and end before the blocks are used anew."""
+        self._end_loads()
+        if self._meta is None or not self._meta.saves or not self._saves or self._layout is None:
+            return
+        saves, failed = self._meta.saves, self._step_failed
+        layers = [i for i in range(len(self._layers)) if i not in self._saved_layers]
+        if not self._saves_beside:
+            self._save(saves, layers, failed)
+            return
+        if self._saver is None:
+            self._saver = Copier("ucm-save", self._device())
+        saver = self._saver
+        with self._lock:
+            self._busy.update(save.request_id for save in saves)
+
+        def work() -> None:
+            self._save(saves, layers, failed, saver)
+            with self._lock:
+                self._busy.subtract(save.request_id for save in saves)
+                for save in saves:
+                    self._settle(save.request_id)
+
+        saver.submit(fence(self._device()), work)
+
+    def _save(
+        self, saves: Sequence[Save], layers: Sequence[int], failed: bool, saver: Optional[Copier] = None
+    ) -> None:
+        good = [save for save in saves if not failed and save.blocks and self._copy_out(save, layers)]
+        if saver is not None:
+            saver.settle()
+        for generation, group in _by_generation(saves).items():
+            self._send(
+                protocol.SAVED,
+                generation,
+                [save.save for save in group if save in good],
+                [save.save for save in group if save not in good],
+            )
+
+    def _copy_out(self, save: Save, layers: Sequence[int]) -> bool:
+        with self._lock:
+            staging = self._staging.get(save.generation)
+        if staging is None or self._layout is None:
+            return False
+        try:
+            staging.save(self._layout, layers, unpack(save.slots), unpack(save.blocks))
+        except Exception:  # Nothing is lost but a later hit.
+            self._log.exception("UCM: blocks of request %s could not be saved", save.request_id)
+            return False
+        return True
+
+    def await_saves(self) -> None:
+        """Before blocks of preempted requests are used anew."""
+        if self._saver is not None:
+            with self._lock:
+                busy = any(count > 0 for count in self._busy.values())
+            if busy:
+                self._saver.drain()
+
+    def end_step(self) -> None:
+        self._end_loads()
+        self._meta = None
+
+    # -- what the engine asks ----------------------------------------------------------------------
+
+    def _settle(self, request_id: str) -> None:
+        """Blocks of an ended request may be freed when nothing copies them; with the lock."""
+        if self._busy[request_id] <= 0:
+            del self._busy[request_id]
+            if request_id in self._delayed and request_id not in self._loading:
+                self._delayed.discard(request_id)
                 self._received.discard(request_id)
                 self._sent.add(request_id)
 
@@ -279,9 +355,9 @@ class WorkerSide:
             link.lost(connection, error)
 
     def close(self) -> None:
-        self._work.put(None)
-        if self._thread is not None:
-            self._thread.join(5.0)
+        for copier in (self._loader, self._saver):
+            if copier is not None:
+                copier.close()
         if self._link is not None:
             self._link.close()
 

@@ -6,15 +6,20 @@
  *   a caller that takes a device address for one of the host dies at once.
  * - A stream is a thread. A copy happens later than the call that queued it, after a delay or when it is let go.
  * - Events are tickets: recording takes the next number, the stream's thread completes it.
+ * - The bytes of a device lie in a memory file, so that another process of the same user can map an allocation by its
+ *   IPC handle, as often and as long as it likes.
  * - Misuse is counted and described: calls without a current context, memory that is not allocated, registered or
  *   long enough, streams destroyed with work in them, host memory unregistered while a copy may use it.
  * - The n-th call of a function fails on demand; "copy" fails a copy while it runs, which loses the context.
  *
  * Environment: SIM_CUDA_DEVICES (1), SIM_CUDA_VERSION (12060), SIM_CUDA_INIT (result of cuInit), SIM_CUDA_DELAY_US (0),
- * SIM_CUDA_REPORT (a file for counters and misuse at exit).
+ * SIM_CUDA_REPORT (a file for counters and misuse at exit), SIM_CUDA_DIRECT (1: addresses of the device may be read and
+ * written by the host, for an engine that computes there), SIM_CUDA_FAIL (NAME,NTH,TIMES,CODE: as sim_fail),
+ * SIM_CUDA_HANG_AT (no copy ends from the n-th on).
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -59,14 +64,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 static int device_count = 1, version = 12060, init_result = OK, initialised, sticky, held;
-static long delay_us;
+static long delay_us, hang_at;
 static char *window[MAX_DEVICES], *bytes[MAX_DEVICES];
+static int files[MAX_DEVICES];
 static size_t used[MAX_DEVICES];
 static context contexts[MAX_DEVICES] = {{0}, {1}, {2}, {3}};
 static int retained[MAX_DEVICES];
 static range allocations[MAX_RANGES], registrations[MAX_RANGES], host_allocations[MAX_RANGES];
 static int allocation_count, registration_count, host_allocation_count;
-static long streams, events, copies, copied_bytes, row_copies, unregistered, misuses, queued;
+static long streams, events, opened, copies, copied_bytes, row_copies, unregistered, misuses, queued;
 static char first_misuse[512];
 static struct { char name[48]; long calls; } names[MAX_NAMES];
 static struct { char name[48]; long nth, times; int code; } rules[MAX_RULES];
@@ -157,8 +163,8 @@ static void report(void) {
   for (int i = 0; i < registration_count; i++) live += registrations[i].live;
   for (int i = 0; i < allocation_count; i++) allocated += allocations[i].live;
   for (int i = 0; i < MAX_DEVICES; i++) contexts_left += retained[i];
-  fprintf(out, "streams=%ld\nevents=%ld\nregistrations=%d\nallocations=%d\ncontexts=%d\ncopies=%ld\nunregistered=%ld\n",
-      streams, events, live, allocated, contexts_left, copies, unregistered);
+  fprintf(out, "streams=%ld\nevents=%ld\nopened=%ld\nregistrations=%d\nallocations=%d\ncontexts=%d\ncopies=%ld\nunregistered=%ld\n",
+      streams, events, opened, live, allocated, contexts_left, copies, unregistered);
   fprintf(out, "misuses=%ld\nfirst=%s\n", misuses, first_misuse);
   fclose(out);
 }
@@ -168,10 +174,16 @@ __attribute__((constructor)) static void load(void) {
   version = (int) number("SIM_CUDA_VERSION", 12060);
   init_result = (int) number("SIM_CUDA_INIT", OK);
   delay_us = number("SIM_CUDA_DELAY_US", 0);
+  hang_at = number("SIM_CUDA_HANG_AT", 0);
+  const char *rule = getenv("SIM_CUDA_FAIL");
+  if (rule && sscanf(rule, "%47[^,],%ld,%ld,%d", rules[0].name, &rules[0].nth, &rules[0].times, &rules[0].code) != 4) abort();
   if (device_count > MAX_DEVICES) device_count = MAX_DEVICES;
   for (int i = 0; i < device_count; i++) {
-    window[i] = mmap(NULL, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    bytes[i] = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    files[i] = memfd_create("sim-cuda", MFD_CLOEXEC);
+    if (files[i] < 0 || ftruncate(files[i], WINDOW)) abort();
+    bytes[i] = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, files[i], 0);
+    window[i] = number("SIM_CUDA_DIRECT", 0)
+        ? bytes[i] : mmap(NULL, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     used[i] = 4096;
   }
   atexit(report);
@@ -234,6 +246,7 @@ static void *work(void *argument) {
         usleep((useconds_t) delay_us);
         pthread_mutex_lock(&lock);
       }
+      if (hang_at && copies >= hang_at) while (1) pause();
       int code = strike("copy");
       if (code) sticky = code;
       if (!sticky) copy(o);
@@ -318,6 +331,16 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   LEAVE(OK);
 }
 
+CUresult cuDeviceGetUuid_v2(char *uuid, CUdevice device) {
+  ENTER("cuDeviceGetUuid", 0);
+  if (device < 0 || device >= device_count) LEAVE(INVALID_DEVICE);
+  memcpy(uuid, "simulated GPU   ", 16);
+  uuid[15] = (char) ('0' + device);
+  LEAVE(OK);
+}
+
+CUresult cuDeviceGetUuid(char *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
+
 CUresult cuDeviceTotalMem_v2(size_t *size, CUdevice device) {
   (void) device;
   ENTER("cuDeviceTotalMem", 0);
@@ -360,6 +383,12 @@ CUresult cuCtxSetCurrent(context *context) {
 CUresult cuCtxGetCurrent(context **out) {
   ENTER("cuCtxGetCurrent", 0);
   *out = depth < 0 ? NULL : current[depth];
+  LEAVE(OK);
+}
+
+CUresult cuCtxGetDevice(CUdevice *out) {
+  ENTER("cuCtxGetDevice", 1);
+  *out = current[depth]->device;
   LEAVE(OK);
 }
 
@@ -442,8 +471,71 @@ CUresult cuMemFree_v2(CUdeviceptr at) {
   if (r->pending) misuse("device memory freed while %d copies may use it", r->pending);
   r->live = 0;
   /* Its address is never given out again; its pages are. */
-  uintptr_t first = ((uintptr_t) real(at) + 4095) / 4096 * 4096, end = ((uintptr_t) real(at) + r->size) / 4096 * 4096;
-  if (end > first) madvise((void *) first, end - first, MADV_DONTNEED);
+  int device = device_of(at);
+  size_t first = (at - (uintptr_t) window[device] + 4095) / 4096 * 4096;
+  size_t end = (at - (uintptr_t) window[device] + r->size) / 4096 * 4096;
+  if (end > first) fallocate(files[device], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) first, (off_t) (end - first));
+  LEAVE(OK);
+}
+
+/* What is in the 64 bytes of an IPC handle here. */
+typedef struct { uint32_t magic; int pid, file, device; size_t offset, size; char rest[32]; } ipc_handle;
+#define IPC_MAGIC 0x43504953
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *from, size_t *size, CUdeviceptr at) {
+  ENTER("cuMemGetAddressRange", 1);
+  range *r = find(allocations, allocation_count, at, 1);
+  if (!r) LEAVE(INVALID_VALUE);
+  if (from) *from = r->from;
+  if (size) *size = r->size;
+  LEAVE(OK);
+}
+
+CUresult cuPointerGetAttribute(void *out, int attribute, CUdeviceptr at) {
+  ENTER("cuPointerGetAttribute", 0);
+  if (attribute != 9 || !find(allocations, allocation_count, at, 1)) LEAVE(INVALID_VALUE);
+  *(int *) out = device_of(at);
+  LEAVE(OK);
+}
+
+CUresult cuIpcGetMemHandle(ipc_handle *out, CUdeviceptr at) {
+  ENTER("cuIpcGetMemHandle", 1);
+  range *r = find(allocations, allocation_count, at, 1);
+  if (!r) LEAVE(INVALID_VALUE);
+  int device = device_of(at);
+  *out = (ipc_handle){IPC_MAGIC, getpid(), files[device], device, r->from - (uintptr_t) window[device], r->size, {0}};
+  LEAVE(OK);
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *out, ipc_handle handle, unsigned int flags) {
+  ENTER("cuIpcOpenMemHandle", 1);
+  int device = current[depth]->device;
+  if (flags != 1) misuse("cuIpcOpenMemHandle without CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS");
+  if (handle.magic != IPC_MAGIC || handle.device != device) LEAVE(INVALID_VALUE);
+  if (handle.pid == getpid()) LEAVE(INVALID_CONTEXT);
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", handle.pid, handle.file);
+  int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) LEAVE(INVALID_VALUE);
+  size_t skipped = handle.offset % 4096, mapped = (skipped + handle.size + 4095) / 4096 * 4096;
+  size_t at = (used[device] + 4095) / 4096 * 4096;
+  if (at + mapped + 4096 > WINDOW) { close(file); LEAVE(OUT_OF_MEMORY); }
+  void *got = mmap(bytes[device] + at, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, (off_t) (handle.offset - skipped));
+  close(file);
+  if (got == MAP_FAILED) LEAVE(OUT_OF_MEMORY);
+  used[device] = at + mapped + 4096;
+  *out = (uintptr_t) window[device] + at + skipped;
+  opened++;
+  LEAVE(add(allocations, &allocation_count, *out, handle.size));
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr at) {
+  ENTER("cuIpcCloseMemHandle", 1);
+  range *r = find(allocations, allocation_count, at, 1);
+  if (!r || r->from != at) LEAVE(INVALID_VALUE);
+  if (r->pending) misuse("shared device memory closed while %d copies may use it", r->pending);
+  r->live = 0;
+  opened--;
   LEAVE(OK);
 }
 
@@ -625,6 +717,7 @@ long sim_count(const char *what) {
   if (!strcmp(what, "streams")) n = streams;
   else if (!strcmp(what, "events")) n = events;
   else if (!strcmp(what, "copies")) n = copies;
+  else if (!strcmp(what, "opened")) n = opened;
   else if (!strcmp(what, "rows")) n = row_copies;
   else if (!strcmp(what, "bytes")) n = copied_bytes;
   else if (!strcmp(what, "unregistered")) n = unregistered;

@@ -13,6 +13,7 @@ module ucm.server {
   requires org.slf4j;
   requires tools.jackson.databind;
   requires ucm.cli;
+  requires ucm.device;
   requires ucm.metrics;
   requires ucm.pipeline;
   requires ucm.platform;

@@ -50,7 +50,17 @@ public interface Device extends AutoCloseable {
   /** Pinned host memory of the driver's own, not initialised; for benchmarks. */
   MemoryRegion allocatePinned(long bytes);
 
-  /** Gives back what {@link #allocate} or {@link #allocatePinned} gave. */
+  /**
+   * Memory of the device that another process has allocated and exported. It stays readable and writable
+   * here until {@link #free}, also when that process has ended.
+   *
+   * @param handle what the driver gave that process for the allocation
+   * @param bytes size of the allocation
+   * @throws DeviceException when the driver refuses, for example in a container of another IPC namespace
+   */
+  MemoryRegion openShared(byte[] handle, long bytes);
+
+  /** Gives back what {@link #allocate}, {@link #allocatePinned} or {@link #openShared} gave. */
   void free(MemoryRegion region);
 
   /**

@@ -7,5 +7,6 @@ package ucm.device;
  * @param name what its maker calls it
  * @param memoryBytes its memory
  * @param driver the driver, with what it supports
+ * @param uuid names it in all processes, whichever ordinals they give: 32 hexadecimal digits
  */
-public record DeviceInfo(int id, String name, long memoryBytes, String driver) {}
+public record DeviceInfo(int id, String name, long memoryBytes, String driver, String uuid) {}

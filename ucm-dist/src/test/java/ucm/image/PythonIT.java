@@ -7,7 +7,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +23,8 @@ class PythonIT {
 
   private static final Path PYTHON = Path.of("/usr/bin/python3");
   private static final String NEWEST = "0.29";
+  private static final String OLDER =
+      "(before and Cache) or abort or killed or (random and 2BNHD-1)";
 
   @TempDir private Path folder;
 
@@ -33,16 +37,31 @@ class PythonIT {
 
   @Test
   void theNewestInterfacesWithEveryLayoutRankAndFault() throws Exception {
-    pytest(NEWEST, "");
+    pytest(NEWEST, "", Map.of());
+  }
+
+  /** The daemon copies to and from the memory of a simulated GPU. */
+  @Test
+  void theDevicePlane() throws Exception {
+    SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
+    pytest(NEWEST, "device or abort or preempt or before or (random and 2)", driver.environment("SIM_CUDA_DIRECT", "1"));
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"0.9", "0.11", "0.12", "0.15", "0.18", "0.24"})
+  @ValueSource(strings = {"0.9", "0.11", "0.18"})
   void olderInterfaces(String profile) throws Exception {
-    pytest(profile, "(before and Cache) or abort or killed or (random and 2BNHD-1)");
+    pytest(profile, OLDER, Map.of());
   }
 
-  private void pytest(String profile, String selection) throws Exception {
+  @Tag("full")
+  @ParameterizedTest
+  @ValueSource(strings = {"0.12", "0.15", "0.24"})
+  void moreOlderInterfaces(String profile) throws Exception {
+    pytest(profile, OLDER, Map.of());
+  }
+
+  private void pytest(String profile, String selection, Map<String, String> environment)
+      throws Exception {
     Path out = folder.resolve("out");
     List<Object> command =
         List.of(
@@ -62,6 +81,7 @@ class PythonIT {
         new ProcessBuilder(command.stream().map(String::valueOf).toList())
             .redirectErrorStream(true)
             .redirectOutput(out.toFile());
+    builder.environment().putAll(environment);
     builder.environment().put("VLLM_STANDIN_PROFILE", profile);
     builder.environment().put("UCM_HOME", UcmProcess.IMAGE.toString());
     builder.environment().put("PYTHONDONTWRITEBYTECODE", "1");

@@ -16,7 +16,8 @@ import org.slf4j.LoggerFactory;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.cli.runtime.ProductVersion;
-import ucm.pipeline.connector.engine.KvLayout;
+import ucm.server.device.DeviceCopies;
+import ucm.server.protocol.CopyMessage;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
@@ -25,6 +26,7 @@ import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.MessageType;
 import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.protocol.WorkerFields;
 import ucm.server.session.EngineSession;
 import ucm.server.session.SchedulerSession;
 import ucm.server.staging.StagingSegment;
@@ -40,7 +42,6 @@ final class Connection implements Runnable, AutoCloseable {
   private static final int VERSION = 1;
   private static final int SCHEDULER = 0;
   private static final int WORKER = 1;
-  private static final int MOST_LAYERS = 4096;
   private static final int[] NO_SLOTS = {};
 
   private final UcmServer server;
@@ -49,6 +50,7 @@ final class Connection implements Runnable, AutoCloseable {
   private String client = "a client";
   private @Nullable EngineSession engine;
   private @Nullable SchedulerSession scheduler;
+  private @Nullable DeviceCopies copies;
   private int rank = -1;
 
   Connection(UcmServer server, SocketChannel channel) {
@@ -65,7 +67,11 @@ final class Connection implements Runnable, AutoCloseable {
     } catch (RuntimeException e) {
       LOG.error("{} is dropped because of a mistake in the daemon", client, e);
     } finally {
-      close();
+      if (copies != null) {
+        // The end of the connection tells the worker that its memory is left alone.
+        copies.close();
+      }
+      hangUp();
       leave();
       server.ended(this);
     }
@@ -258,6 +264,7 @@ final class Connection implements Runnable, AutoCloseable {
   private void handleWorker(Frame frame, FrameReader body) throws IOException, ProtocolException {
     switch (frame.type()) {
       case MessageType.OPEN_WORKER -> openWorker(frame.sequence(), body);
+      case MessageType.COPY -> copy(frame.sequence(), CopyMessage.read(body));
       case MessageType.LOADED -> engineOfWorker().loaded(rank, body.longs(), body.longs());
       case MessageType.SAVED -> engineOfWorker().saved(rank, body.longs(), body.longs());
       default -> throw unknown(frame);
@@ -273,17 +280,11 @@ final class Connection implements Runnable, AutoCloseable {
 
   private void openWorker(int sequence, FrameReader body) throws IOException, ProtocolException {
     EngineSession opened = openEngine(body);
-    int asked = body.u32();
-    int layers = body.count(Integer.BYTES);
-    if (layers < 1 || layers > MOST_LAYERS) {
-      throw bad("a KV cache has 1 to " + MOST_LAYERS + " layers; found " + layers);
-    }
-    long[][] bytes = new long[layers][];
-    for (int layer = 0; layer < layers; layer++) {
-      bytes[layer] = body.longs();
-    }
-    StagingSegment segment = opened.openWorker(asked, layout(bytes), body.string());
-    rank = asked;
+    WorkerFields fields = WorkerFields.read(body);
+    EngineSession.OpenedWorker worker = opened.openWorker(fields);
+    rank = fields.rank();
+    copies = worker.copies();
+    StagingSegment segment = worker.segment();
     send(
         new FrameWriter(MessageType.OPENED_WORKER, sequence)
             .u32(opened.generation())
@@ -291,21 +292,27 @@ final class Connection implements Runnable, AutoCloseable {
             .u64(segment.byteSize())
             .u64(segment.inode())
             .u32(segment.slots())
-            .u64(segment.stride()));
+            .u64(segment.stride())
+            .u8(copies == null ? 0 : 1)
+            .string(worker.hostReason()));
   }
 
-  private static KvLayout layout(long[][] bytes) throws ProtocolException {
+  private void copy(int sequence, CopyMessage message) throws ProtocolException {
+    if (copies == null) {
+      throw bad("COPY is for workers whose KV cache the daemon has opened");
+    }
     try {
-      for (long[] layer : bytes) {
-        for (long tensor : layer) {
-          if (tensor < 1 || tensor > Integer.MAX_VALUE) {
-            throw bad("a block has 1 byte to 2 GiB in a tensor; found " + tensor);
-          }
-        }
-      }
-      return KvLayout.of(bytes);
+      copies.copy(message, error -> copied(sequence, error));
     } catch (IllegalArgumentException e) {
       throw bad(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private void copied(int sequence, String error) {
+    try {
+      send(new FrameWriter(MessageType.COPIED, sequence).string(error));
+    } catch (IOException e) {
+      LOG.debug("{} is gone: {}", client, e.toString());
     }
   }
 
@@ -351,13 +358,21 @@ final class Connection implements Runnable, AutoCloseable {
     }
   }
 
-  /** Ends the connection; what it held is given back by its thread. */
-  @Override
-  public void close() {
+  private void hangUp() {
     try {
       channel.close();
     } catch (IOException e) {
       LOG.debug("{} did not close well: {}", client, e.toString());
+    }
+  }
+
+  /** Has the connection's thread end it and give back what it held. */
+  @Override
+  public void close() {
+    try {
+      channel.shutdownInput();
+    } catch (IOException e) {
+      LOG.debug("{} is closed already: {}", client, e.toString());
     }
   }
 }

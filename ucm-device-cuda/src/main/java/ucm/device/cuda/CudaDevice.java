@@ -10,6 +10,8 @@ import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
 import jcuda.driver.CUdevice_attribute;
 import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUipcMemHandle;
+import jcuda.driver.CUipcMem_flags;
 import jcuda.driver.JCudaDriver;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -35,7 +37,7 @@ final class CudaDevice implements Device {
   private final long maxPitch;
   // Guarded by this.
   private final Set<Pin> pins = new HashSet<>();
-  private final Map<MemoryRegion, Boolean> allocated = new HashMap<>();
+  private final Map<MemoryRegion, Kind> regions = new HashMap<>();
   private boolean closed;
 
   CudaDevice(CUdevice device, DeviceInfo info) {
@@ -48,6 +50,12 @@ final class CudaDevice implements Device {
         "cuDeviceGetAttribute(MAX_PITCH)");
     this.maxPitch = pitch[0];
     check(JCudaDriver.cuDevicePrimaryCtxRetain(context, device), "cuDevicePrimaryCtxRetain");
+  }
+
+  private enum Kind {
+    DEVICE,
+    PINNED,
+    SHARED
   }
 
   private final class Pin implements Pinned {
@@ -106,7 +114,23 @@ final class CudaDevice implements Device {
     within(
         () -> check(JCudaDriver.cuMemAlloc(address, bytes), "cuMemAlloc of " + bytes + " bytes"));
     MemoryRegion region = MemoryRegion.device(info.id(), Handles.get(address), bytes);
-    allocated.put(region, true);
+    regions.put(region, Kind.DEVICE);
+    return region;
+  }
+
+  @Override
+  public synchronized MemoryRegion openShared(byte[] handle, long bytes) {
+    requireOpen();
+    CUdeviceptr address = new CUdeviceptr();
+    CUipcMemHandle opened = Handles.ipc(handle);
+    within(
+        () ->
+            check(
+                JCudaDriver.cuIpcOpenMemHandle(
+                    address, opened, CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+                "cuIpcOpenMemHandle"));
+    MemoryRegion region = MemoryRegion.device(info.id(), Handles.get(address), bytes);
+    regions.put(region, Kind.SHARED);
     return region;
   }
 
@@ -122,24 +146,24 @@ final class CudaDevice implements Device {
                 "cuMemHostAlloc of " + bytes + " bytes"));
     MemoryRegion region =
         MemoryRegion.host(MemorySegment.ofAddress(Handles.get(address)).reinterpret(bytes));
-    allocated.put(region, false);
+    regions.put(region, Kind.PINNED);
     return region;
   }
 
   @Override
   public synchronized void free(MemoryRegion region) {
-    Boolean onDevice = allocated.remove(region);
-    if (onDevice == null) {
-      throw new IllegalArgumentException(region + " was not allocated here, or is free already");
+    Kind kind = regions.remove(region);
+    if (kind == null) {
+      throw new IllegalArgumentException(region + " is not of this device, or is free already");
     }
     within(
         () -> {
-          if (onDevice) {
-            CUdeviceptr address = new CUdeviceptr();
-            Handles.set(address, region.address());
-            check(JCudaDriver.cuMemFree(address), "cuMemFree");
-          } else {
-            check(JCudaDriver.cuMemFreeHost(hostPointer(region)), "cuMemFreeHost");
+          switch (kind) {
+            case DEVICE -> check(JCudaDriver.cuMemFree(devicePointer(region)), "cuMemFree");
+            case PINNED -> check(JCudaDriver.cuMemFreeHost(hostPointer(region)), "cuMemFreeHost");
+            case SHARED ->
+                check(
+                    JCudaDriver.cuIpcCloseMemHandle(devicePointer(region)), "cuIpcCloseMemHandle");
           }
         });
   }
@@ -153,7 +177,7 @@ final class CudaDevice implements Device {
     for (Pin pin : Set.copyOf(pins)) {
       first = attempt(pin::close, first);
     }
-    for (MemoryRegion region : Set.copyOf(allocated.keySet())) {
+    for (MemoryRegion region : Set.copyOf(regions.keySet())) {
       first = attempt(() -> free(region), first);
     }
     closed = true;
@@ -204,6 +228,12 @@ final class CudaDevice implements Device {
       first.addSuppressed(e);
     }
     return first;
+  }
+
+  private static CUdeviceptr devicePointer(MemoryRegion region) {
+    CUdeviceptr pointer = new CUdeviceptr();
+    Handles.set(pointer, region.address());
+    return pointer;
   }
 
   private static Pointer hostPointer(MemoryRegion region) {

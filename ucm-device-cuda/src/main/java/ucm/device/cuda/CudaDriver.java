@@ -2,9 +2,11 @@ package ucm.device.cuda;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import jcuda.driver.CUdevice;
 import jcuda.driver.CUresult;
+import jcuda.driver.CUuuid;
 import jcuda.driver.JCudaDriver;
 import ucm.device.Device;
 import ucm.device.DeviceDriver;
@@ -97,8 +99,15 @@ public final class CudaDriver implements DeviceDriver {
     long[] bytes = new long[1];
     CudaCall.check(
         JCudaDriver.cuDeviceTotalMem(bytes, device), "cuDeviceTotalMem", "CUDA device " + id);
+    CUuuid uuid = new CUuuid();
+    CudaCall.check(
+        JCudaDriver.cuDeviceGetUuid(uuid, device), "cuDeviceGetUuid", "CUDA device " + id);
     return new DeviceInfo(
-        id, new String(name, StandardCharsets.UTF_8).replace("\0", "").strip(), bytes[0], driver);
+        id,
+        new String(name, StandardCharsets.UTF_8).replace("\0", "").strip(),
+        bytes[0],
+        driver,
+        HexFormat.of().formatHex(uuid.bytes));
   }
 
   private static String version(int version) {

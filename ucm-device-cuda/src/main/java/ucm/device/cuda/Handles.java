@@ -3,14 +3,18 @@ package ucm.device.cuda;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import jcuda.NativePointerObject;
+import jcuda.driver.CUipcMemHandle;
+import ucm.device.DeviceException;
 
 /**
- * Sets the address in JCuda's objects. JCuda's own way to name a place is a fresh object for each,
- * and for an event made elsewhere it has none; the field is what its native code reads.
+ * Sets fields of JCuda's objects that its native code reads. JCuda's own way to name a place is a fresh object for
+ * each; for an event or a handle made elsewhere it has none.
  */
 final class Handles {
 
-  private static final VarHandle ADDRESS = address();
+  private static final VarHandle ADDRESS =
+      field(NativePointerObject.class, "nativePointer", long.class);
+  private static final VarHandle IPC = field(CUipcMemHandle.class, "reserved", byte[].class);
 
   private Handles() {}
 
@@ -24,12 +28,24 @@ final class Handles {
     return (long) ADDRESS.get(object);
   }
 
-  private static VarHandle address() {
+  /** A handle of memory that another process has exported. */
+  static CUipcMemHandle ipc(byte[] bytes) {
+    CUipcMemHandle handle = new CUipcMemHandle();
+    byte[] own = (byte[]) IPC.get(handle);
+    if (bytes.length != own.length) {
+      throw new DeviceException(
+          "a handle of shared memory has " + own.length + " bytes; found " + bytes.length);
+    }
+    System.arraycopy(bytes, 0, own, 0, own.length);
+    return handle;
+  }
+
+  private static VarHandle field(Class<?> of, String name, Class<?> type) {
     try {
-      return MethodHandles.privateLookupIn(NativePointerObject.class, MethodHandles.lookup())
-          .findVarHandle(NativePointerObject.class, "nativePointer", long.class);
+      return MethodHandles.privateLookupIn(of, MethodHandles.lookup())
+          .findVarHandle(of, name, type);
     } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("this JCuda keeps its addresses elsewhere", e);
+      throw new IllegalStateException("this JCuda has no " + of + "." + name, e);
     }
   }
 }

@@ -66,6 +66,18 @@ final class CudaDeviceTest {
   }
 
   @Test
+  void memoryOfAnotherProcessIsRefusedWithoutItsHandle() {
+    try (Device device = new CudaDriver().open(0)) {
+      assertThatThrownBy(() -> device.openShared(new byte[64], SIZE))
+          .isInstanceOf(DeviceException.class)
+          .hasMessageContaining("cuIpcOpenMemHandle on CUDA device 0");
+      assertThatThrownBy(() -> device.openShared(new byte[63], SIZE))
+          .isInstanceOf(DeviceException.class)
+          .hasMessage("a handle of shared memory has 64 bytes; found 63");
+    }
+  }
+
+  @Test
   void copiesRowsBothWays() {
     try (Device device = new CudaDriver().open(0);
         DeviceStream stream = device.stream(1)) {

@@ -3,6 +3,8 @@ package ucm.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 import java.util.Map;
 import jcuda.driver.CUresult;
 import org.junit.jupiter.api.Test;
@@ -28,7 +30,14 @@ final class CudaDriverTest {
   @Test
   void listsTheDevices() {
     DeviceInfo only = new CudaDriver().devices().getFirst();
-    assertThat(only).isEqualTo(new DeviceInfo(0, "Simulated GPU 0", 16L << 30, "CUDA 12.6"));
+    assertThat(only)
+        .isEqualTo(
+            new DeviceInfo(
+                0,
+                "Simulated GPU 0",
+                16L << 30,
+                "CUDA 12.6",
+                HexFormat.of().formatHex("simulated GPU  0".getBytes(StandardCharsets.US_ASCII))));
   }
 
   @ParameterizedTest

@@ -16,6 +16,11 @@ public final class FrameReader {
     this.body = body.order(ByteOrder.LITTLE_ENDIAN);
   }
 
+  /** Whether there are fields left, which an older client does not send. */
+  public boolean hasMore() {
+    return body.hasRemaining();
+  }
+
   /** A {@code u8}. */
   public int u8() throws ProtocolException {
     require(Byte.BYTES);

@@ -22,6 +22,8 @@ public final class MessageType {
   public static final int STATUS = 17;
   public static final int STATUS_TEXT = 18;
   public static final int PING = 19;
+  public static final int COPY = 20;
+  public static final int COPIED = 21;
 
   private MessageType() {}
 }

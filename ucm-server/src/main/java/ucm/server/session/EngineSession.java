@@ -9,6 +9,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
@@ -17,14 +18,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreException;
+import ucm.device.DeviceException;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.statistics.HitStatistics;
+import ucm.server.device.DeviceCopies;
+import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.protocol.WorkerFields;
 import ucm.server.staging.SlotPool;
 import ucm.server.staging.StagingSegment;
 
@@ -52,8 +57,19 @@ public final class EngineSession implements AutoCloseable {
   private final BitSet connectedRanks = new BitSet();
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
+  private final Map<Integer, DeviceCopies> deviceRanks = new TreeMap<>();
   private @Nullable String resetText;
   private boolean closed;
+
+  /**
+   * A worker's slots, and who copies them.
+   *
+   * @param segment its slots; the same as those of the other ranks with MLA
+   * @param copies copies between them and the KV cache; null when the worker does that by itself
+   * @param hostReason why the daemon does not copy although it was asked to; else empty
+   */
+  public record OpenedWorker(
+      StagingSegment segment, @Nullable DeviceCopies copies, String hostReason) {}
 
   /** What there is once the KV cache is known. */
   private record Registered(
@@ -105,12 +121,12 @@ public final class EngineSession implements AutoCloseable {
   /**
    * Registers a worker.
    *
-   * @param layoutText what the blocks' bytes are like when they are not of a classic layout, else empty
-   * @return its slots; the same as those of the other ranks with MLA
    * @throws ProtocolException when it is not as the engine said, or its slots cannot be had
    */
-  public synchronized StagingSegment openWorker(int rank, KvLayout layout, String layoutText)
-      throws ProtocolException {
+  public synchronized OpenedWorker openWorker(WorkerFields worker) throws ProtocolException {
+    int rank = worker.rank();
+    KvLayout layout = worker.layout();
+    String layoutText = worker.layoutText();
     if (rank >= fields.tpSize()) {
       throw refused("has ranks 0 to " + (fields.tpSize() - 1) + "; found rank " + rank);
     }
@@ -140,18 +156,37 @@ public final class EngineSession implements AutoCloseable {
         transfers = transfers(now, part);
         now.transfers.put(part, transfers);
       }
+      OpenedWorker opened = open(worker, transfers.segment());
       connectedRanks.set(rank);
       ready = connectedRanks.cardinality() == fields.tpSize();
       LOG.info(
-          "{}: rank {} of {} registered, {} slots of {} bytes",
+          "{}: rank {} of {} registered, {} slots of {} bytes, {} copies",
           fields.instance(),
           rank,
           fields.tpSize(),
           now.slots.size(),
-          transfers.segment().stride());
-      return transfers.segment();
+          transfers.segment().stride(),
+          opened.copies == null ? "the worker" : "the daemon, " + opened.copies.deviceName() + ",");
+      return opened;
     } catch (StoreException | IllegalArgumentException e) {
       throw refused("cannot be served: " + e.getMessage());
+    }
+  }
+
+  private OpenedWorker open(WorkerFields worker, StagingSegment segment) {
+    DeviceFields device = worker.device();
+    if (device == null) {
+      return new OpenedWorker(segment, null, "");
+    }
+    try {
+      DeviceCopies copies =
+          DeviceCopies.open(context.devices(), device, worker.layout(), segment, worker.rank());
+      deviceRanks.put(worker.rank(), copies);
+      return new OpenedWorker(segment, copies, "");
+    } catch (DeviceException e) {
+      String reason = String.valueOf(e.getMessage());
+      LOG.warn("{}: rank {}: the worker copies, as {}", fields.instance(), worker.rank(), reason);
+      return new OpenedWorker(segment, null, reason);
     }
   }
 
@@ -190,9 +225,10 @@ public final class EngineSession implements AutoCloseable {
         ProtocolException.REFUSED_ENGINE, "engine " + fields.instance() + " " + what);
   }
 
-  /** A worker's connection has ended. It may still be copying. */
+  /** A worker's connection has ended. It may still be copying; the daemon's copies have ended. */
   public synchronized void closeWorker(int rank) {
     connectedRanks.clear(rank);
+    deviceRanks.remove(rank);
     ready = false;
     abandon();
   }
@@ -337,6 +373,7 @@ public final class EngineSession implements AutoCloseable {
     status.put("model", fields.model());
     status.put("tensor_parallel_size", fields.tpSize());
     status.put("connected_ranks", connectedRanks.stream().boxed().toList());
+    status.put("device_ranks", List.copyOf(deviceRanks.keySet()));
     HitStatistics hits = HitStatistics.NONE;
     int open = 0;
     for (SchedulerSession scheduler : schedulers) {
@@ -372,6 +409,7 @@ public final class EngineSession implements AutoCloseable {
     closed = true;
     ready = false;
     List.copyOf(schedulers).forEach(this::closeScheduler);
+    deviceRanks.values().forEach(DeviceCopies::close);
     Registered now = registered;
     if (now != null) {
       abandon();

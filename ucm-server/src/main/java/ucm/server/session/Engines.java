@@ -9,6 +9,7 @@ import ucm.api.StoreException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.statistics.MetricsScopes;
+import ucm.server.device.SharedDevices;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.ProtocolException;
 
@@ -42,7 +43,13 @@ public final class Engines implements AutoCloseable {
       LongSupplier clock) {
     context =
         new ServerContext(
-            catalog, metrics, new SharedPipelines(clock), segmentPrefix, stagingBytes, clock);
+            catalog,
+            metrics,
+            new SharedPipelines(clock),
+            new SharedDevices(),
+            segmentPrefix,
+            stagingBytes,
+            clock);
   }
 
   /**
@@ -114,5 +121,6 @@ public final class Engines implements AutoCloseable {
     entries.values().forEach(entry -> entry.session.close());
     entries.clear();
     context.pipelines().close();
+    context.devices().close();
   }
 }

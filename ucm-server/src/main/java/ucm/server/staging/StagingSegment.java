@@ -5,8 +5,10 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
+import ucm.device.Device;
 import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.KvTensor;
@@ -29,6 +31,7 @@ public final class StagingSegment implements AutoCloseable {
   private final KvLayout layout;
   private final int slots;
   private final long stride;
+  private Device.@Nullable Pinned pinned;
 
   private StagingSegment(SharedFile file, KvLayout layout, int slots) {
     this.file = file;
@@ -75,7 +78,7 @@ public final class StagingSegment implements AutoCloseable {
 
   /** The slots as a KV cache: block b of it is slot b. */
   public KvCaches caches() {
-    MemoryRegion region = MemoryRegion.host(memory);
+    MemoryRegion region = region();
     List<List<KvTensor>> layers = new ArrayList<>();
     long offset = 0;
     for (int layer = 0; layer < layout.layers(); layer++) {
@@ -115,9 +118,28 @@ public final class StagingSegment implements AutoCloseable {
     return slots;
   }
 
+  /** The slots as one region. */
+  public MemoryRegion region() {
+    return MemoryRegion.host(memory);
+  }
+
+  /**
+   * Has a device read and write the slots by itself, and all other devices of its driver. Idempotent.
+   *
+   * @throws ucm.device.DeviceException when the driver refuses
+   */
+  public synchronized void pin(Device device) {
+    if (pinned == null) {
+      pinned = device.pin(region());
+    }
+  }
+
   /** Removes the file and unmaps the memory, which no task may use any more. */
   @Override
-  public void close() {
+  public synchronized void close() {
+    if (pinned != null) {
+      pinned.close();
+    }
     file.remove();
     file.close();
     arena.close();

@@ -1,0 +1,46 @@
+"""Tensors in the memory of the simulated CUDA driver, which this process reads and writes as its own."""
+
+import ctypes
+import math
+import os
+
+import torch
+
+_OF_PROCESS = []
+
+
+class SimulatedGpu:
+    """The engine's end of the driver: a context that is current, and memory."""
+
+    def __init__(self):
+        assert os.environ.get("SIM_CUDA_DIRECT") == "1"
+        self._lib = ctypes.CDLL("libcuda.so.1")
+        context = ctypes.c_void_p()
+        for result in (
+            self._lib.cuInit(0),
+            self._lib.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+            self._lib.cuCtxSetCurrent(context),
+        ):
+            assert result == 0, result
+        self.context = context
+
+    def make_current(self):
+        """For threads that are not the engine's own."""
+        assert self._lib.cuCtxSetCurrent(self.context) == 0
+
+    def zeros(self, shape, dtype):
+        size = math.prod(shape) * torch.empty(0, dtype=dtype).element_size()
+        address = ctypes.c_uint64()
+        # Not at the start of the allocation, as a caching allocator gives tensors.
+        assert self._lib.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size + 512)) == 0
+        memory = (ctypes.c_uint8 * size).from_address(address.value + 512)
+        return torch.frombuffer(memory, dtype=dtype, count=math.prod(shape)).view(shape)
+
+
+def of_environment():
+    """The GPU of this process, when SIM_CUDA_DIRECT asks for one."""
+    if os.environ.get("SIM_CUDA_DIRECT") != "1":
+        return None
+    if not _OF_PROCESS:
+        _OF_PROCESS.append(SimulatedGpu())
+    return _OF_PROCESS[0]

@@ -1,0 +1,254 @@
+package ucm.server.device;
+
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.MemoryRegion;
+import ucm.device.Device;
+import ucm.device.DeviceException;
+import ucm.device.DeviceStream;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.server.protocol.CopyMessage;
+import ucm.server.protocol.DeviceFields;
+import ucm.server.staging.StagingSegment;
+
+/**
+ * Copies between the slots of a rank and its KV cache on a device. Loads have a stream and a thread, saves have
+ * others, so that both directions of the bus are used at once. Thread-safe.
+ *
+ * <p>After {@link #close} nothing here touches the worker's memory any more.
+ */
+public final class DeviceCopies implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceCopies.class);
+
+  private final WorkerMemory memory;
+  private final StagingSegment segment;
+  private final MemoryRegion slots;
+  private final KvLayout layout;
+  private final CopyThread loads;
+  private final CopyThread saves;
+  // Guarded by this.
+  private boolean closed;
+
+  /** A thread with its stream. */
+  private final class CopyThread {
+
+    private final ExecutorService thread;
+    private @Nullable DeviceStream stream;
+
+    CopyThread(String name) {
+      thread =
+          Executors.newSingleThreadExecutor(
+              Thread.ofPlatform().daemon().name("ucm-serve-" + name).factory());
+    }
+
+    /** Has something done with the stream; {@code done} gets why it could not be, or an empty text. */
+    void submit(Consumer<DeviceStream> work, Consumer<String> done) {
+      try {
+        thread.execute(() -> done.accept(run(work)));
+      } catch (RejectedExecutionException e) {
+        done.accept("the worker is being closed");
+      }
+    }
+
+    private String run(Consumer<DeviceStream> work) {
+      DeviceStream on = stream;
+      try {
+        if (on == null) {
+          on = memory.device().stream(0);
+          stream = on;
+        }
+        work.accept(on);
+        on.awaitAll();
+        return "";
+      } catch (DeviceException e) {
+        settle(on);
+        return String.valueOf(e.getMessage());
+      }
+    }
+
+    private void settle(@Nullable DeviceStream on) {
+      try {
+        if (on != null) {
+          on.awaitAll();
+        }
+      } catch (DeviceException e) {
+        // The copies have ended all the same: the context is lost.
+        LOG.debug("a stream ended with {}", e.toString());
+      }
+    }
+
+    /** Returns when nothing is under way. */
+    void close() {
+      CountDownLatch ended = new CountDownLatch(1);
+      thread.execute(
+          () -> {
+            if (stream != null) {
+              stream.close();
+            }
+            ended.countDown();
+          });
+      thread.shutdown();
+      boolean interrupted = false;
+      while (ended.getCount() > 0) {
+        try {
+          ended.await(1, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private DeviceCopies(WorkerMemory memory, StagingSegment segment, KvLayout layout, int rank) {
+    this.memory = memory;
+    this.segment = segment;
+    this.layout = layout;
+    slots = segment.region();
+    loads = new CopyThread("load-" + rank);
+    saves = new CopyThread("save-" + rank);
+  }
+
+  /**
+   * Opens a worker's KV cache, and finds out whether both processes mean the same memory.
+   *
+   * @param segment the slots of the rank; pinned on the device, if they were not
+   * @throws DeviceException when the daemon cannot copy; says why
+   */
+  public static DeviceCopies open(
+      SharedDevices devices,
+      DeviceFields fields,
+      KvLayout layout,
+      StagingSegment segment,
+      int rank) {
+    Device device = devices.require(fields.uuid());
+    segment.pin(device);
+    DeviceCopies copies =
+        new DeviceCopies(new WorkerMemory(device, fields, layout), segment, layout, rank);
+    try {
+      copies.probe();
+    } catch (RuntimeException e) {
+      copies.close();
+      throw e;
+    }
+    return copies;
+  }
+
+  /** Reads what the worker has written, and writes the opposite. */
+  private void probe() {
+    DeviceFields.Probe probe = memory.probe();
+    byte[] written = probe.written();
+    Device device = memory.device();
+    MemoryRegion page = device.allocatePinned(written.length);
+    try {
+      MemoryRegion region = memory.probeRegion();
+      // Filled, so that bytes that were never copied are not taken for the worker's.
+      page.segment().fill((byte) 0);
+      await(stream -> stream.copy(region, probe.offset(), page, 0, written.length));
+      byte[] found = page.segment().toArray(ValueLayout.JAVA_BYTE);
+      if (!Arrays.equals(found, written)) {
+        throw new DeviceException("the daemon reads other bytes than the worker has written");
+      }
+      for (int i = 0; i < written.length; i++) {
+        page.segment().set(ValueLayout.JAVA_BYTE, i, (byte) ~written[i]);
+      }
+      await(stream -> stream.copy(page, 0, region, probe.offset(), written.length));
+    } finally {
+      device.free(page);
+    }
+  }
+
+  private void await(Consumer<DeviceStream> work) {
+    CompletableFuture<String> done = new CompletableFuture<>();
+    loads.submit(work, done::complete);
+    String error = done.join();
+    if (!error.isEmpty()) {
+      throw new DeviceException(error);
+    }
+  }
+
+  /**
+   * Copies soon.
+   *
+   * @param done gets an empty text when all is copied, else why it is not; called once, by another thread
+   * @throws IllegalArgumentException when there are no such layers, slots or blocks
+   */
+  public void copy(CopyMessage message, Consumer<String> done) {
+    require("layer", message.firstLayer(), layout.layers());
+    require("layer", message.firstLayer() + message.layers() - 1, layout.layers());
+    for (int slot : message.slots()) {
+      require("slot", slot, segment.slots());
+    }
+    for (int block : message.blocks()) {
+      require("block", block, memory.blocks());
+    }
+    CopyThread thread = message.save() ? saves : loads;
+    thread.submit(stream -> queue(stream, message), done);
+  }
+
+  private static void require(String what, int number, int count) {
+    if (number < 0 || number >= count) {
+      throw new IllegalArgumentException(
+          "there are " + count + " of " + what + "s; found number " + number);
+    }
+  }
+
+  private void queue(DeviceStream stream, CopyMessage message) {
+    long offset = 0;
+    for (int layer = 0; layer < message.firstLayer() + message.layers(); layer++) {
+      for (WorkerMemory.Tensor tensor : memory.layers().get(layer)) {
+        if (layer >= message.firstLayer()) {
+          queue(stream, message, tensor, offset);
+        }
+        offset += tensor.blockBytes();
+      }
+    }
+  }
+
+  private void queue(
+      DeviceStream stream, CopyMessage message, WorkerMemory.Tensor tensor, long slotOffset) {
+    for (int i = 0; i < message.slots().length; i++) {
+      long inSlots = message.slots()[i] * segment.stride() + slotOffset;
+      long onDevice = tensor.offsetOf(message.blocks()[i]);
+      if (message.save()) {
+        stream.copy(tensor.region(), onDevice, slots, inSlots, tensor.blockBytes());
+      } else {
+        stream.copy(slots, inSlots, tensor.region(), onDevice, tensor.blockBytes());
+      }
+    }
+  }
+
+  /** The device's name. */
+  public String deviceName() {
+    return memory.device().info().name();
+  }
+
+  /** Waits for what is under way, then lets the worker's memory go. Idempotent. */
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    loads.close();
+    saves.close();
+    try {
+      memory.close();
+    } catch (DeviceException e) {
+      LOG.warn("memory of a worker was not let go: {}", e.getMessage());
+    }
+  }
+}

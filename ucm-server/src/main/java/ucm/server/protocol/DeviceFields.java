@@ -1,0 +1,73 @@
+package ucm.server.protocol;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What OPEN_WORKER says of a KV cache in memory of a device that the daemon may copy by itself.
+ *
+ * @param uuid names the device in all processes: 32 hexadecimal digits
+ * @param allocations the memory that the KV cache lies in, and the probe
+ * @param blocks how many blocks the KV cache has
+ * @param layers the tensors of each layer, in the order of the layout
+ * @param probe memory of the device by which both sides find out whether they see the same
+ */
+public record DeviceFields(
+    String uuid, List<Allocation> allocations, int blocks, List<List<Tensor>> layers, Probe probe) {
+
+  private static final int ALLOCATION_BYTES = 12;
+
+  /**
+   * An allocation that the engine has exported.
+   *
+   * @param handle the driver's handle of it
+   * @param bytes its size
+   */
+  // These records are not compared.
+  @SuppressWarnings("ArrayRecordComponent")
+  public record Allocation(byte[] handle, long bytes) {}
+
+  /**
+   * One tensor: its block b begins at {@code offset + b * stride} of an allocation.
+   *
+   * @param allocation index of the allocation
+   * @param offset of block 0, in bytes
+   * @param stride from one block to the next, in bytes
+   */
+  public record Tensor(int allocation, long offset, long stride) {}
+
+  /**
+   * Some bytes of the device.
+   *
+   * @param allocation index of the allocation
+   * @param offset where they are
+   * @param written what the worker has written there; the daemon writes each bit the other way round
+   */
+  @SuppressWarnings("ArrayRecordComponent")
+  public record Probe(int allocation, long offset, byte[] written) {}
+
+  /**
+   * Reads them.
+   *
+   * @param layout how many tensors each layer has
+   */
+  static DeviceFields read(FrameReader body, int[] layout) throws ProtocolException {
+    String uuid = body.string();
+    int count = body.count(ALLOCATION_BYTES);
+    List<Allocation> allocations = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      allocations.add(new Allocation(body.bytes(), body.u64()));
+    }
+    int blocks = body.u32();
+    List<List<Tensor>> layers = new ArrayList<>(layout.length);
+    for (int tensors : layout) {
+      List<Tensor> layer = new ArrayList<>(tensors);
+      for (int i = 0; i < tensors; i++) {
+        layer.add(new Tensor(body.u32(), body.u64(), body.u64()));
+      }
+      layers.add(layer);
+    }
+    Probe probe = new Probe(body.u32(), body.u64(), body.bytes());
+    return new DeviceFields(uuid, allocations, blocks, layers, probe);
+  }
+}

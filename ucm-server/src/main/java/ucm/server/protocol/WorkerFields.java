@@ -1,0 +1,56 @@
+package ucm.server.protocol;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import ucm.pipeline.connector.engine.KvLayout;
+
+/**
+ * OPEN_WORKER, after the engine: one rank and its KV cache.
+ *
+ * @param rank its tensor-parallel rank
+ * @param layout bytes of a block in each tensor
+ * @param layoutText what the blocks' bytes are like when they are not of a classic layout, else empty
+ * @param device where the KV cache is when the daemon may copy it, else null: the worker copies
+ */
+public record WorkerFields(
+    int rank, KvLayout layout, String layoutText, @Nullable DeviceFields device) {
+
+  private static final int MOST_LAYERS = 4096;
+
+  /** Reads it. */
+  public static WorkerFields read(FrameReader body) throws ProtocolException {
+    int rank = body.u32();
+    int layers = body.count(Integer.BYTES);
+    if (layers < 1 || layers > MOST_LAYERS) {
+      throw bad("a KV cache has 1 to " + MOST_LAYERS + " layers; found " + layers);
+    }
+    long[][] bytes = new long[layers][];
+    for (int layer = 0; layer < layers; layer++) {
+      bytes[layer] = body.longs();
+    }
+    KvLayout layout = layout(bytes);
+    String text = body.string();
+    int[] tensors = Arrays.stream(bytes).mapToInt(layer -> layer.length).toArray();
+    DeviceFields device = body.hasMore() ? DeviceFields.read(body, tensors) : null;
+    return new WorkerFields(rank, layout, text, device);
+  }
+
+  private static KvLayout layout(long[][] bytes) throws ProtocolException {
+    for (long[] layer : bytes) {
+      for (long tensor : layer) {
+        if (tensor < 1 || tensor > Integer.MAX_VALUE) {
+          throw bad("a block has 1 byte to 2 GiB in a tensor; found " + tensor);
+        }
+      }
+    }
+    try {
+      return KvLayout.of(bytes);
+    } catch (IllegalArgumentException e) {
+      throw bad(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static ProtocolException bad(String message) {
+    return new ProtocolException(ProtocolException.BAD_MESSAGE, message);
+  }
+}
