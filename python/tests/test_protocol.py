@@ -55,7 +55,13 @@ SENT = {
     "plan": (
         protocol.PLAN,
         4,
-        protocol.plan(9, [(2**40 + 1, 2), (5, 0)], [6, 8], [(7, 128, 172), (11, 0, 64)]),
+        protocol.plan(
+            9,
+            [(2**40 + 1, 2), (5, 0)],
+            [6, 8],
+            [(7, 128, 172), (11, 0, 64)],
+            [(7, 299, [151643])],
+        ),
     ),
     "plan_unanswered": (protocol.PLAN, 0, protocol.plan(2**32, [], [6], [])),
     "loaded": (protocol.LOADED, 0, protocol.Writer().u64s([2**40 + 1]).u64s([])),

@@ -28,6 +28,7 @@ STATUS, STATUS_TEXT, PING = 17, 18, 19
 COPY, COPIED = 20, 21
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
+SAVES_GENERATED = 1
 
 REFUSED_ENGINE = 5
 
@@ -257,6 +258,7 @@ def plan(
     taken: Sequence[Tuple[int, int]],
     forgotten: Sequence[int],
     scheduled: Sequence[Tuple[int, int, int]],
+    generated: Sequence[Tuple[int, int, Sequence[int]]] = (),
 ) -> Writer:
     writer = Writer().u32(step & 0xFFFFFFFF).u32(len(taken))
     for hold, blocks in taken:
@@ -264,6 +266,9 @@ def plan(
     writer.u32s(forgotten).u32(len(scheduled))
     for handle, computed, new in scheduled:
         writer.u32(handle).u32(computed).u32(new)
+    writer.u32(len(generated))
+    for handle, first, tokens in generated:
+        writer.u32(handle).u32(first).i32s(tokens)
     return writer
 
 

@@ -17,7 +17,10 @@ def make(kv_transfer_config, tp, blocks, block_tokens, mla):
             kv_connector_extra_config=extra,
         ),
         parallel_config=SimpleNamespace(
-            rank=0, tensor_parallel_size=tp, pipeline_parallel_size=1, data_parallel_rank=0
+            rank=0,
+            tensor_parallel_size=tp,
+            pipeline_parallel_size=1,
+            data_parallel_rank=transfer.get("data_parallel_rank", 0),
         ),
         model_config=SimpleNamespace(
             model=transfer.get("model", "toy"), dtype="torch.bfloat16", use_mla=mla

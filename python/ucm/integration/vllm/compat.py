@@ -118,6 +118,23 @@ def scheduled(output: Any, wanted: "set[str]") -> List[Scheduled]:
     return found
 
 
+def advanced(output: Any, ends: Dict[str, int]) -> List[Scheduled]:
+    """Running requests that got blocks, or whose computed tokens reach the number given for them."""
+    tokens: Dict[str, int] = output.num_scheduled_tokens
+    cached = output.scheduled_cached_reqs
+    found = []
+    if isinstance(cached, list):
+        rows = [(one.req_id, one.num_computed_tokens, one.new_block_ids) for one in cached]
+    else:
+        rows = zip(cached.req_ids, cached.num_computed_tokens, cached.new_block_ids)
+    for request_id, computed, new_blocks in rows:
+        end = ends.get(request_id)
+        if end is not None and (new_blocks or computed + tokens[request_id] >= end):
+            blocks = first_group(new_blocks)
+            found.append(Scheduled(request_id, computed, tokens[request_id], blocks, False))
+    return found
+
+
 def variants(request: Any) -> List[str]:
     """What besides the tokens decides the KV of a request's prompt."""
     found = []

@@ -38,6 +38,8 @@ class _Request:
         self.found: Optional[Found] = None
         self.blocks: List[int] = []
         self.full_blocks = 0
+        # With generated tokens saved: where its tokens are.
+        self.request: Any = None
         # Blocks of it may still be on their way into slots.
         self.saved = False
 
@@ -61,6 +63,9 @@ class SchedulerSide:
         self._requests: Dict[str, _Request] = {}
         self._by_sequence: Dict[int, str] = {}
         self._unsaved: Set[str] = set()
+        # Requests whose prompt is saved: how many tokens end the next block. Only if those are saved.
+        self._decoding: Dict[str, int] = {}
+        self._saves_generated = False
         self._loading: Set[str] = set()
         self._next_handle = 0
         self._step = 0
@@ -84,7 +89,9 @@ class SchedulerSide:
 
     def _open(self, connection: Connection) -> None:
         body = self._engine.write(protocol.Writer())
-        connection.ask(protocol.OPEN_SCHEDULER, body, protocol.OPENED_SCHEDULER, 60.0)
+        answer = connection.ask(protocol.OPEN_SCHEDULER, body, protocol.OPENED_SCHEDULER, 60.0)
+        flags = protocol.Reader(answer.body).u8()
+        self._saves_generated = self._saves and bool(flags & protocol.SAVES_GENERATED)
 
     # -- look-ups ----------------------------------------------------------------------------------
 
@@ -148,7 +155,7 @@ class SchedulerSide:
         if self._forgotten:
             # An id may come back before the next step.
             self._flush(connection)
-        known = request.num_tokens - int(getattr(request, "num_output_placeholders", 0) or 0)
+        known = _known_tokens(request)
         tokens = request.all_token_ids[min(state.sent_tokens, known) : known]
         message = protocol.lookup(
             state.handle,
@@ -168,8 +175,10 @@ class SchedulerSide:
             return
         state.sent_tokens = known
         self._by_sequence[state.sequence] = request.request_id
+        self._decoding.pop(request.request_id, None)
         if self._saves:
             self._unsaved.add(request.request_id)
+            state.request = request if self._saves_generated else None
 
     def _nothing(self, state: _Request) -> None:
         state.sequence = 0
@@ -295,16 +304,47 @@ class SchedulerSide:
         meta = UCMConnectorMetadata(self._step_loads, self._abandoned, self._delayed)
         self._step_loads, self._abandoned, self._delayed = [], [], []
         requests = compat.scheduled(output, self._unsaved) if self._unsaved else []
+        decoded = compat.advanced(output, self._decoding) if self._decoding else []
         for preempted in getattr(output, "preempted_req_ids", None) or ():
             if preempted in self._requests:
                 self._requests[preempted].asked = None
-        if requests or self._taken or self._forgotten:
-            self._plan(requests, meta)
+                self._decoding.pop(preempted, None)
+        entries: List[Tuple[str, int, int]] = []
+        generated: List[Tuple[int, int, Sequence[int]]] = []
+        for one in decoded:
+            self._decode(one, entries, generated)
+        if requests or entries or self._taken or self._forgotten:
+            self._plan(requests, entries, generated, meta)
         return meta
 
-    def _plan(self, requests: List[compat.Scheduled], meta: UCMConnectorMetadata) -> None:
-        entries: List[Tuple[int, int, int]] = []
-        by_handle: Dict[int, Tuple[str, _Request]] = {}
+    def _decode(
+        self,
+        one: compat.Scheduled,
+        entries: List[Tuple[str, int, int]],
+        generated: List[Tuple[int, int, Sequence[int]]],
+    ) -> None:
+        """Adds the blocks of generated tokens that a request completes."""
+        state = self._requests[one.request_id]
+        state.blocks = state.blocks + (one.blocks or [])
+        start = self._decoding.get(one.request_id, 0) - self._tokens
+        # A token that is computed ahead of its value, or may be taken back, is not known.
+        known = min(one.computed + one.new, _known_tokens(state.request))
+        end = known // self._tokens * self._tokens
+        if start < 0 or end <= start or self._late:
+            return
+        self._decoding[one.request_id] = end + self._tokens
+        tokens = state.request.all_token_ids[state.sent_tokens : end]
+        generated.append((state.handle, state.sent_tokens, tokens))
+        entries.append((one.request_id, start, end - start))
+        state.sent_tokens = end
+
+    def _plan(
+        self,
+        requests: List[compat.Scheduled],
+        entries: List[Tuple[str, int, int]],
+        generated: List[Tuple[int, int, Sequence[int]]],
+        meta: UCMConnectorMetadata,
+    ) -> None:
         link = self._link
         assert link is not None
         for one in requests:
@@ -313,9 +353,10 @@ class SchedulerSide:
                 state.blocks = one.blocks if one.replaces else state.blocks + one.blocks
             if one.computed + one.new >= state.full_blocks * self._tokens:
                 self._unsaved.discard(one.request_id)
+                if state.request is not None:
+                    self._decoding[one.request_id] = (state.full_blocks + 1) * self._tokens
             if state.epoch == link.epoch:
-                entries.append((state.handle, one.computed, one.new))
-                by_handle[state.handle] = one.request_id, state
+                entries.append((one.request_id, one.computed, one.new))
         try:
             connection = link.get()
         except Gone:
@@ -323,8 +364,8 @@ class SchedulerSide:
             return
         if self._late:
             # The daemon is behind: blocks of this step are not saved, and nothing waits for it.
-            entries = []
-        sequence = self._flush(connection, entries)
+            entries, generated = [], []
+        sequence = self._flush(connection, entries, generated)
         if sequence == 0:
             return
         try:
@@ -337,17 +378,22 @@ class SchedulerSide:
         except _FAILURES as error:
             link.lost(connection, error)
             return
+        by_handle = {self._requests[one].handle: one for one, _, _ in entries}
         for save in planned:
-            meta.saves.append(self._save(*by_handle[save.handle], save, generation))
+            meta.saves.append(self._save(by_handle[save.handle], save, generation))
 
     def _flush(
-        self, connection: Connection, entries: Sequence[Tuple[int, int, int]] = ()
+        self,
+        connection: Connection,
+        entries: Sequence[Tuple[str, int, int]] = (),
+        generated: Sequence[Tuple[int, int, Sequence[int]]] = (),
     ) -> int:
         """Sends what there is to say of holds, requests that ended, and a step; the number of the frame."""
         link = self._link
         assert link is not None
         taken = self._taken if self._taken_epoch == link.epoch else []
-        message = protocol.plan(self._step, taken, self._forgotten, entries)
+        scheduled = [(self._requests[one].handle, computed, new) for one, computed, new in entries]
+        message = protocol.plan(self._step, taken, self._forgotten, scheduled, generated)
         self._taken, self._forgotten = [], []
         try:
             return connection.send(protocol.PLAN, message, answered=bool(entries))
@@ -380,8 +426,9 @@ class SchedulerSide:
             link.lost(connection, error)
 
     def _save(
-        self, request_id: str, state: _Request, planned: protocol.Planned, generation: int
+        self, request_id: str, planned: protocol.Planned, generation: int
     ) -> Save:
+        state = self._requests[request_id]
         table = state.blocks[planned.first_block : planned.first_block + len(planned.slots)]
         pairs = [
             (block, slot)
@@ -414,6 +461,7 @@ class SchedulerSide:
         request_id = request.request_id
         state = self._requests.pop(request_id, None)
         self._unsaved.discard(request_id)
+        self._decoding.pop(request_id, None)
         if state is None:
             return False
         self._by_sequence.pop(state.sequence, None)
@@ -465,6 +513,11 @@ class SchedulerSide:
     def close(self) -> None:
         if self._link is not None:
             self._link.close()
+
+
+def _known_tokens(request: Any) -> int:
+    """How many tokens have a value; those computed ahead have none yet."""
+    return int(request.num_tokens) - int(getattr(request, "num_output_placeholders", 0) or 0)
 
 
 def _can_be_named(request: Any) -> bool:

@@ -42,6 +42,7 @@ final class Connection implements Runnable, AutoCloseable {
   private static final int VERSION = 1;
   private static final int SCHEDULER = 0;
   private static final int WORKER = 1;
+  private static final int SAVES_GENERATED = 1;
   private static final int[] NO_SLOTS = {};
 
   private final UcmServer server;
@@ -173,8 +174,8 @@ final class Connection implements Runnable, AutoCloseable {
       throws IOException, ProtocolException {
     switch (frame.type()) {
       case MessageType.OPEN_SCHEDULER -> {
-        openEngine(body);
-        send(new FrameWriter(MessageType.OPENED_SCHEDULER, frame.sequence()).u8(0));
+        int flags = openEngine(body).savesGenerated() ? SAVES_GENERATED : 0;
+        send(new FrameWriter(MessageType.OPENED_SCHEDULER, frame.sequence()).u8(flags));
       }
       case MessageType.LOOKUP -> lookup(frame.sequence(), LookupMessage.read(body));
       case MessageType.PLAN -> plan(frame.sequence(), PlanMessage.read(body));

@@ -52,6 +52,12 @@ public final class ConnectorKeys {
           .unit("tokens")
           .doc("Load only when more tokens than this are found outside the device.");
 
+  /** Generated tokens as well. */
+  public static final ConfigKey<Boolean> SAVE_DECODE_BLOCKS =
+      ConfigKey.flag("save_decode_blocks")
+          .defaultTo(false)
+          .doc("Save blocks of generated tokens as well, for the next turn of a chat.");
+
   /** Traces or not. */
   public static final ConfigKey<Boolean> ENABLE_RECORD_TRACES =
       ConfigKey.flag("enable_record_traces")
@@ -87,6 +93,7 @@ public final class ConnectorKeys {
           HIT_RATIO,
           PERSIST_TOKEN_THRESHOLD,
           LOAD_TOKENS_THRESHOLD,
+          SAVE_DECODE_BLOCKS,
           ENABLE_RECORD_TRACES,
           USE_LITE,
           BLOCK_HASHER,

@@ -17,6 +17,7 @@ import ucm.pipeline.hash.BlockHashing;
  * @param hitRatio cap of the tokens taken from the cache, as a share of the prompt, in (0, 1]
  * @param persistTokenThreshold requests of fewer tokens skip look-up, load and dump
  * @param loadTokensThreshold load only when more tokens than this are found
+ * @param saveDecodeBlocks save blocks of generated tokens as well
  * @param enableRecordTraces one trace record per request
  * @param useLite metadata only
  * @param blockHasher name of the {@link BlockHashing}
@@ -28,6 +29,7 @@ public record ConnectorSettings(
     OptionalDouble hitRatio,
     int persistTokenThreshold,
     int loadTokensThreshold,
+    boolean saveDecodeBlocks,
     boolean enableRecordTraces,
     boolean useLite,
     String blockHasher,
@@ -54,6 +56,7 @@ public record ConnectorSettings(
             ratio.isPresent() ? OptionalDouble.of(ratio.get()) : OptionalDouble.empty(),
             config.get(ConnectorKeys.PERSIST_TOKEN_THRESHOLD),
             config.get(ConnectorKeys.LOAD_TOKENS_THRESHOLD),
+            config.get(ConnectorKeys.SAVE_DECODE_BLOCKS),
             config.get(ConnectorKeys.ENABLE_RECORD_TRACES),
             config.get(ConnectorKeys.USE_LITE),
             config.get(ConnectorKeys.BLOCK_HASHER),

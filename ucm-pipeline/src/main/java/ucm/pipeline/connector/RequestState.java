@@ -1,6 +1,7 @@
 package ucm.pipeline.connector;
 
 import java.util.Arrays;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.PromptRequest;
@@ -17,6 +18,7 @@ final class RequestState {
   private int @Nullable [] tokens;
   private @Nullable PromptVariant variant;
   private BlockIds ids = BlockIds.empty();
+  private int @Nullable [] tail;
   private int[] table = NO_BLOCKS;
   private int tableSize;
 
@@ -54,8 +56,48 @@ final class RequestState {
       tokens = request.tokens();
       variant = request.variant();
       ids = hasher.forVariant(request.variant()).hash(request.tokens(), blockTokens);
+      tail = null;
     }
     return ids;
+  }
+
+  /**
+   * Adds the ids of the blocks that generated tokens complete.
+   *
+   * @param more tokens that follow those known so far
+   */
+  void generated(int[] more, BlockHasher hasher, int blockTokens) {
+    if (tokens == null || variant == null) {
+      return;
+    }
+    int[] before = tail(blockTokens);
+    int[] all = Arrays.copyOf(before, before.length + more.length);
+    System.arraycopy(more, 0, all, all.length - more.length, more.length);
+    BlockIds added = hasher.forVariant(variant).hash(all, 0, all.length, blockTokens, ids);
+    if (!added.isEmpty()) {
+      ids = joined(ids, added);
+    }
+    tail = Arrays.copyOfRange(all, added.size() * blockTokens, all.length);
+  }
+
+  private static BlockIds joined(BlockIds first, BlockIds second) {
+    long[] words = new long[2 * (first.size() + second.size())];
+    for (int i = 0; i < words.length / 2; i++) {
+      BlockIds of = i < first.size() ? first : second;
+      int at = i < first.size() ? i : i - first.size();
+      words[2 * i] = of.high(at);
+      words[2 * i + 1] = of.low(at);
+    }
+    return BlockIds.wrap(words);
+  }
+
+  /** The tokens after the last full block. */
+  private int[] tail(int blockTokens) {
+    if (tail == null) {
+      int[] known = Objects.requireNonNull(tokens);
+      tail = Arrays.copyOfRange(known, ids.size() * blockTokens, known.length);
+    }
+    return tail;
   }
 
   /** The ids of the last look-up. */

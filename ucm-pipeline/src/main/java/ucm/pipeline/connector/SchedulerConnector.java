@@ -51,6 +51,7 @@ public final class SchedulerConnector implements AutoCloseable {
   private final @Nullable LiteMonitor monitor;
   private final @Nullable Store owned;
   private final boolean keepsBytes;
+  private final boolean savesGenerated;
   private final StoreMetrics.Counter lookupBlocks;
   private final StoreMetrics.Counter hitBlocks;
   private final HitFunnel funnel;
@@ -86,6 +87,7 @@ public final class SchedulerConnector implements AutoCloseable {
     this.monitor = monitor;
     this.owned = owned;
     this.keepsBytes = store.keepsBytes();
+    this.savesGenerated = setup.settings().saveDecodeBlocks();
     if (!keepsBytes && lite == null) {
       LOG.warn(
           "{} keeps no bytes, so no hits are reported to the engine; set use_lite to count hits",
@@ -275,9 +277,24 @@ public final class SchedulerConnector implements AutoCloseable {
   }
 
   /**
+   * Tells of generated tokens, so that {@link #plan} saves the blocks that they complete. Does nothing
+   * unless {@code save_decode_blocks} is set.
+   *
+   * @param tokens those after the tokens of the last look-up and of earlier calls
+   */
+  public void generated(String requestId, int[] tokens) {
+    requireOpen();
+    RequestState state = requests.get(requestId);
+    if (savesGenerated && state != null && !state.skipped) {
+      state.generated(tokens, hasher, spec.blockTokens());
+    }
+  }
+
+  /**
    * Plans a step: what each request loads before it, and which blocks are complete after it. A request
    * loads once, in its first step after {@link #allocated}; of a prompt that is computed in chunks,
-   * each step saves the blocks that it completes. Generated tokens are not saved.
+   * each step saves the blocks that it completes. Generated tokens are not saved unless {@link
+   * #generated} tells of them.
    *
    * @param scheduled the requests of the step; unknown ones, which were never looked up, move nothing
    */

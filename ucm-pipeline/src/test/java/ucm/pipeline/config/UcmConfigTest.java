@@ -124,6 +124,7 @@ class UcmConfigTest {
                 0,
                 false,
                 false,
+                false,
                 "md5-pickle",
                 Optional.empty()));
   }
@@ -142,6 +143,8 @@ class UcmConfigTest {
             128,
             "load_tokens_threshold",
             2048,
+            "save_decode_blocks",
+            true,
             "enable_record_traces",
             true,
             "use_lite",
@@ -161,6 +164,7 @@ class UcmConfigTest {
                 OptionalDouble.of(1),
                 128,
                 2048,
+                true,
                 true,
                 true,
                 "md5-pickle",

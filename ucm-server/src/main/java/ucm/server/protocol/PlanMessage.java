@@ -9,13 +9,19 @@ import java.util.List;
  * @param step the engine's number for it
  * @param taken holds that are loaded
  * @param forgotten handles of requests that ended
- * @param scheduled requests that compute prompt tokens
+ * @param scheduled requests of whose blocks some may be complete after the step
+ * @param generated tokens that were generated, for those who save them
  */
 public record PlanMessage(
-    int step, List<Taken> taken, List<Integer> forgotten, List<Scheduled> scheduled) {
+    int step,
+    List<Taken> taken,
+    List<Integer> forgotten,
+    List<Scheduled> scheduled,
+    List<Generated> generated) {
 
   private static final int TAKEN_BYTES = 12;
   private static final int SCHEDULED_BYTES = 12;
+  private static final int GENERATED_BYTES = 12;
 
   /**
    * A hold whose first blocks are loaded.
@@ -34,6 +40,17 @@ public record PlanMessage(
    */
   public record Scheduled(int handle, int computedTokens, int newTokens) {}
 
+  /**
+   * Generated tokens of a request.
+   *
+   * @param handle the client's number for it
+   * @param firstIndex index of the first of them among all of its tokens
+   * @param tokens those that were not sent before
+   */
+  // Packed as in LookupMessage. These records are not compared.
+  @SuppressWarnings("ArrayRecordComponent")
+  public record Generated(int handle, int firstIndex, int[] tokens) {}
+
   /** Reads it. */
   public static PlanMessage read(FrameReader body) throws ProtocolException {
     int step = body.handle();
@@ -51,6 +68,11 @@ public record PlanMessage(
     for (int i = 0; i < scheduledCount; i++) {
       scheduled.add(new Scheduled(body.handle(), body.u32(), body.u32()));
     }
-    return new PlanMessage(step, taken, forgotten, scheduled);
+    int generatedCount = body.hasMore() ? body.count(GENERATED_BYTES) : 0;
+    List<Generated> generated = new ArrayList<>(generatedCount);
+    for (int i = 0; i < generatedCount; i++) {
+      generated.add(new Generated(body.handle(), body.u32(), body.ints()));
+    }
+    return new PlanMessage(step, taken, forgotten, scheduled, generated);
   }
 }

@@ -99,6 +99,11 @@ public final class EngineSession implements AutoCloseable {
     return generation;
   }
 
+  /** Whether the engine is to tell of generated tokens. */
+  public boolean savesGenerated() {
+    return config.settings().saveDecodeBlocks();
+  }
+
   long now() {
     return context.clock().getAsLong();
   }

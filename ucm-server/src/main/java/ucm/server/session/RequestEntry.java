@@ -30,8 +30,7 @@ final class RequestEntry {
   }
 
   /** Adds tokens behind those that are kept. */
-  void append(LookupMessage message) throws ProtocolException {
-    int first = message.firstIndex();
+  void append(int first, int[] more) throws ProtocolException {
     if (first > tokens.length) {
       throw new ProtocolException(
           ProtocolException.BAD_MESSAGE,
@@ -43,13 +42,17 @@ final class RequestEntry {
               + tokens.length
               + " are known: send the others first");
     }
-    if (message.tokens().length == 0 && first == tokens.length) {
+    if (more.length == 0 && first == tokens.length) {
       // The same array needs no new hashes.
       return;
     }
-    int[] all = Arrays.copyOf(tokens, first + message.tokens().length);
-    System.arraycopy(message.tokens(), 0, all, first, message.tokens().length);
+    int[] all = Arrays.copyOf(tokens, first + more.length);
+    System.arraycopy(more, 0, all, first, more.length);
     tokens = all;
+  }
+
+  int[] tokensFrom(int first) {
+    return Arrays.copyOfRange(tokens, Math.min(first, tokens.length), tokens.length);
   }
 
   int tokenCount() {

@@ -86,7 +86,7 @@ public final class SchedulerSession implements AutoCloseable {
    */
   public void lookup(LookupMessage message, Consumer<Found> answer) throws ProtocolException {
     RequestEntry request = request(message);
-    request.append(message);
+    request.append(message.firstIndex(), message.tokens());
     cancelHold(request);
     int blockTokens = engine.spec().blockTokens();
     int computed = message.computedTokens();
@@ -109,7 +109,7 @@ public final class SchedulerSession implements AutoCloseable {
     int offered = connector.matchedTokens(request.prompt(message, variant), computed);
     int found = (int) (connector.statistics().externalBlocks() - before.externalBlocks());
     int promptBlocks = request.tokenCount() / blockTokens;
-    connector.allocated(request.id, IntStream.rangeClosed(0, promptBlocks).toArray(), offered);
+    connector.allocated(request.id, numbers(request), offered);
     boolean loads = offered > 0 && engine.fields().role() != EngineFields.PRODUCER;
     BlockIds ids = !loads ? BlockIds.empty() : loadIds(request, computed + offered);
     int[] slots = engine.slots().takeForLoads(ids.size());
@@ -181,7 +181,15 @@ public final class SchedulerSession implements AutoCloseable {
   }
 
   /** Plans a step. */
-  public List<PlannedSave> plan(PlanMessage message) {
+  public List<PlannedSave> plan(PlanMessage message) throws ProtocolException {
+    for (PlanMessage.Generated generated : message.generated()) {
+      RequestEntry request = requests.get(generated.handle());
+      if (request != null) {
+        int known = request.tokenCount();
+        request.append(generated.firstIndex(), generated.tokens());
+        connector.generated(request.id, request.tokensFrom(known));
+      }
+    }
     for (PlanMessage.Taken taken : message.taken()) {
       Hold hold = engine.holds().take(taken.hold(), taken.blocks());
       if (hold == null) {
@@ -216,7 +224,10 @@ public final class SchedulerSession implements AutoCloseable {
     int computed = Math.min(scheduled.computedTokens(), request.tokenCount());
     int added = Math.min(scheduled.newTokens(), request.tokenCount() - computed);
     List<RequestPlan> plans =
-        connector.plan(List.of(ScheduledRequest.of(request.id, computed, added))).requests();
+        connector
+            .plan(
+                List.of(new ScheduledRequest(request.id, computed, added, numbers(request), true)))
+            .requests();
     if (plans.isEmpty()) {
       return null;
     }
@@ -232,6 +243,12 @@ public final class SchedulerSession implements AutoCloseable {
     int[] padded = Arrays.copyOf(slots, ids.size());
     Arrays.fill(padded, slots.length, padded.length, NO_SLOT);
     return new PlannedSave(request.handle, save, planned + skipped, padded);
+  }
+
+  /** The request's blocks, which here are numbered from 0. */
+  private int[] numbers(RequestEntry request) {
+    int blocks = request.tokenCount() / engine.spec().blockTokens();
+    return IntStream.rangeClosed(0, blocks).toArray();
   }
 
   private boolean maySave(RequestEntry request) {
