@@ -112,6 +112,7 @@ class ToyEngine:
         max_num_seqs=8,
         prefix_caching=True,
         vocabulary=50,
+        v2_runner=False,
     ):
         from vllm import PROFILE
         from vllm.distributed.kv_transfer.kv_connector.factory import create_connector
@@ -119,6 +120,7 @@ class ToyEngine:
         from vllm.v1 import kv_cache_interface as interface
 
         self.profile = PROFILE
+        self.v2_runner = v2_runner
         self.n = block_size
         self.budget, self.max_num_seqs = budget, max_num_seqs
         self.prefix_caching, self.vocabulary = prefix_caching, vocabulary
@@ -179,6 +181,11 @@ class ToyEngine:
 
     def step(self):
         """One step; returns how many requests were scheduled."""
+        scheduled, results = self._execute()
+        self._update(scheduled, results)
+        return len(scheduled)
+
+    def _execute(self):
         output, scheduled, preempted = self._schedule()
         meta = self.connector.build_connector_meta(output)
         assert meta is not None
@@ -196,8 +203,7 @@ class ToyEngine:
                 rank.begin(*message)
             results = [rank.end() for rank in self.ranks]
         assert pickle.dumps(meta, pickle.HIGHEST_PROTOCOL) == copy, "a worker changed the metadata"
-        self._update(scheduled, results)
-        return len(scheduled)
+        return scheduled, results
 
     def _schedule(self):
         budget = self.budget
@@ -205,7 +211,7 @@ class ToyEngine:
         for request in list(self.running):
             if request not in self.running:
                 continue
-            new = min(request.num_tokens - request.num_computed_tokens, budget)
+            new = min(self._uncomputed(request), budget)
             if new <= 0:
                 continue
             while True:
@@ -242,7 +248,7 @@ class ToyEngine:
                 skipped.append(request)
                 continue
             new, resumed = entry
-            if resumed:
+            if resumed and not self.v2_runner:
                 cached.append((request, list(request.table), True))
             else:
                 new_reqs.append(request)
@@ -250,6 +256,9 @@ class ToyEngine:
             budget -= new
         self.waiting = skipped + self.waiting
         return self._output(scheduled, new_reqs, cached, preempted), scheduled, preempted
+
+    def _uncomputed(self, request):
+        return request.num_tokens - request.num_computed_tokens
 
     def _extend(self, request, tokens):
         missing = -(-tokens // self.n) - len(request.table)
@@ -340,6 +349,7 @@ class ToyEngine:
                 block_ids=(list(r.table),),
                 num_computed_tokens=r.num_computed_tokens,
                 lora_request=r.lora_request,
+                prefill_token_ids=list(r.all_token_ids) if self.v2_runner else None,
             )
             for r in new_reqs
         ]
@@ -370,6 +380,16 @@ class ToyEngine:
     # -- results -----------------------------------------------------------------------------------
 
     def _update(self, scheduled, results):
+        sent, received = self._report(scheduled, results)
+        for request, computed, new in scheduled:
+            if request.status == RUNNING and request.num_computed_tokens == computed:
+                request.num_computed_tokens += new
+                self._cache(request)
+                if request.num_computed_tokens == request.num_tokens:
+                    self._sample(request)
+        self._end_transfers(sent, received)
+
+    def _report(self, scheduled, results):
         invalid = set().union(*(result.invalid for result in results))
         sent = self._aggregate("sent", [result.sent for result in results])
         received = self._aggregate("received", [result.received for result in results])
@@ -381,12 +401,9 @@ class ToyEngine:
                 output.invalid_block_ids = invalid
             self.connector.update_connector_output(output)
         self._cut(scheduled, invalid)
-        for request, computed, new in scheduled:
-            if request.status == RUNNING and request.num_computed_tokens == computed:
-                request.num_computed_tokens += new
-                self._cache(request)
-                if request.num_computed_tokens == request.num_tokens:
-                    self._sample(request)
+        return sent, received
+
+    def _end_transfers(self, sent, received):
         for request_id in received:
             self._received(request_id)
         for request_id in sent:

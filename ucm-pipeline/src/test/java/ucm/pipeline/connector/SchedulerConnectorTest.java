@@ -15,6 +15,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
@@ -107,6 +109,30 @@ class SchedulerConnectorTest {
       assertThat(plan.loadBlocks()).as("the last block is loaded as well").containsExactly(1, 2);
       assertThat(plan.saveBlocks()).as("and not stored again").isEmpty();
       assertThat(scheduler.matchedTokens(PromptRequest.of("b", prompt, 1), 12)).isZero();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void savesBlocksOfGeneratedTokensWhenAskedTo(boolean saved) {
+    BlockIds ids = ids(tokens(0, 14));
+    try (SchedulerConnector scheduler = scheduler(gqa(1), "save_decode_blocks", saved)) {
+      scheduler.matchedTokens(PromptRequest.of("a", tokens(0, 6), 9), 0);
+      scheduler.allocated("a", blocks(5, 6), 0);
+      scheduler.plan(List.of(ScheduledRequest.of("a", 0, 6)));
+      // Tokens 6 and 7, then 8 to 13: blocks 1 and 2 are full, two tokens are left over.
+      scheduler.generated("a", tokens(6, 2));
+      scheduler.generated("a", tokens(8, 6));
+      List<RequestPlan> plans =
+          scheduler
+              .plan(List.of(new ScheduledRequest("a", 4, 10, blocks(7, 8), false)))
+              .requests();
+      if (saved) {
+        assertThat(plans.getFirst().saveIds()).isEqualTo(ids.slice(1, 3));
+        assertThat(plans.getFirst().saveBlocks()).containsExactly(6, 7);
+      } else {
+        assertThat(plans).isEmpty();
+      }
     }
   }
 
