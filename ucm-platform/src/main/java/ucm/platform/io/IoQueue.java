@@ -33,14 +33,6 @@ public interface IoQueue extends AutoCloseable {
     return 2 << 20;
   }
 
-  /**
-   * Whether the processor copies what is read, within the call, instead of a device bringing it to its
-   * place: see {@code ReadBuffer}.
-   */
-  default boolean copiesReads() {
-    return false;
-  }
-
   /** Starts a read that ends when the vector is full or the file ends. */
   void read(int fd, NativePath path, IoVector into, long offset);
 

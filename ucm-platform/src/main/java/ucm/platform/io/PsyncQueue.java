@@ -38,11 +38,6 @@ public final class PsyncQueue implements IoQueue {
   }
 
   @Override
-  public boolean copiesReads() {
-    return direct == null;
-  }
-
-  @Override
   public void read(int fd, NativePath path, IoVector into, long offset) {
     moved =
         direct == null

@@ -82,17 +82,6 @@ public final class IoVector {
     return add(segment.address(), segment.byteSize());
   }
 
-  /**
-   * Replaces all entries by one of as many bytes.
-   *
-   * @throws IndexOutOfBoundsException when {@code memory} has fewer
-   */
-  public void replace(MemorySegment memory) {
-    long bytes = byteSize;
-    Objects.checkFromIndexSize(0, bytes, memory.byteSize());
-    clear().add(memory.address(), bytes);
-  }
-
   /** Adds memory by its address; for classes that have checked it. */
   public IoVector add(long address, long length) {
     byteSize += length;

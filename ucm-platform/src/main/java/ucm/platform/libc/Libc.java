@@ -12,7 +12,7 @@ import java.lang.ref.Reference;
  * alive during the call. A function that returns -1 has left its error
  * number in {@link Native#getLastError()}, which JNA keeps per thread from the return of the call on;
  * reading it costs nothing on the path of success, unlike a method that throws. Those that are called for
- * every file go through {@link OwnLibrary} where it is there, and return their error number, negated.
+ * every file return their error number, negated.
  */
 public final class Libc {
 
@@ -136,9 +136,7 @@ public final class Libc {
   /** Opens a file: its descriptor, or the error number, negated. */
   static int open(NativePath path, int flags, int mode) {
     try {
-      return OwnLibrary.IS_LOADED
-          ? OwnLibrary.open(path.address(), flags, mode)
-          : (int) orError(open(path.address(), flags, mode));
+      return (int) orError(open(path.address(), flags, mode));
     } finally {
       Reference.reachabilityFence(path);
     }
@@ -147,9 +145,7 @@ public final class Libc {
   /** Reads: how many bytes, or the error number, negated. */
   static long preadv(int fd, IoVector vector, long offset) {
     try {
-      return OwnLibrary.IS_LOADED
-          ? OwnLibrary.preadv(fd, vector.address(), vector.size(), offset)
-          : orError(preadv(fd, vector.address(), vector.size(), offset));
+      return orError(preadv(fd, vector.address(), vector.size(), offset));
     } finally {
       Reference.reachabilityFence(vector);
     }
@@ -158,9 +154,7 @@ public final class Libc {
   /** Writes: how many bytes, or the error number, negated. */
   static long pwritev(int fd, IoVector vector, long offset) {
     try {
-      return OwnLibrary.IS_LOADED
-          ? OwnLibrary.pwritev(fd, vector.address(), vector.size(), offset)
-          : orError(pwritev(fd, vector.address(), vector.size(), offset));
+      return orError(pwritev(fd, vector.address(), vector.size(), offset));
     } finally {
       Reference.reachabilityFence(vector);
     }
@@ -284,7 +278,7 @@ public final class Libc {
 
   /** Closes a descriptor: 0, or the error number, negated. */
   public static int closeFile(int fd) {
-    return OwnLibrary.IS_LOADED ? OwnLibrary.close(fd) : (int) orError(close(fd));
+    return (int) orError(close(fd));
   }
 
   private static long orError(long result) {
@@ -295,9 +289,7 @@ public final class Libc {
 
   /** Asks where a file ends, in bytes: or the error number, negated. */
   static long seekEnd(int fd) {
-    return OwnLibrary.IS_LOADED
-        ? OwnLibrary.lseek(fd, 0, SEEK_END)
-        : orError(lseek(fd, 0, SEEK_END));
+    return orError(lseek(fd, 0, SEEK_END));
   }
 
   private static native long lseek(int fd, long offset, int whence);

@@ -12,7 +12,7 @@ import ucm.api.MemoryRegion;
  * of the regions seen last are kept, so that a segment costs no allocation. A view reaches nearly 2
  * GiB; one begins at every GiB, so that half a GiB from any place lies whole in one of them.
  */
-public final class MemoryCrc implements MemoryDigest {
+public final class MemoryCrc {
 
   private static final int SLOTS = 1024;
   private static final int PROBES = 4;
@@ -25,17 +25,21 @@ public final class MemoryCrc implements MemoryDigest {
   private final @Nullable MemoryRegion[] regions = new MemoryRegion[SLOTS];
   private final ByteBuffer[][] windows = new ByteBuffer[SLOTS][];
 
-  @Override
+  /** Starts over. */
   public void reset() {
     crc.reset();
   }
 
-  @Override
+  /** The checksum of all bytes since {@link #reset}. */
   public int value() {
     return (int) crc.getValue();
   }
 
-  @Override
+  /**
+   * Takes in bytes of host memory.
+   *
+   * @throws IllegalArgumentException when they do not lie within the region
+   */
   public void update(MemoryRegion region, long offset, long length) {
     ByteBuffer[] views = views(region);
     long at = offset;

@@ -77,6 +77,14 @@ final class IoVectorTest {
   }
 
   @Test
+  void writesNoMemoryThatMayOnlyBeRead() {
+    MemoryRegion readOnly = MemoryRegion.host(memory.asReadOnly());
+    assertThatThrownBy(() -> new IoVector().addToWrite(readOnly, 0, 10))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("read-only");
+  }
+
+  @Test
   void copiesBytesOfSeveralEntriesOutAndIn() {
     byte[] bytes = new byte[100_000];
     new Random(4).nextBytes(bytes);

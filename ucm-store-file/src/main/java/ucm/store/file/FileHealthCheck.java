@@ -30,8 +30,6 @@ import ucm.platform.io.UringQueue;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
-import ucm.platform.libc.OwnLibrary;
-import ucm.platform.memory.StreamingCopy;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.AsyncProbe;
@@ -81,8 +79,6 @@ public final class FileHealthCheck {
       check(directory);
     }
     capacity();
-    findings.add(Finding.ok("file calls", OwnLibrary.state()));
-    findings.add(Finding.ok("memory copies", StreamingCopy.state()));
     return findings;
   }
 

@@ -53,8 +53,6 @@ class FileHealthCheckTest {
             "O_DIRECT in " + directory,
             "aio in " + directory,
             "io_uring in " + directory,
-            "file calls",
-            "memory copies",
             "capacity of Local");
     assertThat(found.get("directory " + directory))
         .isEqualTo(

@@ -100,6 +100,21 @@ final class EngineSideTest {
   }
 
   @Test
+  void engineMemoryThatMayOnlyBeReadFailsTheLoad() throws InterruptedException {
+    TestCache cache = cache(null, Map.of());
+    BlockIds ids = BlockBytes.ids(1, 1);
+    cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment bytes = arena.allocate(2 * 4096);
+      Transfer transfer = inOneRegion(ids, MemoryRegion.host(bytes.asReadOnly()));
+      TransferResult load = cache.store.load(transfer).await(PATIENCE);
+      assertThat(load.failedCount()).isEqualTo(2);
+      assertThat(load.cause()).isInstanceOf(IllegalArgumentException.class);
+    }
+    assertThat(cache.pool().referenced()).isZero();
+  }
+
+  @Test
   void usesMemoryThatTheNextStageOffers() throws InterruptedException {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment offered = arena.allocate(1 << 20, 4096);
@@ -158,14 +173,17 @@ final class EngineSideTest {
 
   private static Transfer goneMemory(BlockIds ids) {
     try (Arena arena = Arena.ofShared()) {
-      MemoryRegion region = MemoryRegion.host(arena.allocate(2 * 4096));
-      return Transfer.packed(LAYOUT)
-          .shard(ids, 0, 0)
-          .piece(region, 0)
-          .shard(ids, 0, 1)
-          .piece(region, 4096)
-          .build();
+      return inOneRegion(ids, MemoryRegion.host(arena.allocate(2 * 4096)));
     }
+  }
+
+  private static Transfer inOneRegion(BlockIds ids, MemoryRegion region) {
+    return Transfer.packed(LAYOUT)
+        .shard(ids, 0, 0)
+        .piece(region, 0)
+        .shard(ids, 0, 1)
+        .piece(region, 4096)
+        .build();
   }
 
   private TestCache cache(@Nullable Store next, Map<String, Object> more) {

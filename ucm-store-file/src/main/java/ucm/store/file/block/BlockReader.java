@@ -14,8 +14,7 @@ import ucm.store.file.transfer.TransferJob;
 
 /**
  * Reads shards from files, and checks them: the size of the file and its footer before a shard is
- * called good, and its checksum while its bytes are still in the processor's cache, or on their way
- * through it: see {@link StepReads#take}.
+ * called good, and its checksum while its bytes are still in the processor's cache.
  *
  * <p>Of a whole block the footer is read first, so that each shard can be ended as soon as it is read;
  * only when everything fits into one step, or is one shard, it is read along with the last bytes. Where
@@ -181,7 +180,9 @@ public final class BlockReader implements ShardMover {
       if (fault != null) {
         return fault;
       }
-      scratch.reads.take(step, scratch, check, from);
+      if (check) {
+        step.cursor.digest(scratch.crc, scratch.crcs, from);
+      }
     } while (scratch.reads.hasNext(scratch, Footer.LAST));
     return endGood(job, from, to, from, scratch, check ? storedCrcs(format, scratch) : null);
   }
@@ -229,7 +230,9 @@ public final class BlockReader implements ShardMover {
       if (fault != null) {
         return fault;
       }
-      scratch.reads.take(step, scratch, expected != null, from);
+      if (expected != null) {
+        step.cursor.digest(scratch.crc, scratch.crcs, from);
+      }
       ShardCursor cursor = step.cursor;
       fault = endGood(job, cursor.firstShard(), cursor.firstOpenShard(), from, scratch, expected);
       firstFault = firstFault == null ? fault : firstFault;

@@ -8,8 +8,6 @@ import ucm.platform.io.IoQueue;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
 import ucm.platform.memory.MemoryCrc;
-import ucm.platform.memory.ReadBuffer;
-import ucm.platform.memory.StreamingCopy;
 import ucm.store.file.format.BlockFooter;
 
 /** What one worker thread needs to move shards, made once and used over and over. */
@@ -57,8 +55,7 @@ public final class IoScratch {
     this.queue = queue;
     steps = new IoStep[queue.depth()];
     Arrays.setAll(steps, i -> new IoStep());
-    boolean buffered = queue.copiesReads() && StreamingCopy.isUsed();
-    reads = new StepReads(queue, steps, buffered ? new ReadBuffer(queue.readBytes()) : null);
+    reads = new StepReads(queue, steps);
     writes = new StepWrites(queue, steps);
     crcs = new int[format.layout().shardCount()];
     storedCrcs = new int[crcs.length];

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
 import ucm.platform.libc.IoVector;
-import ucm.platform.memory.MemoryDigest;
+import ucm.platform.memory.MemoryCrc;
 
 /**
  * Walks through the memory of neighbouring shards of a transfer in steps, each of which is one
@@ -75,8 +75,9 @@ final class ShardCursor {
    * Goes on to the next step and puts its memory into {@code vector}.
    *
    * @param most bytes of the step
+   * @param toWrite whether the memory will be written
    */
-  void next(IoVector vector, int most) {
+  void next(IoVector vector, int most, boolean toWrite) {
     Transfer of = Objects.requireNonNull(transfer);
     vector.clear();
     stepShard = shard;
@@ -87,7 +88,13 @@ final class ShardCursor {
     while (room > 0 && vector.size() < STEP_ENTRIES) {
       long size = of.pieceSize(segment);
       long length = Math.min(room, size - inSegment);
-      vector.add(of.region(shard, segment), of.offset(shard, segment) + inSegment, length);
+      MemoryRegion region = of.region(shard, segment);
+      long at = of.offset(shard, segment) + inSegment;
+      if (toWrite) {
+        vector.addToWrite(region, at, length);
+      } else {
+        vector.add(region, at, length);
+      }
       room -= length;
       inSegment += length;
       inShard += length;
@@ -136,7 +143,7 @@ final class ShardCursor {
    * @param crcs gets the checksum of each shard that is complete with the step, at its index less
    *     {@code base}
    */
-  void digest(MemoryDigest crc, int[] crcs, int base) {
+  void digest(MemoryCrc crc, int[] crcs, int base) {
     Transfer of = Objects.requireNonNull(transfer);
     int atShard = stepShard;
     int atSegment = stepSegment;

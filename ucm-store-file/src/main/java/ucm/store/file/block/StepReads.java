@@ -1,9 +1,7 @@
 package ucm.store.file.block;
 
-import org.jspecify.annotations.Nullable;
 import ucm.platform.io.IoQueue;
 import ucm.platform.libc.NativePath;
-import ucm.platform.memory.ReadBuffer;
 import ucm.store.file.format.BlockFooter;
 
 /**
@@ -23,7 +21,6 @@ final class StepReads {
 
   private final IoQueue queue;
   private final IoStep[] steps;
-  private final @Nullable ReadBuffer buffer;
   private int started;
   private int awaited;
 
@@ -31,12 +28,10 @@ final class StepReads {
    * Reads by a queue.
    *
    * @param steps as many as may be under way
-   * @param buffer where reads go first, of a queue that has one under way at a time; or null
    */
-  StepReads(IoQueue queue, IoStep[] steps, @Nullable ReadBuffer buffer) {
+  StepReads(IoQueue queue, IoStep[] steps) {
     this.queue = queue;
     this.steps = steps;
-    this.buffer = buffer;
   }
 
   /** Starts over, for the shards that the cursor of {@code scratch} begins with. */
@@ -70,21 +65,6 @@ final class StepReads {
     return oldest;
   }
 
-  /**
-   * Takes the bytes of a step that was read to where they belong, if they are not there yet.
-   *
-   * @param check whether to take their checksums, too
-   * @param base as {@link ShardCursor#digest} wants it
-   */
-  void take(IoStep step, IoScratch scratch, boolean check, int base) {
-    if (buffer != null) {
-      step.cursor.digest(buffer, scratch.crcs, base);
-      buffer.flush();
-    } else if (check) {
-      step.cursor.digest(scratch.crc, scratch.crcs, base);
-    }
-  }
-
   /** Most bytes of a step. */
   int stepBytes() {
     return queue.readBytes();
@@ -101,11 +81,8 @@ final class StepReads {
       return;
     }
     ShardCursor cursor = scratch.cursor;
-    cursor.next(step.vector, stepBytes());
+    cursor.next(step.vector, stepBytes(), true);
     step.cursor.copy(cursor);
-    if (buffer != null) {
-      buffer.replace(step.vector);
-    }
     step.offset = cursor.fileOffset();
     if (!cursor.hasNext() && footer == Footer.LAST) {
       scratch.addFooterSegment(format, step.vector);

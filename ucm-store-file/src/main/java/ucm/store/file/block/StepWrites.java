@@ -79,7 +79,7 @@ final class StepWrites {
     }
     IoStep step = steps[started % steps.length];
     ShardCursor cursor = scratch.cursor;
-    cursor.next(step.vector, queue.writeBytes());
+    cursor.next(step.vector, queue.writeBytes(), false);
     cursor.digest(scratch.crc, scratch.crcs, cursor.firstOfAll());
     step.offset = cursor.fileOffset();
     return step;
