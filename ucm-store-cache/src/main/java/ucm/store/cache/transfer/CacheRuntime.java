@@ -10,7 +10,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
-import ucm.api.Places;
 import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreContext;
@@ -26,7 +25,6 @@ import ucm.store.cache.config.HostDevice;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.pool.CacheLookup;
 import ucm.store.cache.pool.LookupMetrics;
-import ucm.store.cache.pool.ObjectPool;
 import ucm.store.cache.pool.SlotDirectory;
 import ucm.store.cache.pool.SlotPool;
 import ucm.store.cache.shared.SharedBuffer;
@@ -73,11 +71,6 @@ public final class CacheRuntime {
   final Dispatcher dispatcher;
   final TimeoutScheduler timeouts;
 
-  /** What tasks need for each shard, for the next task. */
-  final ObjectPool<int[]> numbers = ObjectPool.ofNumbers();
-
-  final ObjectPool<Places> places;
-
   private final LongSupplier clock;
   private final CacheLookup lookups;
   private final CacheFlush flush;
@@ -97,7 +90,6 @@ public final class CacheRuntime {
     this.next = context.backend();
     this.clock = context.nanoClock();
     this.metrics = new CacheMetrics(context.metrics());
-    this.places = ObjectPool.ofPlaces(config.layout());
     // What can fail comes first: the threads are started last.
     CpuAffinity affinity = CpuAffinity.of(config.cores());
     this.shared = config.shared() ? SharedBuffer.join(config) : null;

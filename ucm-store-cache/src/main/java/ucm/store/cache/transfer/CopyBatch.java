@@ -22,16 +22,14 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
   private static final int MAX_RUN = 32;
   private static final long MAX_RUN_BYTES = 1 << 20;
 
-  /**
-   * The shards; one who copies them looks at those of his run only, and not after its {@link #end}.
-   */
+  /** The shards; one who copies them looks at those of his run only. */
   final ShardSlots held;
 
   private final int count;
   private final int run;
 
   /**
-   * A batch of shards. Each shard is a use, ended with its run.
+   * A batch of shards.
    *
    * @param held those that are there
    * @param count how many there will be
@@ -85,14 +83,4 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
 
   /** Copies what was begun, on this thread. Must not throw. */
   abstract void copy(int from, int to);
-
-  @Override
-  protected final void end(int from, int to) {
-    endRun(from, to);
-    // The last one to look at the run is this thread, also where a device copied it.
-    held.endUse(to - from);
-  }
-
-  /** Ends what was begun and not given up. */
-  abstract void endRun(int from, int to);
 }

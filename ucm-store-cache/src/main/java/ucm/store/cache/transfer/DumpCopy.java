@@ -48,7 +48,6 @@ final class DumpCopy extends CopyBatch {
     for (int i = 0; i < groups; i++) {
       openInGroup.set(i, groupStarts[i + 1] - groupStarts[i]);
     }
-    held.share(held.size() + (cache.next == null ? 0 : groups));
   }
 
   private int[] groupStarts() {
@@ -120,7 +119,7 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  void endRun(int from, int to) {
+  protected void end(int from, int to) {
     int[] slots = held.slots;
     boolean alone = cache.next == null;
     int copied = 0;

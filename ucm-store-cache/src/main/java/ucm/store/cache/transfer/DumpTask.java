@@ -42,7 +42,7 @@ final class DumpTask extends CacheTask {
 
   DumpTask(CacheRuntime cache, long id, Transfer transfer) {
     super(cache, id, transfer);
-    this.blocks = new DistinctBlocks(transfer.ids(), cache.numbers);
+    this.blocks = new DistinctBlocks(transfer.ids());
     this.unsettled = new AtomicInteger(shardCount);
   }
 
@@ -74,7 +74,6 @@ final class DumpTask extends CacheTask {
         sift(present(unknown, ids, known), 0, blocks.count());
       }
     }
-    blocks.forget();
     return false;
   }
 
@@ -121,9 +120,6 @@ final class DumpTask extends CacheTask {
     int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
     sift(ask(next, from, to), from, to);
     asked = to;
-    if (!hasMoreToAsk()) {
-      blocks.forget();
-    }
   }
 
   /** Ends the shards of those of some blocks that are present; the others are to be planned. */
@@ -208,7 +204,7 @@ final class DumpTask extends CacheTask {
     SlotDirectory pool = cache.pool;
     int settled = 0;
     int most = Math.min(todo.cardinality(), cache.memory.slots());
-    ShardSlots reserved = new ShardSlots(cache.numbers, most);
+    ShardSlots reserved = new ShardSlots(most);
     long full = fullStripes;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {

@@ -19,21 +19,11 @@ final class LoadCopy extends CopyBatch {
   private LoadCopy(LoadTask load, ShardSlots held, int count) {
     super(held, count, load.transfer.layout().shardSize(), load.cache.copyThreads);
     this.load = load;
-    held.share(count);
   }
 
-  /**
-   * One that shards are put into as they arrive. Of each shard of the load it is said once that it
-   * arrives, or that it does {@linkplain #notComing not}; where neither is said of one, there is a use
-   * that never ends.
-   */
+  /** One that shards are put into as they arrive. */
   static LoadCopy ofArrivals(LoadTask load) {
-    return new LoadCopy(load, new ShardSlots(load.cache.numbers, load.shardCount), load.shardCount);
-  }
-
-  /** So many shards will not arrive. */
-  void notComing(int shards) {
-    held.endUse(shards);
+    return new LoadCopy(load, ShardSlots.fixed(load.shardCount), load.shardCount);
   }
 
   @Override
@@ -90,7 +80,7 @@ final class LoadCopy extends CopyBatch {
   }
 
   @Override
-  void endRun(int from, int to) {
+  protected void end(int from, int to) {
     int[] shards = held.shards;
     int copied = 0;
     for (int i = from; i < to; i++) {

@@ -40,14 +40,13 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     boolean around = cache.config.loadNextOnly();
     boolean hasNext = cache.next != null;
     int count = todo.cardinality();
-    ShardSlots hits = new ShardSlots(cache.numbers, count);
-    ShardSlots misses = new ShardSlots(cache.numbers, Math.min(count, cache.memory.slots()));
+    ShardSlots hits = new ShardSlots(count);
+    ShardSlots misses = new ShardSlots(Math.min(count, cache.memory.slots()));
     long full = hasNext ? fullStripes : SlotDirectory.ALL_STRIPES;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       if (!isOpen(shard)) {
         todo.clear(shard);
-        notComing(1);
         continue;
       }
       long high = ids.high(shard);
@@ -71,14 +70,13 @@ final class LoadTask extends CacheTask implements SlotWaiter {
         case Reservation.FILLING -> cache.metrics.joinedShards.increment();
         default -> {
           cache.metrics.missShards.increment();
-          lost(shard, ShardOutcome.MISSING, null);
+          end(shard, ShardOutcome.MISSING, null);
         }
       }
     }
     keepTodo();
     if (hits.size() > 0) {
       cache.metrics.hitShards.add(hits.size());
-      notComing(hits.size());
       cache.copyToEngine(new LoadCopy(this, hits));
     }
     if (misses.size() > 0) {
@@ -105,7 +103,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
 
   @Override
   public void notFilled(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
-    lost(shard, outcome, cause);
+    end(shard, outcome, cause);
   }
 
   @Override
@@ -135,23 +133,11 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     copied(shard, fault);
   }
 
-  /** A shard will not arrive: ends it, unless it has ended. To be called once for each of them. */
-  void lost(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
-    end(shard, outcome, cause);
-    notComing(1);
-  }
-
-  private void notComing(int shards) {
-    if (arrivals != null) {
-      arrivals.notComing(shards);
-    }
-  }
-
   /** The thread of a next stage, or of another task, has no business with the device. */
   private void arrived(LoadCopy copy, int shard, int slot) {
     if (!cache.engineDevice.loads().add(copy, shard, slot)) {
       cache.pool.release(slot);
-      lost(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
+      end(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
     }
   }
 

@@ -2,7 +2,6 @@ package ucm.store.cache.transfer;
 
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import ucm.api.Places;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
@@ -18,10 +17,6 @@ import ucm.api.TransferResult;
  * are hot in that processor's cache; then look-ups find it. A shard that does not arrive is forgotten,
  * and its slot is reused only when the next stage's task has completed, so that no late read lands in
  * the bytes of another shard.
- *
- * <p>The shards, their slots and their places are given back when the next stage's task has completed,
- * after which no shard is reported. Where the next stage did not even take the transfer, the
- * garbage collector has them.
  */
 final class NextRead implements ShardListener, Runnable {
 
@@ -31,23 +26,18 @@ final class NextRead implements ShardListener, Runnable {
   private final @Nullable LoadTask work;
   // A slot is DONE where its reference was given back.
   private final ShardSlots held;
-  private final @Nullable Places places;
   private @Nullable Task task;
 
-  private NextRead(
-      CacheRuntime cache, @Nullable LoadTask work, ShardSlots held, @Nullable Places places) {
+  private NextRead(CacheRuntime cache, @Nullable LoadTask work, ShardSlots held) {
     this.cache = cache;
     this.work = work;
     this.held = held;
-    this.places = places;
-    held.share(1);
   }
 
   /** Starts to read shards of a load into the slots they reserved. */
   static void start(CacheRuntime cache, LoadTask work, ShardSlots held) {
-    Places places = cache.places.take(held.size());
-    NextRead read = new NextRead(cache, work, held, places);
-    read.submit(held.onward(cache.memory, work.transfer, 0, held.size(), places, read));
+    NextRead read = new NextRead(cache, work, held);
+    read.submit(held.onward(cache.memory, work.transfer, 0, held.size(), read));
   }
 
   /**
@@ -56,7 +46,7 @@ final class NextRead implements ShardListener, Runnable {
    * @param builder names the shards and their slots
    */
   static void prefetch(CacheRuntime cache, Transfer.Builder builder, ShardSlots held) {
-    NextRead read = new NextRead(cache, null, held, null);
+    NextRead read = new NextRead(cache, null, held);
     read.submit(builder.build(read));
   }
 
@@ -116,10 +106,6 @@ final class NextRead implements ShardListener, Runnable {
         lost(i, outcome, result.cause());
       }
     }
-    if (places != null) {
-      cache.places.giveBack(places, held.size());
-    }
-    held.endUse(1);
     cache.traffic.end();
   }
 
@@ -139,7 +125,7 @@ final class NextRead implements ShardListener, Runnable {
     cache.pool.notFilled(slot, outcome, cause);
     cache.pool.release(slot);
     if (work != null) {
-      work.lost(held.shards[i], outcome, cause);
+      work.end(held.shards[i], outcome, cause);
     }
   }
 }

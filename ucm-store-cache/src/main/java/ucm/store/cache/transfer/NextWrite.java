@@ -3,7 +3,6 @@ package ucm.store.cache.transfer;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.Places;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
@@ -29,17 +28,15 @@ final class NextWrite implements Runnable {
   private final long offeredNanos = System.nanoTime();
   // For the dispatcher.
   private @Nullable Transfer transfer;
-  private final Places places;
   private @Nullable Task task;
 
-  /** The shards of a copy from an index on, to another exclusive: one use of them. */
+  /** The shards of a copy from an index on, to another exclusive. */
   NextWrite(CacheRuntime cache, DumpTask dump, ShardSlots held, int from, int to) {
     this.cache = cache;
     this.dump = dump;
     this.held = held;
     this.from = from;
     this.to = to;
-    this.places = cache.places.take(to - from);
   }
 
   /** Since when it waits. */
@@ -60,7 +57,7 @@ final class NextWrite implements Runnable {
   boolean submit() {
     Transfer written = transfer;
     if (written == null) {
-      written = held.onward(cache.memory, dump.transfer, from, to, places, ShardListener.NONE);
+      written = held.onward(cache.memory, dump.transfer, from, to, ShardListener.NONE);
       transfer = written;
     }
     if (written.shardCount() == 0) {
@@ -91,7 +88,6 @@ final class NextWrite implements Runnable {
   @Override
   public void run() {
     TransferResult result = Objects.requireNonNull(task).result();
-    cache.places.giveBack(places, to - from);
     end(result, result.cause());
     cache.traffic.end();
   }
@@ -105,7 +101,6 @@ final class NextWrite implements Runnable {
         cache.pool.release(held.slots[i]);
       }
     }
-    held.endUse(1);
     dump.settle(to - from);
     cache.writes.ended(byteSize());
   }

@@ -54,7 +54,7 @@ final class Prefetcher {
     int shards = cache.config.layout().shardCount();
     Transfer.Builder builder = Transfer.packed(cache.config.layout());
     int most = Math.max(0, Math.min(budget, present.cardinality() * shards));
-    ShardSlots reserved = new ShardSlots(cache.numbers, most);
+    ShardSlots reserved = new ShardSlots(most);
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
       for (int shard = 0; shard < shards && reserved.size() < most; shard++) {
         long reservation =

@@ -1,54 +1,53 @@
 package ucm.store.cache.transfer;
 
+import java.util.Arrays;
 import java.util.BitSet;
-import java.util.concurrent.atomic.AtomicInteger;
 import ucm.api.Places;
 import ucm.api.ShardListener;
 import ucm.api.Transfer;
 import ucm.store.cache.config.PoolMemory;
-import ucm.store.cache.pool.ObjectPool;
 
 /**
- * Shards of a task and the slot of each, in arrays that the next task uses again.
- *
- * <p>One thread puts them in, then those who move them share them: how many uses there are is said
- * before the first of them begins, and each one is ended once. The arrays go back with the last
- * one, and are not to be had here any more. A use that is never ended, because a thread died, say,
- * keeps them from going back, which costs nothing but a later allocation.
- *
- * <p>Those who share them may overwrite what is theirs: a shard or slot that is done with gets a
- * negative number.
+ * Shards of a task and the slot of each. One thread puts them in, then those who move them share them,
+ * and may overwrite what is theirs: a shard or slot that is done with gets a negative number.
  */
 final class ShardSlots {
 
-  private static final int[] NONE = {};
+  // A task much larger than the pool is planned again and again for a few slots each time.
+  private static final int FIRST_CAPACITY = 64;
 
   /** Indices into the task's transfer. */
-  int[] shards = NONE;
+  int[] shards;
 
   /** The slot of each of the shards. */
-  int[] slots = NONE;
+  int[] slots;
 
-  private final ObjectPool<int[]> arrays;
-  private final int most;
-  private final AtomicInteger uses = new AtomicInteger();
   private int size;
 
   /**
    * No shards yet.
    *
-   * @param most how many there can be; the arrays are taken with the first one
+   * @param most how many there can be
    */
-  ShardSlots(ObjectPool<int[]> arrays, int most) {
-    this.arrays = arrays;
-    this.most = most;
+  ShardSlots(int most) {
+    this(new int[Math.min(most, FIRST_CAPACITY)], new int[Math.min(most, FIRST_CAPACITY)]);
+  }
+
+  private ShardSlots(int[] shards, int[] slots) {
+    this.shards = shards;
+    this.slots = slots;
+  }
+
+  /** With arrays that stay, as shards are put in while others are moved. */
+  static ShardSlots fixed(int most) {
+    return new ShardSlots(new int[most], new int[most]);
   }
 
   /** Puts in a shard that has a slot. */
   void add(int shard, int slot) {
-    if (size == 0) {
-      shards = arrays.take(most);
-      slots = arrays.take(most);
+    if (size == shards.length) {
+      shards = Arrays.copyOf(shards, 2 * size);
+      slots = Arrays.copyOf(slots, 2 * size);
     }
     shards[size] = shard;
     slots[size++] = slot;
@@ -65,10 +64,9 @@ final class ShardSlots {
    *
    * @param memory has the slots
    * @param of the task's transfer
-   * @param places has none yet, and gets those of the slots
    */
-  Transfer onward(
-      PoolMemory memory, Transfer of, int from, int to, Places places, ShardListener listener) {
+  Transfer onward(PoolMemory memory, Transfer of, int from, int to, ShardListener listener) {
+    Places places = new Places(of.layout());
     int first = 0;
     int end = 0;
     for (int i = from; i < to; i++) {
@@ -88,30 +86,5 @@ final class ShardSlots {
       }
     }
     return Transfer.packedSelection(of, first, some, places, listener);
-  }
-
-  /** Says how many uses will be ended; called once, before the first of them begins. */
-  void share(int count) {
-    uses.set(count);
-  }
-
-  /**
-   * Ends some uses; the caller does not look at the shards any more.
-   *
-   * @throws IllegalStateException when more uses are ended than there were
-   */
-  void endUse(int count) {
-    int left = uses.addAndGet(-count);
-    if (left < 0) {
-      throw new IllegalStateException("shards were used " + -left + " times more than was said");
-    }
-    if (left == 0 && shards.length > 0) {
-      int[] ownShards = shards;
-      int[] ownSlots = slots;
-      shards = NONE;
-      slots = NONE;
-      arrays.giveBack(ownShards, most);
-      arrays.giveBack(ownSlots, most);
-    }
   }
 }
