@@ -20,7 +20,6 @@ final class AlignedVector {
   static final int PAGE = 4096;
 
   private static final int BOUNCE_PAGES = 132;
-  private static final MemorySegment MEMORY = wholeMemory();
 
   private final IoVector pages = new IoVector();
   private @Nullable MemorySegment bounce;
@@ -129,12 +128,7 @@ final class AlignedVector {
     long done = 0;
     while (done < length) {
       long part = Math.min(length - done, of.length(entry) - inEntry);
-      long address = of.address(entry) + inEntry;
-      if (toBounce) {
-        MemorySegment.copy(MEMORY, address, bounce(), bounced + done, part);
-      } else {
-        MemorySegment.copy(bounce(), bounced + done, MEMORY, address, part);
-      }
+      of.copy(entry, inEntry, bounce(), bounced + done, part, toBounce);
       forward(of, part);
       done += part;
     }
@@ -165,11 +159,5 @@ final class AlignedVector {
       bounce = known;
     }
     return known;
-  }
-
-  /** The addresses in an {@link IoVector} were checked when they were added. */
-  @SuppressWarnings("restricted")
-  private static MemorySegment wholeMemory() {
-    return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
   }
 }

@@ -4,6 +4,7 @@ import com.sun.jna.Native;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import ucm.platform.libc.FileException;
+import ucm.platform.libc.Libc;
 
 /**
  * System calls of Linux that the C library has no function for, by their numbers on x86-64 and ARM64.
@@ -18,8 +19,6 @@ final class Syscalls {
   private static final long IO_SUBMIT = IS_ARM ? 2 : 209;
   private static final long IO_URING_SETUP = 425;
   private static final long IO_URING_ENTER = 426;
-  private static final int PROT_READ_WRITE = 3;
-  private static final int MAP_SHARED_POPULATE = 0x8001;
 
   static {
     String processor = System.getProperty("os.arch");
@@ -92,7 +91,7 @@ final class Syscalls {
    */
   @SuppressWarnings("restricted")
   static MemorySegment mapShared(int fd, long bytes, long offset) {
-    long address = mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED_POPULATE, fd, offset);
+    long address = Libc.mapShared(fd, bytes, offset);
     if (address == -1) {
       throw new FileException("mmap", "a ring of io_uring", Native.getLastError());
     }
@@ -101,13 +100,8 @@ final class Syscalls {
 
   /** Gives back what was mapped; it must not be used any more. */
   static void unmap(MemorySegment mapped) {
-    munmap(mapped.address(), mapped.byteSize());
+    Libc.munmap(mapped.address(), mapped.byteSize());
   }
 
   private static native long syscall(long number, long a, long b, long c, long d, long e);
-
-  private static native long mmap(
-      long address, long bytes, int protection, int flags, int fd, long offset);
-
-  private static native int munmap(long address, long bytes);
 }

@@ -18,8 +18,9 @@ public final class IoVector {
   // struct iovec { void *iov_base; size_t iov_len; }, both 8 bytes.
   private static final int ENTRY_BYTES = 16;
   private static final int LENGTH_AT = 8;
-  private static final MemorySegment MEMORY = wholeMemory();
 
+  // The addresses in a vector were checked when they were added.
+  private static final MemorySegment MEMORY = wholeMemory();
   private final MemorySegment entries = Arena.ofAuto().allocate(MAX_ENTRIES * ENTRY_BYTES, 16);
   private int first;
   private int end;
@@ -121,11 +122,6 @@ public final class IoVector {
     }
   }
 
-  /** A copy of the first bytes, for a call that is split in two. */
-  public IoVector head(long bytes) {
-    return new IoVector().setHead(this, bytes);
-  }
-
   /** Replaces what is here by the first bytes of another vector. */
   public IoVector setHead(IoVector of, long bytes) {
     Objects.checkIndex(bytes, of.byteSize + 1);
@@ -178,18 +174,28 @@ public final class IoVector {
     long done = 0;
     while (done < length) {
       long part = Math.min(length - done, length(entry) - inEntry);
-      if (isOut) {
-        MemorySegment.copy(MEMORY, address(entry) + inEntry, other, at + done, part);
-      } else {
-        MemorySegment.copy(other, at + done, MEMORY, address(entry) + inEntry, part);
-      }
+      copy(entry, inEntry, other, at + done, part, isOut);
       done += part;
       inEntry = 0;
       entry++;
     }
   }
 
-  /** The addresses in a vector were checked when they were added. */
+  /**
+   * Copies bytes of one entry.
+   *
+   * @param from which of its bytes is the first
+   * @param isOut whether they go to {@code other}, or come from there
+   */
+  public void copy(int entry, long from, MemorySegment other, long at, long length, boolean isOut) {
+    Objects.checkFromIndexSize(from, length, length(entry));
+    if (isOut) {
+      MemorySegment.copy(MEMORY, address(entry) + from, other, at, length);
+    } else {
+      MemorySegment.copy(other, at, MEMORY, address(entry) + from, length);
+    }
+  }
+
   @SuppressWarnings("restricted")
   private static MemorySegment wholeMemory() {
     return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);

@@ -102,6 +102,12 @@ public final class Libc {
   /** Memory of this process alone. */
   private static final int MAP_PRIVATE = 0x2;
 
+  /** Memory shared with others. */
+  private static final int MAP_SHARED = 0x1;
+
+  /** Fill the page tables at once. */
+  private static final int MAP_POPULATE = 0x8000;
+
   /** Memory without a file. */
   private static final int MAP_ANONYMOUS = 0x20;
 
@@ -267,6 +273,11 @@ public final class Libc {
   public static long mapHugePages(long bytes) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB;
     return mmap(0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  }
+
+  /** Maps what a descriptor stands for, shared and with its pages in place; -1 when that is refused. */
+  public static long mapShared(int fd, long bytes, long offset) {
+    return mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, offset);
   }
 
   /** Asks for transparent huge pages; -1 when the kernel has none. */

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.Libc;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.platform.libc.NativePath;
 
@@ -170,16 +171,15 @@ public final class SharedFile implements AutoCloseable {
    */
   @SuppressWarnings("restricted") // The address and the size are those of the mapping.
   public MemorySegment map(long byteSize, Arena arena) {
-    long address = SharedMemoryCalls.map(fd, byteSize);
+    long address = Libc.mapShared(fd, byteSize, 0);
     if (address == -1) {
       throw new FileException("mmap", path, Native.getLastError());
     }
     MemorySegment mapped =
         MemorySegment.ofAddress(address)
-            .reinterpret(
-                byteSize, arena, memory -> SharedMemoryCalls.unmap(memory.address(), byteSize));
+            .reinterpret(byteSize, arena, memory -> Libc.munmap(memory.address(), byteSize));
     // Refused where shared memory has no huge pages; then it has small ones.
-    int _ = SharedMemoryCalls.adviseHugePages(mapped);
+    int _ = Libc.adviseHugePages(address, byteSize);
     return mapped;
   }
 

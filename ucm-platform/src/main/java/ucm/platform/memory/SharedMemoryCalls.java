@@ -34,12 +34,6 @@ final class SharedMemoryCalls {
   /** Offset of {@code off_t l_len}. */
   static final int FLOCK_LENGTH_AT = 16;
 
-  /** Advice of {@code madvise}: use huge pages where that is allowed. */
-  private static final int MADV_HUGEPAGE = 14;
-
-  private static final int PROT_READ_WRITE = 3;
-  private static final int MAP_SHARED = 1;
-  private static final int MAP_POPULATE = 0x8000;
   private static final long SYS_FUTEX = "aarch64".equals(System.getProperty("os.arch")) ? 98 : 202;
   // Without FUTEX_PRIVATE_FLAG: the waiter and the waker are different processes.
   private static final int FUTEX_WAIT = 0;
@@ -64,23 +58,6 @@ final class SharedMemoryCalls {
     return posix_fallocate(fd, 0, bytes);
   }
 
-  /** Maps a file and fills the page tables; -1 when that is refused. */
-  static long map(int fd, long bytes) {
-    return mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-  }
-
-  static int unmap(long address, long bytes) {
-    return munmap(address, bytes);
-  }
-
-  static int adviseHugePages(MemorySegment memory) {
-    try {
-      return madvise(memory.address(), memory.byteSize(), MADV_HUGEPAGE);
-    } finally {
-      Reference.reachabilityFence(memory);
-    }
-  }
-
   /** Sleeps while a word has a value. */
   static long futexWait(MemorySegment word, int value, MemorySegment timeout) {
     try {
@@ -102,13 +79,6 @@ final class SharedMemoryCalls {
   private static native int fcntl(int fd, int command, long argument);
 
   private static native int posix_fallocate(int fd, long offset, long bytes);
-
-  private static native long mmap(
-      long address, long bytes, int protection, int flags, int fd, long offset);
-
-  private static native int munmap(long address, long bytes);
-
-  private static native int madvise(long address, long bytes, int advice);
 
   private static native long syscall(long number, long a, long b, long c, long d, long e);
 }

@@ -212,7 +212,7 @@ final class AsyncQueueTest {
     @Override
     public void gather(int slot, boolean isWrite, int fd, IoVector vector, long offset) {
       long bytes = Math.min(vector.byteSize(), pages * PAGE);
-      vector.setHead(vector.head(bytes), bytes);
+      vector.setHead(new IoVector().setHead(vector, bytes), bytes);
       real.gather(slot, isWrite, fd, vector, offset);
     }
 

@@ -150,7 +150,7 @@ final class FileStoreComponents {
     unfinished =
         new UnfinishedDumps(
             inFlight, partials, partialWriter, opened, health, failures, clock, config.timeoutMs());
-    timeouts = new TimeoutScheduler(config.kind(), unfinished::endDue);
+    timeouts = new TimeoutScheduler(config.kind().newThread("timeouts", 0), unfinished::endDue);
     deadWriters = new DeadWriters(operations, paths, leases, metrics);
     sweeps =
         new DirectoryJobs(

@@ -73,7 +73,7 @@ final class Staging {
     this.config = config;
     this.files = files;
     this.clock = context.nanoClock();
-    this.timeouts = new TimeoutScheduler(NfsStore.KIND, this::endDue);
+    this.timeouts = new TimeoutScheduler(NfsStore.KIND.newThread("timeouts", 0), this::endDue);
     try {
       this.device = EngineDevice.open(config.engineDevice(), this::allocate);
     } catch (RuntimeException | Error e) {

@@ -30,11 +30,8 @@ abstract class CacheTask {
   final Transfer transfer;
   final TransferTask task;
 
-  // The links of TimeoutScheduler, guarded by its lock.
+  /** When it expires; guarded by the lock of {@link TimeoutScheduler}. */
   long deadlineNanos;
-  boolean scheduled;
-  @Nullable CacheTask dueBefore;
-  @Nullable CacheTask dueAfter;
 
   /** The shards that are not planned yet; touched by the planning thread only. */
   final BitSet todo;

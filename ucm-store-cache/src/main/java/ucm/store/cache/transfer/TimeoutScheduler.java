@@ -1,5 +1,7 @@
 package ucm.store.cache.transfer;
 
+import java.util.LinkedHashSet;
+import java.util.SequencedSet;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -8,8 +10,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Ends what is left of tasks at their deadline.
  *
- * <p>All tasks have the same time, so the order of arrival is the order of their timeouts: a list that
- * is linked through the tasks, and one thread that sleeps until the first is due. A task that arrives
+ * <p>All tasks have the same time, so the order of arrival is the order of their timeouts: a set that
+ * keeps that order, and one thread that sleeps until the first is due. A task that arrives
  * while it sleeps is due later and wakes no thread; so an idle store wakes at most once per timeout.
  */
 final class TimeoutScheduler extends StageThread {
@@ -18,9 +20,8 @@ final class TimeoutScheduler extends StageThread {
 
   private final LongSupplier clock;
   private final long timeoutNanos;
-  // Guarded by lock.
-  private @Nullable CacheTask first;
-  private @Nullable CacheTask last;
+  // Guarded by lock; in order of arrival.
+  private final SequencedSet<CacheTask> tasks = new LinkedHashSet<>();
   private boolean asleep;
 
   /** Starts without tasks. */
@@ -35,14 +36,7 @@ final class TimeoutScheduler extends StageThread {
     lock.lock();
     try {
       task.deadlineNanos = clock.getAsLong() + timeoutNanos;
-      task.scheduled = true;
-      task.dueBefore = last;
-      if (last == null) {
-        first = task;
-      } else {
-        last.dueAfter = task;
-      }
-      last = task;
+      tasks.add(task);
       if (asleep) {
         changed.signal();
       }
@@ -55,7 +49,7 @@ final class TimeoutScheduler extends StageThread {
   void remove(CacheTask task) {
     lock.lock();
     try {
-      unlink(task);
+      tasks.remove(task);
     } finally {
       lock.unlock();
     }
@@ -67,11 +61,10 @@ final class TimeoutScheduler extends StageThread {
       CacheTask task;
       lock.lock();
       try {
-        task = first;
-        if (task == null) {
+        if (tasks.isEmpty()) {
           return;
         }
-        unlink(task);
+        task = tasks.removeFirst();
       } finally {
         lock.unlock();
       }
@@ -104,7 +97,7 @@ final class TimeoutScheduler extends StageThread {
 
   private @Nullable CacheTask awaitDueOrClose() throws InterruptedException {
     while (!closed) {
-      if (first == null) {
+      if (tasks.isEmpty()) {
         asleep = true;
         try {
           changed.await();
@@ -113,35 +106,12 @@ final class TimeoutScheduler extends StageThread {
         }
         continue;
       }
-      long remaining = first.deadlineNanos - clock.getAsLong();
+      long remaining = tasks.getFirst().deadlineNanos - clock.getAsLong();
       if (remaining <= 0) {
-        CacheTask due = first;
-        unlink(due);
-        return due;
+        return tasks.removeFirst();
       }
       long _ = changed.awaitNanos(remaining);
     }
     return null;
-  }
-
-  private void unlink(CacheTask task) {
-    if (!task.scheduled) {
-      return;
-    }
-    task.scheduled = false;
-    CacheTask before = task.dueBefore;
-    CacheTask after = task.dueAfter;
-    if (before == null) {
-      first = after;
-    } else {
-      before.dueAfter = after;
-    }
-    if (after == null) {
-      last = before;
-    } else {
-      after.dueBefore = before;
-    }
-    task.dueBefore = null;
-    task.dueAfter = null;
   }
 }

@@ -1,8 +1,8 @@
 package ucm.store.file.block;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
-import org.jspecify.annotations.Nullable;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import ucm.store.file.config.StoreKind;
 
 /**
@@ -16,20 +16,23 @@ public final class DeferredCleanup implements AutoCloseable {
 
   private static final int MOST_WAITING = PartialBlocks.MAX_BLOCKS;
 
-  private final StoreKind kind;
-
-  // Guarded by this.
-  private final Deque<Runnable> waiting = new ArrayDeque<>();
-  private boolean closed;
-  private @Nullable Thread thread;
+  private final ThreadPoolExecutor thread;
 
   public DeferredCleanup(StoreKind kind) {
-    this.kind = kind;
+    thread =
+        new ThreadPoolExecutor(
+            1,
+            1,
+            0,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            kind.newThread("cleanup", 0)::unstarted,
+            (action, _) -> action.run());
   }
 
   /** Whether it accepts no more for now. */
-  synchronized boolean isFull() {
-    return waiting.size() >= MOST_WAITING;
+  boolean isFull() {
+    return thread.getQueue().size() >= MOST_WAITING;
   }
 
   /**
@@ -38,57 +41,16 @@ public final class DeferredCleanup implements AutoCloseable {
    * @param action must not throw
    */
   void add(Runnable action) {
-    if (!isTakenUp(action)) {
-      action.run();
-    }
-  }
-
-  private synchronized boolean isTakenUp(Runnable action) {
-    if (closed) {
-      return false;
-    }
-    waiting.add(action);
-    if (thread == null) {
-      thread = kind.newThread("cleanup", 0).start(this::run);
-    }
-    notifyAll();
-    return true;
-  }
-
-  private void run() {
-    for (Runnable action = next(); action != null; action = next()) {
-      action.run();
-    }
-  }
-
-  private synchronized @Nullable Runnable next() {
-    boolean interrupted = false;
-    while (waiting.isEmpty() && !closed) {
-      try {
-        wait();
-      } catch (InterruptedException e) {
-        // Close does not interrupt this thread.
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-    return waiting.poll();
+    thread.execute(action);
   }
 
   /** Waits until everything is done, and the thread has ended. */
   @Override
   public void close() {
-    Thread running;
-    synchronized (this) {
-      closed = true;
-      running = thread;
-      notifyAll();
-    }
+    thread.shutdown();
     try {
-      if (running != null) {
-        running.join();
+      while (!thread.awaitTermination(1, TimeUnit.DAYS)) {
+        // A file system that hangs may take as long as it takes.
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

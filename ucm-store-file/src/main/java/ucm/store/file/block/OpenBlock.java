@@ -19,14 +19,6 @@ final class OpenBlock {
   /** The checksums of its shards, or null when it has no footer. */
   final int @Nullable [] crcs;
 
-  /** Neighbours by last use. */
-  @Nullable OpenBlock older;
-
-  @Nullable OpenBlock newer;
-
-  /** The next one in the same chain of the table. */
-  @Nullable OpenBlock next;
-
   int users = 1;
   int shardsLeft;
   long lastNanos;

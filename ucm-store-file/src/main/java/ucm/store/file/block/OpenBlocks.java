@@ -1,12 +1,15 @@
 package ucm.store.file.block;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
@@ -19,7 +22,7 @@ import ucm.store.file.health.DirectoryHealth;
  * was read from it for a second, when its block is dropped, and when a newer one needs its slot; with
  * users inside, when the last of them leaves.
  *
- * <p>Bounded. Thread-safe; finding one allocates nothing, and nothing is closed under the lock.
+ * <p>Bounded. Thread-safe; nothing is closed under the lock.
  */
 public final class OpenBlocks {
 
@@ -30,7 +33,6 @@ public final class OpenBlocks {
   public static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   private static final Logger LOG = LoggerFactory.getLogger(OpenBlocks.class);
-  private static final int CHAINS = 1 << 8;
 
   private final FileOperations operations;
   private final BlockPaths paths;
@@ -38,10 +40,8 @@ public final class OpenBlocks {
   private final DeferredCleanup cleanup;
   private final int most;
 
-  // Guarded by this; size is read without it.
-  private final @Nullable OpenBlock[] chains = new OpenBlock[CHAINS];
-  private @Nullable OpenBlock oldest;
-  private @Nullable OpenBlock newest;
+  // Guarded by this; the one found longest ago comes first. Size is read without it.
+  private final Map<BlockIds, OpenBlock> kept = new LinkedHashMap<>(16, 0.75f, true);
   private boolean closed;
   private volatile int size;
 
@@ -75,7 +75,7 @@ public final class OpenBlocks {
   }
 
   private synchronized @Nullable OpenBlock findLocked(long idHigh, long idLow) {
-    OpenBlock block = inChain(idHigh, idLow);
+    OpenBlock block = kept.get(BlockIds.of(idHigh, idLow));
     if (block != null) {
       block.users++;
     }
@@ -89,7 +89,8 @@ public final class OpenBlocks {
   void keep(OpenBlock block) {
     OpenBlock evicted = null;
     synchronized (this) {
-      if (closed || inChain(block.idHigh, block.idLow) != null) {
+      BlockIds id = BlockIds.of(block.idHigh, block.idLow);
+      if (closed || kept.containsKey(id)) {
         return;
       }
       if (size == most) {
@@ -99,12 +100,9 @@ public final class OpenBlocks {
         }
         unlink(evicted);
       }
-      int chain = chain(block.idLow);
-      block.next = chains[chain];
-      chains[chain] = block;
+      kept.put(id, block);
       block.isKept = true;
-      addNewest(block);
-      size = size + 1;
+      size = kept.size();
     }
     if (evicted != null) {
       close(evicted);
@@ -112,11 +110,12 @@ public final class OpenBlocks {
   }
 
   private @Nullable OpenBlock oldestUnused() {
-    OpenBlock block = oldest;
-    while (block != null && block.users > 0) {
-      block = block.newer;
+    for (OpenBlock block : kept.values()) {
+      if (block.users == 0) {
+        return block;
+      }
     }
-    return block;
+    return null;
   }
 
   /**
@@ -129,12 +128,8 @@ public final class OpenBlocks {
       block.users--;
       block.shardsLeft -= shards;
       block.lastNanos = clock.getAsLong();
-      if (block.isKept) {
-        removeFromOrder(block);
-        addNewest(block);
-        if (block.shardsLeft <= 0) {
-          unlink(block);
-        }
+      if (block.isKept && block.shardsLeft <= 0) {
+        unlink(block);
       }
       if (block.users > 0 || block.isKept) {
         return;
@@ -150,7 +145,7 @@ public final class OpenBlocks {
     }
     OpenBlock block;
     synchronized (this) {
-      block = inChain(idHigh, idLow);
+      block = kept.get(BlockIds.of(idHigh, idLow));
       if (block == null) {
         return;
       }
@@ -172,20 +167,17 @@ public final class OpenBlocks {
     List<OpenBlock> idle = new ArrayList<>();
     long next = Long.MAX_VALUE;
     synchronized (this) {
-      OpenBlock block = oldest;
-      while (block != null) {
-        OpenBlock newer = block.newer;
+      for (OpenBlock block : kept.values()) {
         long left = IDLE_NANOS - (now - block.lastNanos);
         if (block.users > 0 || health.isDown(block.idHigh, block.idLow)) {
           next = Math.min(next, IDLE_NANOS);
         } else if (left > 0) {
           next = Math.min(next, left);
         } else {
-          unlink(block);
           idle.add(block);
         }
-        block = newer;
       }
+      idle.forEach(this::unlink);
     }
     if (!idle.isEmpty()) {
       cleanup.add(() -> idle.forEach(this::close));
@@ -198,7 +190,7 @@ public final class OpenBlocks {
     List<OpenBlock> unused = new ArrayList<>();
     synchronized (this) {
       closed = true;
-      for (OpenBlock block = oldest; block != null; block = oldest) {
+      for (OpenBlock block : List.copyOf(kept.values())) {
         unlink(block);
         if (block.users == 0 && !health.isDown(block.idHigh, block.idLow)) {
           unused.add(block);
@@ -217,60 +209,9 @@ public final class OpenBlocks {
     }
   }
 
-  private @Nullable OpenBlock inChain(long idHigh, long idLow) {
-    OpenBlock block = chains[chain(idLow)];
-    while (block != null && (block.idHigh != idHigh || block.idLow != idLow)) {
-      block = block.next;
-    }
-    return block;
-  }
-
   private synchronized void unlink(OpenBlock block) {
-    int chain = chain(block.idLow);
-    OpenBlock at = chains[chain];
-    if (at == block) {
-      chains[chain] = block.next;
-    } else {
-      while (at != null && at.next != block) {
-        at = at.next;
-      }
-      if (at != null) {
-        at.next = block.next;
-      }
-    }
-    removeFromOrder(block);
+    kept.remove(BlockIds.of(block.idHigh, block.idLow));
     block.isKept = false;
-    size = size - 1;
-  }
-
-  private void addNewest(OpenBlock block) {
-    block.older = newest;
-    block.newer = null;
-    if (newest == null) {
-      oldest = block;
-    } else {
-      newest.newer = block;
-    }
-    newest = block;
-  }
-
-  private void removeFromOrder(OpenBlock block) {
-    OpenBlock before = block.older;
-    OpenBlock after = block.newer;
-    if (before == null) {
-      oldest = after;
-    } else {
-      before.newer = after;
-    }
-    if (after == null) {
-      newest = before;
-    } else {
-      after.older = before;
-    }
-  }
-
-  // Ids are hashes; any bits of them are as good as others.
-  private static int chain(long idLow) {
-    return (int) idLow & (CHAINS - 1);
+    size = kept.size();
   }
 }

@@ -31,9 +31,6 @@ public final class PartialBlock {
   public final long idHigh;
   public final long idLow;
 
-  /** The next one in the same chain of the table, guarded by the table. */
-  @Nullable PartialBlock next;
-
   private final long tempNumber;
 
   // Held while the file is opened, by one writer for all.

@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.admin.StoredLayout;
 
@@ -65,27 +64,9 @@ public final class AnyFooter {
       throws Fault {
     ByteBuffer bytes = footer.duplicate().order(ByteOrder.LITTLE_ENDIAN);
     int length = bytes.limit();
-    CRC32C crc = new CRC32C();
-    crc.update(bytes.slice(0, length + BlockFooter.FOOTER_CRC_AT));
-    int stored = bytes.getInt(length + BlockFooter.FOOTER_CRC_AT);
-    if (stored != (int) crc.getValue()) {
-      throw new Fault(
-          BlockFooter.differs("the footer is damaged: its CRC32C", stored, (int) crc.getValue()));
-    }
-    if (bytes.getLong(0) != BlockFooter.MAGIC) {
-      throw new Fault("there is no footer: its magic is 0x" + Long.toHexString(bytes.getLong(0)));
-    }
-    if (bytes.getInt(BlockFooter.VERSION_AT) != BlockFooter.VERSION) {
-      throw new Fault(
-          "the footer has format version "
-              + bytes.getInt(BlockFooter.VERSION_AT)
-              + "; this program reads "
-              + BlockFooter.VERSION);
-    }
-    long high = Long.reverseBytes(bytes.getLong(BlockFooter.ID_AT));
-    long low = Long.reverseBytes(bytes.getLong(BlockFooter.ID_AT + Long.BYTES));
-    if (high != idHigh || low != idLow) {
-      throw new Fault("it holds another block, " + BlockIds.hex(high, low));
+    String fault = BlockFooter.fault(bytes, new CRC32C(), idHigh, idLow);
+    if (fault != null) {
+      throw new Fault(fault);
     }
     long blockSize = bytes.getLong(BlockFooter.BLOCK_SIZE_AT);
     long shardSize = bytes.getLong(BlockFooter.SHARD_SIZE_AT);

@@ -107,9 +107,14 @@ public final class BlockFooter {
     }
 
     private int computedCrc() {
+      return computedCrc(bytes, crc);
+    }
+
+    private static int computedCrc(ByteBuffer footer, CRC32C crc) {
+      int limit = footer.limit();
       crc.reset();
-      crc.update(bytes.limit(at(FOOTER_CRC_AT)).position(0));
-      bytes.clear();
+      crc.update(footer.limit(limit + FOOTER_CRC_AT).position(0));
+      footer.limit(limit).position(0);
       return (int) crc.getValue();
     }
   }
@@ -175,12 +180,17 @@ public final class BlockFooter {
    * @return what is wrong with it, or null when it is good
    */
   public @Nullable String fault(Buffer footer, long idHigh, long idLow) {
-    ByteBuffer bytes = footer.bytes;
+    String fault = fault(footer.bytes, footer.crc, idHigh, idLow);
+    return fault != null ? fault : layoutFault(footer.bytes);
+  }
+
+  /** Says why some bytes, up to their limit, are not a footer of this block, of whatever layout. */
+  static @Nullable String fault(ByteBuffer bytes, CRC32C crc, long idHigh, long idLow) {
     if (bytes.getLong(0) != MAGIC) {
       return "there is no footer: its magic is 0x" + Long.toHexString(bytes.getLong(0));
     }
-    int stored = bytes.getInt(footer.at(FOOTER_CRC_AT));
-    int computed = footer.computedCrc();
+    int stored = bytes.getInt(bytes.limit() + FOOTER_CRC_AT);
+    int computed = Buffer.computedCrc(bytes, crc);
     if (stored != computed) {
       return differs("the footer is damaged: its CRC32C", stored, computed);
     }
@@ -195,7 +205,7 @@ public final class BlockFooter {
     if (high != idHigh || low != idLow) {
       return "it holds another block, " + BlockIds.hex(high, low);
     }
-    return layoutFault(bytes);
+    return null;
   }
 
   private @Nullable String layoutFault(ByteBuffer bytes) {

@@ -103,7 +103,13 @@ public final class HealthMonitor {
     String prefix = lower + "_health_";
     late =
         new LateOperations(
-            "ucm-" + lower + "-late-0", faults, rules.timeoutNanos, clock, this::operationIsLate);
+            Thread.ofPlatform()
+                .daemon()
+                .name("ucm-" + lower + "-late-0")
+                .uncaughtExceptionHandler(faults),
+            rules.timeoutNanos,
+            clock,
+            this::operationIsLate);
     for (int i = 0; i < volumes.size(); i++) {
       int index = i;
       PeriodicThread prober =

@@ -5,11 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Finds operations that take too long, while they do. Its thread checks them a few times per timeout
@@ -23,11 +19,9 @@ final class LateOperations {
     void late(int volume, boolean isProbe);
   }
 
-  private static final Logger LOG = LoggerFactory.getLogger(LateOperations.class);
   private static final int RUNS_PER_TIMEOUT = 4;
 
-  private final String threadName;
-  private final Thread.UncaughtExceptionHandler faults;
+  private final TimeoutScheduler scheduler;
   private final long timeoutNanos;
   private final LongSupplier clock;
   private final Listener listener;
@@ -35,19 +29,11 @@ final class LateOperations {
   // Guarded by itself. Weak, because an operation goes with the thread that owns it.
   private final List<WeakReference<VolumeOperation>> operations = new ArrayList<>();
 
-  // Written under the lock of this; awake is read without it on the hot path.
+  // Whether the scheduler will check soon; operations that begin need not tell it.
   private volatile boolean awake;
-  private boolean closed;
-  private @Nullable Thread thread;
 
-  LateOperations(
-      String threadName,
-      Thread.UncaughtExceptionHandler faults,
-      long timeoutNanos,
-      LongSupplier clock,
-      Listener listener) {
-    this.threadName = threadName;
-    this.faults = faults;
+  LateOperations(Thread.Builder thread, long timeoutNanos, LongSupplier clock, Listener listener) {
+    this.scheduler = new TimeoutScheduler(thread, this::check);
     this.timeoutNanos = timeoutNanos;
     this.clock = clock;
     this.listener = listener;
@@ -64,25 +50,19 @@ final class LateOperations {
   /** Makes sure that the thread runs. */
   void began() {
     if (!awake) {
-      wake();
+      awake = true;
+      scheduler.checkIn(timeoutNanos / RUNS_PER_TIMEOUT);
     }
   }
 
-  private synchronized void wake() {
-    if (awake || closed) {
-      return;
+  private long check() {
+    // First: what begins from now on wakes the thread by itself.
+    awake = false;
+    if (!runOnce()) {
+      return Long.MAX_VALUE;
     }
     awake = true;
-    if (thread == null) {
-      thread =
-          Thread.ofPlatform()
-              .daemon()
-              .name(threadName)
-              .uncaughtExceptionHandler(faults)
-              .start(this::run);
-    } else {
-      notifyAll();
-    }
+    return timeoutNanos / RUNS_PER_TIMEOUT;
   }
 
   /** How many operations of a kind are under way on a volume. */
@@ -131,57 +111,13 @@ final class LateOperations {
     return all;
   }
 
-  private void run() {
-    try {
-      while (sleep()) {
-        runOrLog();
-      }
-    } catch (InterruptedException e) {
-      // Only close interrupts this thread.
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  private void runOrLog() {
-    try {
-      if (runOnce()) {
-        began();
-      }
-    } catch (RuntimeException e) {
-      LOG.error("{} failed to find late operations", threadName, e);
-    }
-  }
-
-  /** Waits for the time between two runs, once one is needed; false after close. */
-  private synchronized boolean sleep() throws InterruptedException {
-    while (!awake && !closed) {
-      wait();
-    }
-    long end = System.nanoTime() + timeoutNanos / RUNS_PER_TIMEOUT;
-    while (!closed) {
-      long left = end - System.nanoTime();
-      if (left <= 0) {
-        // What begins from now on wakes this thread by itself.
-        awake = false;
-        return true;
-      }
-      TimeUnit.NANOSECONDS.timedWait(this, left);
-    }
-    return false;
-  }
-
   /** Stops the thread. */
-  synchronized void stop() {
-    closed = true;
-    notifyAll();
+  void stop() {
+    scheduler.stop();
   }
 
   /** Waits for the thread; false when it still runs. */
   boolean join(Duration timeout) throws InterruptedException {
-    Thread running;
-    synchronized (this) {
-      running = thread;
-    }
-    return running == null || running.join(timeout);
+    return scheduler.join(timeout);
   }
 }

@@ -6,7 +6,6 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.store.file.config.StoreKind;
 
 /**
  * Ends what is past its deadline. Its thread sleeps until the next one may be due, and there is no next one
@@ -18,7 +17,7 @@ public final class TimeoutScheduler implements AutoCloseable {
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
-  private final StoreKind kind;
+  private final Thread.Builder builder;
   private final LongSupplier check;
 
   // Written under the lock of this; these two are read without it on the hot path.
@@ -30,11 +29,12 @@ public final class TimeoutScheduler implements AutoCloseable {
   /**
    * Starts no thread yet.
    *
+   * @param builder makes it
    * @param check ends what is due; returns the nanoseconds until the next run, or {@link
    *     Long#MAX_VALUE} when none is needed
    */
-  public TimeoutScheduler(StoreKind kind, LongSupplier check) {
-    this.kind = kind;
+  public TimeoutScheduler(Thread.Builder builder, LongSupplier check) {
+    this.builder = builder;
     this.check = check;
   }
 
@@ -53,7 +53,7 @@ public final class TimeoutScheduler implements AutoCloseable {
     wakeNanos = at;
     planned = true;
     if (thread == null) {
-      thread = kind.newThread("timeouts", 0).start(this::run);
+      thread = builder.start(this::run);
     } else {
       notifyAll();
     }
@@ -94,22 +94,32 @@ public final class TimeoutScheduler implements AutoCloseable {
         checkIn(next);
       }
     } catch (RuntimeException e) {
-      LOG.error("{} failed to end what is past its deadline", kind.name(), e);
+      LOG.error("{} failed", Thread.currentThread().getName(), e);
     }
+  }
+
+  /** Stops the thread. */
+  synchronized void stop() {
+    closed = true;
+    notifyAll();
+  }
+
+  /** Waits for the thread; false when it still runs. */
+  boolean join(Duration timeout) throws InterruptedException {
+    Thread running;
+    synchronized (this) {
+      running = thread;
+    }
+    return running == null || running.join(timeout);
   }
 
   /** Stops and joins the thread. */
   @Override
   public void close() {
-    Thread running;
-    synchronized (this) {
-      closed = true;
-      running = thread;
-      notifyAll();
-    }
+    stop();
     try {
-      if (running != null && !running.join(LONGEST_CLOSE)) {
-        LOG.warn("{}: the timeout scheduler still waits for the file system", kind.name());
+      if (!join(LONGEST_CLOSE)) {
+        LOG.warn("the timeout scheduler of a store still waits for the file system");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
