@@ -32,7 +32,6 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.health.AsyncProbe;
 import ucm.store.file.health.DirectProbe;
 import ucm.store.file.space.SpaceLimit;
 
@@ -295,7 +294,7 @@ public final class FileHealthCheck {
     String subject = engine + " in " + directory;
     String asked = config.get(keys.ioEngine);
     try {
-      AsyncProbe.run(files, opener, folder.toString());
+      DirectProbe.run(files, opener, folder.toString());
       findings.add(Finding.ok(subject, "works"));
     } catch (FileException e) {
       findings.add(

@@ -4,6 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.ThreadLocalRandom;
 import ucm.api.StoreException;
+import ucm.platform.io.AsyncQueue;
+import ucm.platform.io.IoQueue;
+import ucm.platform.io.KernelQueue;
+import ucm.platform.io.PsyncQueue;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
@@ -14,12 +18,14 @@ import ucm.store.file.format.BlockFooter;
 
 /**
  * Finds out when a store is opened, and not with the first block, whether the file system of a directory
- * takes {@code io_direct}: writes a page past the page cache and reads it back.
+ * takes {@code io_direct}, and the kernel the engine that is asked for: writes a page past the page cache
+ * and reads it back.
  */
 public final class DirectProbe {
 
   private static final String NAME = "/.direct-probe-";
   private static final int PAGE = BlockFooter.ALIGNMENT;
+  private static final int DEPTH = 2;
 
   private DirectProbe() {}
 
@@ -29,18 +35,8 @@ public final class DirectProbe {
    * @throws StoreException when its file system refuses, or the page cannot be written
    */
   public static void run(StoreKind kind, FileOperations files, String directory) {
-    NativePath path = NativePath.of(directory).append(NAME);
-    path.appendHex(ThreadLocalRandom.current().nextLong(), 16);
     try {
-      int fd = files.create(path);
-      if (fd < 0) {
-        throw new FileException("open", path, Errno.ENOENT);
-      }
-      try {
-        writeAndRead(files, fd, path);
-      } finally {
-        closeAndRemove(files, fd, path);
-      }
+      run(files, new PsyncQueue(files, true), directory);
     } catch (FileException e) {
       throw new StoreException(
           kind.name()
@@ -56,32 +52,51 @@ public final class DirectProbe {
     }
   }
 
-  private static void writeAndRead(FileOperations files, int fd, NativePath path) {
-    files.setDirect(fd, path);
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment written = arena.allocate(PAGE, PAGE).fill((byte) 0x5a);
-      MemorySegment read = arena.allocate(PAGE, PAGE);
-      requirePage("pwritev", files.writeAt(fd, path, new IoVector().add(written), 0), path);
-      requirePage("preadv", files.readAt(fd, path, new IoVector().add(read), 0), path);
-      if (written.mismatch(read) >= 0) {
-        throw new FileException("preadv gave other bytes than were written to", path, Errno.EIO);
+  /**
+   * Tries one directory with the kernel's asynchronous I/O.
+   *
+   * @throws FileException when the kernel, or the file system, refuses
+   */
+  public static void run(FileOperations files, KernelQueue.Opener opener, String directory) {
+    try (IoQueue queue = new AsyncQueue(files, opener, DEPTH)) {
+      run(files, queue, directory);
+    }
+  }
+
+  private static void run(FileOperations files, IoQueue queue, String directory) {
+    NativePath path = NativePath.of(directory).append(NAME);
+    path.appendHex(ThreadLocalRandom.current().nextLong(), 16);
+    int fd = files.create(path);
+    if (fd < 0) {
+      throw new FileException("open", path, Errno.ENOENT);
+    }
+    try {
+      files.setDirect(fd, path);
+      writeAndRead(queue, fd, path);
+    } finally {
+      try {
+        files.close(fd, path);
+      } finally {
+        files.remove(path);
       }
     }
   }
 
-  private static void requirePage(String call, long bytes, NativePath path) {
-    if (bytes != PAGE) {
-      throw new FileException(
-          call + " of a page moved only " + bytes + " bytes of", path, Errno.EIO);
-    }
-  }
-
-  /** Ends a probe. */
-  static void closeAndRemove(FileOperations files, int fd, NativePath path) {
-    try {
-      files.close(fd, path);
-    } finally {
-      files.remove(path);
+  private static void writeAndRead(IoQueue queue, int fd, NativePath path) {
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment written = arena.allocate(PAGE, PAGE).fill((byte) 0x5a);
+      MemorySegment read = arena.allocate(PAGE, PAGE);
+      try {
+        queue.write(fd, path, new IoVector().add(written), 0);
+        queue.await();
+        queue.read(fd, path, new IoVector().add(read), 0);
+        queue.await();
+      } finally {
+        queue.drain();
+      }
+      if (written.mismatch(read) >= 0) {
+        throw new FileException("a read gave other bytes than were written to", path, Errno.EIO);
+      }
     }
   }
 }

@@ -2,9 +2,9 @@ package ucm.store.file.transfer;
 
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.store.file.health.DirectoryHealth;
 
@@ -14,49 +14,25 @@ import ucm.store.file.health.DirectoryHealth;
  */
 public final class InFlightTasks {
 
-  // Guarded by this.
-  private @Nullable TransferJob oldest;
-  private @Nullable TransferJob newest;
+  // Guarded by this; in order of arrival.
+  private final Set<TransferJob> jobs = new LinkedHashSet<>();
 
   /** Takes a job up, unless it was dropped already. */
   public synchronized void add(TransferJob job) {
-    if (job.isDropped) {
-      return;
+    if (!job.isDropped) {
+      jobs.add(job);
     }
-    job.previous = newest;
-    if (newest == null) {
-      oldest = job;
-    } else {
-      newest.next = job;
-    }
-    newest = job;
   }
 
   /** Drops a job that has completed; it may not be here yet. */
   public synchronized void remove(TransferJob job) {
     job.isDropped = true;
-    if (job != oldest && job.previous == null) {
-      return;
-    }
-    TransferJob before = job.previous;
-    TransferJob after = job.next;
-    if (before != null) {
-      before.next = after;
-    } else if (oldest == job) {
-      oldest = after;
-    }
-    if (after != null) {
-      after.previous = before;
-    } else if (newest == job) {
-      newest = before;
-    }
-    job.previous = null;
-    job.next = null;
+    jobs.remove(job);
   }
 
   /** Whether there are none. */
   public synchronized boolean isEmpty() {
-    return oldest == null;
+    return jobs.isEmpty();
   }
 
   /** The blocks that are being loaded. */
@@ -76,14 +52,8 @@ public final class InFlightTasks {
     return jobs(true);
   }
 
-  private synchronized List<TransferJob> jobs(boolean dumps) {
-    List<TransferJob> found = new ArrayList<>();
-    for (TransferJob job = oldest; job != null; job = job.next) {
-      if (job.isDump == dumps) {
-        found.add(job);
-      }
-    }
-    return found;
+  private List<TransferJob> jobs(boolean dumps) {
+    return all().stream().filter(job -> job.isDump == dumps).toList();
   }
 
   /**
@@ -95,7 +65,7 @@ public final class InFlightTasks {
     List<TransferJob> due = new ArrayList<>();
     long left = Long.MAX_VALUE;
     synchronized (this) {
-      for (TransferJob job = oldest; job != null; job = job.next) {
+      for (TransferJob job : jobs) {
         left = job.deadlineNanos - now;
         if (left > 0) {
           break;
@@ -119,10 +89,6 @@ public final class InFlightTasks {
   }
 
   private synchronized List<TransferJob> all() {
-    List<TransferJob> all = new ArrayList<>();
-    for (TransferJob job = oldest; job != null; job = job.next) {
-      all.add(job);
-    }
-    return all;
+    return new ArrayList<>(jobs);
   }
 }

@@ -30,9 +30,7 @@ public final class TransferJob implements ShardWorkers.Batch {
   // Several workers may find it unset; any of their times will do.
   private long firstNanos;
 
-  // Neighbours in {@link InFlightTasks}, guarded by it.
-  @Nullable TransferJob previous;
-  @Nullable TransferJob next;
+  /** Whether it has completed; guarded by {@link InFlightTasks}. */
   boolean isDropped;
 
   private final ShardMover mover;
