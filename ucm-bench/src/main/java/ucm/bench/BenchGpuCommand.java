@@ -4,7 +4,6 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -15,6 +14,7 @@ import ucm.bench.measure.Processor;
 import ucm.bench.store.GpuBench;
 import ucm.bench.store.GpuResult;
 import ucm.bench.store.GpuShape;
+import ucm.cli.output.Figures;
 import ucm.cli.output.Json;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
@@ -48,39 +48,34 @@ final class BenchGpuCommand extends JsonCommand {
   @Option(
       names = "--device",
       paramLabel = "N",
-      defaultValue = "0",
       description = "which GPU, from 0 (default: ${DEFAULT-VALUE})")
-  private int deviceId;
+  private int deviceId = 0;
 
   @Option(
       names = "--round-mb",
       paramLabel = "MIB",
-      defaultValue = "256",
       description =
           "how much a round moves; twice that is taken on the GPU, four times on the host (default:"
               + " ${DEFAULT-VALUE})")
-  private int roundMib;
+  private int roundMib = 256;
 
   @Option(
       names = "--streams",
       paramLabel = "N",
-      defaultValue = "4",
       description = "cache_stream_number of the pool (default: ${DEFAULT-VALUE})")
-  private int streams;
+  private int streams = 4;
 
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      defaultValue = "15",
       description = "rounds that count; fewer than 7 say little (default: ${DEFAULT-VALUE})")
-  private int repeat;
+  private int repeat = 15;
 
   @Option(
       names = "--warmup",
       paramLabel = "N",
-      defaultValue = "3",
       description = "rounds before them (default: ${DEFAULT-VALUE})")
-  private int warmup;
+  private int warmup = 3;
 
   @Override
   public void run() throws InterruptedException {
@@ -89,14 +84,7 @@ final class BenchGpuCommand extends JsonCommand {
     UsageException.atLeast("--streams", streams, 1);
     UsageException.atLeast("--repeat", repeat, 1);
     UsageException.atLeast("--warmup", warmup, 0);
-    long need = 4L * roundMib * MIB;
-    if (need > HostMemory.availableBytes()) {
-      throw new UsageException(
-          String.format(
-              "the benchmark needs %s MiB of host memory, and %s are available: ask for less with"
-                  + " --round-mb",
-              need / MIB, HostMemory.availableBytes() / MIB));
-    }
+    HostMemory.require("the benchmark needs", 4L * roundMib * MIB, "--round-mb");
     DeviceDriver driver =
         DeviceDriver.find("cuda")
             .orElseThrow(
@@ -147,14 +135,14 @@ final class BenchGpuCommand extends JsonCommand {
         table.row(
             result.shape().text(),
             measure.name(),
-            number(measure.values().median()),
-            number(measure.values().min()),
-            number(measure.values().max()),
-            number(measure.limits().median()),
-            number(ratios.median()),
-            number(ratios.min()),
-            number(ratios.max()),
-            number(result.callMicros().median()));
+            Figures.plain(measure.values().median()),
+            Figures.plain(measure.values().min()),
+            Figures.plain(measure.values().max()),
+            Figures.plain(measure.limits().median()),
+            Figures.plain(ratios.median()),
+            Figures.plain(ratios.min()),
+            Figures.plain(ratios.max()),
+            Figures.plain(result.callMicros().median()));
       }
     }
     table.print(out);
@@ -181,9 +169,5 @@ final class BenchGpuCommand extends JsonCommand {
     machine.put("load_average_before", loadBefore);
     machine.put("load_average_after", BenchReport.loadAverage());
     return machine;
-  }
-
-  private static String number(double value) {
-    return String.format(Locale.ROOT, "%.2f", value);
   }
 }

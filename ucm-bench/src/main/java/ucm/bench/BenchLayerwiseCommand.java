@@ -14,6 +14,7 @@ import ucm.api.BlockLayout;
 import ucm.bench.measure.BenchReport;
 import ucm.bench.store.LayerwiseBench;
 import ucm.bench.store.LayerwiseMeasure;
+import ucm.cli.output.Figures;
 import ucm.cli.output.Json;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
@@ -46,23 +47,20 @@ final class BenchLayerwiseCommand extends JsonCommand {
   @Option(
       names = "--layers",
       paramLabel = "N",
-      defaultValue = "64",
       description = "layers, each a shard (default: ${DEFAULT-VALUE})")
-  private int layers;
+  private int layers = 64;
 
   @Option(
       names = "--blocks",
       paramLabel = "N",
-      defaultValue = "64",
       description = "blocks of a step (default: ${DEFAULT-VALUE})")
-  private int blocks;
+  private int blocks = 64;
 
   @Option(
       names = "--shard-size",
       paramLabel = "BYTES",
-      defaultValue = "65536",
       description = "bytes of a layer of a block (default: ${DEFAULT-VALUE})")
-  private long shardSize;
+  private long shardSize = 65536;
 
   @Option(
       names = "--compute-ms",
@@ -81,16 +79,14 @@ final class BenchLayerwiseCommand extends JsonCommand {
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      defaultValue = "7",
       description = "rounds that count (default: ${DEFAULT-VALUE})")
-  private int repeat;
+  private int repeat = 7;
 
   @Option(
       names = "--warmup",
       paramLabel = "N",
-      defaultValue = "2",
       description = "rounds before them (default: ${DEFAULT-VALUE})")
-  private int warmup;
+  private int warmup = 2;
 
   @Option(
       names = "--threads",
@@ -136,17 +132,7 @@ final class BenchLayerwiseCommand extends JsonCommand {
     }
     long step = (long) blocks * layers * shardSize;
     // Pools of two stores, the engine's pages, both sides of memcpy, the buffers of the files.
-    long need = 9 * step;
-    long available = HostMemory.availableBytes();
-    if (need > available) {
-      throw new UsageException(
-          String.format(
-              Locale.ROOT,
-              "the benchmark needs %.0f MiB of memory, and %.0f MiB are available: ask for less"
-                  + " with --blocks, --layers or --shard-size",
-              need / MIB,
-              available / MIB));
-    }
+    HostMemory.require("the benchmark needs", 9 * step, "--blocks, --layers or --shard-size");
     return BlockLayout.uniform(shardSize, shardSize, layers * shardSize);
   }
 
@@ -176,40 +162,27 @@ final class BenchLayerwiseCommand extends JsonCommand {
       Spread ratios = measure.ratios();
       table.row(
           measure.name(),
-          number(measure.computeMillis()),
-          number(measure.steps().median()),
-          number(measure.ideals().median()),
-          number(ratios.median()),
-          number(ratios.min()),
-          number(ratios.max()),
-          number(measure.waits().median()),
-          number(measure.slowWait()),
-          number(measure.idealWait()),
-          number(measure.transfers().median()));
+          Figures.plain(measure.computeMillis()),
+          Figures.plain(measure.steps().median()),
+          Figures.plain(measure.ideals().median()),
+          Figures.plain(ratios.median()),
+          Figures.plain(ratios.min()),
+          Figures.plain(ratios.max()),
+          Figures.plain(measure.waits().median()),
+          Figures.plain(measure.slowWait()),
+          Figures.plain(measure.idealWait()),
+          Figures.plain(measure.transfers().median()));
     }
     table.print(out);
-    out.printf(
-        Locale.ROOT,
-        "%d processors, Java %s; load average %.1f before, %.1f after.%n",
-        Runtime.getRuntime().availableProcessors(),
-        Runtime.version(),
-        loadBefore,
-        BenchReport.loadAverage());
+    BenchReport.printMachine(out, loadBefore);
     out.println(
         "RATIO is the ideal step by the measured one, pair by pair. The wait of a dump is what is"
             + " left of it when all layers are computed.");
   }
 
-  private static String number(double value) {
-    return String.format(Locale.ROOT, "%.2f", value);
-  }
-
   private void printJson(PrintWriter out, double loadBefore, List<LayerwiseMeasure> measures) {
     Map<String, Object> data = new LinkedHashMap<>();
-    data.put("processors", Runtime.getRuntime().availableProcessors());
-    data.put("java", Runtime.version().toString());
-    data.put("load_average_before", loadBefore);
-    data.put("load_average_after", BenchReport.loadAverage());
+    BenchReport.addMachine(data, loadBefore);
     data.put("layers", layers);
     data.put("blocks", blocks);
     data.put("shard_bytes", shardSize);

@@ -20,7 +20,6 @@ import ucm.bench.serve.ServeTrace;
 import ucm.bench.simulator.ComputeModel;
 import ucm.bench.simulator.EnginePlan;
 import ucm.bench.simulator.ServeResult;
-import ucm.bench.simulator.WrongKvBytesException;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
@@ -28,7 +27,6 @@ import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.HostMemory;
 import ucm.cli.runtime.MetricsOptions;
 import ucm.cli.runtime.PluginsOption;
-import ucm.cli.runtime.WrongBytesException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
@@ -87,16 +85,14 @@ final class BenchServeCommand extends JsonCommand {
   @Option(
       names = "--hit-percent",
       paramLabel = "N",
-      defaultValue = "80",
       description = "part of each prompt that is stored (default: ${DEFAULT-VALUE})")
-  private int hitPercent;
+  private int hitPercent = 80;
 
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      defaultValue = "1",
       description = "runs of each case, of which the median is shown (default: ${DEFAULT-VALUE})")
-  private int repeat;
+  private int repeat = 1;
 
   @Option(
       names = "--output-tokens",
@@ -107,18 +103,16 @@ final class BenchServeCommand extends JsonCommand {
   @Option(
       names = "--step-tokens",
       paramLabel = "N",
-      defaultValue = "8192",
       description =
           "most tokens of a step; longer prompts are computed in chunks (default:"
               + " ${DEFAULT-VALUE})")
-  private int stepTokens;
+  private int stepTokens = 8192;
 
   @Option(
       names = "--max-requests",
       paramLabel = "N",
-      defaultValue = "256",
       description = "most requests of a step (default: ${DEFAULT-VALUE})")
-  private int maxRequests;
+  private int maxRequests = 256;
 
   @Option(
       names = "--kv-tokens",
@@ -143,9 +137,8 @@ final class BenchServeCommand extends JsonCommand {
   @Option(
       names = "--requests",
       paramLabel = "N",
-      defaultValue = "100",
       description = "requests of the trace to serve (default: ${DEFAULT-VALUE})")
-  private int requests;
+  private int requests = 100;
 
   @Option(
       names = "--speed",
@@ -171,8 +164,6 @@ final class BenchServeCommand extends JsonCommand {
       } else {
         trace(cleanup, ucm, compute);
       }
-    } catch (WrongKvBytesException e) {
-      throw new WrongBytesException(String.valueOf(e.getMessage()));
     }
   }
 

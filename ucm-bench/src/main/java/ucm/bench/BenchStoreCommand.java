@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +48,6 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
     })
 final class BenchStoreCommand extends JsonCommand {
 
-  private static final double GB = 1e9;
   private static final double GIB = 1L << 30;
   private static final double DEFAULT_BUFFER_GB = 0.5;
   private static final String BUFFER_KEY = "cache_buffer_capacity_gb";
@@ -104,17 +102,15 @@ final class BenchStoreCommand extends JsonCommand {
   @Option(
       names = "--blocks",
       paramLabel = "N",
-      defaultValue = "64",
       description = "blocks of a round (default: ${DEFAULT-VALUE})")
-  private int blocks;
+  private int blocks = 64;
 
   @Option(
       names = "--task-blocks",
       paramLabel = "N",
-      defaultValue = "16",
       description =
           "blocks of a task; a round's tasks follow one another (default: ${DEFAULT-VALUE})")
-  private int taskBlocks;
+  private int taskBlocks = 16;
 
   @Option(
       names = "--layerwise",
@@ -126,43 +122,38 @@ final class BenchStoreCommand extends JsonCommand {
   @Option(
       names = "--in-flight",
       paramLabel = "N",
-      defaultValue = "1",
       description =
           "tasks under way at a time; the plain calls do as many before they wait for one another"
               + " (default: ${DEFAULT-VALUE})")
-  private int inFlight;
+  private int inFlight = 1;
 
   @Option(
       names = "--lookups",
       paramLabel = "N",
-      defaultValue = "8192",
       description = "ids looked up of each kind in a round (default: ${DEFAULT-VALUE})")
-  private int lookups;
+  private int lookups = 8192;
 
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      defaultValue = "7",
       description = "rounds that count; fewer than 7 say little (default: ${DEFAULT-VALUE})")
-  private int repeat;
+  private int repeat = 7;
 
   @Option(
       names = "--warmup",
       paramLabel = "N",
-      defaultValue = "3",
       description =
           "rounds before them, after some of many small blocks; 0: none at all"
               + " (default: ${DEFAULT-VALUE})")
-  private int warmup;
+  private int warmup = 3;
 
   @Option(
       names = "--idle",
       paramLabel = "SECONDS",
-      defaultValue = "0",
       description =
           "after the rounds, do nothing for so long, and print what the open instances take of a"
               + " processor meanwhile (default: ${DEFAULT-VALUE}, not looked at)")
-  private int idleSeconds;
+  private int idleSeconds = 0;
 
   @Option(
       names = "--threads",
@@ -330,31 +321,16 @@ final class BenchStoreCommand extends JsonCommand {
       largest = Math.max(largest, round);
     }
     for (Path parent : parents) {
-      long free = DiskSpace.freeBytes(parent);
-      if (free < written) {
-        throw new UsageException(
-            String.format(
-                Locale.ROOT,
-                "the benchmark writes %.2f GB to %s, where %.2f GB are free: name another folder"
-                    + " with --dir or --config, or ask for less with --blocks or --repeat",
-                written / GB,
-                parent,
-                free / GB));
-      }
+      DiskSpace.require(
+          "the benchmark",
+          parent,
+          written,
+          "name another folder with --dir or --config, or ask for less with --blocks or --repeat");
     }
     // The engine's pages, both sides of memcpy and the buffers of the plain files.
     double buffers = 2 * (bufferGb != null ? bufferGb : config == null ? DEFAULT_BUFFER_GB : 0);
     long need = 4 * largest + (long) (buffers * GIB);
-    long available = HostMemory.availableBytes();
-    if (available < need) {
-      throw new UsageException(
-          String.format(
-              Locale.ROOT,
-              "the benchmark needs %.2f GB of memory, and %.2f GB are available: ask for less with"
-                  + " --blocks or --buffer-gb",
-              need / GB,
-              available / GB));
-    }
+    HostMemory.require("the benchmark needs", need, "--blocks or --buffer-gb");
   }
 
   /** Bytes that files of so many blocks take, with what a store puts beside them. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import ucm.cli.output.Durations;
+import ucm.cli.output.Figures;
 import ucm.cli.output.Json;
 import ucm.cli.output.Spread;
 import ucm.cli.output.Table;
@@ -23,12 +24,28 @@ public final class BenchReport {
     return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
   }
 
+  /** Adds what figures depend on to JSON. */
+  public static void addMachine(Map<String, Object> data, double loadBefore) {
+    data.put("processors", Runtime.getRuntime().availableProcessors());
+    data.put("java", Runtime.version().toString());
+    data.put("load_average_before", loadBefore);
+    data.put("load_average_after", loadAverage());
+  }
+
+  /** Prints what figures depend on. */
+  public static void printMachine(PrintWriter out, double loadBefore) {
+    out.printf(
+        Locale.ROOT,
+        "%d processors, Java %s; load average %.1f before, %.1f after.%n",
+        Runtime.getRuntime().availableProcessors(),
+        Runtime.version(),
+        loadBefore,
+        loadAverage());
+  }
+
   public static void printJson(PrintWriter out, double loadBefore, List<BenchResult> results) {
     Map<String, Object> machine = new LinkedHashMap<>();
-    machine.put("processors", Runtime.getRuntime().availableProcessors());
-    machine.put("java", Runtime.version().toString());
-    machine.put("load_average_before", loadBefore);
-    machine.put("load_average_after", loadAverage());
+    addMachine(machine, loadBefore);
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("machine", machine);
     data.put("results", results.stream().map(BenchResult::data).toList());
@@ -37,13 +54,7 @@ public final class BenchReport {
 
   public static void print(PrintWriter out, double loadBefore, List<BenchResult> results) {
     results.forEach(result -> print(out, result));
-    out.printf(
-        Locale.ROOT,
-        "%d processors, Java %s; load average %.1f before, %.1f after.%n",
-        Runtime.getRuntime().availableProcessors(),
-        Runtime.version(),
-        loadBefore,
-        loadAverage());
+    printMachine(out, loadBefore);
     out.println(
         "RATIO is ours by the limit, pair by pair within a round; over 1 is faster than the plain"
             + " calls.");
@@ -86,9 +97,9 @@ public final class BenchReport {
           speed(values.max()),
           measure.unit(),
           speed(measure.limits().median()),
-          ratio(ratios.median()),
-          ratio(ratios.min()),
-          ratio(ratios.max()),
+          Figures.plain(ratios.median()),
+          Figures.plain(ratios.min()),
+          Figures.plain(ratios.max()),
           measure.limitName());
     }
     speeds.print(out);
@@ -113,11 +124,7 @@ public final class BenchReport {
   }
 
   private static String speed(double value) {
-    return String.format(Locale.ROOT, value < 1000 ? "%.2f" : "%,.0f", value);
-  }
-
-  private static String ratio(double value) {
-    return String.format(Locale.ROOT, "%.2f", value);
+    return Figures.fixed(value, value < 1000 ? 2 : 0);
   }
 
   /** Look-ups take microseconds. */

@@ -37,16 +37,14 @@ public final class ServeComputeOptions {
   @Option(
       names = "--gpus",
       paramLabel = "N",
-      defaultValue = "4",
       description = "GPUs that compute together (default: ${DEFAULT-VALUE})")
-  private int gpus;
+  private int gpus = 4;
 
   @Option(
       names = "--mfu",
       paramLabel = "SHARE",
-      defaultValue = "0.5",
       description = "share of the GPU's peak that prefill reaches (default: ${DEFAULT-VALUE})")
-  private double utilization;
+  private double utilization = 0.5;
 
   @Option(
       names = "--decode-ms",

@@ -28,18 +28,16 @@ public final class ServeKvOptions {
   @Option(
       names = "--layers",
       paramLabel = "N",
-      defaultValue = "16",
       description =
           "layers that --bytes-per-token is spread over (default: ${DEFAULT-VALUE}); without it the"
               + " model's")
-  private int layers;
+  private int layers = 16;
 
   @Option(
       names = "--block-tokens",
       paramLabel = "N",
-      defaultValue = "128",
       description = "tokens of a block (default: ${DEFAULT-VALUE})")
-  private int blockTokens;
+  private int blockTokens = 128;
 
   /** The model that is served: the one named, or that of the original's table. */
   public KvModel model() {

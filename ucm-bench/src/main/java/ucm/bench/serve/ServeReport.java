@@ -212,13 +212,7 @@ public final class ServeReport {
         "Every loaded byte was compared, with the engine's clock stopped; %,d blocks could not be"
             + " loaded and were computed.%n",
         failedBlocks);
-    out.printf(
-        Locale.ROOT,
-        "%d processors, Java %s; load average %.1f before, %.1f after.%n",
-        Runtime.getRuntime().availableProcessors(),
-        Runtime.version(),
-        loadBefore,
-        BenchReport.loadAverage());
+    BenchReport.printMachine(out, loadBefore);
   }
 
   private long blockBytes() {
@@ -239,10 +233,7 @@ public final class ServeReport {
     data.put("step_tokens", plan.stepTokens());
     data.put("max_requests", plan.maxRunning());
     data.put("prefix_cache", plan.prefixCache());
-    data.put("processors", Runtime.getRuntime().availableProcessors());
-    data.put("java", Runtime.version().toString());
-    data.put("load_average_before", loadBefore);
-    data.put("load_average_after", BenchReport.loadAverage());
+    BenchReport.addMachine(data, loadBefore);
     return data;
   }
 

@@ -7,13 +7,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import ucm.api.CommonKeys;
 import ucm.bench.simulator.EnginePlan;
 import ucm.bench.simulator.KvPages;
 import ucm.bench.simulator.ServeEngine;
-import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.DiskSpace;
 import ucm.cli.runtime.EngineConfig;
@@ -33,8 +31,6 @@ import ucm.pipeline.hash.BlockHasher;
  * {@link Cleanup}.
  */
 public final class ServeSite {
-
-  private static final double GB = 1e9;
 
   private final Cleanup cleanup;
   private final UcmConfig config;
@@ -85,36 +81,20 @@ public final class ServeSite {
 
   private static void requireRoom(List<Path> parents, long storedBytes, String lessLoad) {
     for (Path parent : parents) {
-      long free = DiskSpace.freeBytes(parent);
       long share = storedBytes / parents.size();
       // Footers, and what the file system adds.
-      if (share + share / 16 > free) {
-        throw new UsageException(
-            String.format(
-                Locale.ROOT,
-                "the run writes %.2f GB to %s, where %.2f GB are free: ask for less with"
-                    + " --bytes-per-token, %s",
-                share / GB,
-                parent,
-                free / GB,
-                lessLoad));
-      }
+      DiskSpace.require(
+          "the run",
+          parent,
+          share + share / 16,
+          "ask for less with --bytes-per-token, " + lessLoad);
     }
   }
 
   private void requireMemory(String lessLoad) {
     long need = (long) spec.tpSize() * plan.kvBlocks() * spec.kv().blockLayout().blockSize();
-    long available = HostMemory.availableBytes();
-    if (need > available) {
-      throw new UsageException(
-          String.format(
-              Locale.ROOT,
-              "the engine's KV memory takes %.2f GB, and %.2f GB are available: ask for less with"
-                  + " --kv-tokens, --bytes-per-token, %s",
-              need / GB,
-              available / GB,
-              lessLoad));
-    }
+    HostMemory.require(
+        "the engine's KV memory takes", need, "--kv-tokens, --bytes-per-token, " + lessLoad);
   }
 
   EngineSpec spec() {

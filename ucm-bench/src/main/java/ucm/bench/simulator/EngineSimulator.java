@@ -51,7 +51,12 @@ public final class EngineSimulator {
       EnginePlan plan, BlockHasher hasher, ComputeModel compute, List<ServeRequest> requests)
       throws InterruptedException {
     VirtualClock clock = new VirtualClock();
-    return new EngineSimulator(plan, hasher, clock, compute, null, new ComputeOnly(clock))
+    StepRunner computeOnly =
+        (_, _, nanos) -> {
+          clock.waitUntil(clock.nanos() + nanos);
+          return new BitSet();
+        };
+    return new EngineSimulator(plan, hasher, clock, compute, null, computeOnly)
         .run(requests, _ -> {});
   }
 

@@ -7,6 +7,7 @@ import java.util.List;
 import ucm.api.BlockIds;
 import ucm.api.MemoryRegion;
 import ucm.cli.runtime.KvPattern;
+import ucm.cli.runtime.WrongBytesException;
 import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.KvTensor;
@@ -80,7 +81,7 @@ public final class KvPages implements AutoCloseable {
     for (int tensor = 0; tensor < regions.size(); tensor++) {
       long wrong = KvPattern.firstWrong(slice(tensor, run.pages()[i]), seed(run.ids(), i, tensor));
       if (wrong >= 0) {
-        throw new WrongKvBytesException(
+        throw new WrongBytesException(
             "block %s was loaded with a wrong byte: part %s, tensor %s, offset %s"
                 .formatted(run.ids().hex(i), part, tensor, wrong));
       }

@@ -77,7 +77,7 @@ public final class ServeEngine implements AutoCloseable {
    * Serves requests; the engine's KV memory is empty at the beginning.
    *
    * @param finished told how many are finished, after each step
-   * @throws WrongKvBytesException when a block comes back with another byte than it was saved with
+   * @throws WrongBytesException when a block comes back with another byte than it was saved with
    */
   public ServeResult run(
       EnginePlan plan, ComputeModel compute, List<ServeRequest> requests, IntConsumer finished)

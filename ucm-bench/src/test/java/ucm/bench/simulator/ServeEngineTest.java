@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.Store;
+import ucm.cli.runtime.WrongBytesException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
@@ -141,7 +142,7 @@ class ServeEngineTest {
     memory.add(new KvPages(spec.kv(), 1, BLOCKS));
     try (ServeEngine second = engine(spec, true, this::plain)) {
       assertThatThrownBy(() -> second.run(plan(BLOCKS), ComputeModel.FREE, requests(1), _ -> {}))
-          .isInstanceOf(WrongKvBytesException.class)
+          .isInstanceOf(WrongBytesException.class)
           .hasMessageContaining("was loaded with a wrong byte: part 1, tensor 0, offset 0");
     }
   }

@@ -11,19 +11,14 @@ import ucm.lite.tier.WritePolicy;
 /** The cluster whose tiers are simulated. */
 final class ClusterOptions {
 
-  @Option(
-      names = "--nodes",
-      paramLabel = "N",
-      defaultValue = "1",
-      description = "machines (default: ${DEFAULT-VALUE})")
-  private int nodes;
+  @Option(names = "--nodes", paramLabel = "N", description = "machines (default: ${DEFAULT-VALUE})")
+  private int nodes = 1;
 
   @Option(
       names = "--ranks",
       paramLabel = "N",
-      defaultValue = "1",
       description = "data-parallel engines on each machine (default: ${DEFAULT-VALUE})")
-  private int ranks;
+  private int ranks = 1;
 
   @Option(
       names = "--hbm",

@@ -29,9 +29,8 @@ final class ServingOptions {
   @Option(
       names = "--mfu",
       paramLabel = "SHARE",
-      defaultValue = "0.5",
       description = "share of the GPU's peak that prefill reaches (default: ${DEFAULT-VALUE})")
-  private double utilization;
+  private double utilization = 0.5;
 
   @Option(
       names = "--prefill-rate",

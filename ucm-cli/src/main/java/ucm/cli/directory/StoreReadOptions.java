@@ -11,18 +11,16 @@ final class StoreReadOptions {
   @Option(
       names = "--threads",
       paramLabel = "N",
-      defaultValue = "2",
       description = "threads that read (default: ${DEFAULT-VALUE})")
-  private int threads;
+  private int threads = 2;
 
   @Option(
       names = "--max-mbps",
       paramLabel = "MB",
-      defaultValue = "0",
       description =
           "most megabytes (10^6 bytes) read in a second, so that engines keep theirs; 0, the"
               + " default, is without limit")
-  private int maxMegabytesPerSecond;
+  private int maxMegabytesPerSecond = 0;
 
   /** Refuses what cannot be; called before anything is opened. */
   void require() {

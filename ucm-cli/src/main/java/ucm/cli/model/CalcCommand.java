@@ -34,16 +34,14 @@ public final class CalcCommand extends CliCommand {
   @Option(
       names = "--block-tokens",
       paramLabel = "N",
-      defaultValue = "128",
       description = "tokens a block (default: ${DEFAULT-VALUE})")
-  private int blockTokens;
+  private int blockTokens = 128;
 
   @Option(
       names = "--tokens",
       paramLabel = "N",
-      defaultValue = "32000",
       description = "tokens of a prompt (default: ${DEFAULT-VALUE})")
-  private long promptTokens;
+  private long promptTokens = 32000;
 
   @Option(
       names = "--capacity",

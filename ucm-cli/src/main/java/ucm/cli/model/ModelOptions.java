@@ -33,9 +33,8 @@ public final class ModelOptions {
   @Option(
       names = "--tp",
       paramLabel = "RANKS",
-      defaultValue = "1",
       description = "tensor-parallel ranks of an engine (default: ${DEFAULT-VALUE})")
-  private int tensorParallel;
+  private int tensorParallel = 1;
 
   /** The model; empty when none was named. */
   public Optional<KvModel> model() {

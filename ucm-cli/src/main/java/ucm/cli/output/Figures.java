@@ -27,6 +27,11 @@ public final class Figures {
     return String.format(Locale.ROOT, "%,." + digits + "f", number);
   }
 
+  /** A number with two digits after the point and none grouped. */
+  public static String plain(double number) {
+    return String.format(Locale.ROOT, "%.2f", number);
+  }
+
   /** A time in the unit that suits it. */
   public static String duration(double seconds) {
     if (seconds < 1) {

@@ -71,23 +71,20 @@ public final class DemoCommand extends JsonCommand {
   @Option(
       names = "--prompts",
       paramLabel = "N",
-      defaultValue = "12",
       description = "how many prompts (default: ${DEFAULT-VALUE})")
-  private int prompts;
+  private int prompts = 12;
 
   @Option(
       names = "--input-len",
       paramLabel = "TOKENS",
-      defaultValue = "16000",
       description = "tokens of each prompt (default: ${DEFAULT-VALUE})")
-  private int inputLen;
+  private int inputLen = 16000;
 
   @Option(
       names = "--buffer-gb",
       paramLabel = "GB",
-      defaultValue = "0.5",
       description = "host memory of the Cache stage (default: ${DEFAULT-VALUE})")
-  private double bufferGb;
+  private double bufferGb = 0.5;
 
   @Option(
       names = "--dir",
@@ -108,9 +105,8 @@ public final class DemoCommand extends JsonCommand {
   @Option(
       names = "--seed",
       paramLabel = "N",
-      defaultValue = "42",
       description = "seed of the tokens (default: ${DEFAULT-VALUE})")
-  private long seed;
+  private long seed = 42;
 
   private record Round(
       String name,
@@ -183,28 +179,13 @@ public final class DemoCommand extends JsonCommand {
   /** Says what is lacking before anything is written. */
   private void requireRoom(Path parent, BlockLayout layout, int blocksPerPrompt, long total) {
     long footers = (long) prompts * blocksPerPrompt * 8192;
-    long free = DiskSpace.freeBytes(parent);
-    if (free < total + footers) {
-      throw new UsageException(
-          String.format(
-              Locale.ROOT,
-              "the demo writes %.2f GB to %s, where %.2f GB are free: name another folder with"
-                  + " --dir, or ask for less with --prompts or --input-len",
-              (total + footers) / GB,
-              parent,
-              free / GB));
-    }
+    DiskSpace.require(
+        "the demo",
+        parent,
+        total + footers,
+        "name another folder with --dir, or ask for less with --prompts or --input-len");
     long need = blocksPerPrompt * layout.blockSize() + (long) (bufferGb * (1L << 30));
-    long available = HostMemory.availableBytes();
-    if (available < need) {
-      throw new UsageException(
-          String.format(
-              Locale.ROOT,
-              "the demo needs %.2f GB of memory, and %.2f GB are available: ask for less with"
-                  + " --input-len or --buffer-gb",
-              need / GB,
-              available / GB));
-    }
+    HostMemory.require("the demo needs", need, "--input-len or --buffer-gb");
   }
 
   private void describe(

@@ -71,17 +71,15 @@ public final class ExplainCommand extends JsonCommand {
   @Option(
       names = "--hbm-blocks",
       paramLabel = "N",
-      defaultValue = "0",
       description =
           "room of the simulated engine's own prefix cache, in blocks (default: ${DEFAULT-VALUE})")
-  private int hbmBlocks;
+  private int hbmBlocks = 0;
 
   @Option(
       names = "--block-bytes",
       paramLabel = "BYTES",
-      defaultValue = "16384",
       description = "size of a block in the store (default: ${DEFAULT-VALUE})")
-  private long blockBytes;
+  private long blockBytes = 16384;
 
   @Override
   public void run() {

@@ -57,9 +57,8 @@ public final class ReplayCommand extends JsonCommand {
   @Option(
       names = "--block-bytes",
       paramLabel = "BYTES",
-      defaultValue = "16384",
       description = "size of a block in the store (default: ${DEFAULT-VALUE})")
-  private long blockBytes;
+  private long blockBytes = 16384;
 
   @Option(
       names = "--requests",

@@ -29,16 +29,11 @@ public final class GenerateCommand extends CliCommand {
   @Option(
       names = "--requests",
       paramLabel = "N",
-      defaultValue = "10000",
       description = "requests (default: ${DEFAULT-VALUE})")
-  private int requests;
+  private int requests = 10000;
 
-  @Option(
-      names = "--seed",
-      paramLabel = "N",
-      defaultValue = "1",
-      description = "seed (default: ${DEFAULT-VALUE})")
-  private long seed;
+  @Option(names = "--seed", paramLabel = "N", description = "seed (default: ${DEFAULT-VALUE})")
+  private long seed = 1;
 
   @Option(
       names = "--rate",
@@ -58,9 +53,8 @@ public final class GenerateCommand extends CliCommand {
   @Option(
       names = "--system-prompts",
       paramLabel = "N",
-      defaultValue = "8",
       description = "system prompts that the sessions share (default: ${DEFAULT-VALUE})")
-  private int systemPrompts;
+  private int systemPrompts = 8;
 
   @Option(
       names = "--block-tokens",

@@ -27,16 +27,14 @@ public final class TraceInputOptions {
   @Option(
       names = "--max-bad-lines",
       paramLabel = "N",
-      defaultValue = "100",
       description = "bad lines to skip before giving up (default: ${DEFAULT-VALUE})")
-  private int maxBadLines;
+  private int maxBadLines = 100;
 
   @Option(
       names = "--block-tokens",
       paramLabel = "N",
-      defaultValue = "0",
       description = "tokens a block (default: what the trace says)")
-  private int blockTokens;
+  private int blockTokens = 0;
 
   /** Reads everything, showing progress, and reports the bad lines. */
   public TraceReadReport read(String what, PrintWriter err, TraceVisitor visitor) {
