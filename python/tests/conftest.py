@@ -1,4 +1,4 @@
-"""The stand-in of vLLM and the package come first; tests that need a daemon start one."""
+"""The simulated vLLM and the package come first; tests that need a daemon start one."""
 
 import os
 import subprocess

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 os.environ.setdefault("VLLM_STANDIN_PROFILE", "0.29")
 
-import conftest  # noqa: E402  (it puts the stand-in on the path)
+import conftest  # noqa: E402  (it puts the simulated vLLM on the path)
 from toy_engine import ToyEngine  # noqa: E402
 from toy_engine.engine import Request  # noqa: E402
 

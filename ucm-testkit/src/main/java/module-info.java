@@ -1,5 +1,5 @@
 /**
- * For authors of stores: the contract suite that every store passes, and stand-ins to test against.
+ * For authors of stores: the contract suite that every store passes, and simulated parts to test against.
  *
  * <p>A store's test extends {@link ucm.testkit.StoreContract}. {@link ucm.testkit.fault.MemoryStore} is a
  * plain correct store, {@link ucm.testkit.fault.FaultyStore} makes one fail on demand, {@link

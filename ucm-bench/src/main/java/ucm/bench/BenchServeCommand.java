@@ -249,9 +249,15 @@ final class BenchServeCommand extends JsonCommand {
     ServeTrace trace = ServeTrace.read(traceFiles, requests, speed, output, err());
     EngineSpec engine = kv.spec();
     long wanted = blocks(Math.max(LEAST_TRACE_KV_TOKENS, 4L * trace.longest()), engine);
-    long room = Math.max(blocks(trace.longest(), engine), blocksInMemory(engine));
+    long capacity = Math.max(blocks(trace.longest(), engine), blocksInMemory(engine));
     ServeSite site =
-        site(cleanup, ucm, engine, trace.longest(), Math.min(wanted, room), trace.distinctTokens());
+        site(
+            cleanup,
+            ucm,
+            engine,
+            trace.longest(),
+            Math.min(wanted, capacity),
+            trace.distinctTokens());
     ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
     try (Progress progress = new Progress("bench serve", trace.size())) {
       trace.warmUp(site);

@@ -180,7 +180,7 @@ final class BenchStoreCommand extends JsonCommand {
       List<BlockLayout> layouts = layouts();
       List<UcmConfig> pipelines = pipelines();
       List<Path> parents = parents();
-      requireRoom(parents, layouts, pipelines);
+      requireSpace(parents, layouts, pipelines);
       List<Path> folders = new ArrayList<>();
       parents.forEach(parent -> folders.add(cleanup.folder(parent, FOLDER_PREFIX)));
       MetricsScopes places = metrics.open(pipelines.getFirst(), cleanup, err());
@@ -305,14 +305,16 @@ final class BenchStoreCommand extends JsonCommand {
   }
 
   /** Says what is lacking before anything is written. */
-  private void requireRoom(
+  private void requireSpace(
       List<Path> parents, List<BlockLayout> layouts, List<UcmConfig> pipelines) {
     // The warm-up's files, the store's and the plain ones.
     long written =
-        warmup == 0 ? 0 : 2L * pipelines.size() * WARM_ROUNDS * room(smallLayout(), WARM_BLOCKS);
+        warmup == 0
+            ? 0
+            : 2L * pipelines.size() * WARM_ROUNDS * fileBytes(smallLayout(), WARM_BLOCKS);
     long largest = 0;
     for (BlockLayout layout : layouts) {
-      long round = room(layout, blocks);
+      long round = fileBytes(layout, blocks);
       for (UcmConfig pipeline : pipelines) {
         boolean keepsFiles = pipeline.storeConfig().get(CommonKeys.IO_DIRECT);
         // The store's files and the plain ones of a round or all, and fio's.
@@ -334,7 +336,7 @@ final class BenchStoreCommand extends JsonCommand {
   }
 
   /** Bytes that files of so many blocks take, with what a store puts beside them. */
-  private static long room(BlockLayout layout, int blocks) {
+  private static long fileBytes(BlockLayout layout, int blocks) {
     return Math.multiplyExact(blocks, layout.blockSize()) + blocks * 8192L;
   }
 }

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The Python package with a stand-in of vLLM and {@code ucm serve} of the image: the tests in {@code
+ * The Python package with simulated interfaces of vLLM and {@code ucm serve} of the image: the tests in {@code
  * python/tests}, once for each version of vLLM's interfaces.
  */
 class PythonIT {
@@ -44,7 +44,10 @@ class PythonIT {
   @Test
   void theDevicePlane() throws Exception {
     SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
-    pytest(NEWEST, "device or abort or preempt or before or (random and 2)", driver.environment("SIM_CUDA_DIRECT", "1"));
+    pytest(
+        NEWEST,
+        "device or abort or preempt or before or (random and 2)",
+        driver.environment("SIM_CUDA_DIRECT", "1"));
   }
 
   @ParameterizedTest

@@ -71,7 +71,7 @@ public final class ServeSite {
             : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
                 .map(Path::of)
                 .toList();
-    requireRoom(parents, storedBytes, lessLoad);
+    requireSpace(parents, storedBytes, lessLoad);
     requireMemory(lessLoad);
     parents.forEach(parent -> folders.add(cleanup.folder(parent, "ucm-bench-serve-")));
     for (int rank = 0; rank < spec.tpSize(); rank++) {
@@ -79,7 +79,7 @@ public final class ServeSite {
     }
   }
 
-  private static void requireRoom(List<Path> parents, long storedBytes, String lessLoad) {
+  private static void requireSpace(List<Path> parents, long storedBytes, String lessLoad) {
     for (Path parent : parents) {
       long share = storedBytes / parents.size();
       // Footers, and what the file system adds.

@@ -13,7 +13,7 @@ final class Rank {
   private final WorkerConnector worker;
   private final KvPages pages;
   private final EngineClock clock;
-  private final LayerPace pace;
+  private final LayerBarrier barrier;
   private final BitSet failed = new BitSet();
 
   Rank(
@@ -22,13 +22,13 @@ final class Rank {
       WorkerConnector worker,
       KvPages pages,
       EngineClock clock,
-      LayerPace pace) {
+      LayerBarrier barrier) {
     this.number = number;
     this.layers = layers;
     this.worker = worker;
     this.pages = pages;
     this.clock = clock;
-    this.pace = pace;
+    this.barrier = barrier;
   }
 
   /** Before a step: what it loads must be seen to arrive, what it computes is there already. */
@@ -43,11 +43,11 @@ final class Rank {
     worker.startLoad(plan);
     for (int layer = 0; layer < layers; layer++) {
       worker.waitForLayerLoad(layer);
-      pace.compute(number, clock.nanos() - before);
+      barrier.compute(number, clock.nanos() - before);
       worker.saveLayer(layer);
       before = clock.nanos();
     }
-    int[][] errors = pace.exchange(number, worker.takeLoadErrors());
+    int[][] errors = barrier.exchange(number, worker.takeLoadErrors());
     failed.clear();
     for (int rank = 0; rank < errors.length; rank++) {
       if (rank != number) {

@@ -29,7 +29,7 @@ final class RankGroup implements StepRunner, AutoCloseable {
 
   private final WallClock clock;
   private final int blockTokens;
-  private final LayerPace pace;
+  private final LayerBarrier barrier;
   private final List<Rank> ranks = new ArrayList<>();
   private final List<ExecutorService> threads = new ArrayList<>();
 
@@ -42,9 +42,9 @@ final class RankGroup implements StepRunner, AutoCloseable {
       List<KvPages> pages) {
     this.clock = clock;
     this.blockTokens = blockTokens;
-    this.pace = new LayerPace(clock, workers.size(), layers);
+    this.barrier = new LayerBarrier(clock, workers.size(), layers);
     for (int rank = 0; rank < workers.size(); rank++) {
-      ranks.add(new Rank(rank, layers, workers.get(rank), pages.get(rank), clock, pace));
+      ranks.add(new Rank(rank, layers, workers.get(rank), pages.get(rank), clock, barrier));
       String name = "ucm-serve-rank-" + rank;
       threads.add(
           Executors.newSingleThreadExecutor(Thread.ofPlatform().name(name).daemon().factory()));
@@ -56,7 +56,7 @@ final class RankGroup implements StepRunner, AutoCloseable {
     List<PageRun> loads = batch.loaded();
     List<PageRun> computes = batch.completed(blockTokens);
     uncounted(rank -> rank.prepare(loads, computes));
-    pace.begin(computeNanos);
+    barrier.begin(computeNanos);
     onAll(rank -> rank.step(plan));
     uncounted(rank -> rank.verify(loads));
     return ranks.getFirst().failed();
@@ -85,7 +85,7 @@ final class RankGroup implements StepRunner, AutoCloseable {
                       action.run(rank);
                     } catch (InterruptedException | RuntimeException | Error e) {
                       first.compareAndSet(null, e);
-                      pace.giveUp();
+                      barrier.giveUp();
                     }
                   }));
     }
@@ -112,7 +112,7 @@ final class RankGroup implements StepRunner, AutoCloseable {
   /** Ends the step under way, the threads, and the workers. Idempotent. */
   @Override
   public void close() {
-    pace.giveUp();
+    barrier.giveUp();
     threads.forEach(ExecutorService::shutdownNow);
     try {
       for (ExecutorService thread : threads) {

@@ -8,7 +8,7 @@
  *       PagedKvMemory which blocks are whose
  *     StepRunner      ComputeOnly (no bytes) or RankGroup: the same step on each rank
  *       Rank          loads and saves layer by layer; KvPages holds its bytes
- *       LayerPace     waits for as long as a GPU would compute a layer
+ *       LayerBarrier     waits for as long as a GPU would compute a layer
  * </pre>
  *
  * <p>Compute is simulated by waiting; look-ups, block names and the movement of bytes are real. What a GPU

@@ -168,7 +168,7 @@ public final class DemoCommand extends JsonCommand {
       return UcmConfig.read(config);
     }
     Path parent = dir != null ? dir : Path.of(System.getProperty("java.io.tmpdir"));
-    requireRoom(parent, layout, blocksPerPrompt, total);
+    requireSpace(parent, layout, blocksPerPrompt, total);
     Path folder = cleanup.folder(parent, "ucm-demo-");
     return UcmConfig.of(
         "Cache|Posix",
@@ -177,7 +177,7 @@ public final class DemoCommand extends JsonCommand {
   }
 
   /** Says what is lacking before anything is written. */
-  private void requireRoom(Path parent, BlockLayout layout, int blocksPerPrompt, long total) {
+  private void requireSpace(Path parent, BlockLayout layout, int blocksPerPrompt, long total) {
     long footers = (long) prompts * blocksPerPrompt * 8192;
     DiskSpace.require(
         "the demo",

@@ -41,7 +41,7 @@ final class LineReader {
       if (exhausted) {
         return (start < filled || tooLong) && line(filled, filled);
       }
-      scan = filled - makeRoom();
+      scan = filled - compact();
       fill();
     }
   }
@@ -65,7 +65,7 @@ final class LineReader {
   }
 
   /** Makes room after the current line's bytes; returns by how much they moved to the front. */
-  private int makeRoom() {
+  private int compact() {
     if (filled < buffer.length) {
       return 0;
     }

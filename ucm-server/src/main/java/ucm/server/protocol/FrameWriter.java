@@ -21,22 +21,22 @@ public final class FrameWriter {
   }
 
   public FrameWriter u8(int value) {
-    room(Byte.BYTES).put((byte) value);
+    reserve(Byte.BYTES).put((byte) value);
     return this;
   }
 
   public FrameWriter u16(int value) {
-    room(Short.BYTES).putShort((short) value);
+    reserve(Short.BYTES).putShort((short) value);
     return this;
   }
 
   public FrameWriter u32(int value) {
-    room(Integer.BYTES).putInt(value);
+    reserve(Integer.BYTES).putInt(value);
     return this;
   }
 
   public FrameWriter u64(long value) {
-    room(Long.BYTES).putLong(value);
+    reserve(Long.BYTES).putLong(value);
     return this;
   }
 
@@ -46,7 +46,7 @@ public final class FrameWriter {
 
   public FrameWriter bytes(byte[] value) {
     u32(value.length);
-    room(value.length).put(value);
+    reserve(value.length).put(value);
     return this;
   }
 
@@ -72,7 +72,7 @@ public final class FrameWriter {
     return frame.flip();
   }
 
-  private ByteBuffer room(int bytes) {
+  private ByteBuffer reserve(int bytes) {
     if (frame.remaining() < bytes) {
       ByteBuffer larger =
           ByteBuffer.allocate(Math.max(2 * frame.capacity(), frame.position() + bytes))

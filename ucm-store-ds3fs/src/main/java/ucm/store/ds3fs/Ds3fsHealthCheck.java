@@ -54,13 +54,13 @@ public final class Ds3fsHealthCheck implements HealthCheck {
     } else {
       config.directories().forEach(directory -> findings.add(fileSystem(directory)));
     }
-    SharedMemorySpace room = SharedMemorySpace.now();
-    String problem = room.problem(config, (int) mounts);
+    SharedMemorySpace space = SharedMemorySpace.now();
+    String problem = space.problem(config, (int) mounts);
     findings.add(
         problem == null
             ? Finding.ok(
                 SHARED_MEMORY,
-                room.freeBytes()
+                space.freeBytes()
                     + " bytes free in "
                     + SharedMemorySpace.FOLDER
                     + ", "

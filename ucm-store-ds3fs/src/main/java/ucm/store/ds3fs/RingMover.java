@@ -176,9 +176,9 @@ final class RingMover {
         request.isDirect = true;
         mount.metrics.directBytes().add(length);
       } else {
-        long room = stage(request, done, length, stagedBytes);
-        stagedBytes += room;
-        if (room < length) {
+        long staged = stage(request, done, length, stagedBytes);
+        stagedBytes += staged;
+        if (staged < length) {
           return;
         }
       }
@@ -191,29 +191,29 @@ final class RingMover {
    *
    * @param from where in the memory of the request they are
    * @param used bytes of the slot that are taken
-   * @return how many found room
+   * @return how many fit
    */
   private long stage(RingRequest request, long from, long length, long used) {
     if (request.slot < 0) {
       takeSlot(request);
     }
-    long room = Math.min(length, slots.slotBytes() - used);
+    long staged = Math.min(length, slots.slotBytes() - used);
     int last = request.parts - 1;
     boolean extendsLast = last >= 0 && request.staged[last] != RingRequest.NOT_STAGED;
-    if (room == 0 || (!extendsLast && request.parts == RingRequest.MAX_PARTS)) {
+    if (staged == 0 || (!extendsLast && request.parts == RingRequest.MAX_PARTS)) {
       return 0;
     }
     long at = slots.offset(request.slot) + used;
     if (!isRead) {
-      Objects.requireNonNull(request.memory).copyTo(from, slots.memory(), at, room);
+      Objects.requireNonNull(request.memory).copyTo(from, slots.memory(), at, staged);
     }
     if (extendsLast) {
-      request.lengths[last] += room;
+      request.lengths[last] += staged;
     } else {
-      request.addPart(slots.memory().address() + at, room, at);
+      request.addPart(slots.memory().address() + at, staged, at);
     }
-    mount.metrics.copiedBytes().add(room);
-    return room;
+    mount.metrics.copiedBytes().add(staged);
+    return staged;
   }
 
   private void takeSlot(RingRequest request) {

@@ -42,7 +42,7 @@ final class RingQueues implements IoQueues {
   }
 
   /** See {@link ucm.api.Store#offerMemory}. */
-  synchronized @Nullable MemoryRegion offer(long byteSize, SharedMemorySpace room) {
+  synchronized @Nullable MemoryRegion offer(long byteSize, SharedMemorySpace space) {
     if (isOffered || isClosed) {
       return null;
     }
@@ -53,13 +53,13 @@ final class RingQueues implements IoQueues {
           mounts);
       return null;
     }
-    if (byteSize > room.freeBytes()) {
+    if (byteSize > space.freeBytes()) {
       LOG.warn(
           "Ds3fs lends no memory to the upper stage: {} bytes are asked for, and {} has {} free;"
               + " bytes are copied once",
           byteSize,
           SharedMemorySpace.FOLDER,
-          room.freeBytes());
+          space.freeBytes());
       return null;
     }
     try {

@@ -127,14 +127,14 @@ public final class BlockDirectories implements StoreDirectories {
             plan,
             observer,
             found,
-            DirectoryVerify.pace(plan.maxBytesPerSecond(), observer))
+            DirectoryVerify.limit(plan.maxBytesPerSecond(), observer))
         .run(found());
   }
 
   @Override
   public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    ReadRateLimit pace = DirectoryVerify.pace(plan.maxBytesPerSecond(), observer);
-    return new DirectoryAdopt(kind, files, plan, observer, failed, pace).run(found(), layout);
+    ReadRateLimit limit = DirectoryVerify.limit(plan.maxBytesPerSecond(), observer);
+    return new DirectoryAdopt(kind, files, plan, observer, failed, limit).run(found(), layout);
   }
 
   @Override

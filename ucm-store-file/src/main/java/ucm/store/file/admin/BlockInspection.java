@@ -12,8 +12,8 @@ import ucm.platform.libc.FileStat;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
 import ucm.platform.libc.VectorIo;
-import ucm.store.file.format.AnyFooter;
 import ucm.store.file.format.BlockFooter;
+import ucm.store.file.format.StoredFooter;
 
 /**
  * The file of a block, open to be inspected without knowing its layout. Inspection does not
@@ -31,7 +31,7 @@ final class BlockInspection implements AutoCloseable {
   private final MemorySegment memory;
   private final FileStat stat;
   private final int fd;
-  private @Nullable AnyFooter footer;
+  private @Nullable StoredFooter footer;
   private @Nullable String fault;
 
   private BlockInspection(
@@ -73,9 +73,9 @@ final class BlockInspection implements AutoCloseable {
 
   private void readFooter(long idHigh, long idLow) {
     long size = stat.size();
-    int tail = (int) Math.min(AnyFooter.TAIL_BYTES, size);
+    int tail = (int) Math.min(StoredFooter.TAIL_BYTES, size);
     ByteBuffer bytes = read(size - tail, tail);
-    int length = AnyFooter.byteSize(bytes);
+    int length = StoredFooter.byteSize(bytes);
     if (length == 0) {
       return;
     }
@@ -91,8 +91,8 @@ final class BlockInspection implements AutoCloseable {
       bytes = length <= memory.byteSize() ? read(size - length, length) : large(length);
     }
     try {
-      footer = AnyFooter.read(bytes, size, idHigh, idLow);
-    } catch (AnyFooter.Fault e) {
+      footer = StoredFooter.read(bytes, size, idHigh, idLow);
+    } catch (StoredFooter.Fault e) {
       fault = e.getMessage();
     }
   }
@@ -130,15 +130,15 @@ final class BlockInspection implements AutoCloseable {
    *
    * @return what is wrong first, or null when the bytes are those that were written
    */
-  @Nullable String verify(ReadRateLimit pace) {
-    AnyFooter known = footer;
+  @Nullable String verify(ReadRateLimit limit) {
+    StoredFooter known = footer;
     if (known == null) {
       return fault;
     }
     StoredLayout layout = known.layout();
     CRC32C crc = new CRC32C();
     for (int shard = 0; shard < layout.shardCount(); shard++) {
-      String wrong = digest(shard, layout.shardSize(), crc, pace);
+      String wrong = digest(shard, layout.shardSize(), crc, limit);
       wrong = wrong != null ? wrong : known.fault(shard, (int) crc.getValue());
       if (wrong != null) {
         return wrong;
@@ -148,13 +148,13 @@ final class BlockInspection implements AutoCloseable {
   }
 
   /** Takes the checksum of a shard; says why when its bytes are not all there. */
-  private @Nullable String digest(int shard, long shardSize, CRC32C crc, ReadRateLimit pace) {
+  private @Nullable String digest(int shard, long shardSize, CRC32C crc, ReadRateLimit limit) {
     crc.reset();
     long offset = shard * shardSize;
     long end = offset + shardSize;
     while (offset < end) {
       int wanted = (int) Math.min(memory.byteSize(), end - offset);
-      pace.take(wanted);
+      limit.take(wanted);
       ByteBuffer bytes = read(offset, wanted);
       if (bytes.limit() < wanted) {
         return "it ended after " + (offset + bytes.limit()) + " bytes while it was read";
@@ -170,12 +170,12 @@ final class BlockInspection implements AutoCloseable {
    *
    * @return why it was not written, or null when it was
    */
-  @Nullable String seal(BlockFooter format, long idHigh, long idLow, ReadRateLimit pace) {
+  @Nullable String seal(BlockFooter format, long idHigh, long idLow, ReadRateLimit limit) {
     BlockLayout layout = format.layout();
     int[] crcs = new int[layout.shardCount()];
     CRC32C crc = new CRC32C();
     for (int shard = 0; shard < crcs.length; shard++) {
-      String wrong = digest(shard, layout.shardSize(), crc, pace);
+      String wrong = digest(shard, layout.shardSize(), crc, limit);
       if (wrong != null) {
         return wrong;
       }

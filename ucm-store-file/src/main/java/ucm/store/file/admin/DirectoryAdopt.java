@@ -32,7 +32,7 @@ final class DirectoryAdopt {
   private final AdoptPlan plan;
   private final Observer observer;
   private final Consumer<Damage> failures;
-  private final ReadRateLimit pace;
+  private final ReadRateLimit limit;
   // By the size of a block.
   private final Map<Long, BlockFooter> formats = new HashMap<>();
 
@@ -50,13 +50,13 @@ final class DirectoryAdopt {
       AdoptPlan plan,
       Observer observer,
       Consumer<Damage> failures,
-      ReadRateLimit pace) {
+      ReadRateLimit limit) {
     this.kind = kind;
     this.files = files;
     this.plan = plan;
     this.observer = observer;
     this.failures = failures;
-    this.pace = pace;
+    this.limit = limit;
   }
 
   /**
@@ -152,7 +152,7 @@ final class DirectoryAdopt {
       String fault = inspection.fault();
       boolean isBare = inspection.layout() == null && fault == null;
       if (isBare && format != null && !plan.dryRun()) {
-        fault = inspection.seal(format, id.high(0), id.low(0), pace);
+        fault = inspection.seal(format, id.high(0), id.low(0), limit);
       }
       if (fault != null) {
         failed(path, fault, !isBare);

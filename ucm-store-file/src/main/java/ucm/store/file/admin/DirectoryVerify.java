@@ -38,7 +38,7 @@ final class DirectoryVerify {
   private final VerifyPlan plan;
   private final Observer observer;
   private final Consumer<Damage> found;
-  private final ReadRateLimit pace;
+  private final ReadRateLimit limit;
 
   // Guarded by this.
   private long blocks;
@@ -54,13 +54,13 @@ final class DirectoryVerify {
       VerifyPlan plan,
       Observer observer,
       Consumer<Damage> found,
-      ReadRateLimit pace) {
+      ReadRateLimit limit) {
     this.kind = kind;
     this.files = files;
     this.plan = plan;
     this.observer = observer;
     this.found = found;
-    this.pace = pace;
+    this.limit = limit;
   }
 
   /** Stops the work as the other does, and reports nothing. */
@@ -77,7 +77,7 @@ final class DirectoryVerify {
   }
 
   /** Waits no longer than an instant at a time once the work is to end. */
-  static ReadRateLimit pace(long maxBytesPerSecond, Observer observer) {
+  static ReadRateLimit limit(long maxBytesPerSecond, Observer observer) {
     return new ReadRateLimit(
         maxBytesPerSecond,
         System::nanoTime,
@@ -154,7 +154,7 @@ final class DirectoryVerify {
         StoredLayout layout = inspection.layout();
         String fault = inspection.fault();
         if (layout != null) {
-          fault = inspection.verify(pace);
+          fault = inspection.verify(limit);
         } else if (fault == null) {
           fault = sizes.fault(inspection.stat().size());
         }

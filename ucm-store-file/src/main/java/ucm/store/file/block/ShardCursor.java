@@ -84,10 +84,10 @@ final class ShardCursor {
     stepSegment = segment;
     stepInSegment = inSegment;
     stepInShard = inShard;
-    long room = most;
-    while (room > 0 && vector.size() < STEP_ENTRIES) {
+    long left = most;
+    while (left > 0 && vector.size() < STEP_ENTRIES) {
       long size = of.pieceSize(segment);
-      long length = Math.min(room, size - inSegment);
+      long length = Math.min(left, size - inSegment);
       MemoryRegion region = of.region(shard, segment);
       long at = of.offset(shard, segment) + inSegment;
       if (toWrite) {
@@ -95,7 +95,7 @@ final class ShardCursor {
       } else {
         vector.add(region, at, length);
       }
-      room -= length;
+      left -= length;
       inSegment += length;
       inShard += length;
       if (inSegment == size && nextSegment(of)) {

@@ -11,7 +11,7 @@ import ucm.api.admin.StoredLayout;
  * A {@link BlockFooter} read without knowing the layout, from the end of a file: for
  * tools that read whatever lies in a directory. Immutable.
  */
-public final class AnyFooter {
+public final class StoredFooter {
 
   /** How much of the end of a file to read first: most footers fit. */
   public static final int TAIL_BYTES = BlockFooter.ALIGNMENT;
@@ -21,7 +21,7 @@ public final class AnyFooter {
   private final StoredLayout layout;
   private final int[] shardCrcs;
 
-  private AnyFooter(StoredLayout layout, int[] shardCrcs) {
+  private StoredFooter(StoredLayout layout, int[] shardCrcs) {
     this.layout = layout;
     this.shardCrcs = shardCrcs;
   }
@@ -60,7 +60,7 @@ public final class AnyFooter {
    * @param fileSize of the file that it ends
    * @throws Fault when it is damaged, or is not that of this block
    */
-  public static AnyFooter read(ByteBuffer footer, long fileSize, long idHigh, long idLow)
+  public static StoredFooter read(ByteBuffer footer, long fileSize, long idHigh, long idLow)
       throws Fault {
     ByteBuffer bytes = footer.duplicate().order(ByteOrder.LITTLE_ENDIAN);
     int length = bytes.limit();
@@ -94,7 +94,7 @@ public final class AnyFooter {
     }
     int layoutCrc = bytes.getInt(BlockFooter.LAYOUT_CRC_AT);
     long tensorSize = tensorSize(blockSize, shardSize, tensors, layoutCrc);
-    return new AnyFooter(new StoredLayout(blockSize, shardSize, tensors, tensorSize), crcs);
+    return new StoredFooter(new StoredLayout(blockSize, shardSize, tensors, tensorSize), crcs);
   }
 
   /** The size of each tensor when they are all alike, which the checksum of the sizes shows; or 0. */

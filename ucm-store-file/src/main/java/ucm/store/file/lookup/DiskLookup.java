@@ -14,7 +14,7 @@ import ucm.store.file.index.BlockIndex;
 
 /**
  * Asks the file system for blocks, one system call each, on threads of its own: the caller waits and
- * is never inside the file system. How many threads ask side by side follows from {@link LookupPace}.
+ * is never inside the file system. How many threads ask side by side follows from {@link LookupLatency}.
  * What the file system fails, or does not answer in time, is absent; so is, at once, what lies in a
  * directory that is down or goes down meanwhile. Thread-safe.
  */
@@ -30,7 +30,7 @@ public final class DiskLookup implements AutoCloseable {
   private final FileStoreMetrics metrics;
   private final LongSupplier clock;
   private final long timeoutNanos;
-  private final LookupPace pace = new LookupPace();
+  private final LookupLatency latency = new LookupLatency();
   private final LookupThreads threads;
   // The first error of each number is a warning, the others are counted.
   private final BitSet seenErrors = new BitSet();
@@ -65,22 +65,22 @@ public final class DiskLookup implements AutoCloseable {
    */
   void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
     boolean anyDown = health.isAnyDown();
-    LookupWave wave = null;
+    LookupBatch batch = null;
     int asked = 0;
     for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
       long high = ids.high(i);
       long low = ids.low(i);
       if (!(trustsIndex && index.excludes(high, low)) && !(anyDown && health.hides(high, low))) {
-        if (wave == null) {
-          wave = LookupWave.of(ids);
+        if (batch == null) {
+          batch = LookupBatch.of(ids);
         }
-        wave.ask(i);
+        batch.ask(i);
         asked++;
       }
     }
-    if (wave != null) {
-      run(wave, pace.threadsFor(asked));
-      wave.addTo(present);
+    if (batch != null) {
+      run(batch, latency.threadsFor(asked));
+      batch.addTo(present);
     }
   }
 
@@ -101,14 +101,14 @@ public final class DiskLookup implements AutoCloseable {
     if (to == from) {
       return from;
     }
-    LookupWave wave = LookupWave.prefix(ids.slice(from, to));
+    LookupBatch batch = LookupBatch.prefix(ids.slice(from, to));
     // Most often the first one is absent: where an answer comes soon, it is waited for.
-    run(wave, pace.isSlow() ? to - from : 1);
-    return from + wave.firstAbsent();
+    run(batch, latency.isSlow() ? to - from : 1);
+    return from + batch.firstAbsent();
   }
 
-  private void run(LookupWave wave, int wanted) {
-    if (!threads.run(wave, wanted, timeoutNanos)) {
+  private void run(LookupBatch batch, int wanted) {
+    if (!threads.run(batch, wanted, timeoutNanos)) {
       metrics.lookupExpiries().increment();
     }
   }
@@ -118,26 +118,26 @@ public final class DiskLookup implements AutoCloseable {
     threads.giveUp(health::hides);
   }
 
-  private void ask(LookupWave wave, LookupThreads.Seat seat) {
+  private void ask(LookupBatch batch, LookupThreads.Seat seat) {
     long last = clock.getAsLong();
     int done = 0;
-    for (int i = wave.take(); i >= 0; i = wave.take()) {
-      if (wave.stopsAtMiss && index.contains(wave.ids.high(i), wave.ids.low(i))) {
-        wave.answer(i, true);
+    for (int i = batch.take(); i >= 0; i = batch.take()) {
+      if (batch.stopsAtMiss && index.contains(batch.ids.high(i), batch.ids.low(i))) {
+        batch.answer(i, true);
         continue;
       }
-      wave.answer(i, isPresent(seat, wave.ids.high(i), wave.ids.low(i)));
+      batch.answer(i, isPresent(seat, batch.ids.high(i), batch.ids.low(i)));
       done++;
-      if (done == STEP || pace.isSlow()) {
+      if (done == STEP || latency.isSlow()) {
         long now = clock.getAsLong();
-        pace.took(now - last, done);
+        latency.took(now - last, done);
         last = now;
         done = 0;
-        threads.getsOn(wave, pace.threadsFor(wave.left()));
+        threads.getsOn(batch, latency.threadsFor(batch.left()));
       }
     }
     if (done > 0) {
-      pace.took(clock.getAsLong() - last, done);
+      latency.took(clock.getAsLong() - last, done);
     }
   }
 

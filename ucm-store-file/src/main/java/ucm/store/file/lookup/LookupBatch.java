@@ -10,7 +10,7 @@ import ucm.api.BlockIds;
  * first miss begins with no more of them once it has found one. The first answer for a block counts. A
  * block costs two bits. Thread-safe; the lock is held for no system call.
  */
-final class LookupWave {
+final class LookupBatch {
 
   /** Tells of a block whether it is to be called absent without an answer. */
   @FunctionalInterface
@@ -23,7 +23,7 @@ final class LookupWave {
   /** Whether nothing after the first absent block matters. */
   final boolean stopsAtMiss;
 
-  /** How many threads were called for this wave; changed under the lock of {@link LookupThreads}. */
+  /** How many threads were called for this batch; changed under the lock of {@link LookupThreads}. */
   volatile int called;
 
   // Guarded by this. Those asked for that have no answer; those that are present.
@@ -35,7 +35,7 @@ final class LookupWave {
   private int end;
   private boolean over;
 
-  private LookupWave(BlockIds ids, boolean stopsAtMiss) {
+  private LookupBatch(BlockIds ids, boolean stopsAtMiss) {
     this.ids = ids;
     this.stopsAtMiss = stopsAtMiss;
     this.open = new BitSet(ids.size());
@@ -44,18 +44,18 @@ final class LookupWave {
   }
 
   /** Wants an answer for each of those ids that are {@linkplain #ask asked} for; none are yet. */
-  static LookupWave of(BlockIds ids) {
-    return new LookupWave(ids, false);
+  static LookupBatch of(BlockIds ids) {
+    return new LookupBatch(ids, false);
   }
 
   /** Wants the first absent block; looks nothing up yet. */
-  static LookupWave prefix(BlockIds ids) {
-    LookupWave wave = new LookupWave(ids, true);
-    wave.open.set(0, ids.size());
-    return wave;
+  static LookupBatch prefix(BlockIds ids) {
+    LookupBatch batch = new LookupBatch(ids, true);
+    batch.open.set(0, ids.size());
+    return batch;
   }
 
-  /** Wants an answer for an id, too; looks nothing up yet. Before any thread knows of the wave. */
+  /** Wants an answer for an id, too; looks nothing up yet. Before any thread knows of the batch. */
   synchronized void ask(int i) {
     open.set(i);
   }
@@ -116,13 +116,13 @@ final class LookupWave {
     }
   }
 
-  /** Ends the wave with the answers there are. */
+  /** Ends the batch with the answers there are. */
   synchronized void stop() {
     over = true;
     notifyAll();
   }
 
-  /** Waits for the end of the wave, no longer than some time; returns whether it has ended. */
+  /** Waits for the end of the batch, no longer than some time; returns whether it has ended. */
   synchronized boolean await(long nanos) throws InterruptedException {
     long deadline = System.nanoTime() + nanos;
     for (long left = nanos; !over && left > 0; left = deadline - System.nanoTime()) {

@@ -15,7 +15,7 @@ import ucm.store.file.config.StoreKind;
  * Threads that look blocks up on disk for callers that wait. They are started when there is something
  * to do and none is free, up to a bound, and sleep when there is nothing. For each that hangs in a
  * directory that is down, another one may be started, so that the other directories keep theirs; one too
- * many ends when it has nothing to do. The waves in the queue are as many as there are callers waiting.
+ * many ends when it has nothing to do. The batches in the queue are as many as there are callers waiting.
  * Thread-safe.
  */
 final class LookupThreads implements AutoCloseable {
@@ -24,8 +24,8 @@ final class LookupThreads implements AutoCloseable {
   @FunctionalInterface
   interface Asker {
 
-    /** Looks up what it can take of a wave, on one of the threads; must not throw. */
-    void ask(LookupWave wave, Seat seat);
+    /** Looks up what it can take of a batch, on one of the threads; must not throw. */
+    void ask(LookupBatch batch, Seat seat);
   }
 
   /** What belongs to one of the threads. */
@@ -43,7 +43,7 @@ final class LookupThreads implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(LookupThreads.class);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
-  // A wave that is not over by then may be held by a thread that hangs: others are called to help.
+  // A batch that is not over by then may be held by a thread that hangs: others are called to help.
   private static final long HANGING_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final StoreKind kind;
@@ -54,7 +54,7 @@ final class LookupThreads implements AutoCloseable {
   private final Asker asker;
 
   // Guarded by this.
-  private final List<LookupWave> waves = new ArrayList<>();
+  private final List<LookupBatch> batches = new ArrayList<>();
   private final List<Seat> seats = new ArrayList<>();
   private int started;
   // Threads that sleep and were not called; threads that were called and still sleep.
@@ -89,57 +89,57 @@ final class LookupThreads implements AutoCloseable {
   }
 
   /**
-   * Looks up what a wave asks for.
+   * Looks up what a batch asks for.
    *
    * @param wanted how many threads to begin with
    * @param nanos how long to wait at the most
    * @return whether all answers that matter came in time; not when the thread was interrupted, or this
    *     was closed
    */
-  boolean run(LookupWave wave, int wanted, long nanos) {
-    if (!begin(wave, wanted)) {
+  boolean run(LookupBatch batch, int wanted, long nanos) {
+    if (!begin(batch, wanted)) {
       return false;
     }
     long deadline = System.nanoTime() + nanos;
     try {
       long left = nanos;
-      while (left > 0 && !wave.await(Math.min(left, HANGING_NANOS))) {
-        help(wave);
+      while (left > 0 && !batch.await(Math.min(left, HANGING_NANOS))) {
+        help(batch);
         left = deadline - System.nanoTime();
       }
     } catch (InterruptedException e) {
       // What is not known by now is absent; the caller finds its interrupt where it left it.
       Thread.currentThread().interrupt();
     } finally {
-      end(wave);
+      end(batch);
     }
-    return wave.isAnswered();
+    return batch.isAnswered();
   }
 
-  private synchronized boolean begin(LookupWave wave, int wanted) {
+  private synchronized boolean begin(LookupBatch batch, int wanted) {
     if (closed || isStuck()) {
       return false;
     }
-    waves.add(wave);
-    call(wave, wanted);
+    batches.add(batch);
+    call(batch, wanted);
     return true;
   }
 
-  private synchronized void end(LookupWave wave) {
-    waves.remove(wave);
-    wave.stop();
+  private synchronized void end(LookupBatch batch) {
+    batches.remove(batch);
+    batch.stop();
   }
 
-  private synchronized void help(LookupWave wave) {
-    call(wave, wave.called + wave.left());
+  private synchronized void help(LookupBatch batch) {
+    call(batch, batch.called + batch.left());
   }
 
-  /** A thread gets on with a wave, and would share what is left with others. */
-  void getsOn(LookupWave wave, int wanted) {
+  /** A thread gets on with a batch, and would share what is left with others. */
+  void getsOn(LookupBatch batch, int wanted) {
     movedNanos = System.nanoTime();
-    if (wave.called < wanted) {
+    if (batch.called < wanted) {
       synchronized (this) {
-        call(wave, wanted);
+        call(batch, wanted);
       }
     }
   }
@@ -148,10 +148,10 @@ final class LookupThreads implements AutoCloseable {
    * A directory must not be used any more: no caller waits for it, and other threads take the place of
    * the held ones.
    */
-  synchronized void giveUp(LookupWave.Hidden hidden) {
-    for (LookupWave wave : waves) {
-      wave.giveUp(hidden);
-      call(wave, wave.called + wave.left());
+  synchronized void giveUp(LookupBatch.Hidden hidden) {
+    for (LookupBatch batch : batches) {
+      batch.giveUp(hidden);
+      call(batch, batch.called + batch.left());
     }
   }
 
@@ -172,12 +172,12 @@ final class LookupThreads implements AutoCloseable {
     return limit;
   }
 
-  private void call(LookupWave wave, int wanted) {
-    int calls = wave.called;
+  private void call(LookupBatch batch, int wanted) {
+    int calls = batch.called;
     while (calls < wanted && callOne()) {
       calls++;
     }
-    wave.called = calls;
+    batch.called = calls;
   }
 
   private boolean callOne() {
@@ -198,21 +198,21 @@ final class LookupThreads implements AutoCloseable {
   }
 
   private void work(Seat seat) {
-    for (LookupWave wave = next(seat); wave != null; wave = next(seat)) {
-      asker.ask(wave, seat);
+    for (LookupBatch batch = next(seat); batch != null; batch = next(seat)) {
+      asker.ask(batch, seat);
     }
   }
 
-  private synchronized @Nullable LookupWave next(Seat seat) {
+  private synchronized @Nullable LookupBatch next(Seat seat) {
     movedNanos = System.nanoTime();
     while (!closed) {
       if (seats.size() > most && seats.size() > limit()) {
         seats.remove(seat);
         return null;
       }
-      for (int i = 0; i < waves.size(); i++) {
-        if (waves.get(i).mayHaveMore()) {
-          return waves.get(i);
+      for (int i = 0; i < batches.size(); i++) {
+        if (batches.get(i).mayHaveMore()) {
+          return batches.get(i);
         }
       }
       sleep();
@@ -240,13 +240,13 @@ final class LookupThreads implements AutoCloseable {
     }
   }
 
-  /** Ends the waves with the answers they have, and joins the threads. */
+  /** Ends the batches with the answers they have, and joins the threads. */
   @Override
   public void close() {
     List<Seat> running;
     synchronized (this) {
       closed = true;
-      waves.forEach(LookupWave::stop);
+      batches.forEach(LookupBatch::stop);
       running = List.copyOf(seats);
       notifyAll();
     }

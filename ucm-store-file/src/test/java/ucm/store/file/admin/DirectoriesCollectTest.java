@@ -81,7 +81,7 @@ final class DirectoriesCollectTest {
   void removesLeavesBeforeRootsByWhatAnEngineNoted() throws Exception {
     BlockIds prompt = BlockBytes.ids(11, 16);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(SmallSpace.room(1000, Map.of()));
+      LocalFileStore store = stores.open(SmallSpace.capacity(1000, Map.of()));
       stores.dump(store, prompt).requireOk();
       assertThat(store.lookupPrefix(prompt)).isEqualTo(15);
     }

@@ -13,9 +13,9 @@ final class ReadRateLimitTest {
 
   @Test
   void readsNoMoreInASecondThanItMay() {
-    ReadRateLimit pace = new ReadRateLimit(1000, clock::get, clock::addAndGet);
+    ReadRateLimit limit = new ReadRateLimit(1000, clock::get, clock::addAndGet);
     for (int i = 0; i < 50; i++) {
-      pace.take(100);
+      limit.take(100);
     }
     assertThat(clock.get())
         .as("4900 bytes were read before the last 100 began")
@@ -24,25 +24,25 @@ final class ReadRateLimitTest {
 
   @Test
   void doesNotMakeUpForIdleTime() {
-    ReadRateLimit pace = new ReadRateLimit(1000, clock::get, clock::addAndGet);
-    pace.take(100);
+    ReadRateLimit limit = new ReadRateLimit(1000, clock::get, clock::addAndGet);
+    limit.take(100);
     clock.set(TimeUnit.SECONDS.toNanos(60));
     for (int i = 0; i < 11; i++) {
-      pace.take(100);
+      limit.take(100);
     }
     assertThat(clock.get()).isEqualTo(TimeUnit.SECONDS.toNanos(61));
   }
 
   @Test
   void doesNotWaitWithoutALimit() {
-    ReadRateLimit pace =
+    ReadRateLimit limit =
         new ReadRateLimit(
             0,
             clock::get,
             nanos -> {
               throw new AssertionError("waits " + nanos);
             });
-    pace.take(Long.MAX_VALUE);
-    pace.take(1);
+    limit.take(Long.MAX_VALUE);
+    limit.take(1);
   }
 }

@@ -209,7 +209,7 @@ final class FileFuzzTest {
 
   /** All that a store does, with whatever success. */
   private void live(Path own, String name) throws Exception {
-    Map<String, Object> settings = SmallSpace.room(2, Map.of("timeout_ms", 5000));
+    Map<String, Object> settings = SmallSpace.capacity(2, Map.of("timeout_ms", 5000));
     try (TestStores stores = new TestStores(own, LAYOUT)) {
       LocalFileStore store = stores.open(settings);
       store.awaitSweep();

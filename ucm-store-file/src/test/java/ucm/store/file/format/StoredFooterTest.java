@@ -12,7 +12,7 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.admin.StoredLayout;
 
-final class AnyFooterTest {
+final class StoredFooterTest {
 
   private static final BlockIds ID = BlockIds.ofHex("00112233445566778899aabbccddeeff");
 
@@ -23,15 +23,15 @@ final class AnyFooterTest {
     return footer.segment().toArray(ValueLayout.JAVA_BYTE);
   }
 
-  private static AnyFooter read(byte[] footer, long fileSize) throws AnyFooter.Fault {
-    return AnyFooter.read(ByteBuffer.wrap(footer), fileSize, ID.high(0), ID.low(0));
+  private static StoredFooter read(byte[] footer, long fileSize) throws StoredFooter.Fault {
+    return StoredFooter.read(ByteBuffer.wrap(footer), fileSize, ID.high(0), ID.low(0));
   }
 
   @Test
   void tellsTheLayoutOfWhateverBlock() throws Exception {
     byte[] uniform = written(BlockLayout.uniform(1000, 2000, 6000), 1, 2, 3);
-    assertThat(AnyFooter.byteSize(ByteBuffer.wrap(uniform))).isEqualTo(4096);
-    AnyFooter footer = read(uniform, 8192 + 4096);
+    assertThat(StoredFooter.byteSize(ByteBuffer.wrap(uniform))).isEqualTo(4096);
+    StoredFooter footer = read(uniform, 8192 + 4096);
     assertThat(footer.layout()).isEqualTo(new StoredLayout(6000, 2000, 2, 1000));
     assertThat(footer.layout().shardCount()).isEqualTo(3);
     assertThat(footer.fault(2, 3)).isNull();
@@ -43,8 +43,8 @@ final class AnyFooterTest {
   @Test
   void findsTheStartOfALongFooterFromItsEnd() throws Exception {
     byte[] all = written(BlockLayout.uniform(1, 1, 1007), new int[1007]);
-    byte[] tail = Arrays.copyOfRange(all, all.length - AnyFooter.TAIL_BYTES, all.length);
-    assertThat(AnyFooter.byteSize(ByteBuffer.wrap(tail))).isEqualTo(8192);
+    byte[] tail = Arrays.copyOfRange(all, all.length - StoredFooter.TAIL_BYTES, all.length);
+    assertThat(StoredFooter.byteSize(ByteBuffer.wrap(tail))).isEqualTo(8192);
     assertThat(read(all, 4096 + 8192).layout().shardCount()).isEqualTo(1007);
   }
 
@@ -58,13 +58,13 @@ final class AnyFooterTest {
       bad[bit / 8] ^= (byte) (1 << bit % 8);
       assertThatThrownBy(() -> read(bad, 12288))
           .as("bit %d", bit)
-          .isInstanceOf(AnyFooter.Fault.class);
+          .isInstanceOf(StoredFooter.Fault.class);
     }
     assertThatThrownBy(() -> read(good, 16384)).hasMessageContaining("does not fit its footer");
     assertThatThrownBy(
-            () -> AnyFooter.read(ByteBuffer.wrap(good), 12288, ID.high(0), ID.low(0) + 1))
+            () -> StoredFooter.read(ByteBuffer.wrap(good), 12288, ID.high(0), ID.low(0) + 1))
         .hasMessageContaining("another block");
-    assertThat(AnyFooter.byteSize(ByteBuffer.allocate(4096))).isZero();
-    assertThat(AnyFooter.byteSize(ByteBuffer.allocate(3))).isZero();
+    assertThat(StoredFooter.byteSize(ByteBuffer.allocate(4096))).isZero();
+    assertThat(StoredFooter.byteSize(ByteBuffer.allocate(3))).isZero();
   }
 }

@@ -56,7 +56,7 @@ final class FailingDirectoryCollectorTest {
     settings.put("store_health.health_check_interval_s", 86_400);
     settings.put("local_gc_trigger_threshold_ratio", 0.25);
     settings.put("local_gc_recycle_percent", 0);
-    return SmallSpace.room(blocks, settings);
+    return SmallSpace.capacity(blocks, settings);
   }
 
   /** Blocks in both directories, written by another store; those of the failing one are the coldest. */

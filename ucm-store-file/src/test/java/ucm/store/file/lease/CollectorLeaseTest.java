@@ -2,7 +2,7 @@ package ucm.store.file.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static ucm.store.file.fixture.SmallSpace.LAYOUT;
-import static ucm.store.file.fixture.SmallSpace.room;
+import static ucm.store.file.fixture.SmallSpace.capacity;
 
 import java.io.BufferedReader;
 import java.nio.file.Path;
@@ -25,7 +25,8 @@ final class CollectorLeaseTest {
   void oneStoreCollectsAndAnotherTakesOverWhenItCloses() throws Exception {
     List<String> directories = List.of(directory + "/b", directory + "/a");
     Map<String, Object> settings =
-        room(20, Map.of("storage_backends", directories, "local_gc_trigger_threshold_ratio", 0.5));
+        capacity(
+            20, Map.of("storage_backends", directories, "local_gc_trigger_threshold_ratio", 0.5));
     try (TestStores first = new TestStores(directory, LAYOUT);
         TestStores second = new TestStores(directory, LAYOUT)) {
       LocalFileStore holder = first.open(settings);
@@ -47,7 +48,7 @@ final class CollectorLeaseTest {
 
   @Test
   void knowsWhatOthersWroteAndRemoved() throws Exception {
-    Map<String, Object> settings = room(20, Map.of("local_gc_enable", false));
+    Map<String, Object> settings = capacity(20, Map.of("local_gc_enable", false));
     try (TestStores first = new TestStores(directory, LAYOUT);
         TestStores second = new TestStores(directory, LAYOUT)) {
       LocalFileStore one = first.open(settings);
@@ -65,7 +66,7 @@ final class CollectorLeaseTest {
     try (BufferedReader lines = process.inputReader();
         TestStores stores = new TestStores(directory, LAYOUT)) {
       assertThat(lines.readLine()).isEqualTo("true");
-      LocalFileStore store = stores.open(room(100, Map.of()));
+      LocalFileStore store = stores.open(capacity(100, Map.of()));
       store.awaitSweep();
       store.capacity().makeRound();
       assertThat(store.capacity().holdsLease()).isFalse();

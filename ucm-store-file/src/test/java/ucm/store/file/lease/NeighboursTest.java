@@ -34,7 +34,7 @@ final class NeighboursTest {
     try (NeighbourProcess layers = new NeighbourProcess(directory, MANY);
         NeighbourProcess whole = new NeighbourProcess(directory, MANY);
         TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of()));
+      LocalFileStore store = stores.open(SmallSpace.capacity(MANY, Map.of()));
       for (int round = 0; round < 6; round++) {
         BlockIds ids = BlockBytes.ids(round, blocks);
         layers.tell("layers " + round + " " + blocks);
@@ -59,7 +59,8 @@ final class NeighboursTest {
     try (NeighbourProcess collector = new NeighbourProcess(directory, 40);
         TestStores stores = new TestStores(directory, LAYOUT)) {
       assertThat(collector.ask("round")).isEqualTo("true 0");
-      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of("local_gc_enable", false)));
+      LocalFileStore store =
+          stores.open(SmallSpace.capacity(MANY, Map.of("local_gc_enable", false)));
       int right = 0;
       int missing = 0;
       String removed = "";
@@ -96,7 +97,7 @@ final class NeighboursTest {
     int most = capacity + processes * (capacity / 32 + task);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       // First, so that it is the one that collects, from 70% on.
-      LocalFileStore store = stores.open(SmallSpace.room(capacity, Map.of()));
+      LocalFileStore store = stores.open(SmallSpace.capacity(capacity, Map.of()));
       store.capacity().makeRound();
       try (NeighbourProcess second = new NeighbourProcess(directory, capacity);
           NeighbourProcess third = new NeighbourProcess(directory, capacity)) {
@@ -125,7 +126,8 @@ final class NeighboursTest {
   void oneRemovesBlocksThatTheOtherKnows() throws Exception {
     BlockIds ids = BlockBytes.ids(50, 64);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of("local_gc_enable", false)));
+      LocalFileStore store =
+          stores.open(SmallSpace.capacity(MANY, Map.of("local_gc_enable", false)));
       stores.dump(store, ids).requireOk();
       // The store that makes the first round has the lease, so this store must not have made one
       // since.
@@ -150,7 +152,7 @@ final class NeighboursTest {
     BlockIds ids = BlockBytes.ids(60, 8);
     try (NeighbourProcess other = new NeighbourProcess(directory, MANY);
         TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of()));
+      LocalFileStore store = stores.open(SmallSpace.capacity(MANY, Map.of()));
       stores.dump(store, ids).requireOk();
       for (int round = 0; round < 10; round++) {
         for (int i = 0; i < ids.size(); i++) {
@@ -181,7 +183,7 @@ final class NeighboursTest {
       for (int round = 0; round < 5; round++) {
         try (NeighbourProcess collector = new NeighbourProcess(directory, 30)) {
           assertThat(collector.ask("round")).startsWith("true ");
-          LocalFileStore store = stores.open(SmallSpace.room(MANY, Map.of()));
+          LocalFileStore store = stores.open(SmallSpace.capacity(MANY, Map.of()));
           store.capacity().makeRound();
           assertThat(store.capacity().holdsLease()).isFalse();
           assertThat(collector.ask("rounds")).isEqualTo("begun");

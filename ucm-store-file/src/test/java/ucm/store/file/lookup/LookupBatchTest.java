@@ -11,126 +11,126 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
 
-final class LookupWaveTest {
+final class LookupBatchTest {
 
   @Test
   void givesOutInOrderWhatIsAskedFor() throws Exception {
-    LookupWave wave = wave(100, 3, 31, 32, 64, 99);
-    assertThat(wave.left()).isEqualTo(5);
+    LookupBatch batch = batch(100, 3, 31, 32, 64, 99);
+    assertThat(batch.left()).isEqualTo(5);
     for (int i : new int[] {3, 31, 32, 64, 99}) {
-      assertThat(wave.take()).isEqualTo(i);
-      wave.answer(i, i % 2 == 0);
+      assertThat(batch.take()).isEqualTo(i);
+      batch.answer(i, i % 2 == 0);
     }
-    assertThat(wave.left()).isZero();
-    assertThat(wave.take()).isEqualTo(-1);
-    assertThat(wave.isAnswered()).isTrue();
-    assertThat(wave.await(0)).isTrue();
-    assertThat(found(wave)).hasToString("{32, 64}");
+    assertThat(batch.left()).isZero();
+    assertThat(batch.take()).isEqualTo(-1);
+    assertThat(batch.isAnswered()).isTrue();
+    assertThat(batch.await(0)).isTrue();
+    assertThat(found(batch)).hasToString("{32, 64}");
   }
 
   @Test
   void endsWithItsLastAnswerThoughOthersWereNotAskedFor() throws Exception {
-    LookupWave wave = wave(200, 5, 6);
-    assertThat(wave.take()).isEqualTo(5);
-    assertThat(wave.take()).isEqualTo(6);
-    wave.answer(6, true);
-    assertThat(wave.take()).isEqualTo(-1);
-    assertThat(wave.mayHaveMore()).as("no thread need look for more").isFalse();
-    assertThat(wave.await(0)).as("the first is still looked up").isFalse();
-    wave.answer(5, false);
-    assertThat(wave.await(0)).isTrue();
-    assertThat(found(wave)).hasToString("{6}");
+    LookupBatch batch = batch(200, 5, 6);
+    assertThat(batch.take()).isEqualTo(5);
+    assertThat(batch.take()).isEqualTo(6);
+    batch.answer(6, true);
+    assertThat(batch.take()).isEqualTo(-1);
+    assertThat(batch.mayHaveMore()).as("no thread need look for more").isFalse();
+    assertThat(batch.await(0)).as("the first is still looked up").isFalse();
+    batch.answer(5, false);
+    assertThat(batch.await(0)).isTrue();
+    assertThat(found(batch)).hasToString("{6}");
   }
 
   @Test
   void countsTheFirstAnswer() {
-    LookupWave wave = wave(2, 0, 1);
-    wave.take();
-    wave.take();
-    wave.answer(0, true);
-    wave.answer(0, false);
-    wave.answer(1, false);
-    wave.answer(1, true);
-    assertThat(found(wave)).hasToString("{0}");
-    assertThat(wave.isAnswered()).isTrue();
+    LookupBatch batch = batch(2, 0, 1);
+    batch.take();
+    batch.take();
+    batch.answer(0, true);
+    batch.answer(0, false);
+    batch.answer(1, false);
+    batch.answer(1, true);
+    assertThat(found(batch)).hasToString("{0}");
+    assertThat(batch.isAnswered()).isTrue();
   }
 
   @Test
   void takesNoAnswerForWhatWasNotAsked() {
-    LookupWave wave = wave(40, 2);
-    wave.answer(33, true);
-    assertThat(found(wave)).hasToString("{}");
+    LookupBatch batch = batch(40, 2);
+    batch.answer(33, true);
+    assertThat(found(batch)).hasToString("{}");
   }
 
   @Test
   void beginsWithNothingAfterAMiss() throws Exception {
-    LookupWave wave = LookupWave.prefix(ids(70));
-    assertThat(wave.left()).isEqualTo(70);
+    LookupBatch batch = LookupBatch.prefix(ids(70));
+    assertThat(batch.left()).isEqualTo(70);
     for (int i = 0; i < 35; i++) {
-      assertThat(wave.take()).isEqualTo(i);
+      assertThat(batch.take()).isEqualTo(i);
     }
-    wave.answer(34, true);
-    wave.answer(33, false);
-    assertThat(wave.left()).isZero();
-    assertThat(wave.take()).isEqualTo(-1);
-    assertThat(wave.await(0)).as("those before it are looked up").isFalse();
+    batch.answer(34, true);
+    batch.answer(33, false);
+    assertThat(batch.left()).isZero();
+    assertThat(batch.take()).isEqualTo(-1);
+    assertThat(batch.await(0)).as("those before it are looked up").isFalse();
     for (int i = 0; i < 33; i++) {
-      wave.answer(i, true);
+      batch.answer(i, true);
     }
-    assertThat(wave.await(0)).isTrue();
-    assertThat(wave.isAnswered()).isTrue();
-    assertThat(wave.firstAbsent()).isEqualTo(33);
+    assertThat(batch.await(0)).isTrue();
+    assertThat(batch.isAnswered()).isTrue();
+    assertThat(batch.firstAbsent()).isEqualTo(33);
   }
 
   @Test
   void findsNoneAbsentWhenAllArePresent() {
-    LookupWave wave = LookupWave.prefix(ids(64));
-    for (int i = wave.take(); i >= 0; i = wave.take()) {
-      wave.answer(i, true);
+    LookupBatch batch = LookupBatch.prefix(ids(64));
+    for (int i = batch.take(); i >= 0; i = batch.take()) {
+      batch.answer(i, true);
     }
-    assertThat(wave.isAnswered()).isTrue();
-    assertThat(wave.firstAbsent()).isEqualTo(64);
+    assertThat(batch.isAnswered()).isTrue();
+    assertThat(batch.firstAbsent()).isEqualTo(64);
   }
 
   @Test
   void takesForAbsentWhatHasNoAnswer() throws Exception {
-    LookupWave wave = LookupWave.prefix(ids(3));
-    wave.answer(wave.take(), true);
-    wave.take();
-    wave.stop();
-    assertThat(wave.await(0)).isTrue();
-    assertThat(wave.isAnswered()).isFalse();
-    assertThat(wave.take()).as("it is over").isEqualTo(-1);
-    assertThat(wave.firstAbsent()).isEqualTo(1);
+    LookupBatch batch = LookupBatch.prefix(ids(3));
+    batch.answer(batch.take(), true);
+    batch.take();
+    batch.stop();
+    assertThat(batch.await(0)).isTrue();
+    assertThat(batch.isAnswered()).isFalse();
+    assertThat(batch.take()).as("it is over").isEqualTo(-1);
+    assertThat(batch.firstAbsent()).isEqualTo(1);
   }
 
   @Test
   void givesUpWhatIsHidden() throws Exception {
-    LookupWave wave = wave(100, 1, 40, 41, 99);
-    assertThat(wave.take()).as("a thread hangs with it").isEqualTo(1);
-    wave.giveUp((high, low) -> low == 1 || low == 41);
-    assertThat(wave.left()).isEqualTo(2);
-    assertThat(wave.take()).isEqualTo(40);
-    wave.answer(40, true);
-    assertThat(wave.take()).isEqualTo(99);
-    wave.answer(99, true);
-    assertThat(wave.take()).isEqualTo(-1);
-    assertThat(wave.await(0)).isTrue();
-    wave.answer(1, true);
-    assertThat(found(wave)).as("the first answer counts").hasToString("{40, 99}");
+    LookupBatch batch = batch(100, 1, 40, 41, 99);
+    assertThat(batch.take()).as("a thread hangs with it").isEqualTo(1);
+    batch.giveUp((high, low) -> low == 1 || low == 41);
+    assertThat(batch.left()).isEqualTo(2);
+    assertThat(batch.take()).isEqualTo(40);
+    batch.answer(40, true);
+    assertThat(batch.take()).isEqualTo(99);
+    batch.answer(99, true);
+    assertThat(batch.take()).isEqualTo(-1);
+    assertThat(batch.await(0)).isTrue();
+    batch.answer(1, true);
+    assertThat(found(batch)).as("the first answer counts").hasToString("{40, 99}");
   }
 
   @Test
   void givesUpAPrefixAtWhatIsHidden() throws Exception {
-    LookupWave wave = LookupWave.prefix(ids(50));
+    LookupBatch batch = LookupBatch.prefix(ids(50));
     for (int i = 0; i < 10; i++) {
-      wave.take();
-      wave.answer(i, true);
+      batch.take();
+      batch.answer(i, true);
     }
-    wave.giveUp((high, low) -> low >= 10);
-    assertThat(wave.await(0)).isTrue();
-    assertThat(wave.isAnswered()).isTrue();
-    assertThat(wave.firstAbsent()).isEqualTo(10);
+    batch.giveUp((high, low) -> low >= 10);
+    assertThat(batch.await(0)).isTrue();
+    assertThat(batch.isAnswered()).isTrue();
+    assertThat(batch.firstAbsent()).isEqualTo(10);
   }
 
   @Test
@@ -138,7 +138,7 @@ final class LookupWaveTest {
     Random random = new Random(7);
     for (int round = 0; round < 200; round++) {
       int size = 1 + random.nextInt(300);
-      LookupWave wave = LookupWave.of(ids(size));
+      LookupBatch batch = LookupBatch.of(ids(size));
       BitSet asked = new BitSet();
       BitSet present = new BitSet();
       asked.set(random.nextInt(size));
@@ -148,12 +148,12 @@ final class LookupWaveTest {
         }
         present.set(i, random.nextBoolean());
       }
-      asked.stream().forEach(wave::ask);
+      asked.stream().forEach(batch::ask);
       AtomicIntegerArray taken = new AtomicIntegerArray(size);
-      lookUp(wave, present, taken);
-      assertThat(wave.isAnswered()).as("round %d", round).isTrue();
+      lookUp(batch, present, taken);
+      assertThat(batch.isAnswered()).as("round %d", round).isTrue();
       present.and(asked);
-      assertThat(found(wave)).as("round %d", round).isEqualTo(present);
+      assertThat(found(batch)).as("round %d", round).isEqualTo(present);
       for (int i = 0; i < size; i++) {
         assertThat(taken.get(i)).as("round %d, id %d", round, i).isEqualTo(asked.get(i) ? 1 : 0);
       }
@@ -169,12 +169,12 @@ final class LookupWaveTest {
       for (int i = 0; i < size; i++) {
         present.set(i, random.nextInt(100) > 0);
       }
-      LookupWave wave = LookupWave.prefix(ids(size));
+      LookupBatch batch = LookupBatch.prefix(ids(size));
       AtomicIntegerArray taken = new AtomicIntegerArray(size);
-      lookUp(wave, present, taken);
-      assertThat(wave.isAnswered()).as("round %d", round).isTrue();
+      lookUp(batch, present, taken);
+      assertThat(batch.isAnswered()).as("round %d", round).isTrue();
       int absent = Math.min(size, present.nextClearBit(0));
-      assertThat(wave.firstAbsent()).as("round %d", round).isEqualTo(absent);
+      assertThat(batch.firstAbsent()).as("round %d", round).isEqualTo(absent);
       for (int i = 0; i < size; i++) {
         assertThat(taken.get(i)).as("round %d, id %d", round, i).isBetween(i <= absent ? 1 : 0, 1);
       }
@@ -182,7 +182,7 @@ final class LookupWaveTest {
   }
 
   /** Three threads look up; the caller waits, as long as it takes. */
-  private static void lookUp(LookupWave wave, BitSet present, AtomicIntegerArray taken)
+  private static void lookUp(LookupBatch batch, BitSet present, AtomicIntegerArray taken)
       throws InterruptedException {
     CountDownLatch start = new CountDownLatch(1);
     List<Thread> threads = new ArrayList<>();
@@ -192,15 +192,15 @@ final class LookupWaveTest {
               .start(
                   () -> {
                     awaitUninterrupted(start);
-                    for (int i = wave.take(); i >= 0; i = wave.take()) {
+                    for (int i = batch.take(); i >= 0; i = batch.take()) {
                       taken.incrementAndGet(i);
-                      wave.answer(i, present.get(i));
+                      batch.answer(i, present.get(i));
                     }
                   }));
     }
     start.countDown();
-    while (!wave.await(1_000_000_000)) {
-      assertThat(threads).as("the wave ends with its last answer").anyMatch(Thread::isAlive);
+    while (!batch.await(1_000_000_000)) {
+      assertThat(threads).as("the batch ends with its last answer").anyMatch(Thread::isAlive);
     }
     for (Thread thread : threads) {
       thread.join();
@@ -215,17 +215,17 @@ final class LookupWaveTest {
     }
   }
 
-  private static LookupWave wave(int size, int... asked) {
-    LookupWave wave = LookupWave.of(ids(size));
+  private static LookupBatch batch(int size, int... asked) {
+    LookupBatch batch = LookupBatch.of(ids(size));
     for (int i : asked) {
-      wave.ask(i);
+      batch.ask(i);
     }
-    return wave;
+    return batch;
   }
 
-  private static BitSet found(LookupWave wave) {
+  private static BitSet found(LookupBatch batch) {
     BitSet found = new BitSet();
-    wave.addTo(found);
+    batch.addTo(found);
     return found;
   }
 

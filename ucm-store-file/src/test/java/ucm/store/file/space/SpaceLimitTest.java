@@ -3,7 +3,7 @@ package ucm.store.file.space;
 import static org.assertj.core.api.Assertions.assertThat;
 import static ucm.store.file.fixture.SmallSpace.FILE;
 import static ucm.store.file.fixture.SmallSpace.LAYOUT;
-import static ucm.store.file.fixture.SmallSpace.room;
+import static ucm.store.file.fixture.SmallSpace.capacity;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,7 +46,7 @@ final class SpaceLimitTest {
   @Test
   void countsTheBytesOfAllDirectoriesAlsoAfterARestart() throws Exception {
     Map<String, Object> settings =
-        room(
+        capacity(
             1000,
             Map.of(
                 "storage_backends", List.of(directory + "/a", directory + "/b", directory + "/c")));
@@ -113,7 +113,7 @@ final class SpaceLimitTest {
 
   @Test
   void tellsBeforeAndAfterAWaitSoThatItDoesNotCountAsTheDirectorys() {
-    SpaceLimit space = limit(room(1, Map.of()));
+    SpaceLimit space = limit(capacity(1, Map.of()));
     List<String> told = new ArrayList<>();
     space.aroundWaits(() -> told.add("before"), directory -> told.add("after " + directory));
     space.roundEnded(true);
@@ -135,7 +135,7 @@ final class SpaceLimitTest {
 
   @Test
   void asksForAScanWhenAPartOfTheCapacityIsWritten() {
-    SpaceLimit space = limit(room(320, NO_GC));
+    SpaceLimit space = limit(capacity(320, NO_GC));
     AtomicInteger asked = new AtomicInteger();
     space.whenPressed(asked::incrementAndGet);
     for (int i = 0; i < 11; i++) {
@@ -155,7 +155,7 @@ final class SpaceLimitTest {
   @ValueSource(booleans = {true, false})
   void refusesWhatWouldPassTheCapacityAndLeavesNothingOfIt(boolean whole) throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(room(10, NO_GC));
+      LocalFileStore store = stores.open(capacity(10, NO_GC));
       BlockIds ids = BlockBytes.ids(2, 16);
       TransferResult result = whole ? dumpAll(stores, store, ids) : stores.dumpShard(store, ids, 0);
       if (!whole) {
@@ -183,7 +183,7 @@ final class SpaceLimitTest {
   @Test
   void aRefusedBlockStaysRefusedUntilItIsDumpedAgainFromItsFirstLayer() throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
-      LocalFileStore store = stores.open(room(2, NO_GC));
+      LocalFileStore store = stores.open(capacity(2, NO_GC));
       BlockIds full = BlockBytes.ids(20, 2);
       BlockIds late = BlockBytes.ids(21, 1);
       stores.dump(store, full).requireOk();
@@ -230,7 +230,7 @@ final class SpaceLimitTest {
   void givesTheRoomOfAFailedDumpBack() throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       FaultyFiles files = new FaultyFiles();
-      LocalFileStore store = stores.open(files, System::nanoTime, room(2, NO_GC));
+      LocalFileStore store = stores.open(files, System::nanoTime, capacity(2, NO_GC));
       for (FaultyFiles.Call call :
           List.of(
               FaultyFiles.Call.CREATE,

@@ -7,20 +7,20 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.Test;
 
-class LayerPaceTest {
+class LayerBarrierTest {
 
   @Test
   void layerEndsAfterItsLoadAndItsShareOfTheCompute() throws InterruptedException {
     VirtualClock clock = new VirtualClock();
-    LayerPace pace = new LayerPace(clock, 1, 4);
+    LayerBarrier barrier = new LayerBarrier(clock, 1, 4);
     clock.waitUntil(1000);
-    pace.begin(400);
-    pace.compute(0, 0);
+    barrier.begin(400);
+    barrier.compute(0, 0);
     assertThat(clock.nanos()).isEqualTo(1100);
     clock.waitUntil(1150);
-    pace.compute(0, 30);
+    barrier.compute(0, 30);
     assertThat(clock.nanos()).as("a late wake-up does not add up").isEqualTo(1230);
-    pace.compute(0, 0);
+    barrier.compute(0, 0);
     assertThat(clock.nanos()).isEqualTo(1330);
   }
 
@@ -40,23 +40,23 @@ class LayerPaceTest {
             reached[Integer.parseInt(Thread.currentThread().getName())] = nanos;
           }
         };
-    LayerPace pace = new LayerPace(clock, 2, 1);
-    pace.begin(10);
+    LayerBarrier barrier = new LayerBarrier(clock, 2, 1);
+    barrier.begin(10);
     CompletableFuture<int[][]> other = new CompletableFuture<>();
     Thread.ofPlatform()
         .name("1")
         .start(
             () -> {
               try {
-                pace.compute(1, 70);
-                other.complete(pace.exchange(1, new int[] {7}));
+                barrier.compute(1, 70);
+                other.complete(barrier.exchange(1, new int[] {7}));
               } catch (InterruptedException | RuntimeException e) {
                 other.completeExceptionally(e);
               }
             });
     Thread.currentThread().setName("0");
-    pace.compute(0, 5);
-    int[][] seen = pace.exchange(0, new int[] {3});
+    barrier.compute(0, 5);
+    int[][] seen = barrier.exchange(0, new int[] {3});
     assertThat(seen).isDeepEqualTo(new int[][] {{3}, {7}});
     assertThat(other.get()).isDeepEqualTo(seen);
     assertThat(reached).containsExactly(80, 80);
@@ -64,17 +64,17 @@ class LayerPaceTest {
 
   @Test
   void stepThatIsGivenUpLetsEveryRankGo() {
-    LayerPace pace = new LayerPace(new VirtualClock(), 2, 1);
+    LayerBarrier barrier = new LayerBarrier(new VirtualClock(), 2, 1);
     CompletableFuture<Void> waits =
         CompletableFuture.runAsync(
             () -> {
               try {
-                pace.compute(0, 0);
+                barrier.compute(0, 0);
               } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
               }
             });
-    pace.giveUp();
+    barrier.giveUp();
     assertThatThrownBy(waits::get)
         .isInstanceOf(ExecutionException.class)
         .hasMessageContaining("another rank failed");

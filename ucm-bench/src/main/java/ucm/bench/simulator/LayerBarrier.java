@@ -10,7 +10,7 @@ import java.util.concurrent.Phaser;
  * <p>The end of a layer is the end of the one before it, plus what the slowest rank waited for its load,
  * plus the compute of a layer. That a thread wakes up late does not add up: the next layer ends on time.
  */
-final class LayerPace {
+final class LayerBarrier {
 
   private final EngineClock clock;
   private final int layers;
@@ -21,7 +21,7 @@ final class LayerPace {
   private long layerNanos;
   private long layerEnd;
 
-  LayerPace(EngineClock clock, int ranks, int layers) {
+  LayerBarrier(EngineClock clock, int ranks, int layers) {
     this.clock = clock;
     this.layers = layers;
     this.waited = new long[ranks];

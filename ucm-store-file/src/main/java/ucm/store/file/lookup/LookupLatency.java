@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
  * is fast, no more than there are processors, each for many blocks; else one for each block, as they
  * mostly wait. Until it is known, the file system counts as slow. Thread-safe.
  */
-final class LookupPace {
+final class LookupLatency {
 
   /** From here on, an answer is worth a thread of its own. */
   static final long SLOW_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
