@@ -15,9 +15,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.connector.engine.EngineSpec;
@@ -124,9 +124,7 @@ class SchedulerConnectorTest {
       scheduler.generated("a", tokens(6, 2));
       scheduler.generated("a", tokens(8, 6));
       List<RequestPlan> plans =
-          scheduler
-              .plan(List.of(new ScheduledRequest("a", 4, 10, blocks(7, 8), false)))
-              .requests();
+          scheduler.plan(List.of(new ScheduledRequest("a", 4, 10, blocks(7, 8), false))).requests();
       if (saved) {
         assertThat(plans.getFirst().saveIds()).isEqualTo(ids.slice(1, 3));
         assertThat(plans.getFirst().saveBlocks()).containsExactly(6, 7);
