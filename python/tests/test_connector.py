@@ -303,6 +303,7 @@ def test_a_decoding_step_sends_nothing(side, connection):
     side.build_meta(output(cached=[(i, None, 1000, 1) for i in ids]))
     assert connection.sent == []
 
+
 @deferred
 def test_the_metadata_is_small(side, connection):
     count, table = 50, list(range(1, 51))

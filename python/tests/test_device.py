@@ -1,6 +1,5 @@
 """The device plane: the daemon copies between the slots and KV tensors of a (simulated) GPU."""
 
-import os
 import time
 
 import pytest

@@ -3,7 +3,6 @@
 import pytest
 from test_end_to_end import prompts, settle, status
 from toy_engine import ToyEngine
-from vllm import PROFILE
 
 PROMPT = list(range(100))
 
@@ -27,7 +26,7 @@ def test_the_next_turn_of_a_chat_finds_the_answer(daemon, saved, hits):
     engine.close()
 
 
-@pytest.mark.parametrize("tp", [1, 2])
+@pytest.mark.parametrize("tp", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_chats_under_preemption_and_aborts(daemon, tp):
     daemon.write_yaml("Cache|Posix", "save_decode_blocks: true\n")
     engine = ToyEngine(daemon.transfer(), num_blocks=24, budget=48, tp=tp, prefix_caching=False)
@@ -92,17 +91,3 @@ def test_data_parallel_engines_share_blocks(daemon):
     settle(daemon)
     for engine in engines:
         engine.close()
-
-
-@pytest.mark.skipif(PROFILE < (0, 11), reason="this version has no statistics of connectors")
-def test_statistics_of_hits(daemon):
-    engine = ToyEngine(daemon.transfer(), prefix_caching=False)
-    for request_id in "ab":
-        run(engine, request_id, PROMPT)
-        settle(daemon)
-    stats = engine.connector.get_kv_connector_stats()
-    assert stats.data["prompt_blocks"] == 12
-    assert stats.data["external_hit_blocks"] == stats.data["loaded_blocks"] == 6
-    assert not stats.is_empty()
-    assert engine.connector.get_kv_connector_stats() is None
-    engine.close()

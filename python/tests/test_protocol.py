@@ -171,3 +171,30 @@ def test_random_bytes_are_read_or_refused_and_nothing_else():
 def test_a_count_beyond_the_frame_costs_no_memory():
     with pytest.raises(protocol.ProtocolError):
         protocol.read_found(bytes(20) + b"\xff\xff\xff\xff")
+
+
+def test_mutated_frames_are_read_or_refused():
+    """100,000 of them; nothing but a refusal comes out of a wrong one."""
+    choice = random.Random(4)
+    reads = {kind: read for kind, read, _ in RECEIVED.values()}
+    reads[protocol.REFUSED] = protocol.read_refused
+    frames = [golden(name) for name in (*RECEIVED, "refused")]
+    refused = 0
+    for _ in range(100_000):
+        frame = bytearray(choice.choice(frames))
+        for _ in range(choice.randrange(1, 4)):
+            at = choice.randrange(len(frame))
+            what = choice.randrange(3)
+            if what == 0:
+                frame[at] = choice.randrange(256)
+            elif what == 1 and len(frame) > 1:
+                del frame[at]
+            else:
+                frame[at:at] = choice.randbytes(choice.randrange(1, 5))
+        try:
+            found = protocol.split(frame)
+            if found is not None and found.kind in reads:
+                reads[found.kind](found.body)
+        except protocol.ProtocolError:
+            refused += 1
+    assert refused > 10_000

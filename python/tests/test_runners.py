@@ -35,7 +35,7 @@ def test_with_room(daemon, kind, generated):
     drive(engine, daemon, 1, 20)
 
 
-@pytest.mark.parametrize("tp", [1, 2])
+@pytest.mark.parametrize("tp", [1, pytest.param(2, marks=pytest.mark.full)])
 @pytest.mark.parametrize("v2_runner", [False, True])
 def test_under_preemption(daemon, v2_runner, tp):
     daemon.write_yaml("Cache|Posix", "save_decode_blocks: true\n")

@@ -11,7 +11,7 @@ import select
 import signal
 import threading
 from concurrent.futures import Future
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import torch
 
@@ -266,5 +266,3 @@ class Copies:
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
             self._ended.wait()
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from vllm.distributed.kv_transfer.kv_connector.v1 import base
 
@@ -123,6 +123,7 @@ def advanced(output: Any, ends: Dict[str, int]) -> List[Scheduled]:
     tokens: Dict[str, int] = output.num_scheduled_tokens
     cached = output.scheduled_cached_reqs
     found = []
+    rows: Iterable[Tuple[str, int, Any]]
     if isinstance(cached, list):
         rows = [(one.req_id, one.num_computed_tokens, one.new_block_ids) for one in cached]
     else:

@@ -37,7 +37,13 @@ class PythonIT {
 
   @Test
   void theNewestInterfacesWithEveryLayoutRankAndFault() throws Exception {
-    pytest(NEWEST, "", Map.of());
+    pytest(NEWEST, "not full", "", Map.of());
+  }
+
+  @Tag("full")
+  @Test
+  void theSlowTests() throws Exception {
+    pytest(NEWEST, "full", "", Map.of());
   }
 
   /** The daemon copies to and from the memory of a simulated GPU. */
@@ -53,17 +59,18 @@ class PythonIT {
   @ParameterizedTest
   @ValueSource(strings = {"0.9", "0.11", "0.18"})
   void olderInterfaces(String profile) throws Exception {
-    pytest(profile, OLDER, Map.of());
+    pytest(profile, "not full", OLDER, Map.of());
   }
 
   @Tag("full")
   @ParameterizedTest
   @ValueSource(strings = {"0.12", "0.15", "0.24"})
   void moreOlderInterfaces(String profile) throws Exception {
-    pytest(profile, OLDER, Map.of());
+    pytest(profile, "not full", OLDER, Map.of());
   }
 
-  private void pytest(String profile, String selection, Map<String, String> environment)
+  private void pytest(
+      String profile, String marks, String selection, Map<String, String> environment)
       throws Exception {
     Path out = folder.resolve("out");
     List<Object> command =
@@ -77,6 +84,8 @@ class PythonIT {
             "no:cacheprovider",
             "--basetemp",
             folder.resolve("t"),
+            "-m",
+            marks,
             "-k",
             selection,
             Path.of("..", "python", "tests"));

@@ -1,0 +1,267 @@
+"""What goes wrong between an engine and a daemon: no request fails, and no wrong byte is used or stored."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import Daemon
+from test_end_to_end import prompts, settle, wait_connected
+from toy_engine import ToyEngine
+from vllm import PROFILE
+
+reports_errors = pytest.mark.skipif(
+    PROFILE < (0, 12), reason="this version cannot be told of failed loads"
+)
+
+
+@reports_errors
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_load_that_fails_is_computed_and_nothing_from_it_is_stored(daemon, asynchronous):
+    prompt = list(range(150))
+    engine = ToyEngine(
+        daemon.transfer(ucm_async_load=asynchronous), num_blocks=60, prefix_caching=False
+    )
+    engine.add("a", prompt)
+    engine.run()
+    settle(daemon)
+    worker = engine.ranks[0].connector._worker
+    mapped, worker._staging = worker._staging, {}
+    engine.add("b", prompt + [7] * 40)
+    while worker._errors == set() and engine.requests:
+        engine.step()
+        if not asynchronous:
+            break
+    worker._staging = mapped
+    engine.run()
+    again = ToyEngine(daemon.transfer(), num_blocks=60, prefix_caching=False)
+    for i, tokens in enumerate((prompt, prompt + [7] * 40)):
+        again.add(f"c{i}", tokens)
+    again.run()
+    assert again.outputs["c0"] == engine.outputs["a"]
+    assert again.outputs["c1"] == engine.outputs["b"]
+    assert again.hits > 0
+    settle(daemon)
+    again.close()
+    engine.close()
+
+
+@pytest.mark.parametrize("when", ["promised", "loading", "saving"])
+def test_a_daemon_killed_between_two_calls(own_daemon, when):
+    prompt = list(range(150))
+    engine = ToyEngine(
+        own_daemon.transfer(ucm_start_daemon=False), num_blocks=60, prefix_caching=False
+    )
+    engine.add("a", prompt)
+    engine.run()
+    settle(own_daemon)
+    scheduler = engine.connector._scheduler
+    worker = engine.ranks[0].connector._worker
+    if when == "promised":
+        _before(scheduler, "allocated", own_daemon.kill)
+    elif when == "loading":
+        _before(worker, "start_load", own_daemon.kill)
+    else:
+        _before(worker, "wait_for_save", own_daemon.kill)
+    engine.add("b", prompt)
+    engine.add("c", [5] * 100)
+    engine.run()
+    assert own_daemon.process.poll() is not None
+    assert engine.outputs["a"] == engine.outputs["b"]
+    own_daemon.start()
+    wait_connected(engine)
+    hits = engine.hits
+    engine.add("d", prompt)
+    engine.run()
+    assert engine.hits > hits
+    assert engine.outputs["d"] == engine.outputs["a"]
+    settle(own_daemon)
+    engine.close()
+
+
+def _before(owner, name, act):
+    """Acts before the first call of a method."""
+    call = getattr(owner, name)
+
+    def wrapped(*args, **more):
+        setattr(owner, name, call)
+        act()
+        return call(*args, **more)
+
+    setattr(owner, name, wrapped)
+
+
+@pytest.mark.full
+def test_a_daemon_that_is_killed_again_and_again(own_daemon):
+    choice = random.Random(17)
+    engine = ToyEngine(
+        own_daemon.transfer(ucm_start_daemon=False), num_blocks=40, budget=48
+    )
+    for i, prompt in enumerate(prompts(23, 60)):
+        engine.add(f"r{i}", prompt, max_tokens=3)
+        engine.step()
+        if i % 20 == 10:
+            own_daemon.kill()
+        if i % 20 == 15:
+            own_daemon.start()
+        if i % 20 == 19:
+            wait_connected(engine)
+        if choice.random() < 0.2:
+            engine.abort(f"r{choice.randrange(i + 1)}")
+    engine.run()
+    settle(own_daemon)
+    engine.close()
+
+
+@pytest.mark.skipif(PROFILE < (0, 11), reason="look-ups of this version wait by themselves")
+def test_requests_end_beside_a_stopped_daemon(own_daemon):
+    engine = ToyEngine(own_daemon.transfer(), num_blocks=60, budget=48, prefix_caching=False)
+    requests = list(prompts(29, 12))
+    for i, prompt in enumerate(requests[:6]):
+        engine.add(f"a{i}", prompt)
+    engine.run()
+    own_daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        for i, prompt in enumerate(requests):
+            engine.add(f"b{i}", prompt)
+        deadline = time.monotonic() + 40
+        while engine.requests and time.monotonic() < deadline:
+            engine.step()
+    finally:
+        own_daemon.process.send_signal(signal.SIGCONT)
+    assert not engine.requests
+    engine.run()
+    engine.close()
+
+
+def test_a_connector_starts_the_daemon_once(tmp_path):
+    if "UCM_HOME" not in os.environ:
+        pytest.skip("UCM_HOME names no image, so there is no ucm serve to test with")
+    folder = tmp_path / "d"
+    folder.mkdir(mode=0o700)
+    made = Daemon(str(folder))
+    engine = ToyEngine(made.transfer(ucm_start_daemon=True), tp=2, prefix_caching=False)
+    pids = _pids(made.socket)
+    try:
+        assert len(pids) == 1
+        for name in ("a", "b"):
+            engine.add(name, range(100))
+            engine.run()
+            settle(made)
+        assert engine.hits == 96
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+    engine.close()
+
+
+def _pids(socket):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"serve" in words and socket.encode() in words:
+            found.append(int(pid))
+    return found
+
+
+KILLED = """
+import json, sys
+from toy_engine import ToyEngine
+engine = ToyEngine(json.loads(sys.argv[1]), prefix_caching=False)
+rank = engine.ranks[0].connector._worker
+rank.wait_for_save = lambda: (print("saving", flush=True), sys.stdin.read())
+engine.add("a", range(100))
+engine.run()
+"""
+
+
+def test_an_engine_killed_in_a_save_leaves_nothing_that_is_found(daemon):
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, json.dumps(daemon.transfer())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "saving\n"
+    process.kill()
+    process.wait()
+    engine = ToyEngine(daemon.transfer(), prefix_caching=False)
+    engine.add("b", range(100))
+    engine.run()
+    assert engine.hits == 0
+    settle(daemon)
+    engine.add("c", range(100))
+    engine.run()
+    assert engine.hits > 0
+    engine.close()
+
+
+def test_two_engines_of_one_model_share_blocks_while_they_run(daemon):
+    engines = [
+        ToyEngine(daemon.transfer(), num_blocks=30, budget=48, prefix_caching=False)
+        for _ in range(2)
+    ]
+    requests = list(prompts(31, 30))
+    for turn in (0, 1):
+        # In the second turn each engine gets what the other one had in the first.
+        for i, prompt in enumerate(requests):
+            engines[(i + turn) % 2].add(f"{turn}-{i}", prompt, max_tokens=2)
+            for engine in engines:
+                engine.step()
+        for engine in engines:
+            engine.run()
+        settle(daemon)
+    assert all(engine.hits > 0 for engine in engines)
+    for i in range(len(requests)):
+        first, second = engines[i % 2], engines[(i + 1) % 2]
+        assert first.outputs[f"0-{i}"] == second.outputs[f"1-{i}"]
+    for engine in engines:
+        engine.close()
+
+
+@pytest.mark.skipif(PROFILE < (0, 15), reason="this version has no reset")
+def test_nothing_of_before_a_reset_is_found(daemon):
+    engine = ToyEngine(daemon.transfer(), prefix_caching=False)
+    for name in ("a", "b"):
+        engine.add(name, range(100))
+        engine.run()
+        settle(daemon)
+    assert engine.hits > 0
+    hits = engine.hits
+    assert engine.connector.reset_cache() is True
+    engine.add("c", range(100))
+    engine.run()
+    assert engine.hits == hits
+    settle(daemon)
+    engine.add("d", range(100))
+    engine.run()
+    assert engine.hits > hits
+    engine.close()
+
+
+@pytest.mark.skipif(PROFILE < (0, 12), reason="this version asks only workers for statistics")
+def test_statistics_count_hits_and_blocks(daemon):
+    engine = ToyEngine(daemon.transfer(), prefix_caching=False)
+    for name in ("a", "b"):
+        engine.add(name, range(100))
+        engine.run()
+        settle(daemon)
+    found = engine.connector.get_kv_connector_stats()
+    assert found.reduce() == {
+        "prompt_blocks": 12,
+        "external_hit_blocks": 6,
+        "loaded_blocks": 6,
+        "saved_blocks": 6,
+    }
+    assert engine.connector.get_kv_connector_stats() is None
+    both = type(engine.connector).build_kv_connector_stats(found.data).aggregate(found)
+    assert both.reduce()["prompt_blocks"] == 24
+    engine.close()

@@ -1,0 +1,219 @@
+package ucm.server.protocol;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Frames byte by byte: the tests of the Python package read and write the same files. */
+final class GoldenTest {
+
+  private static final Path FOLDER = Path.of("src/test/resources/golden");
+
+  private static byte[] golden(String name) throws IOException {
+    try (Stream<String> lines = Files.lines(FOLDER.resolve(name + ".hex"))) {
+      return HexFormat.of()
+          .parseHex(
+              lines.map(line -> line.replaceAll("#.*|\\s", "")).collect(Collectors.joining()));
+    }
+  }
+
+  private static Frame read(String name) throws Exception {
+    Frame frame = Frame.read(Channels.newChannel(new ByteArrayInputStream(golden(name))));
+    assertThat(frame).isNotNull();
+    return frame;
+  }
+
+  private static void written(String name, FrameWriter frame) throws IOException {
+    ByteBuffer bytes = frame.end();
+    byte[] made = new byte[bytes.remaining()];
+    bytes.get(made);
+    assertThat(HexFormat.of().formatHex(made)).isEqualTo(HexFormat.of().formatHex(golden(name)));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "hello, 1, 1",
+    "open_scheduler, 4, 2",
+    "open_worker, 6, 2",
+    "open_worker_device, 6, 2",
+    "lookup, 8, 3",
+    "plan, 10, 4",
+    "plan_unanswered, 10, 0",
+    "loaded, 12, 0",
+    "saved, 13, 0",
+    "errors_seen, 14, 0",
+    "reset, 15, 5",
+    "status, 17, 6",
+    "ping, 19, 7",
+    "copy, 20, 8"
+  })
+  void headersOfAClient(String name, int type, int sequence) throws Exception {
+    assertThat(read(name).type()).isEqualTo(type);
+    assertThat(read(name).sequence()).isEqualTo(sequence);
+  }
+
+  @Test
+  void noFileIsLeftOut() throws IOException {
+    try (Stream<Path> files = Files.list(FOLDER)) {
+      assertThat(files.map(file -> file.getFileName().toString()))
+          .hasSize(19)
+          .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
+    }
+  }
+
+  @Test
+  void aWorker() throws Exception {
+    FrameReader body = new FrameReader(read("open_worker_device").body());
+    EngineFields engine = EngineFields.read(body);
+    assertThat(engine)
+        .isEqualTo(
+            new EngineFields(
+                "engine-1",
+                2,
+                "Qwen/QwQ-32B",
+                "torch.bfloat16",
+                4,
+                false,
+                128,
+                3,
+                "ucm.yaml",
+                "use_lite: no\n"));
+    WorkerFields worker = WorkerFields.read(body);
+    assertThat(worker.rank()).isEqualTo(3);
+    assertThat(worker.layoutText()).isEqualTo("4d/0x1(1:16)");
+    assertThat(worker.layout().layers()).isEqualTo(2);
+    assertThat(worker.layout().tensorBytes(1, 0)).isEqualTo(147_456);
+    DeviceFields device = worker.device();
+    assertThat(device).isNotNull();
+    assertThat(device.uuid()).isEqualTo("000102030405060708090a0b0c0d0e0f");
+    assertThat(device.allocations()).hasSize(2);
+    assertThat(device.allocations().getFirst().handle()).hasSize(64).endsWith(62, 63);
+    assertThat(device.allocations().getFirst().bytes()).isEqualTo(1L << 33);
+    assertThat(device.blocks()).isEqualTo(2048);
+    assertThat(device.layers())
+        .containsExactly(
+            List.of(
+                new DeviceFields.Tensor(0, 0, 262_144),
+                new DeviceFields.Tensor(0, 1 << 29, 262_144)),
+            List.of(new DeviceFields.Tensor(1, 512, 1 << 18)));
+    assertThat(device.probe().allocation()).isEqualTo(1);
+    assertThat(device.probe().offset()).isEqualTo(4096);
+    assertThat(device.probe().written()).containsExactly(0, 0xFF);
+    FrameReader onHost = new FrameReader(read("open_worker").body());
+    EngineFields.read(onHost);
+    assertThat(WorkerFields.read(onHost).device()).isNull();
+  }
+
+  @Test
+  void aLookUp() throws Exception {
+    LookupMessage message = LookupMessage.read(new FrameReader(read("lookup").body()));
+    assertThat(message.handle()).isEqualTo(7);
+    assertThat(message.requestId()).isEqualTo("cmpl-é");
+    assertThat(message.computedTokens()).isEqualTo(128);
+    assertThat(message.promptTokens()).isEqualTo(300);
+    assertThat(message.maxOutputTokens()).isEqualTo(16);
+    assertThat(message.variants()).containsExactly("lora:a", "mm:b", "salt:c");
+    assertThat(message.firstIndex()).isEqualTo(2);
+    assertThat(message.tokens()).containsExactly(0, 151_643, Integer.MAX_VALUE);
+  }
+
+  @Test
+  void aPlan() throws Exception {
+    PlanMessage message = PlanMessage.read(new FrameReader(read("plan").body()));
+    assertThat(message.step()).isEqualTo(9);
+    assertThat(message.taken())
+        .containsExactly(new PlanMessage.Taken((1L << 40) + 1, 2), new PlanMessage.Taken(5, 0));
+    assertThat(message.forgotten()).containsExactly(6, 8);
+    assertThat(message.scheduled())
+        .containsExactly(
+            new PlanMessage.Scheduled(7, 128, 172), new PlanMessage.Scheduled(11, 0, 64));
+    assertThat(message.generated()).hasSize(1);
+    assertThat(message.generated().getFirst().handle()).isEqualTo(7);
+    assertThat(message.generated().getFirst().firstIndex()).isEqualTo(299);
+    assertThat(message.generated().getFirst().tokens()).containsExactly(151_643);
+  }
+
+  @Test
+  void aCopy() throws Exception {
+    CopyMessage message = CopyMessage.read(new FrameReader(read("copy").body()));
+    assertThat(message.save()).isTrue();
+    assertThat(message.firstLayer()).isEqualTo(62);
+    assertThat(message.layers()).isEqualTo(2);
+    assertThat(message.slots()).containsExactly(5, 1023);
+    assertThat(message.blocks()).containsExactly(17, 1 << 20);
+  }
+
+  @Test
+  void whatTheDaemonSends() throws Exception {
+    written(
+        "found",
+        new FrameWriter(MessageType.FOUND, read("found").sequence())
+            .u32(7)
+            .u32(255)
+            .u64((1L << 40) + 1)
+            .u32(0xFEDCBA98)
+            .ints(new int[] {4, 1023})
+            .u32(3)
+            .u32(2));
+    written(
+        "planned",
+        new FrameWriter(MessageType.PLANNED, read("planned").sequence())
+            .u32(0xFEDCBA98)
+            .u32(2)
+            .u32(7)
+            .u64(1L << 33)
+            .u32(2)
+            .ints(new int[] {5, -1})
+            .u32(11)
+            .u64(8)
+            .u32(0)
+            .ints(new int[] {6}));
+    written(
+        "opened_worker",
+        new FrameWriter(MessageType.OPENED_WORKER, 2)
+            .u32(0xFEDCBA98)
+            .string("/dev/shm/ucm-serve-0-0-1")
+            .u64((1L << 32) + 4096)
+            .u64(1L << 40)
+            .u32(1024)
+            .u64(1 << 22)
+            .u8(0)
+            .string("no GPU"));
+    written("copied", new FrameWriter(MessageType.COPIED, 8).string("lost"));
+    written(
+        "refused",
+        new FrameWriter(MessageType.REFUSED, read("refused").sequence())
+            .u16(ProtocolException.REFUSED_ENGINE)
+            .string("rank 4 of 4"));
+  }
+
+  /** A body that is cut off anywhere is refused, and never read beyond its end. */
+  @Test
+  void bodiesThatAreCutOff() throws Exception {
+    List<String> read = new ArrayList<>();
+    byte[] lookup = golden("lookup");
+    for (int end = 12; end < lookup.length; end++) {
+      ByteBuffer body = ByteBuffer.wrap(lookup, 12, end - 12).slice();
+      try {
+        LookupMessage.read(new FrameReader(body));
+        read.add("up to " + end);
+      } catch (ProtocolException e) {
+        assertThat(e.code()).isEqualTo(ProtocolException.BAD_MESSAGE);
+      }
+    }
+    assertThat(read).isEmpty();
+  }
+}
