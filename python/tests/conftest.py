@@ -17,8 +17,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(PATHS + [os.environ.get("PYTHONPATH",
 class Daemon:
     """`ucm serve` of UCM_HOME, and a configuration of a test's own with blocks in files."""
 
-    def __init__(self, folder, socket=None, pipeline="Posix"):
+    def __init__(self, folder, socket=None, pipeline="Posix", staging="64MiB", pool_gb=0.05):
         self.folder = folder
+        self.staging, self.pool_gb = staging, pool_gb
         self.socket = socket or os.path.join(folder, "ucm.sock")
         os.makedirs(os.path.join(folder, "data"), exist_ok=True)
         self.yaml = os.path.join(folder, "ucm.yaml")
@@ -35,14 +36,14 @@ class Daemon:
                 "    ucm_connector_config:\n"
                 f"      store_pipeline: {pipeline}\n"
                 f"      storage_backends: {self.folder}/data\n"
-                f"{'      cache_buffer_capacity_gb: 0.05' if 'Cache' in pipeline else ''}\n{top}"
+                f"{f'      cache_buffer_capacity_gb: {self.pool_gb}' if 'Cache' in pipeline else ''}\n{top}"
             )
 
     def start(self, **environment):
         program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
         with open(os.path.join(self.folder, "serve.log"), "ab") as log:
             self.process = subprocess.Popen(
-                [program, "serve", "--socket", self.socket, "--staging", "64MiB"],
+                [program, "serve", "--socket", self.socket, "--staging", self.staging],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.gpu, **environment},

@@ -2,13 +2,15 @@
 
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
 import time
+from hashlib import md5
 
 import pytest
-from toy_engine import ToyEngine
+from toy_engine import ToyEngine, kv
 from vllm import PROFILE
 
 
@@ -99,6 +101,30 @@ def test_classic_layouts_share_blocks_and_others_do_not(daemon):
         hits[layout] = engine.hits
         engine.close()
     assert hits == {"2BNHD": 0, "B2NHD": 96, "tuple": 96, "HND": 0, "packed": 0}
+
+
+def test_what_the_original_stored_is_found(daemon):
+    """Files written by hand, named by the original's formula: md5 of the model and of a pickle."""
+    with open(daemon.yaml, "a", encoding="utf-8") as file:
+        file.write("      accept_unverified: true\n")
+    prompt = list(range(100))
+    hashes = kv.prefix_hashes(prompt)
+    model = b"toy:1:torch.int16:0"
+    name = md5(model + pickle.dumps("UCM_HASH_SEED", 5)).digest()
+    for start in range(0, 96, 16):
+        name = md5(model + pickle.dumps((name, tuple(prompt[start : start + 16])), 5)).digest()
+        layers = [kv.expected(hashes[start : start + 16], i, 0) for i in range(kv.LAYERS)]
+        planes = [layer[:, i].contiguous().numpy().tobytes() for layer in layers for i in (0, 1)]
+        folder = os.path.join(daemon.folder, "data", name.hex()[:3])
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, name.hex()), "wb") as file:
+            file.write(b"".join(planes))
+    engine = ToyEngine(dict(daemon.transfer(), dtype="torch.int16"))
+    engine.add("a", prompt)
+    engine.run()
+    assert engine.hits == 96
+    settle(daemon)
+    engine.close()
 
 
 def test_what_changes_the_kv_has_blocks_of_its_own(daemon):

@@ -6,12 +6,15 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
 from conftest import Daemon
 from test_end_to_end import prompts, settle, wait_connected
 from toy_engine import ToyEngine
+from ucm import protocol
+from ucm.daemon import read_token
 from vllm import PROFILE
 
 reports_errors = pytest.mark.skipif(
@@ -265,3 +268,43 @@ def test_statistics_count_hits_and_blocks(daemon):
     both = type(engine.connector).build_kv_connector_stats(found.data).aggregate(found)
     assert both.reduce()["prompt_blocks"] == 24
     engine.close()
+
+
+STRANGER = """
+import socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.settimeout(10)
+try:
+    client.connect(sys.argv[1])
+except PermissionError:
+    print("no permission")
+else:
+    client.sendall(bytes.fromhex(sys.argv[2]))
+    print(client.recv(65536).hex())
+    print(client.recv(1))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_another_user_is_refused(tmp_path):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        made = Daemon(str(tmp_path), os.path.join(folder, "ucm.sock")).start()
+        token = read_token(made.socket)
+        hello = protocol.hello(token, protocol.WORKER, 1, "stranger").frame(protocol.HELLO, 1)
+        command = ["/usr/bin/python3", "-I", "-c", STRANGER, made.socket, hello.hex()]
+
+        def ask():
+            return subprocess.check_output(command, user=65534, cwd="/", text=True).split()
+
+        try:
+            assert ask() == ["no", "permission"]
+            # Also when the files are opened to all, and the token is known.
+            os.chmod(folder, 0o755)
+            os.chmod(made.socket, 0o666)
+            answer, end = ask()
+            frame = protocol.split(bytearray.fromhex(answer))
+            assert frame.kind == protocol.REFUSED
+            assert "must run as the daemon's user" in str(protocol.read_refused(frame.body))
+            assert end == "b''"
+        finally:
+            made.stop()

@@ -13,6 +13,9 @@ from ucm.device import Copies
 from ucm.layout import KvLayout, Layer
 from ucm.protocol import Opened
 
+# Pieces from this size on are copied one by one, smaller ones are gathered first.
+_SINGLE_COPY_BYTES = 16 << 10
+
 
 class Staging:
     """A mapped segment: slot i begins at i * stride. With `copies`, the daemon copies as long as it can."""
@@ -54,8 +57,12 @@ class Staging:
                 to_blocks = torch.tensor(blocks, dtype=torch.long, device=layer.pieces[0].device)
                 for piece in layer.pieces:
                     length = piece.shape[1]
-                    part = self._slots[:, offset : offset + length].index_select(0, from_slots)
-                    piece.index_copy_(0, to_blocks, part.to(piece.device))
+                    part = self._slots[:, offset : offset + length]
+                    if length >= _SINGLE_COPY_BYTES:
+                        for slot, block in zip(slots, blocks):
+                            piece[block].copy_(part[slot])
+                    else:
+                        piece.index_copy_(0, to_blocks, part.index_select(0, from_slots).to(piece.device))
                     offset += length
 
     def save(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
@@ -68,8 +75,12 @@ class Staging:
                 from_blocks = torch.tensor(blocks, dtype=torch.long, device=layer.pieces[0].device)
                 for piece in layer.pieces:
                     length = piece.shape[1]
-                    part = piece.index_select(0, from_blocks).cpu()
-                    self._slots[:, offset : offset + length].index_copy_(0, to_slots, part)
+                    part = self._slots[:, offset : offset + length]
+                    if length >= _SINGLE_COPY_BYTES:
+                        for slot, block in zip(slots, blocks):
+                            part[slot].copy_(piece[block])
+                    else:
+                        part.index_copy_(0, to_slots, piece.index_select(0, from_blocks).cpu())
                     offset += length
 
     def _by_daemon(

@@ -23,7 +23,9 @@ def make(kv_transfer_config, tp, blocks, block_tokens, mla):
             data_parallel_rank=transfer.get("data_parallel_rank", 0),
         ),
         model_config=SimpleNamespace(
-            model=transfer.get("model", "toy"), dtype="torch.bfloat16", use_mla=mla
+            model=transfer.get("model", "toy"),
+            dtype=transfer.get("dtype", "torch.bfloat16"),
+            use_mla=mla,
         ),
         cache_config=SimpleNamespace(block_size=block_tokens, num_gpu_blocks=blocks),
     )

@@ -1,0 +1,127 @@
+"""Loads and saves of a worker beside plain copies of the same bytes, in turns.
+
+UCM_HOME=ucm-dist/target/image /usr/bin/python3 python/tests/copy_speed.py
+
+A load is timed from the look-up to the end of the copy into the engine's blocks, all of it found in
+the pool of Cache; a save from the end of the step until all blocks are in that pool.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from types import SimpleNamespace
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+os.environ.setdefault("VLLM_STANDIN_PROFILE", "0.29")
+
+import conftest  # noqa: E402  (it puts the simulated vLLM on the path)
+import torch  # noqa: E402
+from toy_engine import config  # noqa: E402
+from toy_engine.engine import Blocks, Request  # noqa: E402
+
+from ucm import protocol  # noqa: E402
+from ucm.client import Connection  # noqa: E402
+from ucm.integration.vllm.scheduler import SchedulerSide  # noqa: E402
+from ucm.integration.vllm.worker import WorkerSide  # noqa: E402
+
+TOKENS, HEADS, DIM, LAYERS, BLOCKS, ROUNDS = 128, 8, 128, 16, 48, 9
+BYTES = BLOCKS * LAYERS * 2 * TOKENS * HEADS * DIM * 2
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o700)
+        daemon = conftest.Daemon(folder, pipeline="Cache|Posix", staging="1GiB", pool_gb=4).start()
+        made = config.make(daemon.transfer(), 1, BLOCKS + 1, TOKENS, False)
+        worker = WorkerSide(made, None)
+        shape = (2, BLOCKS + 1, TOKENS, HEADS, DIM)
+        kv = {f"model.layers.{i}.attn": torch.ones(shape, dtype=torch.bfloat16) for i in range(LAYERS)}
+        worker.register(kv)
+        scheduler = SchedulerSide(made, None)
+        observer = Connection(daemon.socket, protocol.OBSERVER, "speed", 5.0)
+        plain, saves, loads = [], [], []
+        source, target = torch.ones(BYTES, dtype=torch.uint8), torch.ones(BYTES, dtype=torch.uint8)
+        for turn in range(ROUNDS):
+            start = time.perf_counter()
+            target.copy_(source)
+            plain.append(time.perf_counter() - start)
+            prompt = [turn] + list(range(BLOCKS * TOKENS - 1))
+            saves.append(save(scheduler, worker, observer, Request(f"s{turn}", prompt, 1, {})))
+            loads.append(load(scheduler, worker, Request(f"l{turn}", prompt, 1, {})))
+        limit = sorted(plain)[ROUNDS // 2]
+        print(f"copy of {BYTES >> 20} MiB: {BYTES / limit / 1e9:.1f} GB/s")
+        for name, spent in (("save", saves), ("load", loads)):
+            ratios = sorted(p / s for p, s in zip(plain, spent))
+            rate = BYTES / sorted(spent)[ROUNDS // 2] / 1e9
+            print(f"{name}: {rate:.1f} GB/s, {ratios[ROUNDS // 2]:.2f} of a copy")
+        observer.close()
+        worker.close()
+        scheduler.close()
+        daemon.stop()
+
+
+def step(scheduler, worker, request=None):
+    new = [] if request is None else [
+        SimpleNamespace(req_id=request.request_id, num_computed_tokens=0, block_ids=(table(),))
+    ]
+    output = SimpleNamespace(
+        scheduled_new_reqs=new,
+        scheduled_cached_reqs=SimpleNamespace(
+            req_ids=[], num_computed_tokens=[], new_block_ids=[], resumed_req_ids=set()
+        ),
+        num_scheduled_tokens={one.req_id: BLOCKS * TOKENS for one in new},
+        preempted_req_ids=None,
+    )
+    worker.start_load(scheduler.build_meta(output))
+
+
+def table():
+    return list(range(1, BLOCKS + 1))
+
+
+def ask(scheduler, request):
+    found = scheduler.matched_tokens(request, 0)
+    while found[0] is None:
+        found = scheduler.matched_tokens(request, 0)
+    return found[0]
+
+
+def save(scheduler, worker, observer, request):
+    assert ask(scheduler, request) == 0
+    scheduler.allocated(request, Blocks(table()), 0)
+    step(scheduler, worker, request)
+    start = time.perf_counter()
+    worker.wait_for_save()
+    worker.await_saves()
+    while '"saves":0' not in status(observer):
+        pass
+    spent = time.perf_counter() - start
+    scheduler.finished(request)
+    step(scheduler, worker)
+    return spent
+
+
+def status(observer):
+    answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, 5.0)
+    return protocol.Reader(answer.body).string()
+
+
+def load(scheduler, worker, request):
+    start = time.perf_counter()
+    tokens = ask(scheduler, request)
+    assert tokens == BLOCKS * TOKENS, tokens
+    scheduler.allocated(request, Blocks(table()), tokens)
+    step(scheduler, worker)
+    received = None
+    while not received:
+        _, received = worker.take_finished()
+    spent = time.perf_counter() - start
+    assert not worker.take_errors()
+    scheduler.finished(request)
+    step(scheduler, worker)
+    return spent
+
+
+if __name__ == "__main__":
+    main()
