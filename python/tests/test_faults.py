@@ -308,3 +308,23 @@ def test_another_user_is_refused(tmp_path):
             assert end == "b''"
         finally:
             made.stop()
+
+
+def test_the_doctor_tells_what_is_missing(own_daemon, tmp_path):
+    def ask(socket, **environment):
+        ended = subprocess.run(
+            [sys.executable, "-m", "ucm.doctor", "--json", "--socket", socket],
+            stdout=subprocess.PIPE,
+            env={**os.environ, **environment},
+        )
+        return ended.returncode, {one["subject"]: one for one in json.loads(ended.stdout)}
+
+    code, found = ask(own_daemon.socket)
+    assert code == 0
+    assert str(own_daemon.process.pid) in found["daemon"]["found"]
+    assert found["python"]["state"] == "ok"
+    code, found = ask(str(tmp_path / "none.sock"))
+    assert (code, found["daemon"]["state"]) == (0, "ok")
+    code, found = ask(str(tmp_path / "none.sock"), UCM_HOME="/none", PATH="/none")
+    assert (code, found["daemon"]["state"]) == (1, "failed")
+    assert "UCM_HOME" in found["daemon"]["advice"]

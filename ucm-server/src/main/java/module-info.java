@@ -3,6 +3,7 @@
  * of {@code docs/protocol.md} on a UNIX domain socket, and uses {@link ucm.pipeline.connector} as an engine in
  * the JVM does.
  *
+ * @provides ucm.api.admin.HealthCheck whether a daemon answers
  * @provides ucm.cli.Subcommand the command {@code serve}
  */
 @org.jspecify.annotations.NullMarked
@@ -18,6 +19,8 @@ module ucm.server {
   requires ucm.pipeline;
   requires ucm.platform;
 
+  provides ucm.api.admin.HealthCheck with
+      ucm.server.ServeHealthCheck;
   provides ucm.cli.Subcommand with
       ucm.server.ServeCommand;
 
