@@ -10,6 +10,7 @@ when everything held.
 import argparse
 import glob
 import json
+import logging
 import os
 import random
 import signal
@@ -114,7 +115,7 @@ class Soak:
                 assert time.monotonic() < deadline, "the daemon keeps an engine that is gone"
             self.count(name, wanted)
         # What it has stored is right.
-        reader = ToyEngine(self.daemon.transfer(), num_blocks=60, prefix_caching=False)
+        reader = ToyEngine(self.daemon.transfer(), num_blocks=60, tp=2, prefix_caching=False)
         for i, prompt in enumerate(prompts(0, 12)):
             reader.add(f"check-{i}", prompt)
         reader.run()
@@ -137,6 +138,7 @@ class Soak:
         self.end(engine)
 
     def end(self, engine):
+        engine.run()
         settle(self.daemon)
         engine.close()
 
@@ -170,6 +172,7 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N")
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     asked = parser.parse_args()
+    logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o700)
         soak = Soak(Daemon(folder, pipeline="Cache|Posix").start(), asked.seed)

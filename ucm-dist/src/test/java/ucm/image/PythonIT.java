@@ -52,6 +52,7 @@ class PythonIT {
     SimulatedDriver driver = new SimulatedDriver(folder.resolve("driver"));
     pytest(
         NEWEST,
+        "not full",
         "device or abort or preempt or before or (random and 2)",
         driver.environment("SIM_CUDA_DIRECT", "1"));
   }
