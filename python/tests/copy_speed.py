@@ -14,6 +14,8 @@ from types import SimpleNamespace
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 os.environ.setdefault("VLLM_STANDIN_PROFILE", "0.29")
+# As vLLM sets it for its workers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import conftest  # noqa: E402  (it puts the simulated vLLM on the path)
 import torch  # noqa: E402

@@ -216,6 +216,37 @@ def test_an_id_that_comes_back_at_once_is_a_new_request(side, connection):
     assert connection.kinds() == [protocol.LOOKUP, protocol.PLAN, protocol.LOOKUP]
 
 
+def received(*ids):
+    return SimpleNamespace(finished_sending=None, finished_recving=set(ids), invalid_block_ids=set())
+
+
+@deferred
+def test_a_request_without_room_does_not_keep_loaded_ones_from_running(side, connection):
+    """The engine stops at the first waiting request without room, so loaded ones behind it go first."""
+    for one in (request("a"), request("b")):
+        assert ask(side, connection, one, [3, 4])[1] == (32, True)
+        side.allocated(one, blocks(7, 8), 32)
+    assert ask(side, connection, request("c"), [5, 6])[1] == (32, True)
+    side.worker_output(received("a", "b"))
+    assert side.matched_tokens(request("c"), 0) == (None, False)
+    side.allocated(request("a"), blocks(7, 8), 0)
+    assert side.matched_tokens(request("c"), 0) == (None, False)
+    side.finished(request("b"))
+    assert side.matched_tokens(request("c"), 0) == (32, True)
+
+
+@deferred
+def test_requests_whose_loads_failed_do_not_wait_for_each_other(side, connection):
+    for one in (request("a"), request("b")):
+        ask(side, connection, one, [3, 4])
+        side.allocated(one, blocks(7, 8), 32)
+    side.worker_output(received("a", "b"))
+    for one in (request("a"), request("b"), request("a")):
+        answer = ask(side, connection, one, [3, 4])
+    assert answer[1] == (32, True)
+    assert ask(side, connection, request("b"), [3, 4])[1] == (32, True)
+
+
 @deferred
 def test_a_look_up_that_is_not_answered_counts_as_nothing_found(side, connection, monkeypatch):
     assert side.matched_tokens(request(), 0) == (None, False)

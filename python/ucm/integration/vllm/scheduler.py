@@ -67,6 +67,8 @@ class SchedulerSide:
         self._decoding: Dict[str, int] = {}
         self._saves_generated = False
         self._loading: Set[str] = set()
+        # Requests whose load has ended and that have not run since.
+        self._arrived: Set[str] = set()
         self._next_handle = 0
         self._step = 0
         self._taken: List[Tuple[int, int]] = []
@@ -97,6 +99,8 @@ class SchedulerSide:
 
     def matched_tokens(self, request: Any, computed: int) -> Tuple[Optional[int], bool]:
         """How many tokens can be loaded beyond those computed; None when that is not known yet."""
+        # One that is asked for has no blocks: if it was loaded, the load failed.
+        self._arrived.discard(request.request_id)
         if self._link is None or not _can_be_named(request):
             return 0, False
         state = self._state(request)
@@ -105,7 +109,9 @@ class SchedulerSide:
         if self._must_ask(state, request, computed):
             self._ask(state, request, computed)
         found = self._answer(state)
-        if found is None:
+        if found is None or self._arrived:
+            # A request without room ends the engine's round over those that wait. One whose load
+            # has ended may wait behind it, and would keep its blocks for ever: it goes first.
             return None, False
         count = 0 if not self._loads else found.tokens
         if count == 0:
@@ -248,6 +254,7 @@ class SchedulerSide:
 
     def allocated(self, request: Any, blocks: Any, external_tokens: int) -> None:
         """The engine has blocks for a request, and takes some tokens from outside."""
+        self._arrived.discard(request.request_id)
         state = self._requests.get(request.request_id)
         if state is None:
             return
@@ -452,7 +459,9 @@ class SchedulerSide:
     def worker_output(self, output: Any) -> None:
         """What the workers of all ranks reported."""
         for request_id in getattr(output, "finished_recving", None) or ():
-            self._loading.discard(request_id)
+            if request_id in self._loading:
+                self._loading.discard(request_id)
+                self._arrived.add(request_id)
         if getattr(output, "invalid_block_ids", None):
             self._send(protocol.ERRORS_SEEN, protocol.Writer())
 
@@ -469,6 +478,7 @@ class SchedulerSide:
             self._forgotten.append(state.handle)
         loading = request_id in self._loading
         self._loading.discard(request_id)
+        self._arrived.discard(request_id)
         if loading and self._features.keeps_blocks_of_aborted_loads:
             return False
         if loading or state.saved:

@@ -98,6 +98,8 @@ class PythonIT {
     builder.environment().put("VLLM_STANDIN_PROFILE", profile);
     builder.environment().put("UCM_HOME", UcmProcess.IMAGE.toString());
     builder.environment().put("PYTHONDONTWRITEBYTECODE", "1");
+    // As vLLM sets it for its workers.
+    builder.environment().put("OMP_NUM_THREADS", "1");
     assertThat(builder.start().waitFor()).as(() -> read(out)).isZero();
   }
 
