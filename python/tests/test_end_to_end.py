@@ -5,12 +5,13 @@ import os
 import pickle
 import random
 import signal
-import subprocess
 import time
 from hashlib import md5
 
 import pytest
 from toy_engine import ToyEngine, kv
+from ucm import protocol
+from ucm.client import Connection
 from vllm import PROFILE
 
 
@@ -25,11 +26,10 @@ def prompts(seed, count, prefixes=4, longest=180):
 
 
 def status(daemon):
-    program = os.path.join(os.environ["UCM_HOME"], "bin", "ucm")
-    text = subprocess.check_output(
-        [program, "serve", "status", "--json", "--socket", daemon.socket]
-    )
-    return json.loads(text)["engines"]
+    observer = Connection(daemon.socket, protocol.OBSERVER, "test", 5.0)
+    answer = observer.ask(protocol.STATUS, protocol.Writer(), protocol.STATUS_TEXT, 5.0)
+    observer.close()
+    return json.loads(protocol.Reader(answer.body).string())["engines"]
 
 
 def settle(daemon):

@@ -58,7 +58,7 @@ final class KillTest extends KillContract {
 
   @Override
   protected int kills() {
-    return 40;
+    return 16;
   }
 
   @Override
