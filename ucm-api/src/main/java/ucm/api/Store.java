@@ -13,8 +13,8 @@ import ucm.api.config.StoreConfig;
  * Keeps KV-cache blocks, or moves them on to a store that does.
  *
  * <p>A store is one stage of a pipeline. The stage above it (or the engine, for the first
- * stage) calls it; the next stage, if any, is {@link
- * StoreContext#backend()}.
+ * stage) calls it; the next stage, if any, is {@link StoreContext#next}. What only some stores can
+ * do is an interface beside this one: {@link IndexLookup}, {@link MemoryProvider}.
  *
  * <p>An implementation <strong>must</strong>
  *
@@ -126,19 +126,6 @@ public interface Store extends AutoCloseable {
    * @throws StoreClosedException when the store is closed
    */
   BitSet lookup(BlockIds ids);
-
-  /**
-   * Says which blocks this store knows to be present without asking its volume. For an upper stage
-   * that would rather move a block once too often than wait for an answer. Never blocks.
-   *
-   * @param ids as for {@link #lookup}
-   * @return a fresh set that the caller owns; bit i is set when block i is known to be present, and
-   *     clear when it is absent, or not known. Null when this store knows nothing without asking
-   * @throws StoreClosedException when the store is closed
-   */
-  default @Nullable BitSet lookupKnown(BlockIds ids) {
-    return null;
-  }
 
   /**
    * Says how far an unbroken run of present blocks reaches from the first one. The question an engine
@@ -253,18 +240,6 @@ public interface Store extends AutoCloseable {
   default BitSet remove(BlockIds ids) {
     throw new UnsupportedOperationException(
         "store " + name() + " cannot remove blocks: it implements no Store.remove");
-  }
-
-  /**
-   * Offers memory to the upper stage, so that bytes need not be copied twice (a registered
-   * segment, the iov of a user-space file system). Called by that stage while it opens, at most once.
-   *
-   * @param byteSize how much the upper stage wants
-   * @return a region of at least that size, page-aligned, owned by this store and alive until it is
-   *     closed; or null when this store has none to offer, and the upper stage brings its own
-   */
-  default @Nullable MemoryRegion offerMemory(long byteSize) {
-    return null;
   }
 
   /**

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 public interface StoreContext {
 
   /** The next stage, open; null for the last stage. */
-  @Nullable Store backend();
+  @Nullable Store next();
 
   /** Where the store counts what it does. */
   default StoreMetrics metrics() {
@@ -20,7 +20,7 @@ public interface StoreContext {
   }
 
   /** A context with a next stage, or null, and the defaults otherwise. */
-  static StoreContext of(@Nullable Store backend) {
-    return () -> backend;
+  static StoreContext of(@Nullable Store next) {
+    return () -> next;
   }
 }

@@ -23,11 +23,6 @@ final class StoreTest {
   }
 
   @Test
-  void offersNoMemoryUnlessItHasSome() {
-    assertThat(new Named().offerMemory(1)).isNull();
-  }
-
-  @Test
   void derivesPrefixPrefetchAndDurableFromTheLookUp() {
     BlockIds ids = BlockIds.wrap(new long[] {0, 1, 0, 2, 0, 3});
     List<Integer> asked = new ArrayList<>();
@@ -50,12 +45,12 @@ final class StoreTest {
   @Test
   void isGivenDefaultsByItsContext() {
     StoreContext context = StoreContext.of(null);
-    assertThat(context.backend()).isNull();
+    assertThat(context.next()).isNull();
     assertThat(context.metrics()).isSameAs(StoreMetrics.NONE);
     long before = System.nanoTime();
     assertThat(context.nanoClock().getAsLong()).isBetween(before, System.nanoTime());
     Store next = new Named();
-    assertThat(StoreContext.of(next).backend()).isSameAs(next);
+    assertThat(StoreContext.of(next).next()).isSameAs(next);
   }
 
   @Test

@@ -13,6 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.IndexLookup;
+import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
@@ -42,7 +44,7 @@ import ucm.pipeline.config.UcmConfig;
  * one of them fails. Thread-safe as every store is.
  */
 @StoreName("Pipeline")
-public final class Pipeline implements Store {
+public final class Pipeline implements Store, IndexLookup, MemoryProvider {
 
   private static final Logger LOG = LoggerFactory.getLogger(Pipeline.class);
 
@@ -165,7 +167,7 @@ public final class Pipeline implements Store {
   @Override
   public void open(StoreContext context) {
     life.opened();
-    Store next = context.backend();
+    Store next = context.next();
     List<Store> opened = new ArrayList<>();
     for (int i = stages.size() - 1; i >= 0; i--) {
       try {
@@ -182,8 +184,7 @@ public final class Pipeline implements Store {
   }
 
   /** What one stage is given: the next stage and its place to count; the rest is handed on. */
-  private record StageContext(
-      StoreContext outer, @Nullable Store backend, @Nullable StoreMetrics own)
+  private record StageContext(StoreContext outer, @Nullable Store next, @Nullable StoreMetrics own)
       implements StoreContext {
 
     @Override
@@ -229,7 +230,7 @@ public final class Pipeline implements Store {
   public @Nullable BitSet lookupKnown(BlockIds ids) {
     life.requireOpen();
     try {
-      return head.lookupKnown(ids);
+      return head instanceof IndexLookup index ? index.lookupKnown(ids) : null;
     } catch (StoreClosedException e) {
       throw closed(e);
     }
@@ -314,7 +315,7 @@ public final class Pipeline implements Store {
   public @Nullable MemoryRegion offerMemory(long byteSize) {
     life.requireOpen();
     try {
-      return head.offerMemory(byteSize);
+      return head instanceof MemoryProvider provider ? provider.offerMemory(byteSize) : null;
     } catch (StoreClosedException e) {
       throw closed(e);
     }

@@ -329,7 +329,7 @@ class PipelineTest {
   }
 
   interface Operation {
-    void on(Store store) throws InterruptedException;
+    void on(Pipeline store) throws InterruptedException;
   }
 
   private static Stream<Named<Operation>> operations() {

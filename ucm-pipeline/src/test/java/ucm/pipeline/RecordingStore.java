@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
+import ucm.api.IndexLookup;
+import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreContext;
@@ -25,7 +27,7 @@ import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.StoreCatalog;
 
 /** A stage that writes into a journal what is asked of it, and fails where a test wants it to. */
-public final class RecordingStore implements Store {
+public final class RecordingStore implements Store, IndexLookup, MemoryProvider {
 
   /** What stages of a real pipeline declare, in short. */
   static final List<ConfigKey<?>> CACHE_KEYS =
@@ -158,7 +160,7 @@ public final class RecordingStore implements Store {
   @Override
   public void open(StoreContext newContext) {
     this.context = newContext;
-    Store next = newContext.backend();
+    Store next = newContext.next();
     journal.add(name + ".backend=" + (next == null ? "none" : next.name()));
     note("open");
   }

@@ -53,7 +53,7 @@ final class RelayStore extends ForwardingStore {
   @Override
   public void open(StoreContext context) {
     life.opened();
-    next = Objects.requireNonNull(context.backend(), "Relay needs a next stage");
+    next = Objects.requireNonNull(context.next(), "Relay needs a next stage");
   }
 
   @Override

@@ -8,6 +8,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.IndexLookup;
+import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreContext;
@@ -20,7 +22,7 @@ import ucm.api.config.StoreConfig;
  * A store that hands every call to another one; a test overrides what it wants otherwise. For a last
  * stage of a test's own, extend {@link PromptStore}.
  */
-public abstract class ForwardingStore implements Store {
+public abstract class ForwardingStore implements Store, IndexLookup, MemoryProvider {
 
   /** For subclasses. */
   protected ForwardingStore() {}
@@ -70,7 +72,7 @@ public abstract class ForwardingStore implements Store {
 
   @Override
   public @Nullable BitSet lookupKnown(BlockIds ids) {
-    return inner().lookupKnown(ids);
+    return inner() instanceof IndexLookup index ? index.lookupKnown(ids) : null;
   }
 
   @Override
@@ -115,7 +117,7 @@ public abstract class ForwardingStore implements Store {
 
   @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
-    return inner().offerMemory(byteSize);
+    return inner() instanceof MemoryProvider provider ? provider.offerMemory(byteSize) : null;
   }
 
   @Override

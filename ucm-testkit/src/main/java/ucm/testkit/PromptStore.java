@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.IndexLookup;
 import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreName;
@@ -23,7 +24,7 @@ import ucm.api.config.StoreConfig;
  * test that wants a next stage of its own overrides what it wants otherwise.
  */
 @StoreName("Prompt")
-public class PromptStore implements Store {
+public class PromptStore implements Store, IndexLookup {
 
   private final AtomicLong tasks = new AtomicLong();
   private final boolean knows;

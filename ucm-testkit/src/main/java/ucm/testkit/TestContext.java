@@ -9,11 +9,11 @@ import ucm.api.StoreMetrics;
 /**
  * What a store under test is opened with.
  *
- * @param backend the next stage, open; null for the last stage
+ * @param next the next stage, open; null for the last stage
  * @param metrics where the store counts, often a {@link RecordingMetrics}
  * @param nanoClock the store's clock, often a {@link ManualClock}
  */
-public record TestContext(@Nullable Store backend, StoreMetrics metrics, LongSupplier nanoClock)
+public record TestContext(@Nullable Store next, StoreMetrics metrics, LongSupplier nanoClock)
     implements StoreContext {
 
   /** A last stage's, with the clock of the system. */
@@ -22,7 +22,7 @@ public record TestContext(@Nullable Store backend, StoreMetrics metrics, LongSup
   }
 
   /** One with the clock of the system. */
-  public TestContext(@Nullable Store backend, StoreMetrics metrics) {
-    this(backend, metrics, System::nanoTime);
+  public TestContext(@Nullable Store next, StoreMetrics metrics) {
+    this(next, metrics, System::nanoTime);
   }
 }

@@ -86,7 +86,7 @@ public final class CacheStore implements Store {
       throw new IllegalStateException("Store Cache is being configured by another thread");
     }
     try {
-      next = context.backend();
+      next = context.next();
       Optional<String> refusal = refuseNext(next);
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());

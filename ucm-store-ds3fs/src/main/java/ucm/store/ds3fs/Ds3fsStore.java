@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
@@ -29,7 +30,7 @@ import ucm.store.file.config.StoreKind;
  * {@link #offerMemory} saves the copy; all other memory goes through memory of this store.
  */
 @StoreName("Ds3fs")
-public final class Ds3fsStore extends FileStore {
+public final class Ds3fsStore extends FileStore implements MemoryProvider {
 
   static final StoreKind KIND = new StoreKind("Ds3fs", false);
   private static final long BUFFER_GIB = 64;

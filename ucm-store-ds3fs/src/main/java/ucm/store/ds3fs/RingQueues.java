@@ -41,7 +41,7 @@ final class RingQueues implements IoQueues {
     return queue;
   }
 
-  /** See {@link ucm.api.Store#offerMemory}. */
+  /** See {@link ucm.api.MemoryProvider#offerMemory}. */
   synchronized @Nullable MemoryRegion offer(long byteSize, SharedMemorySpace space) {
     if (isOffered || isClosed) {
       return null;

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
@@ -178,11 +179,11 @@ final class Ds3fsStoreTest {
   void lendsMemoryOnceAndNotMoreThanThereIs() {
     try (TestDs3fs stores = new TestDs3fs(mount, SMALL)) {
       Store store = stores.open(Map.of());
-      assertThat(store.offerMemory(1L << 50)).isNull();
-      MemoryRegion region = store.offerMemory(1 << 20);
+      assertThat(offered(store, 1L << 50)).isNull();
+      MemoryRegion region = offered(store, 1 << 20);
       assertThat(region.byteSize()).isEqualTo(1 << 20);
       assertThat(region.address() % 4096).isZero();
-      assertThat(store.offerMemory(1 << 20)).isNull();
+      assertThat(offered(store, 1 << 20)).isNull();
     }
   }
 
@@ -193,7 +194,7 @@ final class Ds3fsStoreTest {
       Store store =
           stores.open(Map.of("storage_backends", List.of(mount.toString(), otherMount.toString())));
       assertThat(hf3fs.count("iovs")).isEqualTo(4);
-      assertThat(store.offerMemory(1 << 20)).isNull();
+      assertThat(offered(store, 1 << 20)).isNull();
       stores.dump(store, ids).requireOk();
       assertThat(store.flush(TestDs3fs.PATIENCE).ok()).isTrue();
       assertThat(stores.load(store, ids).ok()).isTrue();
@@ -302,7 +303,7 @@ final class Ds3fsStoreTest {
           stores.open(Map.of("device_id", -1, "ds3fs_library_path", "/nowhere/lib.so"));
       assertThat(scheduler.lookup(ids).cardinality()).isEqualTo(2);
       assertThat(hf3fs.count("rings")).isEqualTo(rings);
-      assertThat(scheduler.offerMemory(4096)).isNull();
+      assertThat(offered(scheduler, 4096)).isNull();
     }
   }
 
@@ -366,5 +367,9 @@ final class Ds3fsStoreTest {
       assertThat(store.lookup(ids).cardinality()).isZero();
     }
     assertThat(outside).isEmptyDirectory();
+  }
+
+  private static MemoryRegion offered(Store store, long byteSize) {
+    return ((MemoryProvider) store).offerMemory(byteSize);
   }
 }

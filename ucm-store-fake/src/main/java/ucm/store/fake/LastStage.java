@@ -24,7 +24,7 @@ final class LastStage {
    * @throws StoreException when there is one, naming it
    */
   static void require(String name, StoreContext context) {
-    Optional<String> refusal = refusal(name, context.backend());
+    Optional<String> refusal = refusal(name, context.next());
     if (refusal.isPresent()) {
       throw new StoreException(refusal.get());
     }

@@ -8,6 +8,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.IndexLookup;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
@@ -33,7 +34,7 @@ import ucm.store.file.config.StoreKind;
  *
  * <p>A block is durable when it is committed with the configured {@code durability}.
  */
-public abstract class FileStore implements Store, DirectoryStore {
+public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
 
   private final StoreKind kind;
   private final StoreLife life;
@@ -86,7 +87,7 @@ public abstract class FileStore implements Store, DirectoryStore {
     // A thread that ends at once closes after this.
     closing.lock();
     try {
-      Optional<String> refusal = refuseNext(context.backend());
+      Optional<String> refusal = refuseNext(context.next());
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }

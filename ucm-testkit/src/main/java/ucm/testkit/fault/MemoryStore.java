@@ -110,7 +110,7 @@ public final class MemoryStore implements Store {
   @Override
   public void open(StoreContext context) {
     life.opened();
-    Store next = context.backend();
+    Store next = context.next();
     if (next != null) {
       close();
       throw new StoreException(

@@ -50,7 +50,7 @@ public final class ValkeyStore implements Store {
   public void open(StoreContext context) {
     life.opened();
     try {
-      Optional<String> refusal = refuseNext(context.backend());
+      Optional<String> refusal = refuseNext(context.next());
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }

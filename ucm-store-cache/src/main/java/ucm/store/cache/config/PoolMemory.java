@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreException;
@@ -59,7 +60,8 @@ public final class PoolMemory implements SlotMemory {
   public static PoolMemory of(CacheConfig config, @Nullable Store next) {
     int slots = (int) config.slots();
     long stride = config.stride();
-    MemoryRegion offered = next == null ? null : next.offerMemory(slots * stride);
+    MemoryRegion offered =
+        next instanceof MemoryProvider provider ? provider.offerMemory(slots * stride) : null;
     if (offered != null) {
       return offered(offered, slots, stride);
     }

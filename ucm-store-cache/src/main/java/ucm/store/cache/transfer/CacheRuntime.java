@@ -87,7 +87,7 @@ public final class CacheRuntime {
   public CacheRuntime(
       CacheConfig config, StoreContext context, Thread.UncaughtExceptionHandler faults) {
     this.config = config;
-    this.next = context.backend();
+    this.next = context.next();
     this.clock = context.nanoClock();
     this.metrics = new CacheMetrics(context.metrics());
     // What can fail comes first: the threads are started last.

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.api.IndexLookup;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.Transfer;
@@ -89,7 +90,7 @@ final class DumpTask extends CacheTask {
   private @Nullable BitSet known(Store next, BlockIds ids) {
     BitSet known;
     try {
-      known = next.lookupKnown(ids);
+      known = next instanceof IndexLookup index ? index.lookupKnown(ids) : null;
     } catch (RuntimeException e) {
       LOG.warn("{} did not say which blocks it knows, and is asked: {}", next, e.toString());
       return null;
