@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import conftest  # noqa: E402  (it puts the simulated vLLM on the path)
 import torch  # noqa: E402
-from toy_engine import config, simulated_gpu  # noqa: E402
+from toy_engine import config, gpus  # noqa: E402
 from toy_engine.engine import Blocks, Request  # noqa: E402
 
 from ucm import protocol  # noqa: E402
@@ -40,7 +40,7 @@ def main():
         made = config.make(daemon.transfer(), 1, BLOCKS + 1, TOKENS, False)
         worker = WorkerSide(made, None)
         shape = (2, BLOCKS + 1, TOKENS, HEADS, DIM)
-        zeros = getattr(simulated_gpu.of_environment(), "zeros", torch.zeros)
+        zeros = getattr(gpus.of_environment(), "zeros", torch.zeros)
         kv = {f"model.layers.{i}.attn": zeros(shape, dtype=torch.bfloat16) for i in range(LAYERS)}
         for tensor in kv.values():
             tensor.fill_(1)

@@ -405,6 +405,25 @@ def test_saves_of_a_step_with_a_failed_load_are_given_up(worker, connection):
     assert connection.sent[-1] == (protocol.SAVED, _numbers([], [9]))
 
 
+@pytest.mark.skipif(
+    not compat.features().fences_preemptions, reason="this version's saves end with their step"
+)
+@pytest.mark.parametrize("next_call", ["start_load", "await_saves", "close"])
+def test_saves_begin_after_the_step_has_sampled(worker, connection, next_call):
+    saves = [metadata.Save("a", 9, 1, metadata.pack([6]), metadata.pack([0]))]
+    worker.start_load(metadata.UCMConnectorMetadata([], saves))
+    worker.wait_for_save()
+    worker.take_finished()
+    assert worker._saver._jobs.empty()
+    assert connection.sent == []
+    if next_call == "start_load":
+        worker.start_load(metadata.UCMConnectorMetadata([], []))
+    elif next_call == "await_saves":
+        worker.await_saves()
+    worker.close()
+    assert connection.sent == [(protocol.SAVED, _numbers([], [9]))]
+
+
 def test_hooks_may_come_without_metadata(worker):
     worker.wait_for_layer_load("model.layers.0.attn")
     worker.save_layer("model.layers.0.attn")

@@ -4,12 +4,12 @@ import time
 
 import pytest
 from test_end_to_end import prompts, settle, status
-from toy_engine import ToyEngine, simulated_gpu
+from toy_engine import ToyEngine, gpus
 from toy_engine.kv import LAYOUTS
 from ucm import device
 
 pytestmark = pytest.mark.skipif(
-    simulated_gpu.of_environment() is None, reason="there is no simulated GPU (SIM_CUDA_DIRECT)"
+    gpus.of_environment() is None, reason="there is no simulated GPU (SIM_CUDA_DIRECT)"
 )
 
 

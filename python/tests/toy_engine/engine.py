@@ -35,7 +35,10 @@ class Request:
         self.status = WAITING
         self.table = []
         self.loaded = False
-        self.hashes = kv.prefix_hashes(self._all_token_ids, self.salt)
+        self.hashes = self._hash()
+
+    def _hash(self):
+        return kv.prefix_hashes(self._all_token_ids, self.salt)
 
     all_token_ids = property(lambda self: self._all_token_ids)
     num_tokens = property(lambda self: len(self._all_token_ids))
@@ -44,7 +47,7 @@ class Request:
 
     def append(self, token):
         self._all_token_ids.append(token)
-        self.hashes = kv.prefix_hashes(self._all_token_ids, self.salt)
+        self.hashes = self._hash()
 
 
 class Blocks:
@@ -101,6 +104,9 @@ class BlockPool:
 class ToyEngine:
     """An engine of `tp` ranks; with one, the connector's both sides live in this process."""
 
+    request_type = Request
+    rank_type = Rank
+
     def __init__(
         self,
         kv_transfer_config,
@@ -127,13 +133,13 @@ class ToyEngine:
         mla = layout == "mla"
         self.config = configs.make(kv_transfer_config, tp, num_blocks, block_size, mla)
         kind = interface.MLAAttentionSpec if mla else interface.FullAttentionSpec
-        page = block_size * 2 * kv.HEADS * kv.DIM * 2
-        names = [f"model.layers.{i}.self_attn.attn" for i in range(kv.LAYERS)]
-        groups = [interface.KVCacheGroupSpec(names, kind(block_size, page))]
+        layers, page = self._shape()
+        names = [f"model.layers.{i}.self_attn.attn" for i in range(layers)]
+        groups = [interface.KVCacheGroupSpec(names, kind(block_size, block_size * page))]
         kv_cache_config = interface.KVCacheConfig(num_blocks, [], groups)
         self.pool = BlockPool(num_blocks)
         if tp == 1:
-            self.ranks = [Rank(self.config, 0, layout, kv_cache_config)]
+            self.ranks = [self.rank_type(self.config, 0, layout, kv_cache_config)]
         else:
             self.ranks = [RankProcess(self.config, r, layout, kv_cache_config) for r in range(tp)]
             for rank in self.ranks:
@@ -145,10 +151,15 @@ class ToyEngine:
         self.delayed, self.aborted_loads = {}, {}
         self.reports = {}
 
+    def _shape(self):
+        """Layers, and bytes of a token in one of them."""
+        return kv.LAYERS, 2 * kv.HEADS * kv.DIM * 2
+
     # -- requests ----------------------------------------------------------------------------------
 
     def add(self, request_id, prompt, max_tokens=4, **more):
-        request = self.requests[request_id] = Request(request_id, prompt, max_tokens, more)
+        request = self.request_type(request_id, prompt, max_tokens, more)
+        self.requests[request_id] = request
         self.waiting.append(request)
         if self.profile >= (0, 24):
             self.connector.on_new_request(request)
@@ -191,10 +202,7 @@ class ToyEngine:
         assert meta is not None
         copy = pickle.dumps(meta, pickle.HIGHEST_PROTOCOL)
         self.last_meta_bytes = len(copy)
-        works = [
-            Work(r.request_id, r.hashes[: computed + new], list(r.table), computed, new)
-            for r, computed, new in scheduled
-        ]
+        works = [self._work(*one) for one in scheduled]
         message = (meta, works, output.finished_req_ids, preempted)
         if len(self.ranks) == 1:
             results = [self.ranks[0].execute(*message)]
@@ -204,6 +212,10 @@ class ToyEngine:
             results = [rank.end() for rank in self.ranks]
         assert pickle.dumps(meta, pickle.HIGHEST_PROTOCOL) == copy, "a worker changed the metadata"
         return scheduled, results
+
+    def _work(self, request, computed, new):
+        hashes = request.hashes[: computed + new]
+        return Work(request.request_id, hashes, list(request.table), computed, new)
 
     def _schedule(self):
         budget = self.budget
@@ -457,6 +469,8 @@ class ToyEngine:
         self._cache(request)
 
     def _cache(self, request):
+        if not self.prefix_caching:
+            return
         for i in range(request.num_computed_tokens // self.n):
             self.pool.cache(request.table[i], int(request.hashes[(i + 1) * self.n - 1]))
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Set
 
 import torch
 
-from . import kv, simulated_gpu
+from . import gpus, kv
 
 
 @dataclass
@@ -18,6 +18,7 @@ class RankResult:
     sent: Optional[Set[str]] = None
     received: Optional[Set[str]] = None
     invalid: Set[int] = field(default_factory=set)
+    tokens: Dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -46,12 +47,11 @@ class Rank:
         parallel_state.set_tp_group(rank, config.parallel_config.tensor_parallel_size)
         config.parallel_config.rank = rank
         self.connector = create_connector(config, KVConnectorRole.WORKER, kv_cache_config)
-        self.names = [f"model.layers.{i}.self_attn.attn" for i in range(kv.LAYERS)]
+        self.names = kv_cache_config.kv_cache_groups[0].layer_names
         self.tensors, self.views = {}, []
-        gpu = simulated_gpu.of_environment()
+        gpu = gpus.of_environment()
         for name in self.names:
-            blocks = config.cache_config.num_gpu_blocks
-            tensor, view = kv.allocate(layout, blocks, self.tokens, gpu)
+            tensor, view = self._allocate(layout, config.cache_config.num_gpu_blocks, gpu)
             self.tensors[name] = tensor
             self.views.append(view)
         if gpu is not None:
@@ -67,6 +67,9 @@ class Rank:
         if self.profile >= (0, 11):
             self.connector.set_host_xfer_buffer_ops(None)
 
+    def _allocate(self, layout, blocks, gpu):
+        return kv.allocate(layout, blocks, self.tokens, gpu)
+
     def execute(self, meta, works: List[Work], finished: Set[str], preempted: Set[str]):
         connector = self.connector
         assert meta is not None, "build_connector_meta returned nothing"
@@ -76,16 +79,16 @@ class Rank:
             connector.handle_preemptions(preempted)
         connector.bind_connector_metadata(meta)
         connector.start_load_kv(object())
+        result = RankResult()
         wrong: Dict[int, str] = {}
         if works:
+            self._begin(works)
             for layer, name in enumerate(self.names):
                 connector.wait_for_layer_load(name)
-                for work in works:
-                    self._check(layer, work, wrong)
-                    self._compute(layer, work)
+                self._run_layer(layer, works, wrong)
                 connector.save_kv_layer(name, self.tensors[name], object())
             connector.wait_for_save()
-        result = RankResult()
+            self._end(works, result)
         result.sent, result.received = connector.get_finished(finished)
         if self.profile >= (0, 12):
             result.invalid = connector.get_block_ids_with_load_errors()
@@ -94,6 +97,18 @@ class Rank:
         for block, what in wrong.items():
             assert block in result.invalid, what
         return result
+
+    def _begin(self, works):
+        """Before the first layer of a step."""
+
+    def _run_layer(self, layer, works, wrong):
+        """Checks what the layer reads of its KV cache, and computes; notes blocks with wrong bytes."""
+        for work in works:
+            self._check(layer, work, wrong)
+            self._compute(layer, work)
+
+    def _end(self, works, result):
+        """After the last layer: a runner with a model says which tokens come next."""
 
     def _slots(self, work, start, end):
         positions = range(start, end)
@@ -109,7 +124,7 @@ class Rank:
         assert 0 not in blocks, "the null block is used"
         found = self.views[layer][blocks, offsets]
         right = kv.expected(work.hashes[: work.computed], layer, self.content_rank)
-        same = (found == right).flatten(1).all(1)
+        same = (found == right.to(found.device)).flatten(1).all(1)
         if not bool(same.all()):
             position = int((~same).nonzero()[0])
             wrong.setdefault(
@@ -121,9 +136,9 @@ class Rank:
     def _compute(self, layer, work):
         end = work.computed + work.new
         blocks, offsets = self._slots(work, work.computed, end)
-        self.views[layer][blocks, offsets] = kv.expected(
-            work.hashes[work.computed : end], layer, self.content_rank
-        )
+        right = kv.expected(work.hashes[work.computed : end], layer, self.content_rank)
+        view = self.views[layer]
+        view[blocks, offsets] = right.to(view.device)
 
     def close(self):
         if self.profile >= (0, 11):

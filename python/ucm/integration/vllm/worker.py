@@ -11,14 +11,14 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
 from ucm import device, protocol
 from ucm.client import Connection, Gone, Link
 from ucm.integration.vllm import compat, engine
-from ucm.integration.vllm.copies import Copier, LayerLoads, fence
+from ucm.integration.vllm.copies import Copier, Fence, LayerLoads, fence
 from ucm.integration.vllm.metadata import Load, Save, UCMConnectorMetadata, unpack
 from ucm.layout import KvLayout, LayoutError, find, layer_number
 from ucm.protocol import ProtocolError
@@ -63,6 +63,8 @@ class WorkerSide:
         self._hooks_come = False
         self._loader: Optional[Copier] = None
         self._saver: Optional[Copier] = None
+        # Saves of the last step; they begin with the next one, when its tokens are sampled.
+        self._deferred: List[Tuple[Fence, Callable[[], None]]] = []
 
     def register(self, kv_caches: Dict[str, Any]) -> None:
         """The engine has allocated its KV cache."""
@@ -144,6 +146,7 @@ class WorkerSide:
 
     def start_load(self, meta: UCMConnectorMetadata) -> None:
         """Before the forward pass: loads, and what became of requests that ended."""
+        self._begin_saves()
         self._meta = meta
         self._step_failed = False
         self._step_loads = None
@@ -239,7 +242,7 @@ class WorkerSide:
                     self._step_failed = True
 
     def wait_for_save(self) -> None:
-        """After the forward pass: the step's saves begin, and end before the blocks are used anew."""
+        """After the forward pass: the step's saves are due, and end before the blocks are reused."""
         self._end_loads()
         if self._meta is None or not self._meta.saves or not self._saves or self._layout is None:
             return
@@ -261,7 +264,13 @@ class WorkerSide:
                 for save in saves:
                     self._settle(save.request_id)
 
-        saver.submit(fence(self._device()), work)
+        self._deferred.append((fence(self._device()), work))
+
+    def _begin_saves(self) -> None:
+        for ready, work in self._deferred:
+            assert self._saver is not None
+            self._saver.submit(ready, work)
+        self._deferred.clear()
 
     def _save(
         self, saves: Sequence[Save], layers: Sequence[int], failed: bool, saver: Optional[Copier] = None
@@ -290,7 +299,8 @@ class WorkerSide:
         return True
 
     def await_saves(self) -> None:
-        """Before blocks of preempted requests are used anew."""
+        """Before blocks of preempted requests are reused."""
+        self._begin_saves()
         if self._saver is not None:
             with self._lock:
                 busy = any(count > 0 for count in self._busy.values())
@@ -355,6 +365,7 @@ class WorkerSide:
             link.lost(connection, error)
 
     def close(self) -> None:
+        self._begin_saves()
         for copier in (self._loader, self._saver):
             if copier is not None:
                 copier.close()

@@ -1,4 +1,4 @@
-"""Tensors in the memory of the simulated CUDA driver, which this process reads and writes as its own."""
+"""Tensors on a GPU, or in the memory of the simulated CUDA driver, which this process may touch itself."""
 
 import ctypes
 import math
@@ -37,10 +37,18 @@ class SimulatedGpu:
         return torch.frombuffer(memory, dtype=dtype, count=math.prod(shape)).view(shape)
 
 
+class TorchGpu:
+    """PyTorch's current GPU."""
+
+    def zeros(self, shape, dtype):
+        return torch.zeros(shape, dtype=dtype, device="cuda")
+
+
 def of_environment():
-    """The GPU of this process, when SIM_CUDA_DIRECT asks for one."""
-    if os.environ.get("SIM_CUDA_DIRECT") != "1":
+    """The GPU of this process: a real one for TOY_ENGINE_GPU, a simulated one for SIM_CUDA_DIRECT."""
+    real = os.environ.get("TOY_ENGINE_GPU") == "1"
+    if not real and os.environ.get("SIM_CUDA_DIRECT") != "1":
         return None
     if not _OF_PROCESS:
-        _OF_PROCESS.append(SimulatedGpu())
+        _OF_PROCESS.append(TorchGpu() if real else SimulatedGpu())
     return _OF_PROCESS[0]
