@@ -229,17 +229,6 @@ public final class Libc {
     }
   }
 
-  /**
-   * Asks on which cores the calling thread may run; fails when {@code mask} has fewer bits than there may be.
-   */
-  public static int affinity(MemorySegment mask) {
-    try {
-      return sched_getaffinity(0, mask.byteSize(), mask.address());
-    } finally {
-      Reference.reachabilityFence(mask);
-    }
-  }
-
   /** Moves the calling thread to the cores whose bits are set. */
   public static int setAffinity(MemorySegment mask) {
     try {
@@ -346,8 +335,6 @@ public final class Libc {
   private static native int getrlimit(int resource, long limit);
 
   private static native int getrusage(int who, long usage);
-
-  private static native int sched_getaffinity(int thread, long bytes, long mask);
 
   private static native int sched_setaffinity(int thread, long bytes, long mask);
 

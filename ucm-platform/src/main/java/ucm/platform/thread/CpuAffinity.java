@@ -3,26 +3,24 @@ package ucm.platform.thread;
 import com.sun.jna.Native;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.util.BitSet;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import ucm.api.CommonKeys;
 import ucm.api.StoreException;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.Libc;
 
-/** The cores that the worker threads of a stage run on; none named leaves it to the kernel. */
-public final class CpuAffinity {
+/**
+ * The cores that the worker threads of a stage run on; none named leaves it to the kernel.
+ *
+ * @param cores numbers from 0
+ */
+public record CpuAffinity(List<Long> cores) {
 
   /** Leaves it to the kernel. */
   public static final CpuAffinity ANY = new CpuAffinity(List.of());
-
-  private final List<Long> cores;
-
-  private CpuAffinity(List<Long> cores) {
-    this.cores = cores;
-  }
 
   /**
    * Checks, on a thread of its own, that the kernel accepts the cores.
@@ -31,25 +29,12 @@ public final class CpuAffinity {
    * @throws StoreException when the kernel does not let threads run there
    */
   public static CpuAffinity of(List<Long> cores) {
-    if (cores.isEmpty()) {
-      return ANY;
-    }
     CpuAffinity affinity = new CpuAffinity(cores);
-    AtomicReference<@Nullable RuntimeException> fault = new AtomicReference<>();
-    Thread trial =
-        Thread.ofPlatform().name("ucm-affinity-check-0").unstarted(affinity::applyToThisThread);
-    trial.setUncaughtExceptionHandler(
-        (thread, e) -> fault.set(e instanceof RuntimeException r ? r : new StoreException("", e)));
-    trial.start();
     try {
-      trial.join();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("interrupted while checking " + affinity, e);
-    }
-    RuntimeException refused = fault.get();
-    if (refused != null) {
-      throw refused;
+      Thread.Builder trial = Thread.ofPlatform().name("ucm-affinity-check-0");
+      CompletableFuture.runAsync(affinity::applyToThisThread, trial::start).join();
+    } catch (CompletionException e) {
+      throw e.getCause() instanceof StoreException refused ? refused : e;
     }
     return affinity;
   }
@@ -69,15 +54,12 @@ public final class CpuAffinity {
     if (cores.isEmpty()) {
       return;
     }
-    long highest = cores.stream().mapToLong(Long::longValue).max().orElse(0);
-    int words = (int) (highest / Long.SIZE) + 1;
+    BitSet bits = new BitSet();
+    cores.forEach(core -> bits.set(Math.toIntExact(core)));
+    long[] words = bits.toLongArray();
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment mask = arena.allocate(ValueLayout.JAVA_LONG, words);
-      for (long core : cores) {
-        long word = core / Long.SIZE;
-        long bits = mask.getAtIndex(ValueLayout.JAVA_LONG, word) | 1L << core;
-        mask.setAtIndex(ValueLayout.JAVA_LONG, word, bits);
-      }
+      MemorySegment mask = arena.allocate((long) words.length * Long.BYTES, Long.BYTES);
+      mask.copyFrom(MemorySegment.ofArray(words));
       if (Libc.setAffinity(mask) != 0) {
         int errno = Native.getLastError();
         throw new StoreException(

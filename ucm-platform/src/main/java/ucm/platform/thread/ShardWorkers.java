@@ -1,47 +1,37 @@
 package ucm.platform.thread;
 
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.QueueFullException;
 import ucm.api.StoreClosedException;
-import ucm.platform.thread.BatchQueue.Cursor;
 
 /**
  * Named threads that work through the shards of tasks.
  *
- * <p>A task hands in one {@link Batch}; the threads take its shards one by one from a counter, so
- * that nothing is queued or allocated per shard. The batch at the head is worked on by all threads
- * until its last shard is taken, then the next one. A submitter wakes two threads at the most, and a
- * thread that takes a shard while more are left wakes one more: a short batch wakes few. A thread that
- * runs out of work looks for more for a moment, and yields its processor meanwhile:
- * the next task often comes before a sleeping thread could be up.
+ * <p>A task hands in one {@link Batch}; the threads take its shards one by one from a counter, so that
+ * nothing is queued or allocated per shard. All threads work on the batch at the head until its last
+ * shard is taken, then on the next one. A thread that takes a shard while more are left calls one more thread.
  *
- * <p>How many threads work follows from what they do, see {@link ThreadDemand}; one too many sleeps
- * when it is done with a shard. Where no shard ends nothing can be learned from how they end: so one of
- * the sleeping threads compensates while there is work, see {@link CompensatingThreads}, and takes part
- * for each tick in which none ended. A thread that was held for so long gives the turn back that
- * another took in its stead.
- *
- * <p>One lock guards who works, sleeps and compensates, and the changes of the queue. Shards are taken
- * without it, and run without it.
+ * <p>One thread per processor works while shards only compute and copy: more would push each other out of
+ * the caches. Each shard that waited for most of its time lets one more thread work, and so does each
+ * tick in which no shard ended; each of the other shards takes one back.
  */
 public final class ShardWorkers implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
   // As long as moving a few MiB from the page cache takes on a busy machine.
   private static final long TICK_NANOS = 2_000_000;
-  // Two threads spin for as long as the last shards of a task and an engine's way to the next one
-  // take, others for as long as waking a thread takes.
-  private static final int LONG_SPINS = 2;
-  private static final long LONG_SPIN_NANOS = 400_000;
-  private static final long SPIN_NANOS = 50_000;
 
   /** The shards of one task, or of the part of it that goes one way. */
   public interface Batch {
@@ -68,26 +58,37 @@ public final class ShardWorkers implements AutoCloseable {
   public record Limits(
       int waitingBatches, String waitingKey, int runningShards, String runningKey) {}
 
+  private static final class Cursor {
+
+    final Batch batch;
+    final int size;
+    final AtomicInteger next = new AtomicInteger();
+
+    Cursor(Batch batch, int size) {
+      this.batch = batch;
+      this.size = size;
+    }
+  }
+
   private final String role;
   private final int maxThreads;
-  private final CpuAffinity affinity;
-  private final long tickNanos;
-  private final Supplier<ThreadUsage> usages;
-  private final ThreadDemand demand;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final BatchQueue queue;
+  private final Limits limits;
+  private final int processors;
+  private final ScheduledThreadPoolExecutor threads;
+  private final ThreadLocal<WaitMeter> meters = ThreadLocal.withInitial(WaitMeter::new);
+  private volatile Thread.@Nullable UncaughtExceptionHandler faults;
 
-  // Guarded by lock.
-  private final Thread.Builder newThreads;
-  private final List<Thread> threads = new ArrayList<>();
-  private final ParkedThreads sleepers = new ParkedThreads(lock);
-
-  // Changed under lock, read without it as hints: threads that work; new ones that are not up yet;
-  // and threads that look for work.
+  // A batch leaves when its last shard is taken. Added to under the lock of this.
+  private final Queue<Cursor> batches = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger waitingBatches = new AtomicInteger();
+  private final AtomicInteger openShards = new AtomicInteger();
+  private final AtomicLong endedShards = new AtomicLong();
+  // Threads that work or are called to; how many may, beside those in place of others.
   private final AtomicInteger working = new AtomicInteger();
-  private final AtomicInteger starting = new AtomicInteger();
-  private final AtomicInteger spinning = new AtomicInteger();
-  private final CompensatingThreads compensating;
+  private final AtomicInteger wanted;
+  private volatile int compensating;
+  private final AtomicBoolean isTicking = new AtomicBoolean();
+  private volatile boolean closed;
 
   /**
    * Starts no thread yet.
@@ -97,35 +98,40 @@ public final class ShardWorkers implements AutoCloseable {
    * @param affinity where they run
    */
   public ShardWorkers(String role, int maxThreads, Limits limits, CpuAffinity affinity) {
-    this(role, maxThreads, limits, affinity, TICK_NANOS, ThreadUsage::new);
-  }
-
-  /** Threads whose time and use of processors tests decide. */
-  ShardWorkers(
-      String role,
-      int maxThreads,
-      Limits limits,
-      CpuAffinity affinity,
-      long tickNanos,
-      Supplier<ThreadUsage> usages) {
     this.role = role;
     this.maxThreads = maxThreads;
-    this.newThreads = Thread.ofPlatform().daemon().name("ucm-" + role + "-", 0);
-    this.queue = new BatchQueue(role, limits);
-    this.affinity = affinity;
-    this.tickNanos = tickNanos;
-    this.usages = usages;
-    this.demand = new ThreadDemand(affinity.processors(), maxThreads);
-    this.compensating = new CompensatingThreads(lock, tickNanos, queue, demand, working);
+    this.limits = limits;
+    this.processors = Math.min(affinity.processors(), maxThreads);
+    this.wanted = new AtomicInteger(processors);
+    Thread.Builder newThreads =
+        Thread.ofPlatform()
+            .daemon()
+            .name("ucm-" + role + "-", 0)
+            .uncaughtExceptionHandler(this::threadEnds);
+    this.threads =
+        new ScheduledThreadPoolExecutor(
+            maxThreads,
+            life ->
+                newThreads.unstarted(
+                    () -> {
+                      affinity.applyToThisThread();
+                      life.run();
+                    }),
+            // Once it is shut down nothing is left to be called for.
+            new ThreadPoolExecutor.DiscardPolicy());
   }
 
   /** Sets the handler of threads that end by an error. To be called before anything is submitted. */
-  public void whenThreadEnds(Thread.UncaughtExceptionHandler faults) {
-    lock.lock();
-    try {
-      newThreads.uncaughtExceptionHandler(faults);
-    } finally {
-      lock.unlock();
+  public void whenThreadEnds(Thread.UncaughtExceptionHandler handler) {
+    faults = handler;
+  }
+
+  private void threadEnds(Thread thread, Throwable fault) {
+    Thread.UncaughtExceptionHandler handler = faults;
+    if (handler == null) {
+      LOG.error("{}: thread {} failed", role, thread.getName(), fault);
+    } else {
+      handler.uncaughtException(thread, fault);
     }
   }
 
@@ -140,15 +146,26 @@ public final class ShardWorkers implements AutoCloseable {
     if (size == 0) {
       return;
     }
-    lock.lock();
-    try {
-      queue.add(batch, size);
-      callOne();
-      if (size > 1) {
-        callOne();
+    synchronized (this) {
+      if (closed) {
+        throw new StoreClosedException(role);
       }
-    } finally {
-      lock.unlock();
+      int waiting = waitingBatches.get();
+      if (waiting >= limits.waitingBatches()) {
+        throw new QueueFullException(role + " tasks", waiting, limits.waitingKey());
+      }
+      // A batch larger than the bound may run alone, or it could never run at all.
+      int open = openShards.get();
+      if (open > 0 && (long) open + size > limits.runningShards()) {
+        throw new QueueFullException(role + " shards", open, limits.runningKey());
+      }
+      waitingBatches.incrementAndGet();
+      openShards.addAndGet(size);
+      batches.add(new Cursor(batch, size));
+    }
+    callOne();
+    if (size > 1) {
+      callOne();
     }
   }
 
@@ -164,60 +181,34 @@ public final class ShardWorkers implements AutoCloseable {
    * @param count how many more than the usual number
    */
   public void compensate(int count) {
-    lock.lock();
-    try {
-      demand.compensate(count);
-      if (queue.hasWork()) {
-        callOne();
-      }
-    } finally {
-      lock.unlock();
-    }
+    compensating = count;
+    threads.setCorePoolSize(Math.max(threads.getCorePoolSize(), maxThreads + count));
+    callOne();
   }
 
   /** Shards accepted and not done. */
   public int openShards() {
-    return queue.open();
+    return openShards.get();
   }
 
   /**
-   * Stops taking batches, lets the threads run what was accepted, and joins them. Must not be called
-   * by one of the threads.
+   * Stops taking batches, lets the threads run what was accepted, and waits for their end. Must not
+   * be called by one of the threads.
    *
    * @param timeout how long to wait at the most
    * @return false when some thread still runs after the timeout, or the caller was interrupted (its
    *     interrupt flag is set again)
    */
   public boolean close(Duration timeout) {
-    lock.lock();
-    try {
-      queue.close();
-      wakeAll();
-    } finally {
-      lock.unlock();
+    synchronized (this) {
+      closed = true;
     }
-    long deadline = System.nanoTime() + timeout.toNanos();
+    shutDownIfOver();
     try {
-      // What was accepted may still start threads, while others end.
-      int i = 0;
-      for (Thread thread = thread(i); thread != null; thread = thread(++i)) {
-        if (!thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
-          return false;
-        }
-      }
-      return true;
+      return threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
-    }
-  }
-
-  private @Nullable Thread thread(int i) {
-    lock.lock();
-    try {
-      return i < threads.size() ? threads.get(i) : null;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -227,149 +218,89 @@ public final class ShardWorkers implements AutoCloseable {
     close(Duration.ofDays(1));
   }
 
-  private void live() {
-    affinity.applyToThisThread();
-    WorkTime time = new WorkTime(usages.get(), demand);
-    SleepAffinity affinity = new SleepAffinity();
-    boolean isNew = true;
-    while (rest(isNew, affinity)) {
-      isNew = false;
-      work(time);
+  private void shutDownIfOver() {
+    if (closed && batches.isEmpty()) {
+      threads.shutdown();
     }
   }
 
-  private void work(WorkTime time) {
-    long last = System.nanoTime();
-    time.begin(last);
-    // Hot path: one atomic increment per shard, no lock while the batch at the head lasts.
-    Cursor cursor = queue.head();
-    while (cursor != null && working.get() <= demand.threads()) {
-      if (runNext(cursor)) {
-        long now = System.nanoTime();
-        if (now - last >= tickNanos) {
-          demand.giveBack();
+  /** How many threads may work now. */
+  private int limit() {
+    return Math.min(wanted.get(), maxThreads) + compensating;
+  }
+
+  /** Calls a thread to work, when one more may and there is something left. */
+  private void callOne() {
+    if (batches.isEmpty()) {
+      return;
+    }
+    int now = working.get();
+    if (now < limit() && working.compareAndSet(now, now + 1)) {
+      threads.execute(this::work);
+    } else if (now < maxThreads && !isTicking.get() && isTicking.compareAndSet(false, true)) {
+      long ended = endedShards.get();
+      Future<?> _ = threads.schedule(() -> tick(ended), TICK_NANOS, TimeUnit.NANOSECONDS);
+    }
+  }
+
+  private void tick(long endedBefore) {
+    isTicking.set(false);
+    if (endedShards.get() == endedBefore) {
+      want(1);
+    }
+    callOne();
+  }
+
+  private void want(int more) {
+    int now = wanted.get();
+    int next = Math.clamp((long) now + more, processors, maxThreads);
+    if (next != now) {
+      wanted.compareAndSet(now, next);
+    }
+  }
+
+  private void work() {
+    try {
+      WaitMeter meter = meters.get();
+      boolean _ = meter.hasWaited();
+      // Hot path: no lock while the batch at the head lasts.
+      Cursor cursor = batches.peek();
+      while (cursor != null && working.get() <= limit()) {
+        if (runNext(cursor) && processors < maxThreads) {
+          want(meter.hasWaited() ? 1 : -1);
         }
-        last = now;
-        time.passed(now);
+        cursor = batches.peek();
       }
-      cursor = queue.head();
+    } catch (Throwable t) {
+      // The executor would keep it to itself.
+      threadEnds(Thread.currentThread(), t);
+    } finally {
+      working.decrementAndGet();
+      // What came after the last look at the queue may have counted on this thread.
+      callOne();
     }
   }
 
   /** Takes a shard and runs it; false when there was none left. */
   private boolean runNext(Cursor cursor) {
-    int shard = cursor.take();
-    if (cursor.isLast(shard)) {
-      advance(cursor);
-    }
-    if (cursor.isTaken(shard)) {
+    int shard = cursor.next.getAndIncrement();
+    if (shard >= cursor.size) {
       return false;
     }
-    if ((cursor.hasMore() || queue.hasWork()) && isOneWanted()) {
-      lock.lock();
-      try {
-        callOne();
-      } finally {
-        lock.unlock();
-      }
+    if (shard == cursor.size - 1) {
+      batches.remove(cursor);
+      waitingBatches.decrementAndGet();
+      shutDownIfOver();
     }
+    callOne();
     try {
       cursor.batch.run(shard);
     } catch (Throwable t) {
       // The batch broke its contract; the thread must live on for the others.
       LOG.error("{}: shard {} of a batch threw", role, shard, t);
     }
-    queue.ended();
+    openShards.decrementAndGet();
+    endedShards.incrementAndGet();
     return true;
-  }
-
-  private void advance(Cursor exhausted) {
-    lock.lock();
-    try {
-      queue.advance(exhausted);
-      if (queue.isOver()) {
-        wakeAll();
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private boolean isOneWanted() {
-    int coming = sleepers.called() + starting.get() + spinning.get();
-    int expected = working.get() + coming;
-    return expected < demand.threads()
-        || (!compensating.isTaken() && coming == 0 && expected < demand.most());
-  }
-
-  /** Wakes a thread, to work or to compensate, when one is wanted. Under the lock. */
-  private void callOne() {
-    if (!isOneWanted()) {
-      return;
-    }
-    if (sleepers.callOne()) {
-      return;
-    }
-    if (threads.size() < demand.most()) {
-      starting.incrementAndGet();
-      threads.add(newThreads.start(this::live));
-    } else {
-      compensating.wake();
-    }
-  }
-
-  private void wakeAll() {
-    sleepers.callAll();
-    compensating.wake();
-  }
-
-  /**
-   * Sleeps until there is work for this thread, or waits as the compensating one.
-   *
-   * @param isNew whether the thread has just been started, and does not come from work
-   * @param affinity of the thread
-   * @return false when it should end
-   */
-  private boolean rest(boolean isNew, SleepAffinity affinity) {
-    lock.lock();
-    try {
-      if (isNew) {
-        starting.decrementAndGet();
-      } else {
-        working.decrementAndGet();
-      }
-      boolean maySpin = !isNew;
-      while (!queue.isOver()) {
-        boolean isNeeded = queue.hasWork() && working.get() < demand.threads();
-        boolean mayCompensate =
-            queue.hasWork() && !compensating.isTaken() && working.get() < demand.most();
-        if (isNeeded || (mayCompensate && compensating.stand())) {
-          working.incrementAndGet();
-          return true;
-        }
-        if (maySpin && !queue.hasWork()) {
-          spin();
-        } else if (!mayCompensate) {
-          sleepers.sleep(affinity);
-        }
-        maySpin = false;
-      }
-      return false;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Looks for work for a moment. Under the lock, which is given up meanwhile. */
-  @SuppressWarnings("ThreadPriorityCheck") // Out of courtesy; nothing depends on who gets on.
-  private void spin() {
-    long nanos = spinning.incrementAndGet() <= LONG_SPINS ? LONG_SPIN_NANOS : SPIN_NANOS;
-    lock.unlock();
-    long start = System.nanoTime();
-    while (!queue.hasWork() && System.nanoTime() - start < nanos) {
-      Thread.yield();
-    }
-    lock.lock();
-    spinning.decrementAndGet();
   }
 }

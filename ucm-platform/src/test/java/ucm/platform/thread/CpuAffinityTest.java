@@ -45,6 +45,6 @@ class CpuAffinityTest {
 
   @Test
   void leavesItToTheKernelWhenNoneIsNamed() {
-    assertThat(CpuAffinity.of(List.of())).isSameAs(CpuAffinity.ANY);
+    assertThat(CpuAffinity.of(List.of())).isEqualTo(CpuAffinity.ANY);
   }
 }
