@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,10 +35,10 @@ public final class ConfigCheck {
   private final UcmConfig config;
   private final StoreCatalog catalog;
   private final Map<String, List<ConfigKey<?>>> declared;
-  private final List<ConfigFinding> findings;
+  private final List<ConfigProblem> findings;
 
   /** What stages say, each once, with the stages that say it. */
-  private final Map<ConfigFinding, List<String>> fromStages = new LinkedHashMap<>();
+  private final Map<ConfigProblem, Set<String>> fromStages = new LinkedHashMap<>();
 
   public ConfigCheck(UcmConfig config, StoreCatalog catalog) {
     this.config = config;
@@ -52,16 +53,16 @@ public final class ConfigCheck {
    * @param metricsFile reads the file that {@code metrics_config_path} names
    */
   ConfigReport report(Consumer<Path> metricsFile) {
-    Optional<PipelineSpec> spec = config.findPipeline(findings);
-    List<String> asked = spec.map(PipelineSpec::stages).orElse(List.of());
+    List<String> asked = config.findPipeline(findings).map(PipelineSpec::stages).orElse(List.of());
     List<String> meant = asked.stream().map(this::meant).toList();
     Map<String, Store> made = new HashMap<>();
-    for (String stage : meant.stream().distinct().toList()) {
-      Store store = stage.isEmpty() ? null : make(stage);
-      if (store != null) {
-        made.put(stage, store);
-        configure(meant, meant.indexOf(stage), store, true);
-      }
+    for (String stage : meant.stream().filter(name -> !name.isEmpty()).distinct().toList()) {
+      make(stage)
+          .ifPresent(
+              store -> {
+                made.put(stage, store);
+                configure(meant, meant.indexOf(stage), store, /* engineMayLack= */ true);
+              });
     }
     if (meant.isEmpty() || !made.keySet().containsAll(meant)) {
       checkUnaskedValues(made.keySet());
@@ -72,7 +73,7 @@ public final class ConfigCheck {
     if (hasDirectories(made.keySet())) {
       checkDirectories();
     }
-    return finish(spec, metricsFile);
+    return finish(asked, metricsFile);
   }
 
   /** The stage of a name; where there is none, the one that was probably meant, or an empty text. */
@@ -81,28 +82,29 @@ public final class ConfigCheck {
       return stage;
     }
     UnknownStageException fault = new UnknownStageException(stage, catalog);
-    findings.add(unknown(fault));
+    findings.add(
+        pipelineFault(fault.summary())
+            .about(stage, "a chain of " + String.join(", ", catalog.names()))
+            .near(fault.nearest()));
     return fault.nearest();
   }
 
-  private @Nullable Store make(String stage) {
+  private Optional<Store> make(String stage) {
     try {
-      return catalog.create(stage);
+      return Optional.of(catalog.create(stage));
     } catch (StoreException e) {
-      findings.add(
-          ConfigFinding.error(config.connectorAt(), "", String.valueOf(e.getMessage()))
-              .in(List.of(stage)));
-      return null;
+      findings.add(stageFault(stage, String.valueOf(e.getMessage())));
+      return Optional.empty();
     }
   }
 
   /** Configures the stages of a pipeline that is about to open; everything must be there. */
   public ConfigReport configure(PipelineSpec spec, List<Store> stages) {
     for (int i = 0; i < stages.size(); i++) {
-      configure(spec.stages(), i, stages.get(i), false);
+      configure(spec.stages(), i, stages.get(i), /* engineMayLack= */ false);
     }
     checkOrder(spec.stages(), stages);
-    return finish(Optional.of(spec), path -> {});
+    return finish(spec.stages(), path -> {});
   }
 
   private void configure(List<String> names, int index, Store stage, boolean engineMayLack) {
@@ -121,21 +123,17 @@ public final class ConfigCheck {
     for (ConfigProblem problem : view.problems()) {
       boolean engines = KnownKeys.isFromEngine(problem.key());
       if (!(engineMayLack && engines && !config.connector().containsKey(problem.key()))) {
-        ConfigFinding finding = withPosition(problem, config.connector());
-        fromStages.computeIfAbsent(finding, f -> new ArrayList<>()).add(name);
+        ConfigProblem finding = withPosition(problem, config.connector());
+        fromStages.computeIfAbsent(finding, f -> new LinkedHashSet<>()).add(name);
       }
     }
   }
 
-  private ConfigFinding stageFault(String name, String message) {
-    return ConfigFinding.error(config.connectorAt(), "", message).in(List.of(name));
+  private ConfigProblem stageFault(String name, String message) {
+    return ConfigProblem.error(config.connectorAt(), "", message).in(List.of(name));
   }
 
-  /**
-   * Asks each stage whether the next one can stand there.
-   *
-   * @param stages null for one that could not be made
-   */
+  /** Asks each stage whether the next one can stand there; null is one that could not be made. */
   private void checkOrder(List<String> names, List<? extends @Nullable Store> stages) {
     for (int i = 0; i < stages.size(); i++) {
       Store stage = stages.get(i);
@@ -159,7 +157,6 @@ public final class ConfigCheck {
   /** Looks at the values of stages that are not known, by what all stages declare. */
   private void checkUnaskedValues(Set<String> asked) {
     for (Setting setting : config.connector().values()) {
-      Object raw = setting.raw();
       List<ConfigKey<?>> keys = new ArrayList<>();
       boolean isAsked = false;
       for (Map.Entry<String, List<ConfigKey<?>>> stage : declared.entrySet()) {
@@ -170,29 +167,28 @@ public final class ConfigCheck {
           }
         }
       }
-      if (raw != null && !isAsked && !keys.isEmpty()) {
-        refuses(keys, raw)
-            .ifPresent(
-                why ->
-                    findings.add(
-                        ConfigFinding.error(setting.valueAt(), setting.key(), why)
-                            .about(setting.shown(), keys.getFirst().allowed())));
+      Object raw = setting.raw();
+      String why = raw == null || isAsked ? "" : refusal(keys, raw);
+      if (!why.isEmpty()) {
+        findings.add(
+            ConfigProblem.error(setting.valueAt(), setting.key(), why)
+                .about(setting.shown(), keys.getFirst().allowed()));
       }
     }
   }
 
-  /** Why no declaration takes a value; empty when one does. */
-  private static Optional<String> refuses(List<ConfigKey<?>> keys, Object raw) {
+  /** Why no declaration takes a value; empty when one does, or there is none. */
+  private static String refusal(List<ConfigKey<?>> keys, Object raw) {
     String why = "";
     for (ConfigKey<?> key : keys) {
       try {
         Object _ = key.parse(raw);
-        return Optional.empty();
+        return "";
       } catch (IllegalArgumentException e) {
         why = String.valueOf(e.getMessage());
       }
     }
-    return Optional.of(why);
+    return why;
   }
 
   private boolean hasDirectories(Set<String> stages) {
@@ -211,37 +207,32 @@ public final class ConfigCheck {
       } catch (HangsException e) {
         why = e.getMessage() + ": a file system whose server does not answer?";
       } catch (InvalidPathException e) {
-        why = "found \"" + text + "\", which is no path: " + e.getReason();
+        why = "found \"%s\", which is no path: %s".formatted(text, e.getReason());
       }
-      if (setting != null && why != null) {
+      if (setting != null && !why.isEmpty()) {
         findings.add(
-            ConfigFinding.error(setting.valueAt(), setting.key(), why)
+            ConfigProblem.error(setting.valueAt(), setting.key(), why)
                 .about(setting.shown(), CommonKeys.STORAGE_BACKENDS.allowed()));
       }
     }
   }
 
-  private static @Nullable String inTheWay(Path directory) {
-    for (Path path = directory.toAbsolutePath(); path != null; path = path.getParent()) {
-      if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
-        return Files.isDirectory(path)
-            ? null
-            : "found "
-                + directory
-                + ", and "
-                + path
-                + " is no directory: remove what is there, or name another";
-      }
+  private static String inTheWay(Path directory) {
+    Path path = directory.toAbsolutePath();
+    while (path.getParent() != null && !Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+      path = path.getParent();
     }
-    return null;
+    return Files.isDirectory(path)
+        ? ""
+        : "found %s, and %s is no directory: remove what is there, or name another"
+            .formatted(directory, path);
   }
 
-  private ConfigReport finish(Optional<PipelineSpec> spec, Consumer<Path> metricsFile) {
-    fromStages.forEach(
-        (finding, stages) -> findings.add(finding.in(stages.stream().distinct().toList())));
-    KeyCheck keys = new KeyCheck(declared, catalog::configKeys, spec, config.isNfs());
-    config.topLevel().values().forEach(s -> keys.topLevel(s).ifPresent(findings::add));
-    config.connector().values().forEach(s -> keys.connector(s).ifPresent(findings::add));
+  private ConfigReport finish(List<String> stages, Consumer<Path> metricsFile) {
+    fromStages.forEach((finding, by) -> findings.add(finding.in(List.copyOf(by))));
+    KeyCheck keys = new KeyCheck(declared, catalog::configKeys, stages, config.isNfs(), findings);
+    config.topLevel().values().forEach(keys::topLevel);
+    config.connector().values().forEach(keys::connector);
     StoreConfig top = config.topLevelConfig();
     ConnectorSettings settings = ConnectorSettings.from(top, config.connectorName());
     Optional<BlockHashing> _ = settings.blockHashing(top, catalog);
@@ -250,45 +241,31 @@ public final class ConfigCheck {
     } catch (StoreException e) {
       top.reject(ConnectorKeys.METRICS_CONFIG_PATH, String.valueOf(e.getMessage()));
     }
-    for (ConfigProblem problem : top.problems()) {
-      findings.add(withPosition(problem, config.topLevel()));
-    }
+    top.problems().forEach(problem -> findings.add(withPosition(problem, config.topLevel())));
     return new ConfigReport(findings);
   }
 
   /** Adds what the problem itself does not carry: the value, what is allowed, a position. */
-  private ConfigFinding withPosition(ConfigProblem problem, Map<String, Setting> settings) {
-    ConfigFinding finding = ConfigFinding.of(problem, List.of());
-    Optional<ConfigKey<?>> key = declaration(problem.key());
-    Setting setting = settings.get(problem.key());
-    for (String alias : key.map(ConfigKey::aliases).orElse(List.of())) {
-      setting = setting == null ? settings.get(alias) : setting;
-    }
+  private ConfigProblem withPosition(ConfigProblem problem, Map<String, Setting> settings) {
+    Optional<ConfigKey<?>> key =
+        Stream.concat(
+                ConnectorKeys.topLevel().stream(), declared.values().stream().flatMap(List::stream))
+            .filter(known -> known.name().equals(problem.key()))
+            .findFirst();
+    Setting setting =
+        key.isPresent() ? Setting.find(settings, key.get()) : settings.get(problem.key());
     String allowed = key.map(ConfigKey::allowed).orElse("");
-    if (setting == null || setting.raw() == null) {
-      ConfigOrigin at = setting == null ? config.connectorAt() : setting.keyAt();
-      return finding.at(at).about("", allowed);
+    if (setting != null && setting.raw() != null) {
+      return problem.about(setting.shown(), allowed);
     }
-    return finding.about(setting.shown(), allowed);
+    ConfigOrigin at = setting == null ? config.connectorAt() : setting.keyAt();
+    return problem.at(at).about("", allowed);
   }
 
-  private Optional<ConfigKey<?>> declaration(String name) {
-    Stream<ConfigKey<?>> stages = declared.values().stream().flatMap(List::stream);
-    return Stream.concat(ConnectorKeys.topLevel().stream(), stages)
-        .filter(key -> key.name().equals(name))
-        .findFirst();
-  }
-
-  private ConfigFinding pipelineFault(String message) {
+  private ConfigProblem pipelineFault(String message) {
     Setting setting = config.connector().get(ConnectorKeys.STORE_PIPELINE.name());
     ConfigOrigin at = config.isNfs() || setting == null ? config.connectorAt() : setting.valueAt();
     String key = config.isNfs() ? ConfigShape.NAME : ConnectorKeys.STORE_PIPELINE.name();
-    return ConfigFinding.error(at, key, message);
-  }
-
-  private ConfigFinding unknown(UnknownStageException fault) {
-    return pipelineFault(fault.summary())
-        .about(fault.stage(), "a chain of " + String.join(", ", catalog.names()))
-        .near(fault.nearest());
+    return ConfigProblem.error(at, key, message);
   }
 }

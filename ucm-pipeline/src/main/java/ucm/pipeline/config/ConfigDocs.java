@@ -2,7 +2,6 @@ package ucm.pipeline.config;
 
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import ucm.api.config.ConfigKey;
 import ucm.pipeline.catalog.StoreCatalog;
 
@@ -77,19 +76,15 @@ public final class ConfigDocs {
     table(page, ConnectorKeys.topLevel());
     page.append(CONNECTOR);
     table(page, List.of(ConnectorKeys.STORE_PIPELINE));
-    Map<String, List<ConfigKey<?>>> declared = new TreeMap<>(catalog.configKeys());
+    Map<String, List<ConfigKey<?>>> declared = catalog.configKeys();
     declared.forEach(
         (stage, keys) -> {
           page.append("## Stage ").append(stage).append("\n\n");
-          if (keys.isEmpty()) {
-            page.append("Has no keys.\n\n");
-          } else {
-            table(page, keys);
-          }
+          table(page, keys);
         });
     page.append(OTHERS);
     page.append("| key | stage |\n|---|---|\n");
-    new TreeMap<>(KnownKeys.ofStages())
+    KnownKeys.ofStages()
         .forEach(
             (key, stages) -> {
               if (stages.stream().noneMatch(declared::containsKey)) {
@@ -97,11 +92,15 @@ public final class ConfigDocs {
               }
             });
     page.append("\nOthers:\n\n| key | why |\n|---|---|\n");
-    KnownKeys.ignored().forEach((key, why) -> row(page, code(key), why));
+    KnownKeys.ignored().forEach((key, why) -> row(page, code(key), why.getFirst()));
     return page.toString();
   }
 
   private static void table(StringBuilder page, List<ConfigKey<?>> keys) {
+    if (keys.isEmpty()) {
+      page.append("Has no keys.\n\n");
+      return;
+    }
     page.append("| key | type and range | default | meaning |\n|---|---|---|---|\n");
     for (ConfigKey<?> key : keys) {
       String also =

@@ -2,6 +2,7 @@ package ucm.pipeline.config;
 
 import java.util.List;
 import ucm.api.StoreException;
+import ucm.api.config.ConfigProblem;
 
 /** A configuration cannot be used; the message is the whole report. */
 public final class ConfigException extends StoreException {
@@ -15,8 +16,8 @@ public final class ConfigException extends StoreException {
     this.report = report;
   }
 
-  public ConfigException(ConfigFinding finding) {
-    this(new ConfigReport(List.of(finding)));
+  public ConfigException(ConfigProblem problem) {
+    this(new ConfigReport(List.of(problem)));
   }
 
   /** Everything that was found. */

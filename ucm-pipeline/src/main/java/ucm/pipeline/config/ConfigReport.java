@@ -1,22 +1,32 @@
 package ucm.pipeline.config;
 
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import ucm.api.config.ConfigProblem;
 
-/** Everything found in one check of a configuration, in the order of the file. Immutable. */
-public final class ConfigReport {
+/**
+ * Everything found in one check of a configuration. Immutable.
+ *
+ * @param findings without doubles, sorted by position; long texts are cut
+ */
+public record ConfigReport(List<ConfigProblem> findings) {
 
-  private final List<ConfigFinding> findings;
+  private static final Comparator<ConfigProblem> BY_PLACE =
+      Comparator.comparing(ConfigProblem::origin)
+          .thenComparing(ConfigProblem::severity)
+          .thenComparing(ConfigProblem::key);
 
-  public ConfigReport(List<ConfigFinding> findings) {
-    this.findings = findings.stream().distinct().sorted(ConfigFinding.BY_PLACE).toList();
-  }
-
-  /** The findings, sorted by position. */
-  public List<ConfigFinding> findings() {
-    return findings;
+  /** Sorts the findings. */
+  public ConfigReport {
+    findings =
+        findings.stream()
+            .map(finding -> finding.shortened(LongText::cut))
+            .distinct()
+            .sorted(BY_PLACE)
+            .toList();
   }
 
   /** Whether the configuration cannot be used. */
@@ -26,7 +36,7 @@ public final class ConfigReport {
 
   /** How many errors. */
   public int errors() {
-    return (int) findings.stream().filter(ConfigFinding::isError).count();
+    return (int) findings.stream().filter(ConfigProblem::isError).count();
   }
 
   /** How many warnings. */
@@ -37,9 +47,8 @@ public final class ConfigReport {
   /** One line per finding, then how many there are; no line end after the last. */
   public String text() {
     return findings.stream().map(finding -> finding + "\n").collect(Collectors.joining())
-        + count(errors(), "error")
-        + ", "
-        + count(warnings(), "warning");
+        + "%s error%s, %s warning%s"
+            .formatted(errors(), errors() == 1 ? "" : "s", warnings(), warnings() == 1 ? "" : "s");
   }
 
   /** The same as plain maps, lists, texts and numbers, for JSON. */
@@ -47,12 +56,23 @@ public final class ConfigReport {
     Map<String, Object> data = new LinkedHashMap<>();
     data.put("errors", errors());
     data.put("warnings", warnings());
-    data.put("findings", findings.stream().map(ConfigFinding::data).toList());
+    data.put("findings", findings.stream().map(ConfigReport::data).toList());
     return data;
   }
 
-  private static String count(int number, String noun) {
-    return number + " " + noun + (number == 1 ? "" : "s");
+  private static Map<String, Object> data(ConfigProblem finding) {
+    Map<String, Object> data = new LinkedHashMap<>();
+    data.put("severity", finding.isError() ? "error" : "warning");
+    data.put("source", finding.origin().source());
+    data.put("line", finding.origin().line());
+    data.put("column", finding.origin().column());
+    data.put("key", finding.key());
+    data.put("stages", finding.stages());
+    data.put("message", finding.message());
+    data.put("value", finding.value());
+    data.put("allowed", finding.allowed());
+    data.put("nearest", finding.nearest());
+    return data;
   }
 
   @Override

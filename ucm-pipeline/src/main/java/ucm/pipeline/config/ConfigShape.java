@@ -4,8 +4,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
 import ucm.pipeline.catalog.NearestName;
 import ucm.pipeline.yaml.YamlNode;
 import ucm.pipeline.yaml.YamlNode.Entry;
@@ -29,66 +31,66 @@ public final class ConfigShape {
 
   public static final String PIPELINE_STORE = "UcmPipelineStore";
   static final String NFS_STORE = "UcmNfsStore";
-  static final List<String> CONNECTOR_NAMES = List.of(PIPELINE_STORE, NFS_STORE);
 
   static final String CONNECTORS = "ucm_connectors";
   static final String NAME = "ucm_connector_name";
   static final String CONFIG = "ucm_connector_config";
 
+  private static final List<String> NAMES = List.of(PIPELINE_STORE, NFS_STORE);
+  private static final String ALLOWED = "one of " + String.join(", ", NAMES);
+
   /** Keys by which a configuration of LMCache is told. */
   private static final List<String> LMCACHE =
       List.of("remote_storage_plugins", "remote_url", "chunk_size", "local_cpu");
 
-  private final List<ConfigFinding> findings = new ArrayList<>();
+  private final List<ConfigProblem> problems = new ArrayList<>();
   private final Map<String, Setting> topLevel = new LinkedHashMap<>();
   private final Map<String, Setting> connector = new LinkedHashMap<>();
-  private String connectorName = "";
-  private ConfigOrigin connectorAt;
-  private boolean hasConnector;
+  private String connectorName = PIPELINE_STORE;
+  private Optional<ConfigOrigin> connectorAt = Optional.empty();
+
+  private ConfigShape() {}
 
   /** Takes a file apart. */
-  ConfigShape(YamlMap root, String source) {
-    this.connectorAt = ConfigOrigin.of(source);
-    Entry listed = null;
-    Entry name = null;
-    Entry config = null;
+  static UcmConfig read(YamlMap root, String source) {
+    ConfigShape shape = new ConfigShape();
+    shape.readRoot(root, ConfigOrigin.of(source));
+    return new UcmConfig(
+        source,
+        shape.connectorName,
+        shape.connectorAt,
+        shape.topLevel,
+        shape.connector,
+        shape.problems);
+  }
+
+  private void readRoot(YamlMap root, ConfigOrigin at) {
+    Map<String, Entry> own = new LinkedHashMap<>();
     for (Entry entry : root.entries()) {
       switch (entry.key()) {
-        case CONNECTORS -> listed = entry;
-        case NAME -> name = entry;
-        case CONFIG -> config = entry;
-        default -> add(entry, topLevel);
+        case CONNECTORS, NAME, CONFIG -> own.put(entry.key(), entry);
+        default -> Setting.flatten("", entry, topLevel, problems);
       }
     }
-    if (listed == null && name == null && config == null && isLmCache(source)) {
-      return;
-    }
-    if (listed == null) {
-      readConnector(name, config, connectorAt);
-      return;
-    }
-    for (Entry flat : new Entry[] {name, config}) {
-      if (flat != null) {
+    Entry listed = own.remove(CONNECTORS);
+    Optional<String> lmCache = LMCACHE.stream().filter(topLevel::containsKey).findFirst();
+    if (listed != null) {
+      for (Entry flat : own.values()) {
         error(
             flat.at(), flat.key(), "stands beside " + CONNECTORS + "; keep one of the two shapes");
       }
+      readList(listed);
+    } else if (own.isEmpty() && lmCache.isPresent()) {
+      // One finding instead of one for each of its keys.
+      topLevel.clear();
+      error(
+          at,
+          "",
+          "is a configuration of LMCache (it has %s); UCM needs %s"
+              .formatted(lmCache.get(), CONNECTORS));
+    } else {
+      readConnector(own, at);
     }
-    readList(listed);
-  }
-
-  /** A file of LMCache gets one finding instead of one for each of its keys. */
-  private boolean isLmCache(String source) {
-    for (String key : LMCACHE) {
-      if (topLevel.containsKey(key)) {
-        topLevel.clear();
-        error(
-            ConfigOrigin.of(source),
-            "",
-            "is a configuration of LMCache (it has " + key + "); UCM needs " + CONNECTORS);
-        return true;
-      }
-    }
-    return false;
   }
 
   private void readList(Entry listed) {
@@ -96,138 +98,74 @@ public final class ConfigShape {
       error(
           listed.at(),
           CONNECTORS,
-          "found "
-              + listed.value().kind()
-              + "; it is a list of one map with "
-              + NAME
-              + " and "
-              + CONFIG);
+          "found %s; it is a list of one map with %s and %s"
+              .formatted(listed.value().kind(), NAME, CONFIG));
       return;
     }
     for (YamlNode more : list.items().subList(1, list.items().size())) {
       error(more.at(), CONNECTORS, "a second connector starts here; only one is supported");
     }
-    if (!(list.items().getFirst() instanceof YamlMap map)) {
-      YamlNode item = list.items().getFirst();
+    YamlNode item = list.items().getFirst();
+    if (!(item instanceof YamlMap map)) {
       error(item.at(), CONNECTORS, "found " + item.kind() + "; a connector is a map");
       return;
     }
-    Entry name = null;
-    Entry config = null;
+    Map<String, Entry> own = new LinkedHashMap<>();
     for (Entry entry : map.entries()) {
       switch (entry.key()) {
-        case NAME -> name = entry;
-        case CONFIG -> config = entry;
+        case NAME, CONFIG -> own.put(entry.key(), entry);
         default -> error(entry.at(), entry.key(), misplaced(entry.key()));
       }
     }
-    readConnector(name, config, map.at());
+    readConnector(own, map.at());
   }
 
   private static String misplaced(String key) {
     boolean top = ConnectorKeys.topLevel().stream().anyMatch(known -> known.name().equals(key));
-    return "does not belong to a connector, which has "
-        + NAME
-        + " and "
-        + CONFIG
-        + "; "
-        + (top
-            ? "move it to the top level, beside " + CONNECTORS
-            : "keys of stages belong into " + CONFIG);
+    return "does not belong to a connector, which has %s and %s; %s"
+        .formatted(
+            NAME,
+            CONFIG,
+            top
+                ? "move it to the top level, beside " + CONNECTORS
+                : "keys of stages belong into " + CONFIG);
   }
 
-  private void readConnector(@Nullable Entry name, @Nullable Entry config, ConfigOrigin at) {
-    if (name == null) {
-      error(at, NAME, "is required and not set; allowed is one of " + allowedNames());
-    } else {
-      readName(name);
-    }
+  private void readConnector(Map<String, Entry> own, ConfigOrigin at) {
+    readName(own.get(NAME), at);
+    Entry config = own.get(CONFIG);
     if (config == null) {
       error(at, CONFIG, "is required and not set; it is a map of the pipeline's keys");
     } else if (config.value() instanceof YamlMap map) {
-      hasConnector = true;
-      connectorAt = config.at();
-      map.entries().forEach(entry -> add(entry, connector));
+      connectorAt = Optional.of(config.at());
+      map.entries().forEach(entry -> Setting.flatten("", entry, connector, problems));
     } else {
+      YamlNode value = config.value();
       error(
-          config.value().at(),
+          value.at(),
           CONFIG,
-          "found " + config.value().kind() + "; it is a map of the pipeline's keys");
+          "found %s; it is a map of the pipeline's keys".formatted(value.kind()));
     }
   }
 
-  private void readName(Entry entry) {
-    if (entry.value() instanceof YamlScalar scalar
-        && scalar.value() instanceof String text
-        && CONNECTOR_NAMES.contains(text)) {
+  private void readName(@Nullable Entry name, ConfigOrigin at) {
+    if (name == null) {
+      error(at, NAME, "is required and not set; allowed is " + ALLOWED);
+    } else if (name.value() instanceof YamlScalar(_, String text) && NAMES.contains(text)) {
       connectorName = text;
-      return;
-    }
-    String found = entry.value().kind();
-    String nearest = NearestName.among(CONNECTOR_NAMES, found);
-    findings.add(
-        ConfigFinding.error(
-                entry.value().at(),
-                NAME,
-                "found "
-                    + found
-                    + (nearest.isEmpty() ? "" : "; did you mean " + nearest + "?")
-                    + (nearest.isEmpty() ? "; allowed" : " Allowed")
-                    + " is one of "
-                    + allowedNames())
-            .about(found, "one of " + allowedNames())
-            .near(nearest));
-  }
-
-  private static String allowedNames() {
-    return String.join(", ", CONNECTOR_NAMES);
-  }
-
-  private void add(Entry entry, Map<String, Setting> section) {
-    List<Setting> settings = new ArrayList<>();
-    Setting.flatten("", entry, settings);
-    for (Setting setting : settings) {
-      Setting earlier = section.putIfAbsent(setting.key(), setting);
-      if (earlier != null) {
-        error(
-            setting.keyAt(),
-            setting.key(),
-            "is set here and in line " + earlier.keyAt().line() + "; keep one");
-      }
+    } else {
+      String found = name.value().kind();
+      String nearest = NearestName.among(NAMES, found);
+      String hint = nearest.isEmpty() ? "; allowed" : "; did you mean " + nearest + "? Allowed";
+      problems.add(
+          ConfigProblem.error(
+                  name.value().at(), NAME, "found %s%s is %s".formatted(found, hint, ALLOWED))
+              .about(found, ALLOWED)
+              .near(nearest));
     }
   }
 
   private void error(ConfigOrigin at, String key, String message) {
-    findings.add(ConfigFinding.error(at, key, message));
-  }
-
-  /** What did not fit. */
-  List<ConfigFinding> findings() {
-    return List.copyOf(findings);
-  }
-
-  /** The settings beside the connector. */
-  Map<String, Setting> topLevel() {
-    return topLevel;
-  }
-
-  /** The settings of the connector. */
-  Map<String, Setting> connector() {
-    return connector;
-  }
-
-  /** The name of the connector; that of a pipeline when the file names none that is known. */
-  String connectorName() {
-    return connectorName.isEmpty() ? PIPELINE_STORE : connectorName;
-  }
-
-  /** Whether there is a map of settings for the connector. */
-  boolean hasConnector() {
-    return hasConnector;
-  }
-
-  /** Where the connector's settings begin. */
-  ConfigOrigin connectorAt() {
-    return connectorAt;
+    problems.add(ConfigProblem.error(at, key, message));
   }
 }

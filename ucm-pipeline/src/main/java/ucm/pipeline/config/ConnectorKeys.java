@@ -7,7 +7,6 @@ import ucm.pipeline.hash.PickleMd5Hashing;
 /** The keys of a configuration that belong to the engine side and to the pipeline, not to a store. */
 public final class ConnectorKeys {
 
-  /** Which stages, in which order. */
   public static final ConfigKey<String> STORE_PIPELINE =
       ConfigKey.text("store_pipeline")
           .require()
@@ -15,71 +14,61 @@ public final class ConnectorKeys {
               "Names of the stages joined by '|', the one nearest the engine first, for example"
                   + " Cache|Posix.");
 
-  /** Layer by layer or not. */
   public static final ConfigKey<Boolean> USE_LAYERWISE =
       ConfigKey.flag("use_layerwise")
           .defaultTo(true)
           .doc("Load and save layer by layer, while the model computes.");
 
-  /** How a dump learns that the data is there. */
-  public static final ConfigKey<Boolean> ENABLE_EVENT_SYNC =
+  static final ConfigKey<Boolean> ENABLE_EVENT_SYNC =
       ConfigKey.flag("enable_event_sync")
           .defaultTo(true)
           .doc(
               "The engine may hand in an event with each layer, which the dump then waits for"
                   + " instead of the whole device. Always false with UcmNfsStore.");
 
-  /** Cap of the hits. */
-  public static final ConfigKey<Double> HIT_RATIO =
+  static final ConfigKey<Double> HIT_RATIO =
       ConfigKey.number("hit_ratio")
           .range(0, 1)
           .doc(
               "When set, at most hit_ratio x prompt tokens are taken from the cache; more than 0.");
 
-  /** Shorter requests are left alone. */
-  public static final ConfigKey<Integer> PERSIST_TOKEN_THRESHOLD =
+  static final ConfigKey<Integer> PERSIST_TOKEN_THRESHOLD =
       ConfigKey.integer("persist_token_threshold")
           .atLeast(0)
           .defaultTo(0)
           .unit("tokens")
           .doc("Requests shorter than this skip look-up, load and dump.");
 
-  /** Smaller hits are left alone. */
-  public static final ConfigKey<Integer> LOAD_TOKENS_THRESHOLD =
+  static final ConfigKey<Integer> LOAD_TOKENS_THRESHOLD =
       ConfigKey.integer("load_tokens_threshold")
           .atLeast(0)
           .defaultTo(0)
           .unit("tokens")
           .doc("Load only when more tokens than this are found outside the device.");
 
-  /** Generated tokens as well. */
-  public static final ConfigKey<Boolean> SAVE_DECODE_BLOCKS =
+  static final ConfigKey<Boolean> SAVE_DECODE_BLOCKS =
       ConfigKey.flag("save_decode_blocks")
           .defaultTo(false)
           .doc("Save blocks of generated tokens as well, for the next turn of a chat.");
 
-  /** Traces or not. */
-  public static final ConfigKey<Boolean> ENABLE_RECORD_TRACES =
+  static final ConfigKey<Boolean> ENABLE_RECORD_TRACES =
       ConfigKey.flag("enable_record_traces")
           .defaultTo(false)
           .doc("Write one trace record per request: its lengths and block ids, never its text.");
 
-  /** Lite mode or not. */
-  public static final ConfigKey<Boolean> USE_LITE =
+  static final ConfigKey<Boolean> USE_LITE =
       ConfigKey.flag("use_lite")
           .defaultTo(false)
           .doc("Keep metadata only and collect hit statistics; no KV data is moved.");
 
-  /** How blocks are named. */
-  public static final ConfigKey<String> BLOCK_HASHER =
+  static final ConfigKey<String> BLOCK_HASHER =
       ConfigKey.text("block_hasher")
           .defaultTo(PickleMd5Hashing.NAME)
           .doc(
               "How blocks are named; md5-pickle is the original's way. Others are services found"
                   + " with the engine and in plugins; all who share blocks must use the same.");
 
-  /** Which metrics. */
-  public static final ConfigKey<String> METRICS_CONFIG_PATH =
+  static final ConfigKey<String> METRICS_CONFIG_PATH =
       ConfigKey.text("metrics_config_path")
           .doc(
               "A YAML file that says which metrics Prometheus is shown, under which prefix, with"

@@ -10,18 +10,8 @@ import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.hash.BlockHashing;
 
 /**
- * The top-level values of a configuration: how the engine side uses the pipeline.
- *
- * @param useLayerwise load and save layer by layer
- * @param enableEventSync a dump waits for the event that the engine hands in with the layer
- * @param hitRatio cap of the tokens taken from the cache, as a share of the prompt, in (0, 1]
- * @param persistTokenThreshold requests of fewer tokens skip look-up, load and dump
- * @param loadTokensThreshold load only when more tokens than this are found
- * @param saveDecodeBlocks save blocks of generated tokens as well
- * @param enableRecordTraces one trace record per request
- * @param useLite metadata only
- * @param blockHasher name of the {@link BlockHashing}
- * @param metricsConfigPath says which metrics are exported
+ * The top-level values of a configuration: how the engine side uses the pipeline. Each is that of the
+ * key of its name in {@link ConnectorKeys}; event sync is also off with {@code UcmNfsStore}.
  */
 public record ConnectorSettings(
     boolean useLayerwise,
@@ -49,36 +39,33 @@ public record ConnectorSettings(
       config.reject(
           ConnectorKeys.HIT_RATIO, "is 0; it must be more than 0, and unset means no cap");
     }
-    ConnectorSettings settings =
-        new ConnectorSettings(
-            config.get(ConnectorKeys.USE_LAYERWISE),
-            eventSync && !nfs,
-            ratio.isPresent() ? OptionalDouble.of(ratio.get()) : OptionalDouble.empty(),
-            config.get(ConnectorKeys.PERSIST_TOKEN_THRESHOLD),
-            config.get(ConnectorKeys.LOAD_TOKENS_THRESHOLD),
-            config.get(ConnectorKeys.SAVE_DECODE_BLOCKS),
-            config.get(ConnectorKeys.ENABLE_RECORD_TRACES),
-            config.get(ConnectorKeys.USE_LITE),
-            config.get(ConnectorKeys.BLOCK_HASHER),
-            metricsPath(config));
-    return settings;
+    return new ConnectorSettings(
+        config.get(ConnectorKeys.USE_LAYERWISE),
+        eventSync && !nfs,
+        ratio.map(OptionalDouble::of).orElse(OptionalDouble.empty()),
+        config.get(ConnectorKeys.PERSIST_TOKEN_THRESHOLD),
+        config.get(ConnectorKeys.LOAD_TOKENS_THRESHOLD),
+        config.get(ConnectorKeys.SAVE_DECODE_BLOCKS),
+        config.get(ConnectorKeys.ENABLE_RECORD_TRACES),
+        config.get(ConnectorKeys.USE_LITE),
+        config.get(ConnectorKeys.BLOCK_HASHER),
+        metricsPath(config));
   }
 
   /** The way of naming blocks; when there is none of this name, that is recorded in {@code config}. */
   Optional<BlockHashing> blockHashing(StoreConfig config, StoreCatalog catalog) {
-    Optional<BlockHashing> found;
+    String why;
     try {
-      found = catalog.blockHashing(blockHasher);
+      Optional<BlockHashing> found = catalog.blockHashing(blockHasher);
+      if (found.isPresent()) {
+        return found;
+      }
+      why = "; found are " + String.join(", ", catalog.blockHashings());
     } catch (StoreException e) {
-      config.reject(ConnectorKeys.BLOCK_HASHER, "is " + blockHasher + ": " + e.getMessage());
-      return Optional.empty();
+      why = ": " + e.getMessage();
     }
-    if (found.isEmpty()) {
-      config.reject(
-          ConnectorKeys.BLOCK_HASHER,
-          "is " + blockHasher + "; found are " + String.join(", ", catalog.blockHashings()));
-    }
-    return found;
+    config.reject(ConnectorKeys.BLOCK_HASHER, "is " + blockHasher + why);
+    return Optional.empty();
   }
 
   private static Optional<Path> metricsPath(StoreConfig config) {

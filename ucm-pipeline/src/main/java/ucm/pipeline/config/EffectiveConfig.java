@@ -11,14 +11,20 @@ import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 
-/** Every declared key of a configuration with the value that counts and where it came from. */
-public final class EffectiveConfig {
+/**
+ * Every declared key of a configuration with the value that counts and where it came from.
+ *
+ * @param entries the keys, section by section
+ */
+public record EffectiveConfig(List<Entry> entries) {
 
   /** The section of what stands beside the connector. */
   public static final String TOP_LEVEL = "top level";
 
   /** The section of what concerns the pipeline as a whole. */
   public static final String PIPELINE = "pipeline";
+
+  private static final ConfigOrigin OF_NFS = ConfigOrigin.of("default of UcmNfsStore");
 
   /**
    * One key.
@@ -30,64 +36,49 @@ public final class EffectiveConfig {
    */
   public record Entry(String section, String key, String value, ConfigOrigin origin) {}
 
-  private final List<Entry> entries;
-
-  private EffectiveConfig(List<Entry> entries) {
-    this.entries = List.copyOf(entries);
+  /** Copies the list. */
+  public EffectiveConfig {
+    entries = List.copyOf(entries);
   }
 
   static EffectiveConfig of(UcmConfig config, StoreCatalog catalog) {
     List<Entry> entries = new ArrayList<>();
-    StoreConfig top = config.topLevelConfig();
     for (ConfigKey<?> key : ConnectorKeys.topLevel()) {
-      Entry entry = entry(TOP_LEVEL, key, top, config.topLevel());
-      boolean ruled = config.isNfs() && key == ConnectorKeys.ENABLE_EVENT_SYNC && !top.isSet(key);
+      boolean ruled =
+          config.isNfs() && key == ConnectorKeys.ENABLE_EVENT_SYNC && !config.isSet(key);
       entries.add(
           ruled
-              ? new Entry(TOP_LEVEL, key.name(), "false", ConfigOrigin.of("default of UcmNfsStore"))
-              : entry);
+              ? new Entry(TOP_LEVEL, key.name(), "false", OF_NFS)
+              : entry(TOP_LEVEL, key, config.topLevel()));
     }
     Optional<PipelineSpec> spec = config.findPipeline(new ArrayList<>());
-    StoreConfig values = config.storeConfig();
-    String chain = spec.map(PipelineSpec::toString).orElse("none");
+    String key = ConnectorKeys.STORE_PIPELINE.name();
     ConfigOrigin chainAt =
-        config.isNfs()
-            ? ConfigOrigin.of("default of UcmNfsStore")
-            : values.origin(ConnectorKeys.STORE_PIPELINE);
-    entries.add(new Entry(PIPELINE, ConnectorKeys.STORE_PIPELINE.name(), chain, chainAt));
+        config.isNfs() ? OF_NFS : config.storeConfig().origin(ConnectorKeys.STORE_PIPELINE);
+    entries.add(new Entry(PIPELINE, key, spec.map(PipelineSpec::toString).orElse("none"), chainAt));
     List<String> stages =
         spec.map(PipelineSpec::stages).orElse(List.of()).stream().distinct().toList();
     Map<String, List<ConfigKey<?>>> declared = catalog.configKeys(stages);
     for (String stage : stages) {
-      for (ConfigKey<?> key : declared.getOrDefault(stage, List.of())) {
-        entries.add(entry(stage, key, values, config.connector()));
+      for (ConfigKey<?> own : declared.getOrDefault(stage, List.of())) {
+        entries.add(entry(stage, own, config.connector()));
       }
     }
     return new EffectiveConfig(entries);
   }
 
-  private static Entry entry(
-      String section, ConfigKey<?> key, StoreConfig values, Map<String, Setting> settings) {
-    if (!values.isSet(key)) {
-      return new Entry(section, key.name(), key.defaultText(), values.origin(key));
-    }
-    Setting setting = settings.get(key.name());
-    for (String alias : key.aliases()) {
-      setting = setting == null ? settings.get(alias) : setting;
-    }
-    String value = setting == null ? "" : setting.shown();
+  private static Entry entry(String section, ConfigKey<?> key, Map<String, Setting> settings) {
+    StoreConfig values = Setting.view(settings);
+    Setting setting = Setting.find(settings, key);
+    String value = values.isSet(key) && setting != null ? setting.shown() : key.defaultText();
     return new Entry(section, key.name(), value, values.origin(key));
-  }
-
-  /** The keys, section by section. */
-  public List<Entry> entries() {
-    return entries;
   }
 
   /** A table for people: section headings, then key, value and origin in columns. */
   public String text() {
-    int keyWidth = entries.stream().mapToInt(e -> e.key().length()).max().orElse(0);
-    int valueWidth = entries.stream().mapToInt(e -> e.value().length()).max().orElse(0);
+    int keyWidth = entries.stream().mapToInt(e -> e.key().length()).max().orElse(1);
+    int valueWidth = entries.stream().mapToInt(e -> e.value().length()).max().orElse(1);
+    String row = "%-" + keyWidth + "s  %-" + Math.clamp(valueWidth, 1, 40) + "s  %s%n";
     StringBuilder text = new StringBuilder();
     String section = "";
     for (Entry entry : entries) {
@@ -95,12 +86,7 @@ public final class EffectiveConfig {
         section = entry.section();
         text.append(text.isEmpty() ? "" : "\n").append('[').append(section).append("]\n");
       }
-      text.append(pad(entry.key(), keyWidth))
-          .append("  ")
-          .append(pad(entry.value(), Math.min(valueWidth, 40)))
-          .append("  ")
-          .append(entry.origin())
-          .append('\n');
+      text.append(row.formatted(entry.key(), entry.value(), entry.origin()));
     }
     return text.toString();
   }
@@ -119,10 +105,6 @@ public final class EffectiveConfig {
       rows.add(row);
     }
     return Map.of("entries", rows);
-  }
-
-  private static String pad(String text, int width) {
-    return text + " ".repeat(Math.max(0, width - text.length()));
   }
 
   @Override

@@ -1,19 +1,18 @@
 package ucm.pipeline.config;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigProblem;
 import ucm.pipeline.catalog.NearestName;
-import ucm.pipeline.catalog.PipelineSpec;
 
 /**
  * Says of every key that was set which part knows it: the pipeline, one of its stages, a stage
@@ -21,15 +20,17 @@ import ucm.pipeline.catalog.PipelineSpec;
  */
 final class KeyCheck {
 
-  private static final String BESIDE = "beside " + ConfigShape.CONNECTORS;
+  private static final String PIPELINE_KEY = ConnectorKeys.STORE_PIPELINE.name();
 
   private final Map<String, List<ConfigKey<?>>> declared;
-  private @Nullable Supplier<Map<String, List<ConfigKey<?>>>> unasked;
-  private final Optional<PipelineSpec> pipeline;
+  private final Supplier<Map<String, List<ConfigKey<?>>>> unasked;
+  private final List<String> pipeline;
   private final boolean nfs;
+  private final List<ConfigProblem> findings;
+  private boolean allAsked;
 
   /** Declared by a stage of the pipeline, by name and alias. */
-  private final Map<String, ConfigKey<?>> inPipeline = new HashMap<>();
+  private final Map<String, ConfigKey<?>> inPipeline = new TreeMap<>();
 
   private final Map<String, ConfigKey<?>> topLevel = new HashMap<>();
   private final Map<String, Setting> firstUse = new HashMap<>();
@@ -40,207 +41,189 @@ final class KeyCheck {
    *
    * @param declared the keys of stores, by name
    * @param unasked gives the keys of all others; asked only where a key is not known otherwise
-   * @param pipeline the stages in use; when it cannot be told, or one of them was not found, all
-   *     stages count as in use
+   * @param pipeline the stages in use; when there are none, or one of them was not found, all stages
+   *     count as in use
    */
   KeyCheck(
       Map<String, List<ConfigKey<?>>> declared,
       Supplier<Map<String, List<ConfigKey<?>>>> unasked,
-      Optional<PipelineSpec> pipeline,
-      boolean nfs) {
+      List<String> pipeline,
+      boolean nfs,
+      List<ConfigProblem> findings) {
     this.declared = new TreeMap<>(declared);
     this.unasked = unasked;
     this.pipeline = pipeline;
     this.nfs = nfs;
-    boolean allFound =
-        pipeline.isPresent() && declared.keySet().containsAll(pipeline.get().stages());
+    this.findings = findings;
+    boolean allFound = !pipeline.isEmpty() && declared.keySet().containsAll(pipeline);
     declared.forEach(
         (stage, keys) -> {
-          if (!allFound || isUsed(stage)) {
+          if (!allFound || pipeline.contains(stage)) {
             keys.forEach(key -> names(key).forEach(name -> inPipeline.put(name, key)));
           }
         });
     ConnectorKeys.topLevel().forEach(key -> topLevel.put(key.name(), key));
   }
 
-  /** Judges a key of {@code ucm_connector_config}; empty when all is well with it. */
-  Optional<ConfigFinding> connector(Setting setting) {
+  /** Judges a key of {@code ucm_connector_config}. */
+  void connector(Setting setting) {
     String key = setting.key();
-    if (key.equals(ConnectorKeys.STORE_PIPELINE.name())) {
-      return nfs ? ignored(setting, "UcmNfsStore is the pipeline Nfs") : Optional.empty();
-    }
     ConfigKey<?> known = inPipeline.get(key);
-    if (known != null) {
+    if (key.equals(PIPELINE_KEY)) {
+      if (nfs) {
+        ignored(setting, "UcmNfsStore is the pipeline Nfs");
+      }
+    } else if (known != null) {
       Setting earlier = firstUse.putIfAbsent(known.name(), setting);
       if (earlier != null) {
-        return error(
-            setting, "means the same as " + earlier.key() + ", which is set too; keep one");
+        error(setting, "means the same as %s, which is set too; keep one".formatted(earlier.key()));
+      } else {
+        usable(setting, known);
       }
-      return usable(setting, known);
+    } else if (!KnownKeys.isFromEngine(key) && !isOfAMissingStage(key)) {
+      List<String> owners = owners(key);
+      if (!owners.isEmpty()) {
+        ignored(setting, notInPipeline(owners));
+      } else if (topLevel.containsKey(key)) {
+        error(setting, "belongs to the top level, beside ucm_connectors; move it there");
+      } else {
+        strange(setting, inPipeline, connectorNames());
+      }
     }
-    List<String> owners = owners(key);
-    if (KnownKeys.isFromEngine(key)
-        || KnownKeys.stagesOf(key).stream().anyMatch(stage -> isUsed(stage) && !isFound(stage))) {
-      return Optional.empty();
-    }
-    if (!owners.isEmpty()) {
-      return ignored(setting, notInPipeline(owners));
-    }
-    if (topLevel.containsKey(key)) {
-      return error(setting, "belongs to the top level, " + BESIDE + "; move it there");
-    }
-    return strange(setting, inPipeline, connectorNames());
   }
 
-  /** Judges a key of the top level; empty when all is well with it. */
-  Optional<ConfigFinding> topLevel(Setting setting) {
+  /** Judges a key of the top level. */
+  void topLevel(Setting setting) {
     String key = setting.key();
     ConfigKey<?> known = topLevel.get(key);
     if (known != null) {
-      return usable(setting, known);
+      usable(setting, known);
+    } else if (key.equals(PIPELINE_KEY) || inPipeline.containsKey(key) || !owners(key).isEmpty()) {
+      error(setting, "belongs to " + ConfigShape.CONFIG + "; move it there");
+    } else {
+      Set<String> names = new LinkedHashSet<>();
+      names.addAll(List.of(ConfigShape.CONNECTORS, ConfigShape.NAME, ConfigShape.CONFIG));
+      ConnectorKeys.topLevel().forEach(top -> names.add(top.name()));
+      strange(setting, topLevel, names);
     }
-    boolean connectorKey = key.equals(ConnectorKeys.STORE_PIPELINE.name());
-    if (connectorKey || inPipeline.containsKey(key) || !owners(key).isEmpty()) {
-      return error(setting, "belongs to " + ConfigShape.CONFIG + "; move it there");
-    }
-    Set<String> names = new LinkedHashSet<>();
-    names.add(ConfigShape.CONNECTORS);
-    names.add(ConfigShape.NAME);
-    names.add(ConfigShape.CONFIG);
-    ConnectorKeys.topLevel().forEach(top -> names.add(top.name()));
-    return strange(setting, topLevel, names);
   }
 
-  private Optional<ConfigFinding> usable(Setting setting, ConfigKey<?> known) {
+  private void usable(Setting setting, ConfigKey<?> known) {
     if (!setting.fault().isEmpty()) {
-      return Optional.of(
-          ConfigFinding.error(
-                  setting.valueAt(),
-                  setting.key(),
-                  setting.fault() + "; allowed is " + known.allowed())
+      String message = setting.fault() + "; allowed is " + known.allowed();
+      findings.add(
+          ConfigProblem.error(setting.valueAt(), setting.key(), message)
               .about("", known.allowed()));
+    } else if (setting.isEmpty()) {
+      findings.add(
+          ConfigProblem.warning(
+              setting.keyAt(), setting.key(), "has no value and counts as not set"));
     }
-    return setting.isEmpty()
-        ? warning(setting, "has no value and counts as not set")
-        : Optional.empty();
   }
 
   /** Neither the pipeline nor a stage nor the top level knows this key. */
-  private Optional<ConfigFinding> strange(
-      Setting setting, Map<String, ConfigKey<?>> own, Set<String> names) {
+  private void strange(Setting setting, Map<String, ConfigKey<?>> own, Set<String> names) {
     String key = setting.key();
-    String root = root(key);
+    String root = key.split("\\.", 2)[0];
     String why = KnownKeys.whyIgnored(root);
-    if (why != null) {
-      return ignoredRoots.add(root) ? ignored(setting.named(root), why) : Optional.empty();
-    }
     List<String> children = names.stream().filter(n -> n.startsWith(key + ".")).sorted().toList();
-    if (!children.isEmpty()) {
-      return error(setting, "is a map with the keys " + String.join(", ", children));
-    }
     ConfigKey<?> parent = parent(key, own);
-    if (parent != null) {
-      return error(setting, parent.name() + " is no map; allowed is " + parent.allowed());
+    if (why != null) {
+      if (ignoredRoots.add(root)) {
+        findings.add(
+            ConfigProblem.warning(setting.keyAt(), root, "is ignored: " + why)
+                .about(setting.shown(), ""));
+      }
+    } else if (!children.isEmpty()) {
+      error(setting, "is a map with the keys " + String.join(", ", children));
+    } else if (parent != null) {
+      error(setting, parent.name() + " is no map; allowed is " + parent.allowed());
+    } else {
+      String nearest = NearestName.among(names, key);
+      String hint = nearest.isEmpty() ? "" : "; did you mean " + nearest + "?";
+      findings.add(
+          ConfigProblem.error(setting.keyAt(), key, "is no known key" + hint)
+              .about(setting.shown(), "")
+              .near(nearest));
     }
-    String nearest = NearestName.among(names, key);
-    String hint = nearest.isEmpty() ? "" : "; did you mean " + nearest + "?";
-    return Optional.of(
-        ConfigFinding.error(setting.keyAt(), key, "is no known key" + hint)
-            .about(setting.shown(), "")
-            .near(nearest));
-  }
-
-  private static String root(String key) {
-    return key.substring(0, key.indexOf('.') < 0 ? key.length() : key.indexOf('.'));
   }
 
   private static @Nullable ConfigKey<?> parent(String key, Map<String, ConfigKey<?>> own) {
-    for (int dot = key.lastIndexOf('.'); dot > 0; dot = key.lastIndexOf('.', dot - 1)) {
-      ConfigKey<?> parent = own.get(key.substring(0, dot));
-      if (parent != null) {
-        return parent;
-      }
+    int dot = key.lastIndexOf('.');
+    if (dot <= 0) {
+      return null;
     }
-    return null;
+    String parent = key.substring(0, dot);
+    ConfigKey<?> known = own.get(parent);
+    return known != null ? known : parent(parent, own);
+  }
+
+  /** Whether a stage of the pipeline that was not found has this key in the original. */
+  private boolean isOfAMissingStage(String key) {
+    return KnownKeys.stagesOf(key).stream()
+        .anyMatch(stage -> pipeline.contains(stage) && !declared.containsKey(stage));
   }
 
   /** The stages, found or not, that have this key and are not in the pipeline. */
   private List<String> owners(String key) {
     List<String> owners = ownersAmongDeclared(key);
-    Supplier<Map<String, List<ConfigKey<?>>>> others = unasked;
-    if (others != null
-        && owners.isEmpty()
+    if (owners.isEmpty()
+        && !allAsked
         && !KnownKeys.isFromEngine(key)
         && !topLevel.containsKey(key)
-        && KnownKeys.whyIgnored(root(key)) == null) {
-      unasked = null;
-      others.get().forEach(declared::putIfAbsent);
+        && KnownKeys.whyIgnored(key.split("\\.", 2)[0]) == null) {
+      allAsked = true;
+      unasked.get().forEach(declared::putIfAbsent);
       owners = ownersAmongDeclared(key);
     }
     return owners;
   }
 
   private List<String> ownersAmongDeclared(String key) {
-    Set<String> owners = new LinkedHashSet<>();
-    declared.forEach(
-        (stage, keys) -> {
-          if (!isUsed(stage) && keys.stream().anyMatch(known -> names(known).contains(key))) {
-            owners.add(stage);
-          }
-        });
-    if (owners.isEmpty()) {
-      KnownKeys.stagesOf(key).stream().filter(stage -> !isUsed(stage)).forEach(owners::add);
-    }
-    return List.copyOf(owners);
-  }
-
-  private boolean isUsed(String stage) {
-    return pipeline.isPresent() && pipeline.get().stages().contains(stage);
-  }
-
-  private boolean isFound(String stage) {
-    return declared.containsKey(stage);
+    List<String> owners =
+        declared.entrySet().stream()
+            .filter(stage -> stage.getValue().stream().anyMatch(k -> names(k).contains(key)))
+            .map(Map.Entry::getKey)
+            .filter(stage -> !pipeline.contains(stage))
+            .toList();
+    return owners.isEmpty()
+        ? KnownKeys.stagesOf(key).stream().filter(stage -> !pipeline.contains(stage)).toList()
+        : owners;
   }
 
   private String notInPipeline(List<String> owners) {
-    String stages = (owners.size() == 1 ? "stage " : "stages ") + String.join(" and ", owners);
+    boolean one = owners.size() == 1;
+    String belongs =
+        "it belongs to %s %s".formatted(one ? "stage" : "stages", String.join(" and ", owners));
     if (pipeline.isEmpty()) {
-      return "it belongs to " + stages;
+      return belongs;
     }
-    boolean found = owners.stream().anyMatch(this::isFound);
-    return "it belongs to "
-        + stages
-        + (owners.size() == 1 ? ", which is" : ", which are")
-        + " not in the pipeline "
-        + pipeline.get()
-        + (found ? "" : " and not found");
+    boolean found = owners.stream().anyMatch(declared::containsKey);
+    return "%s, which %s not in the pipeline %s%s"
+        .formatted(
+            belongs, one ? "is" : "are", String.join("|", pipeline), found ? "" : " and not found");
   }
 
   private Set<String> connectorNames() {
-    Set<String> names = new LinkedHashSet<>(inPipeline.keySet().stream().sorted().toList());
-    names.add(ConnectorKeys.STORE_PIPELINE.name());
+    Set<String> names = new LinkedHashSet<>(inPipeline.keySet());
+    names.add(PIPELINE_KEY);
     declared.values().forEach(keys -> keys.forEach(key -> names.addAll(names(key))));
-    names.addAll(KnownKeys.ofStages().keySet().stream().sorted().toList());
+    names.addAll(KnownKeys.ofStages().keySet());
     return names;
   }
 
   private static List<String> names(ConfigKey<?> key) {
-    List<String> names = new ArrayList<>(key.aliases());
-    names.addFirst(key.name());
-    return names;
+    return Stream.concat(Stream.of(key.name()), key.aliases().stream()).toList();
   }
 
-  private static Optional<ConfigFinding> error(Setting setting, String message) {
-    return Optional.of(
-        ConfigFinding.error(setting.keyAt(), setting.key(), message).about(setting.shown(), ""));
+  private void error(Setting setting, String message) {
+    findings.add(
+        ConfigProblem.error(setting.keyAt(), setting.key(), message).about(setting.shown(), ""));
   }
 
-  private static Optional<ConfigFinding> warning(Setting setting, String message) {
-    return Optional.of(
-        ConfigFinding.warning(setting.keyAt(), setting.key(), message).about(setting.shown(), ""));
-  }
-
-  private static Optional<ConfigFinding> ignored(Setting setting, String why) {
-    return warning(setting, "is ignored: " + why);
+  private void ignored(Setting setting, String why) {
+    findings.add(
+        ConfigProblem.warning(setting.keyAt(), setting.key(), "is ignored: " + why)
+            .about(setting.shown(), ""));
   }
 }

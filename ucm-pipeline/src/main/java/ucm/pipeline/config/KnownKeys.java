@@ -21,66 +21,36 @@ import ucm.api.config.ConfigKey;
  */
 final class KnownKeys {
 
-  private static final Map<String, List<String>> STAGES = new TreeMap<>();
-  private static final Map<String, String> IGNORED = new TreeMap<>();
-  private static final Map<String, String> IGNORED_PREFIXES = new TreeMap<>();
+  /** Words of a line are keys of the stage, or keys that do nothing for the reason; * stands for any end. */
+  private static final String OF_STAGES =
+      """
+      Ds3fs: buffer_size ds3fs_library_path hf3fs_io_depth hf3fs_io_thread_num hf3fs_ior_entries
+      Ds3fs: hf3fs_iov_size hf3fs_mount_point hf3fs_numa_id io_thread_num ior_depth ior_entries
+      Ds3fs: iov_size numa_id stream_number
+      Nfs: buffer_number io_size kv_block_size recycle_enable recycle_threshold_ratio
+      Nfs: storage_capacity stream_number transferStreamNumber use_direct
+      """;
 
-  static {
-    stage(
-        "Ds3fs",
-        "buffer_size",
-        "ds3fs_library_path",
-        "hf3fs_io_depth",
-        "hf3fs_io_thread_num",
-        "hf3fs_ior_entries",
-        "hf3fs_iov_size",
-        "hf3fs_mount_point",
-        "hf3fs_numa_id",
-        "io_thread_num",
-        "ior_depth",
-        "ior_entries",
-        "iov_size",
-        "numa_id",
-        "stream_number");
-    stage(
-        "Nfs",
-        "buffer_number",
-        "io_size",
-        "kv_block_size",
-        "recycle_enable",
-        "recycle_threshold_ratio",
-        "storage_capacity",
-        "stream_number",
-        "transferStreamNumber",
-        "use_direct");
+  private static final String WITHOUT_USE =
+      """
+      an address space of the original's Cache store: gpu_kv_buffer_addrs gpu_kv_buffer_sizes
+      a tuning switch of the original's Cache store: cache_load_backend_only
+      a tuning switch of the original's Cache store: cache_load_exclusive_buffer_number
+      a tuning switch of the original's Posix store: posix_gc_candidate_extra_percent
+      a setting of the ASU accelerator: asu_* kv_ns_ids
+      a setting of the Ascend delegator: delegator_*
+      a setting of the Mooncake store: global_segment_size_gb local_hostname master_server_address
+      a setting of the Mooncake store: metadata_server protocol replica_num share_buffer_capacity_gb
+      a setting of the YuanRong store: yuanrong_*
+      metrics are switched on by metrics_config_path: enable_metrics
+      ranks are handled by the engine side: load_only_first_rank
+      part of sparse attention: ucm_sparse_config wa_dump_block_wise
+      a measuring mode of the original: use_inference_duration_monitor
+      a measuring mode of the original: inference_duration_monitor_fake_hit_ratio
+      """;
 
-    ignore("an address space of the original's Cache store", "gpu_kv_buffer_addrs");
-    ignore("an address space of the original's Cache store", "gpu_kv_buffer_sizes");
-    ignore("a tuning switch of the original's Cache store", "cache_load_backend_only");
-    ignore("a tuning switch of the original's Cache store", "cache_load_exclusive_buffer_number");
-    ignore("a tuning switch of the original's Posix store", "posix_gc_candidate_extra_percent");
-    ignore("a setting of the ASU accelerator", "kv_ns_ids");
-    for (String key :
-        List.of(
-            "global_segment_size_gb",
-            "local_hostname",
-            "master_server_address",
-            "metadata_server",
-            "protocol",
-            "replica_num",
-            "share_buffer_capacity_gb")) {
-      ignore("a setting of the Mooncake store", key);
-    }
-    ignore("metrics are switched on by metrics_config_path", "enable_metrics");
-    ignore("ranks are handled by the engine side", "load_only_first_rank");
-    ignore("part of sparse attention", "ucm_sparse_config");
-    ignore("part of sparse attention", "wa_dump_block_wise");
-    ignore("a measuring mode of the original", "use_inference_duration_monitor");
-    ignore("a measuring mode of the original", "inference_duration_monitor_fake_hit_ratio");
-    IGNORED_PREFIXES.put("asu_", "a setting of the ASU accelerator");
-    IGNORED_PREFIXES.put("delegator_", "a setting of the Ascend delegator");
-    IGNORED_PREFIXES.put("yuanrong_", "a setting of the YuanRong store");
-  }
+  private static final Map<String, List<String>> STAGES = byKey(OF_STAGES);
+  private static final Map<String, List<String>> IGNORED = byKey(WITHOUT_USE);
 
   /** Keys whose values an engine gives, so that a file alone may lack them. */
   private static final Set<String> FROM_ENGINE =
@@ -92,14 +62,15 @@ final class KnownKeys {
 
   private KnownKeys() {}
 
-  private static void stage(String name, String... keys) {
-    for (String key : keys) {
-      STAGES.computeIfAbsent(key, k -> new ArrayList<>()).add(name);
+  private static Map<String, List<String>> byKey(String table) {
+    Map<String, List<String>> byKey = new TreeMap<>();
+    for (String line : table.lines().toList()) {
+      int colon = line.indexOf(':');
+      for (String key : line.substring(colon + 1).strip().split(" ", -1)) {
+        byKey.computeIfAbsent(key, k -> new ArrayList<>()).add(line.substring(0, colon));
+      }
     }
-  }
-
-  private static void ignore(String why, String key) {
-    IGNORED.put(key, why);
+    return byKey;
   }
 
   /** Whether the engine gives this value, to any pipeline, also to one whose stages do not need it. */
@@ -109,32 +80,24 @@ final class KnownKeys {
 
   /** The stages of the original that have this key; none when it is unknown. */
   static List<String> stagesOf(String key) {
-    return List.copyOf(STAGES.getOrDefault(key, List.of()));
+    return STAGES.getOrDefault(key, List.of());
   }
 
   /** Why a key (without dots) does nothing here, or null when it is not one of those. */
   static @Nullable String whyIgnored(String key) {
-    String exact = IGNORED.get(key);
-    if (exact != null) {
-      return exact;
-    }
-    for (Map.Entry<String, String> prefix : IGNORED_PREFIXES.entrySet()) {
-      if (key.startsWith(prefix.getKey())) {
-        return prefix.getValue();
-      }
-    }
-    return null;
+    int first = key.indexOf('_');
+    String pattern = first < 0 ? key : key.substring(0, first + 1) + "*";
+    List<String> why = IGNORED.getOrDefault(key, IGNORED.get(pattern));
+    return why == null ? null : why.getFirst();
   }
 
-  /** Keys of stages, by name, with their stages. */
+  /** Keys of stages, with their stages; sorted. */
   static Map<String, List<String>> ofStages() {
-    return Map.copyOf(STAGES);
+    return STAGES;
   }
 
-  /** Ignored keys, prefixes as {@code asu_*}, with the reasons; sorted. */
-  static Map<String, String> ignored() {
-    Map<String, String> all = new TreeMap<>(IGNORED);
-    IGNORED_PREFIXES.forEach((prefix, why) -> all.put(prefix + "*", why));
-    return all;
+  /** Ignored keys, groups as {@code asu_*}, with the reasons; sorted. */
+  static Map<String, List<String>> ignored() {
+    return IGNORED;
   }
 }

@@ -13,12 +13,10 @@ public final class LongText {
   /** The text, or its begin and its end when it is long. */
   public static String cut(@Nullable String found) {
     String text = String.valueOf(found);
+    int end = text.length() - KEPT;
     return text.length() <= MOST
         ? text
-        : text.substring(0, KEPT)
-            + " ... ("
-            + (text.length() - 2 * KEPT)
-            + " characters left out) ... "
-            + text.substring(text.length() - KEPT);
+        : "%s ... (%s characters left out) ... %s"
+            .formatted(text.substring(0, KEPT), end - KEPT, text.substring(end));
   }
 }

@@ -1,9 +1,14 @@
 package ucm.pipeline.config;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 import ucm.pipeline.yaml.YamlNode;
 import ucm.pipeline.yaml.YamlNode.Entry;
 import ucm.pipeline.yaml.YamlNode.YamlList;
@@ -27,11 +32,6 @@ public record Setting(
     return new Setting(key, raw, origin, origin, "");
   }
 
-  /** The same under another name. */
-  Setting named(String name) {
-    return new Setting(name, raw, keyAt, valueAt, fault);
-  }
-
   /** Whether the key was written without a value. */
   public boolean isEmpty() {
     return raw == null && fault.isEmpty();
@@ -42,29 +42,68 @@ public record Setting(
     return raw instanceof String text ? "\"" + text + "\"" : raw == null ? "" : raw.toString();
   }
 
-  /** Turns an entry of a map into settings, nested maps into dotted keys. */
+  /** The setting of a key, by its name or an alias; null when there is none. */
+  static @Nullable Setting find(Map<String, Setting> settings, ConfigKey<?> key) {
+    Setting setting = settings.get(key.name());
+    for (String alias : key.aliases()) {
+      setting = setting == null ? settings.get(alias) : setting;
+    }
+    return setting;
+  }
+
+  /** Settings as a store reads them. */
+  public static StoreConfig view(Map<String, Setting> settings) {
+    Map<String, StoreConfig.Value> values = new LinkedHashMap<>();
+    settings.forEach(
+        (key, setting) -> {
+          if (setting.raw() != null) {
+            values.put(key, new StoreConfig.Value(setting.raw(), setting.valueAt()));
+          }
+        });
+    return new StoreConfig(values);
+  }
+
+  /**
+   * Turns an entry of a map into settings, nested maps into dotted keys.
+   *
+   * @param into gets them by key; the first of a key is kept
+   * @param problems get a key that is set twice
+   */
   @SuppressWarnings("exports") // For packages of this module.
-  public static void flatten(String prefix, Entry entry, List<Setting> into) {
+  public static void flatten(
+      String prefix, Entry entry, Map<String, Setting> into, List<ConfigProblem> problems) {
     String key = prefix + entry.key();
-    ConfigOrigin keyAt = entry.at();
-    switch (entry.value()) {
-      case YamlMap map when map.entries().isEmpty() ->
-          into.add(new Setting(key, null, keyAt, map.at(), "found an empty map"));
-      case YamlMap map -> map.entries().forEach(child -> flatten(key + ".", child, into));
-      case YamlList list -> into.add(ofList(key, keyAt, list));
-      case YamlScalar scalar -> into.add(new Setting(key, scalar.value(), keyAt, scalar.at(), ""));
+    if (entry.value() instanceof YamlMap map && !map.entries().isEmpty()) {
+      map.entries().forEach(child -> flatten(key + ".", child, into, problems));
+      return;
+    }
+    Setting setting = leaf(key, entry);
+    Setting earlier = into.putIfAbsent(key, setting);
+    if (earlier != null) {
+      problems.add(
+          ConfigProblem.error(
+              setting.keyAt,
+              key,
+              "is set here and in line %s; keep one".formatted(earlier.keyAt.line())));
     }
   }
 
-  private static Setting ofList(String key, ConfigOrigin keyAt, YamlList list) {
-    List<Object> values = new ArrayList<>();
-    for (YamlNode item : list.items()) {
-      if (!(item instanceof YamlScalar scalar) || scalar.value() == null) {
-        String fault = "found " + item.kind() + " in a list; a list holds plain values";
-        return new Setting(key, null, keyAt, item.at(), fault);
+  private static Setting leaf(String key, Entry entry) {
+    YamlNode value = entry.value();
+    return switch (value) {
+      case YamlMap _ -> new Setting(key, null, entry.at(), value.at(), "found an empty map");
+      case YamlScalar(_, Object raw) -> new Setting(key, raw, entry.at(), value.at(), "");
+      case YamlList list -> {
+        List<Object> values = new ArrayList<>();
+        for (YamlNode item : list.items()) {
+          if (!(item instanceof YamlScalar scalar) || scalar.value() == null) {
+            String fault = "found " + item.kind() + " in a list; a list holds plain values";
+            yield new Setting(key, null, entry.at(), item.at(), fault);
+          }
+          values.add(scalar.value());
+        }
+        yield new Setting(key, List.copyOf(values), entry.at(), value.at(), "");
       }
-      values.add(scalar.value());
-    }
-    return new Setting(key, List.copyOf(values), keyAt, list.at(), "");
+    };
   }
 }

@@ -2,6 +2,7 @@ package ucm.pipeline.config;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,7 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -18,34 +20,33 @@ import ucm.pipeline.yaml.YamlSyntaxException;
 import ucm.pipeline.yaml.YamlText;
 
 /**
- * A configuration as it was written: the values, each with its position, not yet judged. Immutable.
+ * A configuration as it was written: the values, each with its position, not yet judged. Made by {@link
+ * #read}, {@link #parse} and {@link #of}. Immutable.
  *
  * <p>The file is YAML in one of the two shapes that the original UCM reads. What an engine knows (the
- * layout of a block, the device) is added by {@link #with}. {@link #check} says what is wrong; {@link
- * Pipeline#open(UcmConfig, StoreCatalog)} refuses a configuration with errors.
+ * layout of a block, the device) is added by {@link #with}. {@link #check} says what is wrong; {@code
+ * Pipeline.open} refuses a configuration with errors.
+ *
+ * @param source the file it came from, or what made it
+ * @param connectorName {@code UcmPipelineStore} or {@code UcmNfsStore}
+ * @param connectorStart where the connector's settings begin; empty when there are none
+ * @param topLevel the settings beside the connector
+ * @param connector the settings of the connector
+ * @param shapeFindings what does not fit into one of the shapes
  */
-public final class UcmConfig {
+public record UcmConfig(
+    String source,
+    String connectorName,
+    Optional<ConfigOrigin> connectorStart,
+    Map<String, Setting> topLevel,
+    Map<String, Setting> connector,
+    List<ConfigProblem> shapeFindings) {
 
-  private final String source;
-  private final String connectorName;
-  private final Optional<ConfigOrigin> connectorAt;
-  private final Map<String, Setting> topLevel;
-  private final Map<String, Setting> connector;
-  private final List<ConfigFinding> shapeFindings;
-
-  private UcmConfig(
-      String source,
-      String connectorName,
-      Optional<ConfigOrigin> connectorAt,
-      Map<String, Setting> topLevel,
-      Map<String, Setting> connector,
-      List<ConfigFinding> shapeFindings) {
-    this.source = source;
-    this.connectorName = connectorName;
-    this.connectorAt = connectorAt;
-    this.topLevel = topLevel;
-    this.connector = connector;
-    this.shapeFindings = shapeFindings;
+  /** Copies maps and list. */
+  public UcmConfig {
+    topLevel = Collections.unmodifiableMap(new LinkedHashMap<>(topLevel));
+    connector = Collections.unmodifiableMap(new LinkedHashMap<>(connector));
+    shapeFindings = List.copyOf(shapeFindings);
   }
 
   /**
@@ -57,7 +58,7 @@ public final class UcmConfig {
     try {
       return parse(file.toString(), YamlText.read(file));
     } catch (YamlSyntaxException e) {
-      throw new ConfigException(ConfigFinding.error(e.at(), "", e.problem()));
+      throw new ConfigException(e.problem());
     }
   }
 
@@ -69,16 +70,9 @@ public final class UcmConfig {
    */
   public static UcmConfig parse(String source, String yaml) {
     try {
-      ConfigShape shape = new ConfigShape(UcmYaml.read(source, yaml), source);
-      return new UcmConfig(
-          source,
-          shape.connectorName(),
-          shape.hasConnector() ? Optional.of(shape.connectorAt()) : Optional.empty(),
-          shape.topLevel(),
-          shape.connector(),
-          shape.findings());
+      return ConfigShape.read(UcmYaml.read(source, yaml), source);
     } catch (YamlSyntaxException e) {
-      throw new ConfigException(ConfigFinding.error(e.at(), "", e.problem()));
+      throw new ConfigException(e.problem());
     }
   }
 
@@ -89,16 +83,11 @@ public final class UcmConfig {
    * @param connectorValues what would stand in {@code ucm_connector_config}; nested keys are dotted
    */
   public static UcmConfig of(String pipeline, Map<String, ?> connectorValues) {
-    String engine = "engine";
+    Optional<ConfigOrigin> engine = Optional.of(ConfigOrigin.of("engine"));
     return new UcmConfig(
-            engine,
-            ConfigShape.PIPELINE_STORE,
-            Optional.of(ConfigOrigin.of(engine)),
-            Map.of(),
-            Map.of(),
-            List.of())
-        .with(Map.of(ConnectorKeys.STORE_PIPELINE.name(), pipeline), engine)
-        .with(connectorValues, engine);
+            "engine", ConfigShape.PIPELINE_STORE, engine, Map.of(), Map.of(), List.of())
+        .with(Map.of(ConnectorKeys.STORE_PIPELINE.name(), pipeline), "engine")
+        .with(connectorValues, "engine");
   }
 
   /**
@@ -109,13 +98,13 @@ public final class UcmConfig {
    */
   public UcmConfig with(Map<String, ?> connectorValues, String origin) {
     Map<String, Setting> merged = merge(connector, connectorValues, origin);
-    return new UcmConfig(source, connectorName, connectorAt, topLevel, merged, shapeFindings);
+    return new UcmConfig(source, connectorName, connectorStart, topLevel, merged, shapeFindings);
   }
 
   /** This configuration with more values for the top level; see {@link #with}. */
   public UcmConfig withTopLevel(Map<String, ?> values, String origin) {
     Map<String, Setting> merged = merge(topLevel, values, origin);
-    return new UcmConfig(source, connectorName, connectorAt, merged, connector, shapeFindings);
+    return new UcmConfig(source, connectorName, connectorStart, merged, connector, shapeFindings);
   }
 
   private static Map<String, Setting> merge(
@@ -125,23 +114,13 @@ public final class UcmConfig {
     return merged;
   }
 
-  /** The file it came from, or what made it. */
-  public String source() {
-    return source;
-  }
-
-  /** {@code UcmPipelineStore} or {@code UcmNfsStore}. */
-  public String connectorName() {
-    return connectorName;
-  }
-
   /**
    * The stages it asks for.
    *
    * @throws ConfigException when they are not set, or are no pipeline string
    */
   public PipelineSpec pipeline() {
-    List<ConfigFinding> findings = new ArrayList<>(shapeFindings);
+    List<ConfigProblem> findings = new ArrayList<>(shapeFindings);
     return findPipeline(findings)
         .orElseThrow(() -> new ConfigException(new ConfigReport(findings)));
   }
@@ -183,15 +162,18 @@ public final class UcmConfig {
 
   private static void requireNoErrors(StoreConfig config) {
     if (config.hasErrors()) {
-      throw new ConfigException(
-          new ConfigReport(
-              config.problems().stream().map(p -> ConfigFinding.of(p, List.of())).toList()));
+      throw new ConfigException(new ConfigReport(config.problems()));
     }
   }
 
   /** The connector's values as a store reads them; a fresh view, for one store. */
   public StoreConfig storeConfig() {
-    return view(connector);
+    return Setting.view(connector);
+  }
+
+  /** The values of the top level; a fresh view. */
+  StoreConfig topLevelConfig() {
+    return Setting.view(topLevel);
   }
 
   /**
@@ -217,18 +199,19 @@ public final class UcmConfig {
     return EffectiveConfig.of(this, catalog);
   }
 
-  public Optional<PipelineSpec> findPipeline(List<ConfigFinding> findings) {
+  /** The stages it asks for; when they cannot be told, the reason goes to the findings. */
+  public Optional<PipelineSpec> findPipeline(List<ConfigProblem> findings) {
     if (isNfs()) {
       return Optional.of(new PipelineSpec(List.of("Nfs")));
     }
     String key = ConnectorKeys.STORE_PIPELINE.name();
     Setting setting = connector.get(key);
-    if (setting == null && connectorAt.isEmpty()) {
+    if (setting == null && connectorStart.isEmpty()) {
       return Optional.empty(); // The shape's findings say already what is missing.
     }
     if (setting == null || setting.raw() == null) {
       findings.add(
-          ConfigFinding.error(
+          ConfigProblem.error(
               setting == null ? connectorAt() : setting.keyAt(),
               key,
               "is required and not set; for example Cache|Posix"));
@@ -238,7 +221,7 @@ public final class UcmConfig {
       return Optional.of(PipelineSpec.parse(ConnectorKeys.STORE_PIPELINE.parse(setting.raw())));
     } catch (IllegalArgumentException e) {
       findings.add(
-          ConfigFinding.error(setting.valueAt(), key, String.valueOf(e.getMessage()))
+          ConfigProblem.error(setting.valueAt(), key, String.valueOf(e.getMessage()))
               .about(setting.shown(), "names of stages joined by '|'"));
       return Optional.empty();
     }
@@ -253,36 +236,9 @@ public final class UcmConfig {
     return topLevel.containsKey(key.name());
   }
 
-  StoreConfig topLevelConfig() {
-    return view(topLevel);
-  }
-
-  Map<String, Setting> topLevel() {
-    return topLevel;
-  }
-
-  public Map<String, Setting> connector() {
-    return connector;
-  }
-
-  public List<ConfigFinding> shapeFindings() {
-    return shapeFindings;
-  }
-
   /** Where a value that is missing in the connector's settings should have been. */
   ConfigOrigin connectorAt() {
-    return connectorAt.orElseGet(() -> ConfigOrigin.of(source));
-  }
-
-  private static StoreConfig view(Map<String, Setting> settings) {
-    Map<String, StoreConfig.Value> values = new LinkedHashMap<>();
-    settings.forEach(
-        (key, setting) -> {
-          if (setting.raw() != null) {
-            values.put(key, new StoreConfig.Value(setting.raw(), setting.valueAt()));
-          }
-        });
-    return new StoreConfig(values);
+    return connectorStart.orElseGet(() -> ConfigOrigin.of(source));
   }
 
   @Override

@@ -5,9 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
-import ucm.api.config.StoreConfig;
 import ucm.pipeline.config.ConfigException;
-import ucm.pipeline.config.ConfigFinding;
 import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.yaml.ShellWords;
 import ucm.pipeline.yaml.UcmYaml;
@@ -49,13 +47,13 @@ public final class ConfigConversion {
     try {
       return convert(origin, file.toString(), YamlText.read(file));
     } catch (YamlSyntaxException e) {
-      throw new ConfigException(ConfigFinding.error(e.at(), "", e.problem()));
+      throw new ConfigException(e.problem());
     }
   }
 
   /** Converts a text; see {@link #convert(Origin, Path)}. */
   static Converted convert(Origin origin, String source, String text) {
-    List<ConfigFinding> findings = new ArrayList<>();
+    List<ConfigProblem> findings = new ArrayList<>();
     Ds3fsDraft draft = new Ds3fsDraft();
     try {
       switch (origin) {
@@ -64,7 +62,7 @@ public final class ConfigConversion {
             new RtpLlmSettings(source, ShellWords.read(source, text), findings).into(draft);
       }
     } catch (YamlSyntaxException e) {
-      throw new ConfigException(ConfigFinding.error(e.at(), "", e.problem()));
+      throw new ConfigException(e.problem());
     }
     ConfigReport report = new ConfigReport(findings);
     if (report.hasErrors()) {
@@ -73,15 +71,8 @@ public final class ConfigConversion {
     return new Converted(draft.yaml(source, report), report);
   }
 
-  /** Takes over what was recorded while values were read. */
-  static void addProblems(StoreConfig config, List<ConfigFinding> into) {
-    for (ConfigProblem problem : config.problems()) {
-      into.add(ConfigFinding.of(problem, List.of()));
-    }
-  }
-
   /** Reports a setting that is not taken over. */
-  static ConfigFinding leftOut(ConfigOrigin at, String key, String why) {
-    return ConfigFinding.warning(at, key, "is left out: " + why);
+  static ConfigProblem leftOut(ConfigOrigin at, String key, String why) {
+    return ConfigProblem.warning(at, key, "is left out: " + why);
   }
 }

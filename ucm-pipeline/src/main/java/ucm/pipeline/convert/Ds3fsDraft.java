@@ -1,64 +1,56 @@
 package ucm.pipeline.convert;
 
-import java.util.ArrayList;
 import java.util.List;
-import ucm.pipeline.config.ConfigFinding;
+import ucm.api.config.ConfigProblem;
 import ucm.pipeline.config.ConfigReport;
-import ucm.pipeline.config.ConfigShape;
 
 /** A configuration of {@code Cache|Ds3fs} that is being written. */
 final class Ds3fsDraft {
 
   private static final String INDENT = "      ";
+  private static final String CONNECTOR =
+      """
+      ucm_connectors:
+        - ucm_connector_name: "UcmPipelineStore"
+          ucm_connector_config:
+            store_pipeline: "Cache|Ds3fs"
+      """;
 
-  private final List<String> header = new ArrayList<>();
-  private final List<String> connector = new ArrayList<>();
-  private final List<String> topLevel = new ArrayList<>();
+  private final StringBuilder header = new StringBuilder();
+  private final StringBuilder connector = new StringBuilder(CONNECTOR);
+  private final StringBuilder topLevel = new StringBuilder();
 
   /** Adds a line of comment at the top. */
   void comment(String line) {
-    header.add(line);
+    header.append(line.isEmpty() ? "#" : "# " + printable(line)).append('\n');
   }
 
   /** Adds a setting of the pipeline: a number, a flag, a text or a list of texts. */
   void set(String key, Object value) {
-    connector.add(INDENT + key + ":" + text(value));
+    connector.append(INDENT).append(key).append(':').append(text(value)).append('\n');
   }
 
   /** Adds a setting of the pipeline that needs an explanation. */
   void set(String key, Object value, String why) {
-    connector.add(INDENT + "# " + printable(why));
+    connector.append(INDENT).append("# ").append(printable(why)).append('\n');
     set(key, value);
   }
 
   /** Adds a setting of the whole. */
   void setTopLevel(String key, Object value) {
-    topLevel.add(key + ":" + text(value));
+    topLevel.append(key).append(':').append(text(value)).append('\n');
   }
 
   /** The file. */
   String yaml(String source, ConfigReport report) {
-    StringBuilder yaml = new StringBuilder(1024);
-    line(yaml, "# Converted from " + printable(source));
-    header.forEach(comment -> line(yaml, comment.isEmpty() ? "#" : "# " + printable(comment)));
     if (!report.findings().isEmpty()) {
-      line(yaml, "#");
-      line(yaml, "# Not taken over:");
-      for (ConfigFinding finding : report.findings()) {
-        line(yaml, "#  - " + printable(finding.key() + " " + finding.message()));
+      comment("");
+      comment("Not taken over:");
+      for (ConfigProblem finding : report.findings()) {
+        comment(" - " + finding.key() + " " + finding.message());
       }
     }
-    line(yaml, "ucm_connectors:");
-    line(yaml, "  - ucm_connector_name: \"" + ConfigShape.PIPELINE_STORE + "\"");
-    line(yaml, "    ucm_connector_config:");
-    line(yaml, INDENT + "store_pipeline: \"Cache|Ds3fs\"");
-    connector.forEach(setting -> line(yaml, setting));
-    topLevel.forEach(setting -> line(yaml, setting));
-    return yaml.toString();
-  }
-
-  private static void line(StringBuilder yaml, String line) {
-    yaml.append(line).append('\n');
+    return "# Converted from " + printable(source) + "\n" + header + connector + topLevel;
   }
 
   /** A value with what separates it from its key. */

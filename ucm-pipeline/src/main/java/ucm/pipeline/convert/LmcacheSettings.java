@@ -1,19 +1,18 @@
 package ucm.pipeline.convert;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
-import ucm.pipeline.config.ConfigFinding;
 import ucm.pipeline.config.Setting;
+import ucm.pipeline.yaml.YamlNode;
 import ucm.pipeline.yaml.YamlNode.Entry;
 import ucm.pipeline.yaml.YamlNode.YamlMap;
 
@@ -25,30 +24,33 @@ import ucm.pipeline.yaml.YamlNode.YamlMap;
 final class LmcacheSettings {
 
   private static final String EXTRA = "extra_config";
-  private static final String PLUGIN = "remote_storage_plugin.";
-  private static final String BACKEND = "hf3fs";
+  private static final String PLUGINS = "remote_storage_plugins";
+  private static final String URL = "remote_url";
   private static final String SCHEME = "hf3fs://";
   private static final long MIB = 1L << 20;
 
-  private static final ConfigKey<String> REMOTE_URL = ConfigKey.text("remote_url");
   private static final ConfigKey<String> BASE_PATH = ConfigKey.text("hf3fs_base_path");
   private static final ConfigKey<String> MOUNT_POINT = ConfigKey.text("hf3fs_mount_point");
-  private static final ConfigKey<Long> IOV_SIZE =
-      ConfigKey.longInteger("hf3fs_iov_size").range(100 * MIB, 2048 * MIB).defaultTo(200 * MIB);
-  private static final ConfigKey<Integer> ENTRIES =
-      ConfigKey.integer("hf3fs_ior_entries").range(128, 1024).defaultTo(256);
-  private static final ConfigKey<Integer> DEPTH =
-      ConfigKey.integer("hf3fs_io_depth").range(-128, 128).defaultTo(0);
-  private static final ConfigKey<Integer> NUMA =
-      ConfigKey.integer("hf3fs_numa_id").range(-1, 1023).defaultTo(-1);
-  private static final ConfigKey<Integer> THREADS =
-      ConfigKey.integer("hf3fs_io_thread_num").range(2, 16).defaultTo(4);
   private static final ConfigKey<Double> CPU_SIZE =
       ConfigKey.number("max_local_cpu_size").atLeast(0).defaultTo(5.0);
   private static final ConfigKey<Double> BLOCKING_TIMEOUT =
       ConfigKey.number("blocking_timeout_secs").range(0.001, 86_400);
   private static final ConfigKey<Boolean> LAYERWISE = ConfigKey.flag("use_layerwise");
 
+  /** Taken over as they are, under our names. */
+  private static final Map<String, ConfigKey<?>> SAME = new LinkedHashMap<>();
+
+  static {
+    SAME.put("stream_number", ConfigKey.integer("hf3fs_io_thread_num").range(2, 16).defaultTo(4));
+    SAME.put("ior_entries", ConfigKey.integer("hf3fs_ior_entries").range(128, 1024).defaultTo(256));
+    SAME.put("ior_depth", ConfigKey.integer("hf3fs_io_depth").range(-128, 128).defaultTo(0));
+    SAME.put("numa_id", ConfigKey.integer("hf3fs_numa_id").range(-1, 1023).defaultTo(-1));
+    SAME.put(
+        "iov_size",
+        ConfigKey.longInteger("hf3fs_iov_size").range(100 * MIB, 2048 * MIB).defaultTo(200 * MIB));
+  }
+
+  private static final String NO_DISK = "Cache|Ds3fs has no stage for local disks in between";
   private static final Map<String, String> WHY =
       Map.of(
           "chunk_size",
@@ -56,70 +58,42 @@ final class LmcacheSettings {
           "local_cpu",
           "the Cache stage always keeps blocks in host memory, so it needs no switch",
           "local_disk",
-          "Cache|Ds3fs has no stage for local disks in between",
+          NO_DISK,
           "max_local_disk_size",
-          "Cache|Ds3fs has no stage for local disks in between",
+          NO_DISK,
           "remote_serde",
           "blocks are stored as the engine has them");
 
-  private final List<ConfigFinding> findings;
+  private final List<ConfigProblem> findings;
   private final Map<String, Setting> settings = new LinkedHashMap<>();
   private final Set<String> used = new HashSet<>();
   private final StoreConfig config;
   private final ConfigOrigin root;
 
-  LmcacheSettings(YamlMap file, List<ConfigFinding> findings) {
+  LmcacheSettings(YamlMap file, List<ConfigProblem> findings) {
     this.findings = findings;
     this.root = ConfigOrigin.of(file.at().source());
     for (Entry entry : file.entries()) {
-      if (entry.key().equals(EXTRA)) {
-        addExtra(entry);
+      YamlNode value = entry.value();
+      if (!entry.key().equals(EXTRA)) {
+        Setting.flatten("", entry, settings, findings);
+      } else if (value instanceof YamlMap map) {
+        map.entries().forEach(extra -> Setting.flatten("", extra, settings, findings));
       } else {
-        add("", entry);
+        error(value.at(), EXTRA, "is a map of keys; found " + value.kind());
       }
     }
-    Map<String, StoreConfig.Value> values = new LinkedHashMap<>();
-    settings.forEach(
-        (key, setting) -> {
-          if (setting.raw() != null) {
-            values.put(key, new StoreConfig.Value(setting.raw(), setting.valueAt()));
-          }
-        });
-    config = new StoreConfig(values);
-  }
-
-  private void addExtra(Entry extra) {
-    if (extra.value() instanceof YamlMap map) {
-      map.entries().forEach(entry -> add("", entry));
-    } else {
-      findings.add(
-          ConfigFinding.error(
-              extra.value().at(), EXTRA, "is a map of keys; found " + extra.value().kind()));
-    }
-  }
-
-  private void add(String prefix, Entry entry) {
-    List<Setting> flat = new ArrayList<>();
-    Setting.flatten(prefix, entry, flat);
-    for (Setting setting : flat) {
-      Setting earlier = settings.putIfAbsent(setting.key(), setting);
-      if (earlier != null) {
-        findings.add(
-            ConfigFinding.error(
-                setting.keyAt(),
-                setting.key(),
-                "stands here and in line " + earlier.keyAt().line() + "; keep one"));
-      }
-    }
+    config = Setting.view(settings);
   }
 
   /** Writes what there is; problems go to the findings. */
   void into(Ds3fsDraft draft) {
     draft.comment("Made for LMCache's hf3fs backend. Blocks that LMCache stored are not read.");
     List<String> paths = directories();
-    checkMount(paths);
+    Optional<String> mount = find(MOUNT_POINT);
+    mount.ifPresent(point -> checkMount(point, paths));
     draft.set("storage_backends", paths);
-    Double gib = get(CPU_SIZE);
+    double gib = get(CPU_SIZE);
     draft.set(
         "cache_buffer_capacity_gb",
         gib,
@@ -128,12 +102,8 @@ final class LmcacheSettings {
     if (gib == 0 && config.isSet(CPU_SIZE)) {
       config.reject(CPU_SIZE, "is 0; the Cache stage needs room for at least one block: raise it");
     }
-    draft.set("stream_number", get(THREADS));
-    draft.set("ior_entries", get(ENTRIES));
-    draft.set("ior_depth", get(DEPTH));
-    draft.set("numa_id", get(NUMA));
-    draft.set("iov_size", get(IOV_SIZE));
-    find(MOUNT_POINT).ifPresent(mount -> draft.set(MOUNT_POINT.name(), mount));
+    SAME.forEach((ours, theirs) -> draft.set(ours, get(theirs)));
+    mount.ifPresent(point -> draft.set(MOUNT_POINT.name(), point));
     find(BLOCKING_TIMEOUT)
         .ifPresent(
             seconds ->
@@ -142,107 +112,92 @@ final class LmcacheSettings {
                     Math.round(seconds * 1000),
                     "LMCache's blocking_timeout_secs; here for each task, also those in between."));
     find(LAYERWISE).ifPresent(flag -> draft.setTopLevel(LAYERWISE.name(), flag));
-    ConfigConversion.addProblems(config, findings);
-    reportTheRest();
+    findings.addAll(config.problems());
+    for (Setting setting : settings.values()) {
+      if (used.add(setting.key())) {
+        String otherwise = setting.isEmpty() ? "it has no value" : "UCM has no counterpart for it";
+        leftOut(setting.key(), WHY.getOrDefault(setting.key(), otherwise));
+      }
+    }
   }
 
   /** The directories of the one backend that is taken over. */
   private List<String> directories() {
     List<String> plugins = plugins();
-    Setting url = settings.get(REMOTE_URL.name());
-    List<String> ours = plugins.stream().filter(LmcacheSettings::isHf3fs).toList();
-    if (!ours.isEmpty()) {
-      for (String other : plugins) {
-        if (!other.equals(ours.getFirst())) {
-          findings.add(
-              ConfigFinding.warning(
-                  at("remote_storage_plugins"),
-                  other,
-                  "is left out: a pipeline has one storage stage; " + ours.getFirst() + " is it"));
-        }
-      }
-      if (url != null && url.raw() != null) {
-        findings.add(
-            ConfigConversion.leftOut(
-                url.keyAt(), url.key(), "remote_storage_plugins names " + ours.getFirst()));
-        used.add(url.key());
-      }
-      return ofPlugin(ours.getFirst());
-    }
-    if (url != null && url.raw() != null) {
+    Setting url = settings.get(URL);
+    Optional<String> ours =
+        plugins.stream()
+            .filter(name -> name.equals("hf3fs") || name.startsWith("hf3fs."))
+            .findFirst();
+    if (ours.isEmpty() && url != null && url.raw() != null) {
       return ofUrl(String.valueOf(url.raw()), url.valueAt());
     }
-    findings.add(
-        ConfigFinding.error(
-            root,
-            "",
-            "keeps nothing in 3FS: neither remote_storage_plugins names a backend hf3fs, as in"
-                + " [\"hf3fs.primary\"], nor is remote_url hf3fs:///a/directory"
-                + (plugins.isEmpty() ? "" : "; found the plugins " + String.join(", ", plugins))));
-    return List.of();
+    if (ours.isEmpty()) {
+      error(
+          root,
+          "",
+          "keeps nothing in 3FS: neither remote_storage_plugins names a backend hf3fs, as in"
+              + " [\"hf3fs.primary\"], nor is remote_url hf3fs:///a/directory"
+              + (plugins.isEmpty() ? "" : "; found the plugins " + String.join(", ", plugins)));
+      return List.of();
+    }
+    String plugin = ours.get();
+    for (String other : plugins) {
+      if (!other.equals(plugin)) {
+        findings.add(
+            ConfigConversion.leftOut(
+                at(PLUGINS), other, "a pipeline has one storage stage; " + plugin + " is it"));
+      }
+    }
+    if (url != null && url.raw() != null) {
+      leftOut(URL, "remote_storage_plugins names " + plugin);
+    }
+    return ofPlugin("remote_storage_plugin." + plugin + ".base_path");
   }
 
   private List<String> plugins() {
-    String key = "remote_storage_plugins";
-    Setting setting = settings.get(key);
-    used.add(key);
+    Setting setting = settings.get(PLUGINS);
+    used.add(PLUGINS);
     if (setting == null || setting.isEmpty()) {
       return List.of();
     }
-    if (setting.raw() instanceof List<?> list) {
-      return list.stream().map(name -> String.valueOf(name).strip()).toList();
-    }
-    if (setting.raw() instanceof String text) {
-      return Arrays.stream(text.split(",", -1)).map(String::strip).toList();
-    }
-    findings.add(
-        ConfigFinding.error(
-            setting.valueAt(), key, "is a list of names such as [\"hf3fs.primary\"]"));
-    return List.of();
+    List<?> names =
+        switch (setting.raw()) {
+          case List<?> list -> list;
+          case String text -> List.of(text.split(",", -1));
+          case null, default -> {
+            error(setting.valueAt(), PLUGINS, "is a list of names such as [\"hf3fs.primary\"]");
+            yield List.of();
+          }
+        };
+    return names.stream().map(name -> String.valueOf(name).strip()).toList();
   }
 
-  private static boolean isHf3fs(String plugin) {
-    return plugin.equals(BACKEND) || plugin.startsWith(BACKEND + ".");
-  }
-
-  private List<String> ofPlugin(String plugin) {
-    String own = PLUGIN + plugin + ".base_path";
+  private List<String> ofPlugin(String own) {
     ConfigKey<String> key = ConfigKey.text(own);
-    if (config.isSet(key)) {
-      if (config.isSet(BASE_PATH)) {
-        used.add(BASE_PATH.name());
-        findings.add(
-            ConfigConversion.leftOut(at(BASE_PATH.name()), BASE_PATH.name(), own + " is set"));
-      }
-      return paths(key);
+    if (config.isSet(key) && config.isSet(BASE_PATH)) {
+      leftOut(BASE_PATH.name(), own + " is set");
     }
-    if (config.isSet(BASE_PATH)) {
-      return paths(BASE_PATH);
+    ConfigKey<String> from = config.isSet(key) ? key : BASE_PATH;
+    if (config.isSet(from)) {
+      return split(get(from), from.name(), config.origin(from));
     }
-    findings.add(
-        ConfigFinding.error(
-            root,
-            own,
-            "is required in extra_config and not set, nor is hf3fs_base_path: the directories in"
-                + " 3FS, joined by commas"));
+    error(
+        root,
+        own,
+        "is required in extra_config and not set, nor is hf3fs_base_path: the directories in 3FS,"
+            + " joined by commas");
     return List.of();
-  }
-
-  private List<String> paths(ConfigKey<String> key) {
-    return split(get(key), key.name(), config.origin(key));
   }
 
   private List<String> ofUrl(String url, ConfigOrigin at) {
-    used.add(REMOTE_URL.name());
+    used.add(URL);
     if (!url.startsWith(SCHEME)) {
-      findings.add(
-          ConfigFinding.error(
-              at,
-              REMOTE_URL.name(),
-              "is \"" + url + "\"; only hf3fs:///a/directory, with more after commas, is 3FS"));
+      error(
+          at, URL, "is \"" + url + "\"; only hf3fs:///a/directory, with more after commas, is 3FS");
       return List.of();
     }
-    return split(url.substring(SCHEME.length()), REMOTE_URL.name(), at);
+    return split(url.substring(SCHEME.length()), URL, at);
   }
 
   /** Paths joined by commas; blanks around them do not count. */
@@ -251,13 +206,13 @@ final class LmcacheSettings {
     for (String part : text.split(",", -1)) {
       String path = part.strip();
       if (!path.startsWith("/")) {
-        findings.add(
-            ConfigFinding.error(
-                at,
-                key,
-                "names \"" + path + "\"; a directory in 3FS is an absolute path, such as /3fs/kv"));
+        error(
+            at,
+            key,
+            "names \"%s\"; a directory in 3FS is an absolute path, such as /3fs/kv"
+                .formatted(path));
       } else if (paths.contains(path)) {
-        findings.add(ConfigFinding.error(at, key, "names " + path + " twice; keep it once"));
+        error(at, key, "names " + path + " twice; keep it once");
       } else {
         paths.add(path);
       }
@@ -265,13 +220,13 @@ final class LmcacheSettings {
     return paths;
   }
 
-  private void checkMount(List<String> paths) {
-    String mount = find(MOUNT_POINT).orElse("");
+  private void checkMount(String mount, List<String> paths) {
+    String below = mount.endsWith("/") ? mount : mount + "/";
     for (String path : paths) {
-      String below = mount.endsWith("/") ? mount : mount + "/";
       if (!mount.isEmpty() && !path.equals(mount) && !path.startsWith(below)) {
         config.reject(
-            MOUNT_POINT, "is " + mount + ", and " + path + " is not below it: correct one of them");
+            MOUNT_POINT,
+            "is %s, and %s is not below it: correct one of them".formatted(mount, path));
       }
     }
   }
@@ -286,23 +241,17 @@ final class LmcacheSettings {
     return config.find(key);
   }
 
+  private void leftOut(String key, String why) {
+    used.add(key);
+    findings.add(ConfigConversion.leftOut(at(key), key, why));
+  }
+
   private ConfigOrigin at(String key) {
     Setting setting = settings.get(key);
     return setting == null ? root : setting.keyAt();
   }
 
-  private void reportTheRest() {
-    for (Setting setting : settings.values()) {
-      if (!used.contains(setting.key())) {
-        findings.add(ConfigConversion.leftOut(setting.keyAt(), setting.key(), why(setting)));
-      }
-    }
-  }
-
-  private static String why(Setting setting) {
-    @Nullable String known = WHY.get(setting.key());
-    return known != null
-        ? known
-        : setting.isEmpty() ? "it has no value" : "UCM has no counterpart for it";
+  private void error(ConfigOrigin at, String key, String message) {
+    findings.add(ConfigProblem.error(at, key, message));
   }
 }

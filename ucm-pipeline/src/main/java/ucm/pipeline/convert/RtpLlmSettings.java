@@ -4,13 +4,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
-import ucm.pipeline.config.ConfigFinding;
 import ucm.pipeline.yaml.ShellWords.Word;
 
 /**
@@ -19,13 +19,11 @@ import ucm.pipeline.yaml.ShellWords.Word;
  */
 final class RtpLlmSettings {
 
-  private static final String MOUNT = "/3fs/stage";
-  private static final String DIRECTORY = MOUNT + "/3fs/rtp_llm";
   private static final long GIB = 1L << 30;
   private static final double DEFAULT_CACHE_GIB = 8;
 
-  private static final ConfigKey<Boolean> REUSE = flag("reuse_cache");
-  private static final ConfigKey<Boolean> ENABLE = flag("enable_3fs");
+  private static final ConfigKey<Boolean> REUSE = ConfigKey.flag("reuse_cache").defaultTo(false);
+  private static final ConfigKey<Boolean> ENABLE = ConfigKey.flag("enable_3fs").defaultTo(false);
   private static final ConfigKey<Integer> TP =
       ConfigKey.integer("tp_size").range(1, 1024).defaultTo(1);
   private static final ConfigKey<Long> READ_IOV = iov("threefs_read_iov_size");
@@ -38,7 +36,7 @@ final class RtpLlmSettings {
       List.of(REUSE, ENABLE, TP, READ_IOV, WRITE_IOV, READ_TIMEOUT, WRITE_TIMEOUT, MEMORY_MB);
 
   private static final String VOLUMES = "json_volumes";
-  private static final String VOLUME_MOUNTS = "json_volume_mounts";
+  private static final Set<String> OF_CONTAINER = Set.of(VOLUMES, "json_volume_mounts", "ulimits");
   private static final Pattern VARIABLE =
       Pattern.compile("([A-Za-z_][A-Za-z0-9_]*)=(.*)", Pattern.DOTALL);
   private static final Pattern SIZE_LIMIT =
@@ -47,28 +45,23 @@ final class RtpLlmSettings {
   /** A setting as it was written. */
   private record Given(String shown, String value, ConfigOrigin at, boolean isArgument) {}
 
-  private final List<ConfigFinding> findings;
+  private final List<ConfigProblem> findings;
   private final Map<String, Given> given = new LinkedHashMap<>();
   private final ConfigOrigin root;
 
-  RtpLlmSettings(String source, List<Word> words, List<ConfigFinding> findings) {
+  RtpLlmSettings(String source, List<Word> words, List<ConfigProblem> findings) {
     this.findings = findings;
     this.root = ConfigOrigin.of(source);
     for (int i = 0; i < words.size(); i++) {
       Word word = words.get(i);
+      Matcher variable = VARIABLE.matcher(word.text());
       if (word.text().startsWith("--")) {
-        int equals = word.text().indexOf('=');
+        String[] parts = word.text().split("=", 2);
         boolean hasNext = i + 1 < words.size() && isValue(words.get(i + 1).text());
-        if (equals > 0) {
-          add(word.text().substring(0, equals), word.text().substring(equals + 1), word.at());
-        } else {
-          add(word.text(), hasNext ? words.get(++i).text() : "", word.at());
-        }
-      } else {
-        Matcher variable = VARIABLE.matcher(word.text());
-        if (variable.matches()) {
-          add(variable.group(1), variable.group(2), word.at());
-        }
+        String next = parts.length == 1 && hasNext ? words.get(++i).text() : "";
+        add(parts[0], parts.length == 2 ? parts[1] : next, word.at());
+      } else if (variable.matches()) {
+        add(variable.group(1), variable.group(2), word.at());
       }
     }
   }
@@ -83,15 +76,12 @@ final class RtpLlmSettings {
     Given fresh = new Given(shown, value, at, isArgument);
     Given earlier = given.get(name);
     boolean isStronger = earlier == null || isArgument || !earlier.isArgument();
-    Given weaker = isStronger ? earlier : fresh;
-    if (isStronger) {
-      given.put(name, fresh);
-    }
-    if (weaker != null && earlier != null && !meaning(name, earlier).equals(meaning(name, fresh))) {
-      Given kept = isStronger ? fresh : earlier;
-      findings.add(
-          ConfigConversion.leftOut(
-              weaker.at(), weaker.shown(), kept.shown() + " says " + meaning(name, kept)));
+    Given kept = earlier == null || isStronger ? fresh : earlier;
+    given.put(name, kept);
+    if (earlier != null && !meaning(name, earlier).equals(meaning(name, fresh))) {
+      Given weaker = isStronger ? earlier : fresh;
+      String why = kept.shown() + " says " + meaning(name, kept);
+      findings.add(ConfigConversion.leftOut(weaker.at(), weaker.shown(), why));
     }
   }
 
@@ -102,17 +92,17 @@ final class RtpLlmSettings {
     long read = config.get(READ_IOV);
     long write = config.get(WRITE_IOV);
     int ranks = config.get(TP);
-    boolean hasMemory = config.get(MEMORY_MB) > 0;
-    double cacheGib = hasMemory ? config.get(MEMORY_MB) / 1024.0 : DEFAULT_CACHE_GIB;
-    container(draft, ranks, read + write);
+    long needed = ranks * (read + write);
+    container(ranks + (ranks == 1 ? " rank" : " ranks"), needed).lines().forEach(draft::comment);
     draft.set(
         "storage_backends",
-        List.of(DIRECTORY),
+        List.of("/3fs/stage/3fs/rtp_llm"),
         "RTP-LLM's directory, on the mount of 3FS. Blocks that RTP-LLM stored are not read.");
     draft.set("local_rank_size", ranks, "Ranks of this machine: RTP-LLM's TP_SIZE.");
+    boolean hasMemory = config.get(MEMORY_MB) > 0;
     draft.set(
         "cache_buffer_capacity_gb",
-        cacheGib,
+        hasMemory ? config.get(MEMORY_MB) / 1024.0 : DEFAULT_CACHE_GIB,
         hasMemory
             ? "Host memory of each rank: RTP-LLM's memory_block_cache_size_mb."
             : "Host memory of each rank, which RTP-LLM does without: blocks pass through it.");
@@ -124,9 +114,32 @@ final class RtpLlmSettings {
           Math.max(config.get(READ_TIMEOUT), config.get(WRITE_TIMEOUT)),
           "The longer of RTP-LLM's threefs_read_timeout_ms and threefs_write_timeout_ms.");
     }
-    ConfigConversion.addProblems(config, findings);
-    checkVolumes(ranks * (read + write));
+    findings.addAll(config.problems());
+    checkVolumes(needed);
     reportTheRest();
+  }
+
+  private static String container(String ranks, long neededBytes) {
+    long needed = Math.ceilDiv(neededBytes, GIB);
+    // RTP-LLM's example gives a quarter more to other users of shared memory: 40 for 32.
+    long recommended = Math.ceilDiv(needed * 5, 4);
+    return """
+    Made for RTP-LLM with 3FS, %1$s.
+
+    What the container needs (ucm doctor --config FILE looks at it from within):
+     - /dev/shm of %3$s GiB: %2$s for reading from and writing to 3FS on all ranks, the rest for others. Add \
+    cache_buffer_capacity_gb for each rank to have the Cache in it, without a copy.
+       JSON_VOLUMES: {"name":"shm-vol","emptyDir":{"medium":"Memory","sizeLimit":"%3$sGi"}}
+       JSON_VOLUME_MOUNTS: {"mountPath":"/dev/shm","name":"shm-vol"}
+     - memory: no less than /dev/shm, which counts towards it.
+     - the mount of 3FS, with mounts of the host shown in the container:
+       JSON_VOLUMES: {"name":"shared-mountpoint","emptyDir":{}}
+       JSON_VOLUME_MOUNTS: {"mountPath":"/3fs/stage/","name":"shared-mountpoint",\
+    "mountPropagation":"HostToContainer"}
+     - no limit of locked memory: ULIMITS=(memlock:-1:-1)
+     - the labels of your site for the FUSE service and against RDMA loopback.
+    """
+        .formatted(ranks, needed, recommended);
   }
 
   private Map<String, StoreConfig.Value> values() {
@@ -163,48 +176,22 @@ final class RtpLlmSettings {
     boolean isRead = !given.containsKey(ENABLE.name()) || config.find(ENABLE).isPresent();
     if (isRead && !config.get(ENABLE)) {
       findings.add(
-          ConfigFinding.error(
-              Optional.ofNullable(given.get(ENABLE.name())).map(Given::at).orElse(root),
+          ConfigProblem.error(
+              at(ENABLE),
               "ENABLE_3FS",
               "is not on, so RTP-LLM keeps nothing in 3FS: set ENABLE_3FS=1 or --enable_3fs True"));
     } else if (!config.get(REUSE)) {
       findings.add(
-          ConfigFinding.warning(
-              Optional.ofNullable(given.get(REUSE.name())).map(Given::at).orElse(root),
+          ConfigProblem.warning(
+              at(REUSE),
               "REUSE_CACHE",
               "is not on, and RTP-LLM uses 3FS only with it; UCM always does"));
     }
   }
 
-  private static void container(Ds3fsDraft draft, int ranks, long bytesOfRank) {
-    long needed = Math.ceilDiv(ranks * bytesOfRank, GIB);
-    // RTP-LLM's example gives a quarter more to other users of shared memory: 40 for 32.
-    long recommended = Math.ceilDiv(needed * 5, 4);
-    draft.comment("Made for RTP-LLM with 3FS, " + ranks + (ranks == 1 ? " rank." : " ranks."));
-    draft.comment("");
-    draft.comment("What the container needs (ucm doctor --config FILE looks at it from within):");
-    draft.comment(
-        " - /dev/shm of "
-            + recommended
-            + " GiB: "
-            + needed
-            + " for reading from and writing to 3FS on all ranks, the rest for others. Add"
-            + " cache_buffer_capacity_gb for each rank to have the Cache in it, without a copy.");
-    draft.comment(
-        "   JSON_VOLUMES:"
-            + " {\"name\":\"shm-vol\",\"emptyDir\":{\"medium\":\"Memory\",\"sizeLimit\":\""
-            + recommended
-            + "Gi\"}}");
-    draft.comment("   JSON_VOLUME_MOUNTS: {\"mountPath\":\"/dev/shm\",\"name\":\"shm-vol\"}");
-    draft.comment(" - memory: no less than /dev/shm, which counts towards it.");
-    draft.comment(" - the mount of 3FS, with mounts of the host shown in the container:");
-    draft.comment("   JSON_VOLUMES: {\"name\":\"shared-mountpoint\",\"emptyDir\":{}}");
-    draft.comment(
-        "   JSON_VOLUME_MOUNTS: {\"mountPath\":\""
-            + MOUNT
-            + "/\",\"name\":\"shared-mountpoint\",\"mountPropagation\":\"HostToContainer\"}");
-    draft.comment(" - no limit of locked memory: ULIMITS=(memlock:-1:-1)");
-    draft.comment(" - the labels of your site for the FUSE service and against RDMA loopback.");
+  private ConfigOrigin at(ConfigKey<?> key) {
+    Given found = given.get(key.name());
+    return found == null ? root : found.at();
   }
 
   /** Looks whether the shared memory that the container is given is enough. */
@@ -213,14 +200,11 @@ final class RtpLlmSettings {
     Matcher limit = SIZE_LIMIT.matcher(volumes == null ? "" : volumes.value());
     if (volumes != null && limit.find() && Long.parseLong(limit.group(1)) * GIB < neededBytes) {
       findings.add(
-          ConfigFinding.warning(
+          ConfigProblem.warning(
               volumes.at(),
               volumes.shown(),
-              "gives "
-                  + limit.group(1)
-                  + " GiB of shared memory; the ranks need "
-                  + Math.ceilDiv(neededBytes, GIB)
-                  + ": raise sizeLimit"));
+              "gives %s GiB of shared memory; the ranks need %s: raise sizeLimit"
+                  .formatted(limit.group(1), Math.ceilDiv(neededBytes, GIB))));
     }
   }
 
@@ -228,18 +212,11 @@ final class RtpLlmSettings {
     given.forEach(
         (name, found) -> {
           boolean isKnown = KEYS.stream().anyMatch(key -> key.name().equals(name));
-          boolean isContainer =
-              name.equals(VOLUMES) || name.equals(VOLUME_MOUNTS) || name.equals("ulimits");
-          if (!isKnown && !isContainer) {
-            findings.add(
-                ConfigConversion.leftOut(
-                    found.at(), found.shown(), "UCM has no counterpart for it"));
+          if (!isKnown && !OF_CONTAINER.contains(name)) {
+            String why = "UCM has no counterpart for it";
+            findings.add(ConfigConversion.leftOut(found.at(), found.shown(), why));
           }
         });
-  }
-
-  private static ConfigKey<Boolean> flag(String name) {
-    return ConfigKey.flag(name).defaultTo(false);
   }
 
   private static ConfigKey<Long> iov(String name) {

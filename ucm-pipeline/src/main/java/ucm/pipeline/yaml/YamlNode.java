@@ -11,42 +11,24 @@ public sealed interface YamlNode {
   ConfigOrigin at();
 
   /** What a message calls it. */
-  String kind();
+  default String kind() {
+    return switch (this) {
+      case YamlMap _ -> "a map";
+      case YamlList _ -> "a list";
+      case YamlScalar(_, String text) -> "\"" + text + "\"";
+      case YamlScalar(_, Object value) -> value == null ? "nothing" : value.toString();
+    };
+  }
 
-  /**
-   * A key of a map and its value.
-   *
-   * @param at where the key stands
-   */
+  /** A key of a map, where it stands, and its value. */
   record Entry(String key, ConfigOrigin at, YamlNode value) {}
 
   /** A map; keys are in the order of the file and differ from one another. */
-  record YamlMap(ConfigOrigin at, List<Entry> entries) implements YamlNode {
-    @Override
-    public String kind() {
-      return "a map";
-    }
-  }
+  record YamlMap(ConfigOrigin at, List<Entry> entries) implements YamlNode {}
 
   /** A list. */
-  record YamlList(ConfigOrigin at, List<YamlNode> items) implements YamlNode {
-    @Override
-    public String kind() {
-      return "a list";
-    }
-  }
+  record YamlList(ConfigOrigin at, List<YamlNode> items) implements YamlNode {}
 
-  /**
-   * A plain value.
-   *
-   * @param value a String, Long, Double or Boolean; null when there is none
-   */
-  record YamlScalar(ConfigOrigin at, @Nullable Object value) implements YamlNode {
-    @Override
-    public String kind() {
-      return value == null
-          ? "nothing"
-          : value instanceof String ? "\"" + value + "\"" : value.toString();
-    }
-  }
+  /** A plain value: a String, Long, Double or Boolean; null when there is none. */
+  record YamlScalar(ConfigOrigin at, @Nullable Object value) implements YamlNode {}
 }

@@ -1,25 +1,22 @@
 package ucm.pipeline.yaml;
 
 import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
 
-/** A text is not the YAML it should be; carries the position. */
+/** A text is not what it should be. */
 public final class YamlSyntaxException extends Exception {
 
   private static final long serialVersionUID = 1L;
 
-  private final transient ConfigOrigin at;
+  private final transient ConfigProblem problem;
 
   YamlSyntaxException(ConfigOrigin at, String message) {
     super(message);
-    this.at = at;
+    this.problem = ConfigProblem.error(at, "", message);
   }
 
-  public ConfigOrigin at() {
-    return at;
-  }
-
-  /** What is wrong. */
-  public String problem() {
-    return String.valueOf(getMessage());
+  /** What is wrong, and where. */
+  public ConfigProblem problem() {
+    return problem;
   }
 }

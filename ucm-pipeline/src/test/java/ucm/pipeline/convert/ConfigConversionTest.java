@@ -7,8 +7,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import ucm.api.config.ConfigProblem;
 import ucm.pipeline.config.ConfigException;
-import ucm.pipeline.config.ConfigFinding;
 import ucm.pipeline.config.Setting;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.convert.ConfigConversion.Converted;
@@ -54,7 +54,7 @@ class ConfigConversionTest {
 
   private static List<String> leftOut(Converted converted) {
     assertThat(converted.report().hasErrors()).isFalse();
-    return converted.report().findings().stream().map(ConfigFinding::key).toList();
+    return converted.report().findings().stream().map(ConfigProblem::key).toList();
   }
 
   @Test
