@@ -3,12 +3,12 @@ package ucm.pipeline.catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import ucm.api.StoreException;
-import ucm.pipeline.catalog.FoundStore.Home;
 import ucm.pipeline.hash.BlockHashing;
 
 /**
@@ -19,12 +19,12 @@ import ucm.pipeline.hash.BlockHashing;
 final class BlockHashings {
 
   // All guarded by this.
-  private final Map<String, FoundHashing> named = new TreeMap<>();
-  private final List<FoundHashing> unnamed = new ArrayList<>();
-  private final List<FoundStore> problems = new ArrayList<>();
+  private final Map<String, Found<BlockHashing>> named = new TreeMap<>();
+  private final List<Found<BlockHashing>> unnamed = new ArrayList<>();
+  private final List<CatalogProblem> problems = new ArrayList<>();
 
-  BlockHashings(List<FoundHashing> all) {
-    for (FoundHashing found : all) {
+  BlockHashings(List<Found<BlockHashing>> all) {
+    for (Found<BlockHashing> found : all) {
       if (found.name().isEmpty()) {
         unnamed.add(found);
       } else {
@@ -33,16 +33,13 @@ final class BlockHashings {
     }
   }
 
-  private void add(FoundHashing found) {
-    FoundHashing earlier = named.putIfAbsent(found.name(), found);
+  private void add(Found<BlockHashing> found) {
+    Found<BlockHashing> earlier = named.putIfAbsent(found.name(), found);
     if (earlier != null) {
       refuse(
           found,
-          "the block hasher "
-              + found.name()
-              + " is not used, as there is one of this name in "
-              + earlier.location()
-              + "; rename or remove one");
+          "the block hasher %s is not used, as there is one of this name in %s; rename or remove one"
+              .formatted(found.name(), earlier.location()));
     }
   }
 
@@ -53,45 +50,44 @@ final class BlockHashings {
    */
   synchronized Optional<BlockHashing> find(String name) {
     if (!named.containsKey(name)) {
-      askUnnamed();
+      unnamed.forEach(this::askForName);
+      unnamed.clear();
     }
-    FoundHashing found = named.get(name);
+    Found<BlockHashing> found = named.get(name);
     if (found == null) {
       return Optional.empty();
     }
     try {
-      return Optional.of(found.make());
+      return Optional.of(make(found));
     } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
       throw new StoreException(
-          "the block hasher "
-              + name
-              + " in "
-              + found.location()
-              + " cannot be made: "
-              + BoundedCall.reason(e),
+          "the block hasher %s in %s cannot be made: %s"
+              .formatted(name, found.location(), BoundedCall.reason(e)),
           e);
     }
   }
 
-  private void askUnnamed() {
-    for (FoundHashing found : unnamed) {
-      try {
-        FoundHashing asked = found.asked();
-        if (asked.name() == null || asked.name().isBlank()) {
-          refuse(found, "the block hasher has no name: carry @BlockHashingName");
-        } else {
-          add(asked);
-        }
-      } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
-        refuse(found, "the block hasher cannot be made: " + BoundedCall.reason(e));
-      }
-    }
-    unnamed.clear();
+  private static BlockHashing make(Found<BlockHashing> found) {
+    return BoundedCall.run(
+        "the block hasher " + found.where(), Objects.requireNonNull(found.factory()));
   }
 
-  private void refuse(FoundHashing found, String problem) {
-    Home home = new Home("", "", found.location());
-    problems.add(FoundStore.broken(home, true, found.className(), problem));
+  private void askForName(Found<BlockHashing> found) {
+    try {
+      BlockHashing made = make(found);
+      String name = BoundedCall.run("name() of the block hasher " + found.where(), made::name);
+      if (name == null || name.isBlank()) {
+        refuse(found, "the block hasher has no name: carry @BlockHashingName");
+      } else {
+        add(new Found<>(found.entry().named(name), true, found.className(), () -> made));
+      }
+    } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
+      refuse(found, "the block hasher cannot be made: " + BoundedCall.reason(e));
+    }
+  }
+
+  private void refuse(Found<BlockHashing> found, String problem) {
+    problems.add(new CatalogProblem(found.location(), found.className(), problem));
   }
 
   /** The names, sorted; of those that were not asked yet the classes, in brackets, after them. */
@@ -103,7 +99,7 @@ final class BlockHashings {
   }
 
   /** What went wrong so far. */
-  synchronized List<FoundStore> problems() {
+  synchronized List<CatalogProblem> problems() {
     return List.copyOf(problems);
   }
 }

@@ -19,12 +19,9 @@ public final class NearestName {
    */
   public static String among(Collection<String> known, String typed) {
     String nearest = "";
-    if (typed.length() > MAX_LENGTH) {
-      return nearest;
-    }
     int best = 1 + Math.max(2, typed.length() / 3);
     String lower = typed.toLowerCase(Locale.ROOT);
-    for (String name : known) {
+    for (String name : typed.length() > MAX_LENGTH ? new String[0] : known.toArray(new String[0])) {
       int distance = distance(lower, name.toLowerCase(Locale.ROOT));
       if (distance < best) {
         best = distance;
@@ -36,29 +33,23 @@ public final class NearestName {
 
   /** Optimal string alignment: insert, delete, replace a letter, or swap two neighbours. */
   private static int distance(String a, String b) {
-    int[] beforeLast = new int[b.length() + 1];
-    int[] last = new int[b.length() + 1];
-    int[] row = new int[b.length() + 1];
-    for (int j = 0; j <= b.length(); j++) {
-      last[j] = j;
-    }
-    for (int i = 1; i <= a.length(); i++) {
-      row[0] = i;
-      for (int j = 1; j <= b.length(); j++) {
-        int replace = last[j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-        row[j] = Math.min(replace, 1 + Math.min(last[j], row[j - 1]));
+    int[][] d = new int[a.length() + 1][b.length() + 1];
+    for (int i = 0; i <= a.length(); i++) {
+      for (int j = 0; j <= b.length(); j++) {
+        if (i == 0 || j == 0) {
+          d[i][j] = i + j;
+          continue;
+        }
+        int replaced = d[i - 1][j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+        d[i][j] = Math.min(replaced, 1 + Math.min(d[i - 1][j], d[i][j - 1]));
         if (i > 1
             && j > 1
             && a.charAt(i - 1) == b.charAt(j - 2)
             && a.charAt(i - 2) == b.charAt(j - 1)) {
-          row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
+          d[i][j] = Math.min(d[i][j], d[i - 2][j - 2] + 1);
         }
       }
-      int[] free = beforeLast;
-      beforeLast = last;
-      last = row;
-      row = free;
     }
-    return last[b.length()];
+    return d[a.length()][b.length()];
   }
 }

@@ -34,15 +34,11 @@ public record PipelineSpec(List<String> stages) {
   public static PipelineSpec parse(String text) {
     List<String> names = new ArrayList<>();
     int start = 0;
-    while (start <= text.length()) {
-      int bar = text.indexOf('|', start);
-      int end = bar < 0 ? text.length() : bar;
-      String part = text.substring(start, end);
+    for (String part : text.split("\\|", -1)) {
       String name = part.strip();
-      int column = 1 + start + (name.isEmpty() ? 0 : part.indexOf(name));
-      requireName(name, "\"" + text + "\"", column);
+      requireName(name, "\"" + text + "\"", 1 + start + part.indexOf(name));
       names.add(name);
-      start = end + 1;
+      start += part.length() + 1;
     }
     return new PipelineSpec(names);
   }
@@ -50,23 +46,14 @@ public record PipelineSpec(List<String> stages) {
   private static void requireName(String name, String whole, int column) {
     if (name.isEmpty()) {
       throw new IllegalArgumentException(
-          "the pipeline "
-              + whole
-              + " has no stage name at column "
-              + column
-              + "; join names by '|',"
-              + " as in Cache|Posix");
+          "the pipeline %s has no stage name at column %s; join names by '|', as in Cache|Posix"
+              .formatted(whole, column));
     }
     if (!NAME.matcher(name).matches()) {
       throw new IllegalArgumentException(
-          "the pipeline "
-              + whole
-              + " has \""
-              + name
-              + "\" at column "
-              + column
-              + ", which is no"
-              + " stage name: a letter, then up to 63 letters, digits, '_' or '-'");
+          "the pipeline %s has \"%s\" at column %s, which is no stage name: a letter, then up to 63"
+                  .formatted(whole, name, column)
+              + " letters, digits, '_' or '-'");
     }
   }
 

@@ -5,11 +5,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import ucm.api.admin.HealthCheck;
-import ucm.pipeline.catalog.FoundStore.Home;
 
 /**
  * Goes through the plugins folder: {@code plugins/x.jar} is a plugin, and so is {@code plugins/x/}
@@ -18,55 +15,30 @@ import ucm.pipeline.catalog.FoundStore.Home;
  */
 final class PluginFolder {
 
-  private final Path folder;
   private final @Nullable ModuleLayer parent;
-  private final List<FoundStore> found = new ArrayList<>();
-  private final List<FoundHashing> hashings = new ArrayList<>();
-  private final List<Supplier<HealthCheck>> healthChecks = new ArrayList<>();
-
-  private PluginFolder(Path folder, @Nullable ModuleLayer parent) {
-    this.folder = folder;
-    this.parent = parent;
-  }
+  private final Discovery found;
 
   /**
-   * Loads every plugin of a folder.
+   * Prepares a search.
    *
    * @param parent the layer that holds ucm.api; null when that is on the class path
+   * @param found gets what plugins provide, and a problem for each jar or folder that cannot be used
    */
-  static PluginFolder scan(Path folder, @Nullable ModuleLayer parent) {
-    PluginFolder scan = new PluginFolder(folder, parent);
-    if (Files.exists(folder)) {
-      scan.scanFolder();
-    }
-    return scan;
+  PluginFolder(@Nullable ModuleLayer parent, Discovery found) {
+    this.parent = parent;
+    this.found = found;
   }
 
-  /** The stores, and an entry with a problem for each jar or folder that could not be used. */
-  List<FoundStore> stores() {
-    return found;
-  }
-
-  /** The block hashers. */
-  List<FoundHashing> hashings() {
-    return hashings;
-  }
-
-  /** What looks at the machine. */
-  List<Supplier<HealthCheck>> healthChecks() {
-    return healthChecks;
-  }
-
-  private void scanFolder() {
+  /** Loads every plugin of a folder, which need not exist. */
+  void scan(Path folder) {
     try {
-      Path real = folder.toRealPath();
-      for (Path child : list(folder)) {
+      for (Path child : Files.exists(folder) ? list(folder) : List.<Path>of()) {
         if (isJar(child) || Files.isDirectory(child)) {
-          scanChild(child, real);
+          scanChild(child, folder.toRealPath());
         }
       }
     } catch (IOException e) {
-      refuse(folder, "the plugins folder cannot be read: " + e);
+      found.refuse(folder.toString(), "the plugins folder cannot be read: " + e);
     }
   }
 
@@ -80,30 +52,17 @@ final class PluginFolder {
           jars.add(jar);
         }
       }
-      load(child, jars);
+      if (jars.isEmpty()) {
+        throw new IOException("holds no .jar");
+      }
+      if (parent == null) {
+        throw new IOException(
+            "is not loaded: plugins need UCM on the module path, and it is on the class path");
+      }
+      new PluginLayer(child, parent, found).load(jars);
     } catch (IOException e) {
-      refuse(child, String.valueOf(e.getMessage()));
+      found.refuse(child.toString(), String.valueOf(e.getMessage()));
     }
-  }
-
-  private void load(Path plugin, List<Path> jars) {
-    if (jars.isEmpty()) {
-      refuse(plugin, "holds no .jar");
-    } else if (parent == null) {
-      refuse(
-          plugin,
-          "is not loaded: plugins need UCM on the module path, and it is on the class path");
-    } else {
-      PluginLayer layer = new PluginLayer(plugin, jars, parent);
-      layer.load();
-      found.addAll(layer.stores());
-      hashings.addAll(layer.hashings());
-      healthChecks.addAll(layer.healthChecks());
-    }
-  }
-
-  private void refuse(Path path, String problem) {
-    found.add(FoundStore.broken(new Home("", "", path.toString()), true, "", problem));
   }
 
   private static void requireWithin(Path path, Path folder) throws IOException {
@@ -115,15 +74,14 @@ final class PluginFolder {
 
   private static List<Path> list(Path directory) throws IOException {
     try (Stream<Path> children = Files.list(directory)) {
-      return children.filter(child -> !name(child).startsWith(".")).sorted().toList();
+      return children
+          .filter(child -> !child.getFileName().toString().startsWith("."))
+          .sorted()
+          .toList();
     }
   }
 
   private static boolean isJar(Path path) {
-    return name(path).endsWith(".jar") && !Files.isDirectory(path);
-  }
-
-  private static String name(Path path) {
-    return String.valueOf(path.getFileName());
+    return path.toString().endsWith(".jar") && !Files.isDirectory(path);
   }
 }

@@ -1,73 +1,78 @@
 package ucm.pipeline.catalog;
 
+import java.io.DataInputStream;
+import java.io.IOException;
 import java.lang.module.Configuration;
 import java.lang.module.FindException;
 import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleFinder;
 import java.lang.module.ResolutionException;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.function.Supplier;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+import java.util.zip.ZipFile;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.Store;
-import ucm.api.admin.HealthCheck;
-import ucm.pipeline.catalog.FoundStore.Home;
-import ucm.pipeline.catalog.PluginJar.BadJarException;
 import ucm.pipeline.hash.BlockHashing;
 
 /**
  * Makes a module layer of one plugin.
  *
- * <p>How modules are chosen. All modules of the plugin are roots, and its own jars are asked before
- * the parent layer: a plugin may bring any version of any library, also of one that the parent has,
- * and sees its own. The exceptions are {@code ucm.api} and {@code ucm.pipeline}: they always come from
- * the parent, because a store that implements another copy of the interface would be no store to others
- * here, and a block hasher none; a copy in the plugin is passed over. What the plugin does not bring is taken from the parent, if it is there
- * (a jlink image holds only some modules of the JDK). The module that provides stores must be an
- * explicit one; its libraries may be plain jars, which become automatic modules.
+ * <p>All modules of the plugin are roots, and its own jars are asked before the parent layer: a plugin may
+ * bring any version of any library, also of one that the parent has, and sees its own. The exceptions are
+ * {@code ucm.api} and {@code ucm.pipeline}: they always come from the parent, because a store that implements
+ * another copy of the interface would be no store to others here; a copy in the plugin is passed over. What the
+ * plugin does not bring is taken from the parent, if it is there (a jlink image holds only some modules of the
+ * JDK). The module that provides stores must be an explicit one; its libraries may be plain jars.
  *
  * <p>The class loader of the layer, one for all of its modules, asks the platform class loader for
- * what its modules do not read, never the application's: what is not declared is not seen. {@code
- * Class-Path} of a manifest does not count.
+ * what its modules do not read, never the application's. {@code Class-Path} of a manifest does not count.
  */
 final class PluginLayer {
 
   private static final Logger LOG = LoggerFactory.getLogger(PluginLayer.class);
   private static final List<String> FROM_PARENT = List.of("ucm.api", "ucm.pipeline");
+  private static final int CLASS_FILE_MAGIC = 0xCAFEBABE;
+
+  /** Class files of Java n have the major version n + 44. */
+  private static final int MAJOR_OFFSET = 44;
+
+  private record Jar(Path path, ModuleDescriptor descriptor) {}
 
   private final Path plugin;
-  private final List<Path> jars;
   private final ModuleLayer parent;
-  private final List<FoundStore> found = new ArrayList<>();
-  private final List<FoundHashing> hashings = new ArrayList<>();
-  private final List<Supplier<HealthCheck>> healthChecks = new ArrayList<>();
+  private final Discovery found;
+  private final Map<String, Jar> modules = new TreeMap<>();
+  private boolean isBroken;
 
   /**
    * Prepares to load a plugin.
    *
    * @param plugin its jar or folder
-   * @param jars the jars in it, at least one
+   * @param found gets what it provides, and what goes wrong
    */
-  PluginLayer(Path plugin, List<Path> jars, ModuleLayer parent) {
+  PluginLayer(Path plugin, ModuleLayer parent, Discovery found) {
     this.plugin = plugin;
-    this.jars = jars;
     this.parent = parent;
+    this.found = found;
   }
 
-  /** Loads it; what goes wrong is an entry with a problem. */
-  void load() {
+  /** Loads it from its jars. */
+  void load(List<Path> jars) {
     try {
-      Map<String, PluginJar> modules = readJars();
-      if (found.isEmpty() && hasProvider(modules.values())) {
-        ModuleLayer layer = layer(modules);
-        found.addAll(ProviderScan.plugin(layer, home(plugin)));
-        hashings.addAll(HashingScan.plugin(layer, home(plugin), found));
-        healthChecks.addAll(HealthCheckScan.plugin(layer, home(plugin), found));
+      jars.forEach(this::read);
+      for (String name : FROM_PARENT) {
+        if (modules.remove(name) != null) {
+          LOG.info("Plugin {} brings a copy of {}, which is not used", plugin, name);
+        }
+      }
+      if (!isBroken && hasProvider()) {
+        found.addPlugin(layer(), StoreEntry.at(plugin.toString()));
       }
     } catch (FindException | ResolutionException | LayerInstantiationException e) {
       refuse(plugin, "does not fit together: " + e.getMessage());
@@ -77,73 +82,81 @@ final class PluginLayer {
     }
   }
 
-  /** Its stores, and an entry for each thing that went wrong. */
-  List<FoundStore> stores() {
-    return found;
+  private void read(Path path) {
+    try {
+      requireJar(path);
+      ModuleDescriptor descriptor =
+          ModuleFinder.of(path).findAll().stream()
+              .findFirst()
+              .orElseThrow(() -> new IOException("holds no module"))
+              .descriptor();
+      Jar earlier = modules.putIfAbsent(descriptor.name(), new Jar(path, descriptor));
+      if (earlier != null) {
+        throw new IOException(
+            "is the module %s, and so is %s; keep one".formatted(descriptor.name(), earlier.path));
+      }
+    } catch (FindException e) {
+      Throwable cause = e.getCause() == null ? e : e.getCause();
+      refuse(path, "its module cannot be read: " + cause.getMessage());
+    } catch (IOException e) {
+      refuse(path, String.valueOf(e.getMessage()));
+    }
   }
 
-  /** Its block hashers. */
-  List<FoundHashing> hashings() {
-    return hashings;
-  }
-
-  /** What it looks at. */
-  List<Supplier<HealthCheck>> healthChecks() {
-    return healthChecks;
-  }
-
-  private Map<String, PluginJar> readJars() {
-    Map<String, PluginJar> modules = new TreeMap<>();
-    for (Path path : jars) {
-      try {
-        PluginJar jar = PluginJar.read(path);
-        PluginJar earlier = modules.putIfAbsent(jar.descriptor().name(), jar);
-        if (earlier != null) {
-          refuse(
-              path,
-              "is the module "
-                  + jar.descriptor().name()
-                  + ", and so is "
-                  + earlier.path()
-                  + "; keep one");
+  private static void requireJar(Path path) throws IOException {
+    if (!Files.isRegularFile(path)) {
+      throw new IOException("is no regular file");
+    }
+    int magic = CLASS_FILE_MAGIC;
+    int java = 0;
+    try (JarFile jar =
+        new JarFile(path.toFile(), false, ZipFile.OPEN_READ, JarFile.runtimeVersion())) {
+      JarEntry entry = jar.getJarEntry("module-info.class");
+      if (entry != null) {
+        try (DataInputStream in = new DataInputStream(jar.getInputStream(entry))) {
+          magic = in.readInt();
+          in.readUnsignedShort();
+          java = in.readUnsignedShort() - MAJOR_OFFSET;
         }
-      } catch (BadJarException e) {
-        refuse(path, e.problem());
       }
+    } catch (IOException e) {
+      throw new IOException("is no jar that can be read: " + e.getMessage(), e);
     }
-    for (String name : FROM_PARENT) {
-      if (modules.remove(name) != null) {
-        LOG.info("Plugin {} brings a copy of {}, which is not used", plugin, name);
-      }
+    if (magic != CLASS_FILE_MAGIC) {
+      throw new IOException("its module-info.class is no class file");
     }
-    return modules;
+    if (java > Runtime.version().feature()) {
+      throw new IOException(
+          "is compiled for Java %s, this is Java %s".formatted(java, Runtime.version().feature()));
+    }
   }
 
-  private boolean hasProvider(Collection<PluginJar> modules) {
-    List<PluginJar> providers = modules.stream().filter(jar -> provides(jar.descriptor())).toList();
-    if (providers.stream().anyMatch(PluginJar::isExplicit)) {
+  private boolean hasProvider() {
+    List<Jar> providers = modules.values().stream().filter(PluginLayer::provides).toList();
+    if (providers.stream().anyMatch(jar -> !jar.descriptor.isAutomatic())) {
       return true;
     }
     if (!providers.isEmpty()) {
       refuse(
-          providers.getFirst().path(),
+          providers.getFirst().path,
           "names a store or a block hasher in META-INF/services but is no module; add a"
               + " module-info");
-    } else if (modules.stream().anyMatch(PluginJar::isExplicit)) {
-      refuse(plugin, "has no store: no module in it says \"provides ucm.api.Store with ...\"");
-    } else {
+    } else if (modules.values().stream().allMatch(jar -> jar.descriptor.isAutomatic())) {
       refuse(plugin, "is no module: it has no module-info.class");
+    } else {
+      refuse(plugin, "has no store: no module in it says \"provides ucm.api.Store with ...\"");
     }
     return false;
   }
 
-  private static boolean provides(ModuleDescriptor descriptor) {
-    return ProviderScan.providers(descriptor, Store.class) > 0
-        || ProviderScan.providers(descriptor, BlockHashing.class) > 0;
+  private static boolean provides(Jar jar) {
+    List<ModuleDescriptor> module = List.of(jar.descriptor);
+    return Discovery.providers(module, Store.class) > 0
+        || Discovery.providers(module, BlockHashing.class) > 0;
   }
 
-  private ModuleLayer layer(Map<String, PluginJar> modules) {
-    Path[] paths = modules.values().stream().map(PluginJar::path).sorted().toArray(Path[]::new);
+  private ModuleLayer layer() {
+    Path[] paths = modules.values().stream().map(Jar::path).sorted().toArray(Path[]::new);
     Configuration configuration =
         parent.configuration().resolve(ModuleFinder.of(paths), ModuleFinder.of(), modules.keySet());
     return ModuleLayer.defineModulesWithOneLoader(
@@ -152,10 +165,7 @@ final class PluginLayer {
   }
 
   private void refuse(Path path, String problem) {
-    found.add(FoundStore.broken(home(path), true, "", problem));
-  }
-
-  private static Home home(Path path) {
-    return new Home("", "", path.toString());
+    isBroken = true;
+    found.refuse(path.toString(), problem);
   }
 }

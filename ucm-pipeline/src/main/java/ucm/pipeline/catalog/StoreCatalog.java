@@ -2,25 +2,24 @@ package ucm.pipeline.catalog;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck;
+import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.ConfigKey;
-import ucm.pipeline.catalog.FoundStore.Home;
 import ucm.pipeline.hash.BlockHashing;
 
 /**
@@ -36,36 +35,45 @@ public final class StoreCatalog {
 
   private static final Logger LOG = LoggerFactory.getLogger(StoreCatalog.class);
 
-  private final List<FoundStore> found;
+  private final List<Found<Store>> found;
   private final List<String> searched;
-  private final Map<String, FoundStore> usable = new LinkedHashMap<>();
+  private final Map<String, Found<Store>> usable = new LinkedHashMap<>();
   private final BlockHashings hashings;
-  private final List<Supplier<HealthCheck>> healthChecks;
+  private final List<Found<HealthCheck>> healthChecks;
 
-  private StoreCatalog(
-      List<FoundStore> all,
-      BlockHashings hashings,
-      List<Supplier<HealthCheck>> healthChecks,
-      List<String> searched) {
+  private StoreCatalog(Discovery discovery, List<String> searched) {
     this.found =
-        settleNames(all).stream()
-            .sorted(
-                Comparator.comparing(FoundStore::name)
-                    .thenComparing(store -> store.home().location()))
+        discovery.stores.stream()
+            .map(store -> settled(store, discovery.stores))
+            .sorted(Comparator.comparing(Found<Store>::name).thenComparing(Found::location))
             .toList();
-    this.hashings = hashings;
-    this.healthChecks = List.copyOf(healthChecks);
-    this.searched = List.copyOf(searched);
-    for (FoundStore store : found) {
-      if (store.usable()) {
+    this.hashings = new BlockHashings(discovery.hashings);
+    this.healthChecks = List.copyOf(discovery.healthChecks);
+    this.searched = searched;
+    for (Found<Store> store : found) {
+      if (store.entry().usable()) {
         usable.put(store.name(), store);
       }
     }
   }
 
+  /** Marks a store whose name another one has; a built-in store keeps its name from a plugin. */
+  private static Found<Store> settled(Found<Store> store, List<Found<Store>> all) {
+    return all.stream()
+        .filter(other -> !store.name().isEmpty() && other.name().equals(store.name()))
+        .filter(other -> !other.equals(store) && (store.plugin() || !other.plugin()))
+        .min(Comparator.comparing(Found::plugin))
+        .map(
+            rival ->
+                store.with(
+                    "the name %s is taken twice: by %s and by %s; remove one"
+                        .formatted(store.name(), store.where(), rival.where())))
+        .orElse(store);
+  }
+
   /** The stores that are built in, without plugins. */
   public static StoreCatalog find() {
-    return find(null, new ArrayList<>());
+    return find(Optional.empty());
   }
 
   /**
@@ -74,31 +82,27 @@ public final class StoreCatalog {
    * @param pluginsFolder holds {@code x.jar} or {@code x/*.jar} for each plugin; need not exist
    */
   public static StoreCatalog find(Path pluginsFolder) {
-    List<String> searched = new ArrayList<>();
-    String there = Files.exists(pluginsFolder) ? "" : " (there is no such folder)";
-    searched.add("plugins folder " + pluginsFolder + there);
-    return find(pluginsFolder, searched);
+    return find(Optional.of(pluginsFolder));
   }
 
-  private static StoreCatalog find(@Nullable Path pluginsFolder, List<String> searched) {
-    List<FoundStore> all = new ArrayList<>();
+  private static StoreCatalog find(Optional<Path> plugins) {
     ModuleLayer layer = StoreCatalog.class.getModule().getLayer();
-    searched.addFirst(layer == null ? "class path" : "modules of UCM");
-    if (layer != null) {
-      all.addAll(ProviderScan.builtIn(layer));
-    }
-    all.addAll(ProviderScan.classPath(StoreCatalog.class.getClassLoader()));
-    List<FoundHashing> hashings = HashingScan.builtIn(all);
-    List<Supplier<HealthCheck>> healthChecks = HealthCheckScan.builtIn();
-    if (pluginsFolder != null) {
-      PluginFolder plugins = PluginFolder.scan(pluginsFolder, layer);
-      all.addAll(plugins.stores());
-      hashings.addAll(plugins.hashings());
-      healthChecks.addAll(plugins.healthChecks());
-    }
+    Discovery discovery = new Discovery();
+    discovery.addBuiltIn(layer);
+    plugins.ifPresent(folder -> new PluginFolder(layer, discovery).scan(folder));
+    Stream<String> folder =
+        plugins.stream()
+            .map(path -> Files.exists(path) ? path : path + " (there is no such folder)")
+            .map(path -> "plugins folder " + path);
+    String own = layer == null ? "class path" : "modules of UCM";
     StoreCatalog catalog =
-        new StoreCatalog(all, new BlockHashings(hashings), healthChecks, searched);
-    catalog.log();
+        new StoreCatalog(discovery, Stream.concat(Stream.of(own), folder).toList());
+    for (Found<Store> store : catalog.usable.values()) {
+      String module = store.entry().module().isEmpty() ? "class path" : store.entry().module();
+      String version = store.entry().version();
+      LOG.debug("Found store {} ({} {}) in {}", store.name(), module, version, store.location());
+    }
+    catalog.problems().forEach(problem -> LOG.warn("Not loaded: {}", problem));
     return catalog;
   }
 
@@ -108,86 +112,27 @@ public final class StoreCatalog {
    * @param stores name, and what makes a fresh instance
    */
   public static StoreCatalog of(Map<String, ? extends Supplier<? extends Store>> stores) {
-    List<FoundStore> all = new ArrayList<>();
-    Home home = new Home("", "", "given by the program");
+    StoreEntry home = StoreEntry.at("given by the program");
+    Discovery discovery = new Discovery();
     stores.forEach(
-        (name, factory) -> all.add(new FoundStore(name, home, false, "", factory, List.of())));
-    BlockHashings hashings = new BlockHashings(HashingScan.builtIn(all));
-    return new StoreCatalog(all, hashings, List.of(), List.of(home.location()));
-  }
-
-  /** Marks stores whose name another one has. */
-  private static List<FoundStore> settleNames(List<FoundStore> all) {
-    List<FoundStore> settled = new ArrayList<>();
-    for (int i = 0; i < all.size(); i++) {
-      FoundStore store = all.get(i);
-      int rival = rival(all, i);
-      settled.add(
-          rival < 0
-              ? store
-              : store.with(
-                  "the name "
-                      + store.name()
-                      + " is taken twice: by "
-                      + where(store)
-                      + " and by "
-                      + where(all.get(rival))
-                      + "; remove one"));
-    }
-    return settled;
-  }
-
-  /** The store that keeps another from its name, or -1; a built-in one rather than a plugin. */
-  private static int rival(List<FoundStore> all, int index) {
-    FoundStore store = all.get(index);
-    int rival = -1;
-    for (int i = 0; i < all.size() && !store.name().isEmpty(); i++) {
-      FoundStore other = all.get(i);
-      boolean same = i != index && other.name().equals(store.name());
-      boolean counts = store.plugin() || !other.plugin();
-      if (same && counts && (rival < 0 || !other.plugin())) {
-        rival = i;
-      }
-    }
-    return rival;
-  }
-
-  private static String where(FoundStore store) {
-    return store.subject() + " in " + store.home().location();
-  }
-
-  private void log() {
-    for (FoundStore store : found) {
-      Home home = store.home();
-      if (store.usable()) {
-        LOG.debug(
-            "Found store {} ({} {}) in {}",
-            store.name(),
-            home.module().isEmpty() ? "class path" : home.module(),
-            home.version(),
-            home.location());
-      }
-    }
-    problems().forEach(problem -> LOG.warn("Not loaded: {}", problem));
+        (name, factory) -> discovery.stores.add(new Found<>(home.named(name), false, "", factory)));
+    discovery.addBuiltInHashings();
+    return new StoreCatalog(discovery, List.of(home.location()));
   }
 
   /** Everything that was found, sorted by name; what has no readable name comes first. */
   public List<StoreEntry> entries() {
-    return found.stream().map(FoundStore::entry).toList();
+    return found.stream().map(Found::entry).toList();
   }
 
   /** Why things could not be used, sorted by location. */
   public List<CatalogProblem> problems() {
-    List<CatalogProblem> problems = new ArrayList<>();
-    for (FoundStore store : Stream.concat(found.stream(), hashings.problems().stream()).toList()) {
-      String subject = store.name().isEmpty() ? store.subject() : store.name();
-      for (String problem : store.problems()) {
-        problems.add(new CatalogProblem(store.home().location(), subject, problem));
-      }
-    }
-    problems.sort(
-        Comparator.comparing(CatalogProblem::location).thenComparing(CatalogProblem::message));
-    return List.copyOf(problems);
+    return Stream.concat(
+            found.stream().flatMap(store -> store.problems().stream()),
+            hashings.problems().stream())
+        .sorted(
+            Comparator.comparing(CatalogProblem::location).thenComparing(CatalogProblem::message))
+        .toList();
   }
 
   /** The names that pipelines can ask for, sorted. */
@@ -214,7 +159,22 @@ public final class StoreCatalog {
 
   /** Makes what looks whether the machine has what stores need: of UCM's own modules, then of plugins. */
   public List<HealthCheck> healthChecks() {
-    return healthChecks.stream().map(Supplier::get).toList();
+    return healthChecks.stream().map(StoreCatalog::make).toList();
+  }
+
+  /** One that cannot be made is a finding. */
+  private static HealthCheck make(Found<HealthCheck> found) {
+    String what = "the health check " + found.className();
+    try {
+      return BoundedCall.run(what, Objects.requireNonNull(found.factory()));
+    } catch (ServiceConfigurationError | RuntimeException | LinkageError e) {
+      Finding finding =
+          Finding.warning(
+              found.location(),
+              what + " cannot be made: " + BoundedCall.reason(e),
+              "repair the plugin or remove it");
+      return (config, stages) -> List.of(finding);
+    }
   }
 
   /** Where stores were looked for. */
@@ -224,7 +184,7 @@ public final class StoreCatalog {
 
   /** The store of this name, if it can be used. */
   public Optional<StoreEntry> entry(String name) {
-    return Optional.ofNullable(usable.get(name)).map(FoundStore::entry);
+    return Optional.ofNullable(usable.get(name)).map(Found::entry);
   }
 
   /**
@@ -234,21 +194,17 @@ public final class StoreCatalog {
    * @throws StoreException when its constructor fails
    */
   public Store create(String name) {
-    FoundStore store = usable.get(name);
-    if (store == null || store.factory() == null) {
+    Found<Store> store = usable.get(name);
+    if (store == null) {
       throw new UnknownStageException(name, this);
     }
+    Supplier<? extends Store> factory = Objects.requireNonNull(store.factory());
     try {
-      Supplier<? extends Store> factory = store.factory();
       return store.plugin() ? BoundedCall.run("its constructor", factory) : factory.get();
     } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
       throw new StoreException(
-          "the store "
-              + name
-              + " in "
-              + store.home().location()
-              + " cannot be created: "
-              + BoundedCall.reason(e),
+          "the store %s in %s cannot be created: %s"
+              .formatted(name, store.location(), BoundedCall.reason(e)),
           e);
     }
   }
@@ -279,11 +235,7 @@ public final class StoreCatalog {
   /** The same of some stores; those that cannot be used are left out. */
   public Map<String, List<ConfigKey<?>>> configKeys(Collection<String> names) {
     Map<String, List<ConfigKey<?>>> keys = new TreeMap<>();
-    for (String name : names) {
-      if (usable.containsKey(name)) {
-        keys.put(name, configKeys(name));
-      }
-    }
+    names.stream().filter(usable::containsKey).forEach(name -> keys.put(name, configKeys(name)));
     return keys;
   }
 
@@ -309,15 +261,13 @@ public final class StoreCatalog {
    */
   public Map<String, Object> suggestions(List<String> names) {
     Map<String, Object> all = new TreeMap<>();
-    for (String name : names) {
-      if (usable.containsKey(name)) {
-        try {
-          Store store = create(name);
-          call(name, "suggestions()", () -> Map.copyOf(store.suggestions()))
-              .forEach(all::putIfAbsent);
-        } catch (RuntimeException | LinkageError e) {
-          LOG.warn("Store {} does not say what it suggests: {}", name, e.toString());
-        }
+    for (String name : names.stream().filter(usable::containsKey).toList()) {
+      try {
+        Store store = create(name);
+        call(name, "suggestions()", () -> Map.copyOf(store.suggestions()))
+            .forEach(all::putIfAbsent);
+      } catch (RuntimeException | LinkageError e) {
+        LOG.warn("Store {} does not say what it suggests: {}", name, e.toString());
       }
     }
     return all;
@@ -340,7 +290,7 @@ public final class StoreCatalog {
   }
 
   private boolean isPlugin(String name) {
-    FoundStore store = usable.get(name);
+    Found<Store> store = usable.get(name);
     return store != null && store.plugin();
   }
 

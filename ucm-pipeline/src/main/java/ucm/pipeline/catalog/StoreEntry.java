@@ -19,6 +19,15 @@ public record StoreEntry(
     problems = List.copyOf(problems);
   }
 
+  /** A place of which no more is known. */
+  static StoreEntry at(String location) {
+    return new StoreEntry("", "", "", location, List.of());
+  }
+
+  StoreEntry named(String own) {
+    return new StoreEntry(own, module, version, location, problems);
+  }
+
   /** Whether a pipeline can ask for it. */
   public boolean usable() {
     return problems.isEmpty();

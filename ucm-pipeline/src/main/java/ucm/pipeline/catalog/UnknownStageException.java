@@ -1,5 +1,6 @@
 package ucm.pipeline.catalog;
 
+import java.util.stream.Collectors;
 import ucm.api.StoreException;
 
 /**
@@ -12,17 +13,11 @@ public final class UnknownStageException extends StoreException {
 
   private final String stage;
   private final String nearest;
-  private final String summary;
 
   public UnknownStageException(String stage, StoreCatalog catalog) {
-    this(stage, NearestName.among(catalog.names(), stage), catalog);
-  }
-
-  private UnknownStageException(String stage, String nearest, StoreCatalog catalog) {
-    super(summary(stage, nearest, catalog) + details(catalog));
+    super(message(stage, catalog));
     this.stage = stage;
-    this.nearest = nearest;
-    this.summary = summary(stage, nearest, catalog);
+    this.nearest = NearestName.among(catalog.names(), stage);
   }
 
   /** The name that was asked for. */
@@ -37,33 +32,27 @@ public final class UnknownStageException extends StoreException {
 
   /** The first sentence of the message. */
   public String summary() {
-    return summary;
+    return String.valueOf(getMessage()).lines().findFirst().orElseThrow();
   }
 
-  private static String summary(String stage, String nearest, StoreCatalog catalog) {
-    for (StoreEntry entry : catalog.entries()) {
-      if (entry.name().equals(stage)) {
-        return "the stage "
-            + stage
-            + " was found but cannot be used: "
-            + entry.problems().getFirst();
-      }
-    }
-    String found = String.join(", ", catalog.names());
-    return "there is no stage "
-        + stage
-        + (nearest.isEmpty() ? "" : "; did you mean " + nearest + "?")
-        + (nearest.isEmpty() ? "; " : " ")
-        + "Found: "
-        + (found.isEmpty() ? "none" : found);
-  }
-
-  private static String details(StoreCatalog catalog) {
-    StringBuilder text = new StringBuilder("\nsearched: ");
-    text.append(String.join("; ", catalog.searched()));
-    for (CatalogProblem problem : catalog.problems()) {
-      text.append("\nnot loaded: ").append(problem);
-    }
-    return text.toString();
+  private static String message(String stage, StoreCatalog catalog) {
+    String nearest = NearestName.among(catalog.names(), stage);
+    String found = catalog.names().isEmpty() ? "none" : String.join(", ", catalog.names());
+    String summary =
+        catalog.entries().stream()
+            .filter(entry -> entry.name().equals(stage))
+            .map(entry -> "was found but cannot be used: " + entry.problems().getFirst())
+            .map(problem -> "the stage " + stage + " " + problem)
+            .findFirst()
+            .orElse(
+                "there is no stage %s; %sFound: %s"
+                    .formatted(
+                        stage, nearest.isEmpty() ? "" : "did you mean " + nearest + "? ", found));
+    return summary
+        + "\nsearched: "
+        + String.join("; ", catalog.searched())
+        + catalog.problems().stream()
+            .map(problem -> "\nnot loaded: " + problem)
+            .collect(Collectors.joining());
   }
 }

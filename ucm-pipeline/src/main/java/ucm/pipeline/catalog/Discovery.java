@@ -1,0 +1,210 @@
+package ucm.pipeline.catalog;
+
+import java.lang.module.ModuleDescriptor;
+import java.lang.module.ModuleReference;
+import java.lang.module.ResolvedModule;
+import java.net.URI;
+import java.nio.file.Path;
+import java.security.CodeSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.Spliterator;
+import java.util.function.Consumer;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import ucm.api.Store;
+import ucm.api.StoreName;
+import ucm.api.admin.HealthCheck;
+import ucm.pipeline.hash.BlockHashing;
+import ucm.pipeline.hash.BlockHashingName;
+import ucm.pipeline.hash.PickleMd5Hashing;
+
+/**
+ * What was found of the three services: stores, block hashers and health checks. Nothing is created. A
+ * provider that cannot be loaded is recorded among the stores, and the search goes on after it.
+ */
+final class Discovery {
+
+  private static final Pattern NAME = Pattern.compile(StoreName.PATTERN);
+
+  /** More broken providers than this, and the loader is taken to be stuck. */
+  private static final int MAX_BROKEN = 1_000;
+
+  final List<Found<Store>> stores = new ArrayList<>();
+  final List<Found<BlockHashing>> hashings = new ArrayList<>();
+  final List<Found<HealthCheck>> healthChecks = new ArrayList<>();
+
+  /** Adds the original's block hasher, and those that UCM is loaded with. */
+  void addBuiltInHashings() {
+    hashings.add(
+        new Found<>(
+            StoreEntry.at("UCM itself").named(PickleMd5Hashing.NAME),
+            false,
+            PickleMd5Hashing.class.getName(),
+            PickleMd5Hashing::new));
+    scan(
+        ServiceLoader.load(BlockHashing.class, BlockHashing.class.getClassLoader()),
+        Integer.MAX_VALUE,
+        StoreEntry.at("UCM itself"),
+        provider -> addHashing(provider, false));
+  }
+
+  /** Adds what UCM is loaded with, from its modules and from the class path. */
+  void addBuiltIn(@Nullable ModuleLayer layer) {
+    ClassLoader own = Discovery.class.getClassLoader();
+    if (layer != null) {
+      scan(
+          ServiceLoader.load(layer, Store.class),
+          Integer.MAX_VALUE,
+          StoreEntry.at("modules of UCM"),
+          provider -> addStore(provider, false));
+    }
+    scan(
+        ServiceLoader.load(Store.class, own),
+        Integer.MAX_VALUE,
+        StoreEntry.at("class path"),
+        provider -> {
+          if (!provider.type().getModule().isNamed()) {
+            addStore(provider, false);
+          }
+        });
+    addBuiltInHashings();
+    scan(
+        ServiceLoader.load(HealthCheck.class, own),
+        Integer.MAX_VALUE,
+        StoreEntry.at("UCM itself"),
+        provider -> addHealthCheck(provider, false));
+  }
+
+  /** Adds what the modules of a plugin's layer provide; its parents' do not count. */
+  void addPlugin(ModuleLayer layer, StoreEntry home) {
+    List<ModuleDescriptor> own =
+        layer.configuration().modules().stream()
+            .map(ResolvedModule::reference)
+            .map(ModuleReference::descriptor)
+            .toList();
+    // A loader goes on into the parents after the layer's own providers, which are this many.
+    scan(
+        ServiceLoader.load(layer, Store.class),
+        providers(own, Store.class),
+        home,
+        provider -> addStore(provider, true));
+    scan(
+        ServiceLoader.load(layer, BlockHashing.class),
+        providers(own, BlockHashing.class),
+        home,
+        provider -> addHashing(provider, true));
+    scan(
+        ServiceLoader.load(layer, HealthCheck.class),
+        providers(own, HealthCheck.class),
+        home,
+        provider -> addHealthCheck(provider, true));
+  }
+
+  /** Records that a jar or folder cannot be used. */
+  void refuse(String location, String problem) {
+    stores.add(Found.broken(StoreEntry.at(location), true, "", problem));
+  }
+
+  /** How many providers of a service modules say they have. */
+  static int providers(List<ModuleDescriptor> modules, Class<?> service) {
+    return modules.stream()
+        .flatMap(module -> module.provides().stream())
+        .filter(provides -> provides.service().equals(service.getName()))
+        .mapToInt(provides -> provides.providers().size())
+        .sum();
+  }
+
+  private <S> void scan(
+      ServiceLoader<S> loader,
+      int limit,
+      StoreEntry home,
+      Consumer<ServiceLoader.Provider<S>> add) {
+    Spliterator<ServiceLoader.Provider<S>> providers = loader.stream().spliterator();
+    int broken = 0;
+    for (int i = 0; i < limit && broken <= MAX_BROKEN; i++) {
+      try {
+        if (!providers.tryAdvance(add)) {
+          return;
+        }
+      } catch (VirtualMachineError e) {
+        throw e;
+      } catch (RuntimeException | Error e) {
+        // Also what damaged classes and annotations give, for which there are many kinds of errors.
+        refuse(home.location(), explain(e));
+        broken++;
+      }
+    }
+  }
+
+  private void addStore(ServiceLoader.Provider<Store> provider, boolean plugin) {
+    Class<? extends Store> type = provider.type();
+    StoreName annotation = type.getAnnotation(StoreName.class);
+    String name = annotation == null ? "" : annotation.value();
+    StoreEntry home = home(type);
+    if (NAME.matcher(name).matches()) {
+      stores.add(new Found<>(home.named(name), plugin, type.getName(), provider));
+      return;
+    }
+    String problem =
+        annotation == null
+            ? "has no @StoreName, so it has no name"
+            : "its @StoreName is \"%s\"; a name is a letter, then up to 63 letters, digits, '_' or '-'"
+                .formatted(name);
+    stores.add(Found.broken(home, plugin, type.getName(), problem));
+  }
+
+  private void addHashing(ServiceLoader.Provider<BlockHashing> provider, boolean plugin) {
+    Class<? extends BlockHashing> type = provider.type();
+    BlockHashingName name = type.getAnnotation(BlockHashingName.class);
+    StoreEntry entry = home(type).named(name == null ? "" : name.value());
+    hashings.add(new Found<>(entry, plugin, type.getName(), provider));
+  }
+
+  private void addHealthCheck(ServiceLoader.Provider<HealthCheck> provider, boolean plugin) {
+    Class<? extends HealthCheck> type = provider.type();
+    healthChecks.add(new Found<>(home(type), plugin, type.getName(), provider));
+  }
+
+  /** The module of a class, or its place on the class path. */
+  private static StoreEntry home(Class<?> type) {
+    Module module = type.getModule();
+    ModuleLayer layer = module.getLayer();
+    if (!module.isNamed() || layer == null) {
+      String version = Objects.requireNonNullElse(type.getPackage().getImplementationVersion(), "");
+      CodeSource source = type.getProtectionDomain().getCodeSource();
+      String location =
+          source == null || source.getLocation() == null
+              ? "class path"
+              : readable(URI.create(source.getLocation().toString()));
+      return new StoreEntry("", "", version, location, List.of());
+    }
+    ModuleReference reference =
+        layer.configuration().findModule(module.getName()).orElseThrow().reference();
+    return new StoreEntry(
+        "",
+        module.getName(),
+        reference.descriptor().rawVersion().orElse(""),
+        reference.location().map(Discovery::readable).orElse(""),
+        List.of());
+  }
+
+  private static String readable(URI location) {
+    return "file".equals(location.getScheme()) ? Path.of(location).toString() : location.toString();
+  }
+
+  /** The message without the leading name of the service, with the cause where it says more. */
+  private static String explain(Throwable fault) {
+    String message =
+        fault instanceof ServiceConfigurationError
+            ? String.valueOf(fault.getMessage()).replaceFirst("^[\\w.]+: ", "")
+            : fault.toString();
+    Throwable cause = fault.getCause();
+    return cause == null || message.contains(String.valueOf(cause.getMessage()))
+        ? message
+        : message + " (" + cause + ")";
+  }
+}
