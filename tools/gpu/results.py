@@ -67,7 +67,7 @@ def table(results, seeds, out=sys.stdout):
     times = [line for line in results.lines if line["part"] == "ttft"]
     plain = {(t["length"], t["at_once"]): t["value"] for t in times if t["mode"] == "off"}
     for mode, source in sorted({(t["mode"], t["source"]) for t in times if t["mode"] != "off"}):
-        rows = [t for t in times if (t["mode"], t["source"]) == (mode, source)]
+        rows = [t for t in times if (t["mode"], t.get("source")) == (mode, source)]
         print(f"\n{mode}, blocks from {source}", file=out)
         head = "input tokens | at once | hits | full compute ms | with UCM ms | gain | the seeds' gain"
         print(f"| {head} |", file=out)
