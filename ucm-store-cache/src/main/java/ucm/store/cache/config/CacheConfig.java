@@ -24,7 +24,7 @@ import ucm.store.cache.eviction.CachePolicy;
  * @param deviceId the device served; -1 is the scheduler
  * @param uniqueId names the instance
  * @param localRanks workers of the instance on this node
- * @param shared whether the workers of the instance on this node share one pool
+ * @param shared whether the stores of the instance in this process share one pool
  * @param blockLayout how blocks are cut; null for a scheduler, which moves none
  */
 public record CacheConfig(
@@ -42,9 +42,6 @@ public record CacheConfig(
     List<Long> cores,
     boolean shared,
     @Nullable BlockLayout blockLayout) {
-
-  /** Processes that may share one segment. */
-  public static final int MAX_LOCAL_RANKS = 32;
 
   static final ConfigKey<Double> CAPACITY_GB =
       ConfigKey.number("cache_buffer_capacity_gb")
@@ -67,9 +64,10 @@ public record CacheConfig(
       ConfigKey.flag("share_buffer_enable")
           .defaultTo(false)
           .doc(
-              "Keep one buffer in /dev/shm, shared by the workers of a node that have the same"
-                  + " unique_id, instead of one in each. For models whose ranks load the same"
-                  + " blocks (MLA); an engine that knows its model sets it.");
+              "Keep one buffer for the stores of a process that have the same unique_id, instead of"
+                  + " one for each. For models whose ranks load the same blocks (MLA); an engine"
+                  + " that knows its model sets it. Ranks in processes of their own share one"
+                  + " through ucm serve.");
 
   public static final ConfigKey<Integer> WAITING_QUEUE_DEPTH = CommonKeys.WAITING_QUEUE_DEPTH;
 
@@ -99,8 +97,7 @@ public record CacheConfig(
           .doc(
               "Which blocks leave a full buffer first: lru, the least recently used; aged_lru, the"
                   + " same, but blocks used more than once age half as fast; s3fifo, S3-FIFO of"
-                  + " SOSP 2023. A shared buffer takes the least recently used of some chosen at"
-                  + " random.");
+                  + " SOSP 2023.");
 
   static final ConfigKey<Boolean> USE_GDR =
       ConfigKey.flag("use_gdr")
@@ -174,23 +171,6 @@ public record CacheConfig(
             config.get(CommonKeys.CPU_AFFINITY_CORES),
             shared,
             layout.orElse(null));
-    if (shared && read.localRanks() > MAX_LOCAL_RANKS) {
-      config.reject(
-          SHARE,
-          "is true, and local_rank_size is "
-              + read.localRanks()
-              + "; at most "
-              + MAX_LOCAL_RANKS
-              + " workers can share a buffer: set it to false");
-    }
-    if (shared && config.isSet(POLICY)) {
-      config.warn(
-          POLICY,
-          "has no effect with "
-              + SHARE.name()
-              + ": a shared buffer evicts the least recently used of some blocks chosen at random;"
-              + " remove it");
-    }
     if (config.get(USE_GDR)) {
       config.reject(
           USE_GDR,
@@ -249,22 +229,12 @@ public record CacheConfig(
 
   /** How many slots fit into the capacity. */
   public long slots() {
-    long slots = (long) (capacityGb * GIB) / stride();
-    // A shared buffer has places for whole blocks.
-    return shared ? slots - slots % layout().shardCount() : slots;
+    return (long) (capacityGb * GIB) / stride();
   }
 
   private void checkCapacity(StoreConfig config) {
     long slots = slots();
-    if (shared && slots < 1) {
-      config.reject(
-          CAPACITY_GB,
-          "is "
-              + capacityGb
-              + " GiB; a shared buffer holds whole blocks, and one takes "
-              + gib(layout().shardCount() * stride())
-              + " GiB: raise it");
-    } else if (slots < 1) {
+    if (slots < 1) {
       config.reject(
           CAPACITY_GB,
           "is "

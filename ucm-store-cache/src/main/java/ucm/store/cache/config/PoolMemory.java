@@ -74,9 +74,12 @@ public final class PoolMemory implements SlotMemory {
               + config.capacityGb()
               + "), and "
               + CacheConfig.gib(available)
-              + " GiB are available: lower cache_buffer_capacity_gb; each of the "
-              + config.localRanks()
-              + " workers on this node has a buffer of its own");
+              + " GiB are available: lower cache_buffer_capacity_gb"
+              + (config.shared()
+                  ? ""
+                  : "; each of the "
+                      + config.localRanks()
+                      + " workers on this node has a buffer of its own"));
     }
     return allocate(slots, stride);
   }

@@ -8,7 +8,7 @@ import ucm.api.Store;
 /** Answers which blocks are in the pool or in the next stage. */
 public final class CacheLookup {
 
-  private final SlotDirectory pool;
+  private final SlotPool pool;
   private final @Nullable Store next;
   private final boolean nextOnly;
   private final LookupMetrics metrics;
@@ -18,8 +18,7 @@ public final class CacheLookup {
    *
    * @param nextOnly leaves the pool out
    */
-  public CacheLookup(
-      SlotDirectory pool, @Nullable Store next, boolean nextOnly, LookupMetrics metrics) {
+  public CacheLookup(SlotPool pool, @Nullable Store next, boolean nextOnly, LookupMetrics metrics) {
     this.pool = pool;
     this.next = next;
     this.nextOnly = nextOnly;

@@ -12,7 +12,13 @@ import ucm.store.cache.eviction.CachePolicy;
  * <p>Look-ups read optimistically and take no lock unless the stripe changes at that moment. A
  * stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
  */
-final class PoolStripe implements SlotStripe {
+final class PoolStripe {
+
+  /** Answer to {@link #filled}: a task waits for one of the slots. */
+  static final int JOINED = 1;
+
+  /** Answer to several calls: a slot can now be taken by others. */
+  static final int ROOM = 2;
 
   private static final int NONE = BlockTable.NONE;
 
@@ -47,8 +53,7 @@ final class PoolStripe implements SlotStripe {
     this.joined = new SlotWaits(count);
   }
 
-  @Override
-  public boolean isComplete(long hash, long high, long low) {
+  boolean isComplete(long hash, long high, long low) {
     long stamp = lock.tryOptimisticRead();
     boolean complete = slots.isComplete(hash, high, low);
     if (!lock.validate(stamp)) {
@@ -72,8 +77,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public long reserveForLoad(
+  long reserveForLoad(
       long hash,
       long high,
       long low,
@@ -104,8 +108,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public long reserveForDump(long hash, long high, long low, int shard, boolean mayTake) {
+  long reserveForDump(long hash, long high, long low, int shard, boolean mayTake) {
     long stamp = lock.writeLock();
     try {
       int slot = slots.find(hash, high, low, shard);
@@ -124,8 +127,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public long reserveUnnamed() {
+  long reserveUnnamed() {
     long stamp = lock.writeLock();
     try {
       return reserved(slots.takeOrphan());
@@ -134,8 +136,16 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public int filled(int[] filled, int from, int to, boolean release) {
+  /**
+   * Says that reserved slots are filled. When a task waits for one of them, all references are kept, and the
+   * filler gives them back after it has told the waiters: a slot that went to another block before would
+   * have others wait for it.
+   *
+   * @param filled negative numbers are passed over
+   * @param release whether to give the filler's references back
+   * @return {@link #JOINED}, or {@link #ROOM}, or 0
+   */
+  int filled(int[] filled, int from, int to, boolean release) {
     int answer = 0;
     long stamp = lock.writeLock();
     try {
@@ -155,8 +165,7 @@ final class PoolStripe implements SlotStripe {
     return answer;
   }
 
-  @Override
-  public int filled(int slot, boolean release) {
+  int filled(int slot, boolean release) {
     long stamp = lock.writeLock();
     try {
       int answer = fill(slot - firstSlot);
@@ -166,8 +175,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public void notFilled(int slot) {
+  void notFilled(int slot) {
     long stamp = lock.writeLock();
     try {
       slots.orphan(slot - firstSlot);
@@ -176,8 +184,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public @Nullable SlotWait takeWaits(int slot) {
+  @Nullable SlotWait takeWaits(int slot) {
     long stamp = lock.writeLock();
     try {
       return joined.take(slot - firstSlot);
@@ -186,8 +193,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public void giveBack(SlotWait all) {
+  void giveBack(SlotWait all) {
     long stamp = lock.writeLock();
     try {
       joined.giveBack(all);
@@ -196,8 +202,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public int release(int[] held, int from, int to) {
+  int release(int[] held, int from, int to) {
     int answer = 0;
     long stamp = lock.writeLock();
     try {
@@ -212,8 +217,7 @@ final class PoolStripe implements SlotStripe {
     return answer;
   }
 
-  @Override
-  public int release(int slot) {
+  int release(int slot) {
     long stamp = lock.writeLock();
     try {
       return slots.release(slot - firstSlot) ? ROOM : 0;
@@ -222,8 +226,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public int drop(long hash, long high, long low) {
+  int drop(long hash, long high, long low) {
     long stamp = lock.writeLock();
     try {
       return slots.drop(hash, high, low) > 0 ? ROOM : 0;
@@ -232,12 +235,21 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public int forgetLost(long hash, long high, long low, boolean whole) {
+  int forgetLost(long hash, long high, long low) {
     long stamp = lock.writeLock();
     try {
       boolean dumping = slots.isBeingDumped(hash, high, low);
       return !dumping && slots.drop(hash, high, low) > 0 ? ROOM : 0;
+    } finally {
+      lock.unlockWrite(stamp);
+    }
+  }
+
+  /** Drops the blocks of which only some shards were dumped; {@link #ROOM} or 0. */
+  int dropUnfinished() {
+    long stamp = lock.writeLock();
+    try {
+      return slots.dropUnfinished() > 0 ? ROOM : 0;
     } finally {
       lock.unlockWrite(stamp);
     }
@@ -253,8 +265,7 @@ final class PoolStripe implements SlotStripe {
     }
   }
 
-  @Override
-  public int referenced() {
+  int referenced() {
     long stamp = lock.readLock();
     try {
       return slots.referenced();

@@ -15,12 +15,6 @@ public final class Reservation {
   /** Not there, and no slot was to be had; the number is that of the stripe. */
   public static final int NO_ROOM = 3;
 
-  /**
-   * For a dump: another process has the shard, or is about to, and brings it to the next stage; this
-   * process does not know whether it got there.
-   */
-  public static final int ELSEWHERE = 4;
-
   private Reservation() {}
 
   public static long of(int kind, int number) {

@@ -11,13 +11,7 @@ public final class SlotWait {
 
   private @Nullable SlotWaiter waiter;
   private int index;
-  @Nullable public SlotWait next;
-
-  /** The slot, once it was filled, or not, by another process. */
-  public int slot;
-
-  /** Whether another process has filled it. */
-  public boolean isFilled;
+  @Nullable SlotWait next;
 
   /**
    * Begins to wait.

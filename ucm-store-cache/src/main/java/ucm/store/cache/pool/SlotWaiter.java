@@ -23,12 +23,4 @@ public interface SlotWaiter {
    * @param cause why, or null when the shard is merely missing
    */
   void notFilled(int index, ShardOutcome outcome, @Nullable Throwable cause);
-
-  /**
-   * The filler of the slot is gone: it belonged to another process, which failed or died. The slot
-   * is not referenced any more. One that can ask for the shard again should do so, and not here.
-   */
-  default void abandoned(int index) {
-    notFilled(index, ShardOutcome.MISSING, null);
-  }
 }

@@ -202,6 +202,17 @@ public final class StripeSlots {
     return entry == NONE ? 0 : dropShards(entry);
   }
 
+  /** Drops the blocks of which only some shards were dumped, and says how many slots became free. */
+  int dropUnfinished() {
+    int freed = 0;
+    for (int entry = 0; entry < table.capacity(); entry++) {
+      if (table.held(entry) > 0 && table.wasDumped(entry) && table.ready(entry) < shards) {
+        freed += dropShards(entry);
+      }
+    }
+    return freed;
+  }
+
   /** Slots that are not FREE. */
   int inUse() {
     return states.length - freeCount;

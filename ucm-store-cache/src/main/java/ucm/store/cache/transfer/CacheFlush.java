@@ -8,10 +8,12 @@ import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
 import ucm.api.Store;
+import ucm.api.StoreClosedException;
 
 /**
- * Waits until what was dumped is durable: first for the writes to the next stage, then for that stage,
- * then for the blocks that other workers bring there.
+ * Waits until what was dumped is durable: first for the writes to the next stage, then for that stage.
+ * Where several stores share the pool, what this one was to dump may be on its way through another one, so all
+ * of them are waited for.
  */
 final class CacheFlush {
 
@@ -26,37 +28,63 @@ final class CacheFlush {
   /** See {@link Store#flush}. */
   FlushResult await(Duration timeout) throws InterruptedException {
     long deadline = clock.getAsLong() + TimeUnit.NANOSECONDS.convert(timeout);
-    FlushResult own;
-    cache.writes.hurry(1);
-    try {
-      own = cache.ledger.await(deadline);
-    } finally {
-      cache.writes.hurry(-1);
-    }
-    Store next = cache.next;
-    if (next == null) {
-      return own;
-    }
-    FlushResult known = own;
+    FlushResult lower = FlushResult.clean();
     boolean isTold = false;
     try {
-      long left = Math.max(0, deadline - clock.getAsLong());
-      FlushResult lower = next.flush(Duration.ofNanos(left));
-      known = merge(own, lower);
-      BlockIds lost = lower.failedBlocks();
-      for (int i = 0; i < lost.size(); i++) {
-        // It took them over, and failed afterwards.
-        cache.pool.drop(lost.high(i), lost.low(i));
+      long pending = awaitWrites(cache, deadline);
+      lower = flushNext(cache, deadline);
+      for (CacheRuntime other : cache.buffer.members()) {
+        if (other != cache) {
+          pending += awaitWrites(other, deadline);
+          lower = merge(lower, flushNext(other, deadline));
+        }
       }
-      FlushResult all = merge(known, cache.peerWrites.await(next, deadline));
       isTold = true;
-      return all;
+      return merge(cache.ledger.take(pending), lower);
     } finally {
       if (!isTold) {
         // Interrupted, say: the next flush tells what this one was told.
-        cache.ledger.takeBack(known);
+        cache.ledger.takeBack(lower);
       }
     }
+  }
+
+  /** Waits for a store's writes, none of which is held back meanwhile; says how many blocks are pending. */
+  private static long awaitWrites(CacheRuntime store, long deadline) throws InterruptedException {
+    store.writes.hurry(1);
+    try {
+      return store.ledger.await(deadline);
+    } finally {
+      store.writes.hurry(-1);
+    }
+  }
+
+  /** Flushes a store's next stage, and drops what that took over and failed to keep. */
+  FlushResult flushNext(CacheRuntime store, long deadline) throws InterruptedException {
+    Store next = store.next;
+    if (next == null) {
+      return FlushResult.clean();
+    }
+    FlushResult lower;
+    try {
+      lower = next.flush(Duration.ofNanos(Math.max(0, deadline - clock.getAsLong())));
+    } catch (StoreClosedException e) {
+      if (store != cache) {
+        // It left meanwhile, and has flushed by itself.
+        return FlushResult.clean();
+      }
+      throw e;
+    }
+    BlockIds lost = lower.failedBlocks();
+    for (int i = 0; i < lost.size(); i++) {
+      cache.pool.drop(lost.high(i), lost.low(i));
+    }
+    for (CacheRuntime other : cache.buffer.members()) {
+      if (other != cache) {
+        other.ledger.takeBack(lower);
+      }
+    }
+    return lower;
   }
 
   static FlushResult merge(FlushResult own, FlushResult lower) {

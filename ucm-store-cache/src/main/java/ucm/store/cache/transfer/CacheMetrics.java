@@ -2,8 +2,6 @@ package ucm.store.cache.transfer;
 
 import ucm.api.StoreMetrics;
 import ucm.api.StoreMetrics.Counter;
-import ucm.store.cache.config.PoolMemory;
-import ucm.store.cache.pool.SlotDirectory;
 
 /** What the store counts. */
 final class CacheMetrics {
@@ -35,12 +33,14 @@ final class CacheMetrics {
   }
 
   /** Shows the pool. */
-  void show(StoreMetrics metrics, SlotDirectory pool, PoolMemory memory) {
-    metrics.gauge("cache_slots", "Slots of the pool.", memory::slots);
+  void show(StoreMetrics metrics, CachePool pool) {
+    metrics.gauge("cache_slots", "Slots of the pool.", pool.memory::slots);
     metrics.gauge(
-        "cache_huge_page_bytes", "Bytes of the pool on pages of 2 MiB.", memory::hugeBytes);
-    metrics.gauge("cache_slots_in_use", "Slots that are not free.", pool::inUse);
+        "cache_huge_page_bytes", "Bytes of the pool on pages of 2 MiB.", pool.memory::hugeBytes);
+    metrics.gauge("cache_slots_in_use", "Slots that are not free.", pool.slots::inUse);
     metrics.gauge(
-        "cache_slots_referenced", "Slots being filled, read or written on.", pool::referenced);
+        "cache_slots_referenced",
+        "Slots being filled, read or written on.",
+        pool.slots::referenced);
   }
 }

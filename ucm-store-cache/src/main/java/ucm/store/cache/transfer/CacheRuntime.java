@@ -25,9 +25,7 @@ import ucm.store.cache.config.HostDevice;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.pool.CacheLookup;
 import ucm.store.cache.pool.LookupMetrics;
-import ucm.store.cache.pool.SlotDirectory;
 import ucm.store.cache.pool.SlotPool;
-import ucm.store.cache.shared.SharedBuffer;
 
 /**
  * A Cache store that is open and moves data.
@@ -58,14 +56,14 @@ public final class CacheRuntime {
   final @Nullable Store next;
   final CacheMetrics metrics;
   public final PoolMemory memory;
-  public final SlotDirectory pool;
+  public final SlotPool pool;
+  final CachePool buffer;
   final HostDevice device;
   final EngineDevice engineDevice;
   final ShardWorkers copiers;
   final int copyThreads;
   public final NextTraffic traffic = new NextTraffic();
   public final DumpLedger ledger;
-  final PeerWrites peerWrites;
   public final Admission admission;
   final WriteBehind writes;
   final Dispatcher dispatcher;
@@ -75,7 +73,6 @@ public final class CacheRuntime {
   private final CacheLookup lookups;
   private final CacheFlush flush;
   private final Prefetcher prefetcher;
-  private final @Nullable SharedBuffer shared;
   private final AtomicLong lastTask = new AtomicLong();
 
   /**
@@ -92,25 +89,17 @@ public final class CacheRuntime {
     this.metrics = new CacheMetrics(context.metrics());
     // What can fail comes first: the threads are started last.
     CpuAffinity affinity = CpuAffinity.of(config.cores());
-    this.shared = config.shared() ? SharedBuffer.join(config) : null;
-    this.memory = shared == null ? PoolMemory.of(config, next) : shared.memory();
+    this.buffer = CachePool.join(config, next, metrics.evictions);
+    this.memory = buffer.memory;
+    this.pool = buffer.slots;
     try {
-      this.engineDevice = EngineDevice.open(config.engineDevice(), () -> memory);
+      this.engineDevice = buffer.open(config.engineDevice());
     } catch (RuntimeException | Error e) {
-      freeMemory();
+      buffer.leave();
       throw e;
     }
     this.dispatcher = new Dispatcher(this, faults);
-    this.pool =
-        shared == null
-            ? new SlotPool(
-                memory.slots(),
-                config.layout().shardCount(),
-                config.policy(),
-                metrics.evictions,
-                dispatcher::wake)
-            : shared.pool(next, metrics.evictions, dispatcher::wake, faults);
-    metrics.show(context.metrics(), pool, memory);
+    metrics.show(context.metrics(), buffer);
     this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
     this.copyThreads = Math.min(config.streams(), Runtime.getRuntime().availableProcessors());
@@ -126,7 +115,6 @@ public final class CacheRuntime {
             affinity);
     copiers.whenThreadEnds(faults);
     this.ledger = new DumpLedger(clock);
-    this.peerWrites = new PeerWrites(pool, clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
     this.lookups =
@@ -137,26 +125,13 @@ public final class CacheRuntime {
         new TimeoutScheduler(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()), faults);
     timeouts.start();
     dispatcher.start();
-    if (shared == null) {
-      String policy = config.policy().word();
-      LOG.info(
-          "Cache of instance {}: {}; cache_policy {}; device: {}",
-          config.uniqueId(),
-          memory,
-          policy,
-          engineDevice);
-    } else {
-      shared.start();
-      LOG.info("Cache of instance {}: {}; device: {}", config.uniqueId(), shared, engineDevice);
-    }
-  }
-
-  private void freeMemory() {
-    if (shared == null) {
-      memory.free();
-    } else {
-      shared.leave();
-    }
+    buffer.add(this);
+    LOG.info(
+        "Cache of instance {}: {}; cache_policy {}; device: {}",
+        config.uniqueId(),
+        buffer,
+        config.policy().word(),
+        engineDevice);
   }
 
   /** Answers which blocks are here or in the next stage. */
@@ -204,10 +179,16 @@ public final class CacheRuntime {
     return flush.await(timeout);
   }
 
-  /** What is shared with other workers; null when the buffer is this process's alone. */
-  @Nullable
-  public SharedBuffer shared() {
-    return shared;
+  /** Whether a load that another task was to fill may try by itself: that task is another store's. */
+  boolean isShared() {
+    return buffer.isShared();
+  }
+
+  /** A block is not going to be durable: the stores that share the pool all name it. */
+  void failed(long high, long low, @Nullable Throwable cause) {
+    for (CacheRuntime member : buffer.members()) {
+      member.ledger.failed(high, low, cause);
+    }
   }
 
   /** Has shards copied from their slots into the engine's memory. */
@@ -259,16 +240,13 @@ public final class CacheRuntime {
     if (!interrupts.await(timeouts::close, JOIN)) {
       LOG.warn("Cache: the timeout thread is left over");
     }
-    if (shared != null) {
-      shared.forgetDumped();
+    buffer.remove(this);
+    if (buffer.isShared()) {
+      pool.dropUnfinished();
     }
     awaitTraffic(interrupts, deadline);
     if (copied) {
-      traffic.close(
-          () -> {
-            engineDevice.release();
-            freeMemory();
-          });
+      traffic.close(buffer::leave);
     } else {
       LOG.error("Cache: copies do not end; {} bytes are not freed", memory.byteSize());
     }
@@ -300,7 +278,12 @@ public final class CacheRuntime {
       timeouts.expireAll();
     }
     writes.hurry(1);
-    FlushResult left = ledger.await(deadline);
+    long pending = ledger.await(deadline);
+    if (buffer.isShared()) {
+      // Those who go on using the pool are to know what this store's next stage fails to keep.
+      FlushResult _ = flush.flushNext(this, deadline);
+    }
+    FlushResult left = ledger.take(pending);
     if (!left.ok()) {
       LOG.warn(
           "Cache: when the store closed, {} dumped blocks were not written to the next stage, and"
@@ -331,7 +314,7 @@ public final class CacheRuntime {
 
   private void plan(CacheTask work) {
     // Those who wait for slots come first: take none while there are any.
-    work.plan(pool.wanting() > 0 ? SlotDirectory.ALL_STRIPES : 0);
+    work.plan(pool.isWanted() ? SlotPool.ALL_STRIPES : 0);
     if (work.wantsRoom()) {
       dispatcher.retry(work);
     }

@@ -25,6 +25,7 @@ final class Dispatcher extends StageThread {
   // Guarded by lock; woken is also read without it, to save a wake-up that is on its way already.
   private final ArrayDeque<Runnable> jobs = new ArrayDeque<>();
   private volatile boolean woken;
+  private final Runnable whenRoom = this::wake;
   // Touched by the thread only.
   private final List<CacheTask> wanting = new ArrayList<>();
 
@@ -49,7 +50,7 @@ final class Dispatcher extends StageThread {
     submit(() -> want(task));
   }
 
-  /** Has a shard of a load planned again: another process was to bring it, and is gone. */
+  /** Has a shard of a load planned again: the store that was to bring it has not. */
   void retry(LoadTask load, int shard) {
     submit(
         () -> {
@@ -103,13 +104,13 @@ final class Dispatcher extends StageThread {
       return;
     }
     // First said, then tried: a slot that comes free in between wakes this thread again.
-    cache.pool.setWanting(wanting.size());
+    cache.pool.setWanting(whenRoom, true);
     long full = 0;
     for (CacheTask task : wanting) {
       full = task.plan(full);
     }
     wanting.removeIf(task -> !task.wantsRoom());
-    cache.pool.setWanting(wanting.size());
+    cache.pool.setWanting(whenRoom, !wanting.isEmpty());
   }
 
   /** Sleeps until there is something to do; false when the thread should end. */

@@ -98,9 +98,9 @@ public final class DumpLedger {
    * Waits for the dumps accepted so far.
    *
    * @param deadlineNanos until when, by the clock
-   * @return what is pending then, and the failures, which are forgotten by this
+   * @return how many of their blocks are pending then
    */
-  FlushResult await(long deadlineNanos) throws InterruptedException {
+  long await(long deadlineNanos) throws InterruptedException {
     lock.lock();
     try {
       List<DumpTask> asked = new ArrayList<>(open);
@@ -115,6 +115,16 @@ public final class DumpLedger {
       for (DumpTask dump : asked) {
         pending += open.contains(dump) ? dump.pendingBlocks() : 0;
       }
+      return pending;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The failures, which are forgotten by this, beside so many blocks that are pending. */
+  FlushResult take(long pending) {
+    lock.lock();
+    try {
       FlushResult result = new FlushResult(pending, named(), failedCount, cause);
       failed.clear();
       failedCount = 0;

@@ -11,7 +11,7 @@ import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.Transfer;
 import ucm.store.cache.pool.Reservation;
-import ucm.store.cache.pool.SlotDirectory;
+import ucm.store.cache.pool.SlotPool;
 
 /**
  * A dump. Blocks that are in the next stage, and shards that a dump has brought here on their way there, need
@@ -177,11 +177,10 @@ final class DumpTask extends CacheTask {
    * @param answer for each of them in turn, whether it is present
    */
   private BitSet present(BitSet unknown, BlockIds ids, BitSet answer) {
-    boolean whole = shardCount == (long) blocks.count() * transfer.layout().shardCount();
     int i = 0;
     for (int at = unknown.nextSetBit(0); at >= 0; at = unknown.nextSetBit(at + 1)) {
       if (!answer.get(i)) {
-        cache.pool.forgetLost(ids.high(i), ids.low(i), whole);
+        cache.pool.forgetLost(ids.high(i), ids.low(i));
         unknown.clear(at);
       }
       i++;
@@ -202,7 +201,7 @@ final class DumpTask extends CacheTask {
   @Override
   long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
-    SlotDirectory pool = cache.pool;
+    SlotPool pool = cache.pool;
     int settled = 0;
     int most = Math.min(todo.cardinality(), cache.memory.slots());
     ShardSlots reserved = new ShardSlots(most);
@@ -229,10 +228,6 @@ final class DumpTask extends CacheTask {
       todo.clear(shard);
       switch (Reservation.kind(reservation)) {
         case Reservation.RESERVED -> reserved.add(shard, Reservation.number(reservation));
-        case Reservation.ELSEWHERE -> {
-          cache.peerWrites.add(high, low);
-          needsNoMove(shard);
-        }
         default -> needsNoMove(shard);
       }
     }
@@ -264,7 +259,7 @@ final class DumpTask extends CacheTask {
 
   /** The shard's block failed. */
   void failed(int shard, @Nullable Throwable cause) {
-    cache.ledger.failed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
+    cache.failed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
   }
 
   /**

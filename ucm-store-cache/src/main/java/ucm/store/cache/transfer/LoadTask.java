@@ -6,7 +6,7 @@ import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
 import ucm.api.Transfer;
 import ucm.store.cache.pool.Reservation;
-import ucm.store.cache.pool.SlotDirectory;
+import ucm.store.cache.pool.SlotPool;
 import ucm.store.cache.pool.SlotWaiter;
 
 /**
@@ -36,13 +36,13 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   @Override
   synchronized long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
-    SlotDirectory pool = cache.pool;
+    SlotPool pool = cache.pool;
     boolean around = cache.config.loadNextOnly();
     boolean hasNext = cache.next != null;
     int count = todo.cardinality();
     ShardSlots hits = new ShardSlots(count);
     ShardSlots misses = new ShardSlots(Math.min(count, cache.memory.slots()));
-    long full = hasNext ? fullStripes : SlotDirectory.ALL_STRIPES;
+    long full = hasNext ? fullStripes : SlotPool.ALL_STRIPES;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       if (!isOpen(shard)) {
@@ -103,12 +103,12 @@ final class LoadTask extends CacheTask implements SlotWaiter {
 
   @Override
   public void notFilled(int shard, ShardOutcome outcome, @Nullable Throwable cause) {
-    end(shard, outcome, cause);
-  }
-
-  @Override
-  public void abandoned(int shard) {
-    cache.dispatcher.retry(this, shard);
+    if (cache.isShared() && outcome != ShardOutcome.MISSING) {
+      // What ended another store's read, its close for example, need not end this one.
+      cache.dispatcher.retry(this, shard);
+    } else {
+      end(shard, outcome, cause);
+    }
   }
 
   /** Puts a shard back that was planned; waits while the task is being planned. */

@@ -147,7 +147,7 @@ final class WriteBehind {
       }
       refused = false;
     }
-    if (hurried > 0 || cache.pool.wanting() > 0) {
+    if (hurried > 0 || cache.pool.isWanted()) {
       return 0;
     }
     long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos());

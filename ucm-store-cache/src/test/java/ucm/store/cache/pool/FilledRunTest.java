@@ -4,39 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import ucm.api.ShardOutcome;
 import ucm.store.cache.eviction.CachePolicy;
-import ucm.store.cache.fixture.Segments;
-import ucm.store.cache.fixture.TestCache;
-import ucm.store.cache.shared.SharedPeerTest;
 
 /** A run of slots that are filled and released at once, while a task waits for one of them. */
 final class FilledRunTest {
 
   private final List<String> told = new ArrayList<>();
 
+  /** Two blocks fill the pool; a waiter for the first has a third one take the place of the second. */
   @Test
   void slotOfTheRunDoesNotGoToAnotherBlockBeforeAllAreTold() {
-    SlotPool pool = new SlotPool(2, 1, CachePolicy.LRU, _ -> {}, () -> {});
-    requireNoneIsToldTooEarly(pool);
-  }
-
-  @Test
-  void nowInASharedBuffer() {
-    Map<String, Object> settings =
-        new TreeMap<>(SharedPeerTest.settings(Segments.id("run"), 2, 60_000));
-    try (TestCache cache = new TestCache(SharedPeerTest.LAYOUT, null, 0, settings)) {
-      requireNoneIsToldTooEarly(cache.pool());
-    }
-    Segments.requireNone();
-  }
-
-  /** Two blocks fill the pool; a waiter for the first has a third one take the place of the second. */
-  private void requireNoneIsToldTooEarly(SlotDirectory pool) {
+    SlotPool pool = new SlotPool(2, 1, CachePolicy.LRU, _ -> {});
     int first = Reservation.number(pool.reserveForDump(1, 1, 0, 0));
     int second = Reservation.number(pool.reserveForDump(2, 2, 0, 0));
     SlotWaiter evicting =
@@ -57,9 +38,9 @@ final class FilledRunTest {
 
   private class Waiter implements SlotWaiter {
 
-    private final SlotDirectory pool;
+    private final SlotPool pool;
 
-    Waiter(SlotDirectory pool) {
+    Waiter(SlotPool pool) {
       this.pool = pool;
     }
 

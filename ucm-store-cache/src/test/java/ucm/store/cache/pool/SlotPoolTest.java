@@ -27,8 +27,7 @@ final class SlotPoolTest {
   private static final int SHARDS = 2;
 
   private final AtomicInteger roomCalls = new AtomicInteger();
-  private final SlotPool pool =
-      new SlotPool(4, SHARDS, CachePolicy.LRU, _ -> {}, roomCalls::incrementAndGet);
+  private final SlotPool pool = new SlotPool(4, SHARDS, CachePolicy.LRU, _ -> {});
 
   @Test
   void evictsWholeBlocksAndNeverAReferencedSlot() {
@@ -46,7 +45,7 @@ final class SlotPoolTest {
     assertThat(isComplete(1)).isFalse();
     assertThat(Reservation.kind(load(4, 1))).isEqualTo(Reservation.NO_ROOM);
     assertThat(Set.of(first, second, third, Reservation.number(held))).hasSize(4);
-    pool.setWanting(1);
+    pool.setWanting(roomCalls::incrementAndGet, true);
     pool.release(Reservation.number(held));
     assertThat(roomCalls).hasValue(1);
     assertThat(reserve(4, 1)).isEqualTo(Reservation.number(held));
@@ -138,7 +137,7 @@ final class SlotPoolTest {
   @Test
   void givesEverySlotOfManyStripesOnce() {
     int slots = 4099;
-    SlotPool striped = new SlotPool(slots, 1, CachePolicy.LRU, _ -> {}, () -> {});
+    SlotPool striped = new SlotPool(slots, 1, CachePolicy.LRU, _ -> {});
     Set<Integer> given = new HashSet<>();
     for (long id = 0; given.size() < slots; id++) {
       assertThat(id).isLessThan(100L * slots);
@@ -158,7 +157,7 @@ final class SlotPoolTest {
   void readersAlwaysFindTheShardTheyAskedFor() throws Exception {
     int slots = 64;
     int blocks = 100;
-    SlotPool shared = new SlotPool(slots, SHARDS, CachePolicy.AGED_LRU, _ -> {}, () -> {});
+    SlotPool shared = new SlotPool(slots, SHARDS, CachePolicy.AGED_LRU, _ -> {});
     // What lies in each slot: the name of a shard, or 0 while it is being filled.
     AtomicLongArray bytes = new AtomicLongArray(slots);
     List<Future<Integer>> results = new ArrayList<>();

@@ -19,9 +19,6 @@ final class SlotWaitsTest {
 
         @Override
         public void notFilled(int shard, ShardOutcome outcome, @Nullable Throwable cause) {}
-
-        @Override
-        public void abandoned(int shard) {}
       };
 
   private final SlotWaits joined = new SlotWaits(4);

@@ -17,7 +17,6 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
-import ucm.store.cache.fixture.Segments;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.PromptStore;
 
@@ -54,18 +53,11 @@ final class AllocationTest {
   @ParameterizedTest
   @EnumSource
   void aTaskTakesSomeBytesMoreForEachShardMore(Shape shape) throws InterruptedException {
-    requireBytes(shape, Map.of());
+    requireBytes(shape);
   }
 
-  @ParameterizedTest
-  @EnumSource
-  void soItDoesWithASharedBuffer(Shape shape) throws InterruptedException {
-    requireBytes(shape, Segments.settings("allocation", LAYOUT, SLOTS));
-  }
-
-  private static void requireBytes(Shape shape, Map<String, Object> settings)
-      throws InterruptedException {
-    try (Bench bench = new Bench(shape, settings)) {
+  private static void requireBytes(Shape shape) throws InterruptedException {
+    try (Bench bench = new Bench(shape)) {
       bench.measure(shape, FEW);
       long few = bench.measure(shape, FEW);
       long many = bench.measure(shape, MANY);
@@ -89,9 +81,9 @@ final class AllocationTest {
     private final TestCache cache;
     private long nextId = 1;
 
-    private Bench(Shape shape, Map<String, Object> settings) {
+    private Bench(Shape shape) {
       boolean knows = shape == Shape.DUMP_OF_WHICH_EACH_OTHER_IS_KNOWN_BEHIND;
-      cache = new TestCache(LAYOUT, new PromptStore(knows), SLOTS, settings);
+      cache = new TestCache(LAYOUT, new PromptStore(knows), SLOTS, Map.of());
     }
 
     /** What the median of some tasks took, by all threads of the process. */

@@ -28,9 +28,7 @@ import ucm.store.cache.CacheStore;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.fixture.HeldClock;
 import ucm.store.cache.fixture.HeldNext;
-import ucm.store.cache.fixture.Segments;
 import ucm.store.cache.fixture.TestCache;
-import ucm.store.cache.shared.SharedPeerTest;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.StoreFixture;
 import ucm.testkit.TransferMemory;
@@ -100,9 +98,7 @@ final class CloseTest {
     Set<Thread> before = Thread.getAllStackTraces().keySet();
     BlockIds ids = BlockBytes.ids(1, 2);
     Map<String, Object> settings =
-        shared
-            ? SharedPeerTest.settings(Segments.id("interrupted"), 8, 60_000)
-            : Map.<String, Object>of();
+        shared ? TestCache.shared("interrupted", LAYOUT, 8) : Map.<String, Object>of();
     TestCache cache = new TestCache(LAYOUT, new MemoryStore(), 8, settings);
     PoolMemory memory = cache.opened().memory;
     cache.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
@@ -117,7 +113,6 @@ final class CloseTest {
         .extracting(Thread::getName)
         .noneMatch(name -> name.startsWith("ucm-cache"));
     assertThat(memory.segment(0).scope().isAlive()).isFalse();
-    Segments.requireNone();
   }
 
   @Test

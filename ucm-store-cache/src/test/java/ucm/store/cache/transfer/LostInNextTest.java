@@ -21,7 +21,6 @@ import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.store.cache.fixture.HeldNext;
-import ucm.store.cache.fixture.Segments;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
@@ -46,10 +45,9 @@ final class LostInNextTest {
   private final List<TestCache> open = new ArrayList<>();
 
   @AfterEach
-  void closesAllAndLeavesNoSegment() {
+  void closesAll() {
     held.letGo();
     open.forEach(TestCache::close);
-    Segments.requireNone();
   }
 
   @ParameterizedTest
@@ -187,10 +185,10 @@ final class LostInNextTest {
     long slots = (long) BLOCKS * LAYOUT.shardCount();
     Map<String, Object> settings = new TreeMap<>(more);
     if (shared) {
-      settings.put("share_buffer_enable", true);
-      settings.put("unique_id", Segments.id("lost"));
+      settings.putAll(TestCache.shared("lost", LAYOUT, BLOCKS));
+    } else {
+      settings.put("cache_buffer_capacity_gb", TestCache.gib(LAYOUT, slots));
     }
-    settings.put("cache_buffer_capacity_gb", TestCache.gib(LAYOUT, slots));
     TestCache cache = new TestCache(LAYOUT, next, 0, settings);
     open.add(cache);
     return cache;

@@ -1,0 +1,176 @@
+package ucm.store.cache.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.FlushResult;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.store.cache.fixture.HeldNext;
+import ucm.store.cache.fixture.TestCache;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** What stores of one process that share a pool owe one another. */
+@Timeout(120)
+final class SharedPoolTest {
+
+  private static final BlockLayout LAYOUT = BlockLayout.uniform(2048, 4096, 2 * 4096);
+  private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+  private final List<TestCache> open = new ArrayList<>();
+  private final List<HeldNext> nextStages = new ArrayList<>();
+
+  @AfterEach
+  void closesAll() {
+    nextStages.forEach(HeldNext::letGo);
+    open.forEach(TestCache::close);
+  }
+
+  @Test
+  void oneReadOfTheNextStageServesTheLoadsOfAllStores() throws InterruptedException {
+    TestCache first = store(4);
+    TestCache second = store(4);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    TransferMemory one = memory(ids);
+    TransferMemory two = memory(ids);
+    Task reading = first.store.load(one.transfer());
+    HeldNext.Held read = nextStages.get(0).nextLoad();
+    Task waiting = second.store.load(two.transfer());
+    assertThat(second.metrics.count("cache_joined_shards")).isEqualTo(4);
+    read.serveAll();
+    reading.await(PATIENCE).requireOk();
+    waiting.await(PATIENCE).requireOk();
+    one.check();
+    two.check();
+    assertThat(nextStages.get(1).loads).isEmpty();
+    // And once it is there, it is a hit for all.
+    TransferMemory again = memory(ids);
+    second.store.load(again.transfer()).await(PATIENCE).requireOk();
+    again.check();
+    assertThat(second.metrics.count("cache_hit_shards")).isEqualTo(4);
+    first.awaitUnreferenced();
+  }
+
+  @Test
+  void aStoreThatWaitsForAReadThatFailsReadsByItself() throws InterruptedException {
+    TestCache first = store(4);
+    TestCache second = store(4);
+    BlockIds ids = BlockBytes.ids(1, 1);
+    Task failing = first.store.load(memory(ids).transfer());
+    HeldNext.Held read = nextStages.get(0).nextLoad();
+    TransferMemory two = memory(ids);
+    Task waiting = second.store.load(two.transfer());
+    read.endAll(ShardOutcome.FAILED, new StoreException("broken"));
+    assertThat(failing.await(PATIENCE).outcome(0)).isEqualTo(ShardOutcome.FAILED);
+    while (!waiting.check()) {
+      HeldNext.Held own = nextStages.get(1).loads.poll(10, TimeUnit.MILLISECONDS);
+      if (own != null) {
+        own.serveAll();
+      }
+    }
+    waiting.result().requireOk();
+    two.check();
+    first.awaitUnreferenced();
+  }
+
+  @Test
+  void roomThatOneStoreGivesUpGoesToAnotherThatWants() throws InterruptedException {
+    TestCache holder = store(2);
+    TestCache wanting = store(2);
+    holder.store.dump(memory(BlockBytes.ids(1, 2)).fill().transfer()).await(PATIENCE).requireOk();
+    TransferMemory memory = memory(BlockBytes.ids(2, 1));
+    Task waiting = wanting.store.load(memory.transfer());
+    wanting.awaitWanting();
+    nextStages.get(0).nextDump().takeAll();
+    nextStages.get(1).nextLoad().serveAll();
+    waiting.await(PATIENCE).requireOk();
+    memory.check();
+    holder.awaitUnreferenced();
+  }
+
+  @Test
+  void flushWaitsForABlockThatAnotherStoreBringsAndNamesItWhenThatFails()
+      throws InterruptedException {
+    TestCache first = store(4);
+    TestCache second = store(4);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    assertThat(second.metrics.count("cache_dump_bytes")).isZero();
+    assertThat(second.store.flush(Duration.ZERO).pendingBlocks()).isEqualTo(2);
+    nextStages.get(0).nextDump().endAll(ShardOutcome.FAILED, new StoreException("broken"));
+    assertThat(nextStages.get(1).dumps).isEmpty();
+    for (TestCache store : List.of(second, first)) {
+      FlushResult flushed = store.store.flush(PATIENCE);
+      assertThat(flushed.pendingBlocks()).isZero();
+      assertThat(flushed.failedBlocks()).isEqualTo(ids);
+      assertThat(store.store.flush(PATIENCE).ok()).isTrue();
+      assertThat(store.store.lookup(ids).isEmpty()).isTrue();
+    }
+  }
+
+  @Test
+  void flushNamesWhatTheNextStageOfAnotherStoreTookAndDidNotKeep() throws InterruptedException {
+    TestCache first = store(4);
+    TestCache second = store(4);
+    BlockIds ids = BlockBytes.ids(1, 1);
+    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    second.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    nextStages.get(0).nextDump().takeAll();
+    nextStages.get(0).onFlush = () -> new FlushResult(0, ids, 1, null);
+    assertThat(second.store.flush(PATIENCE).failedBlocks()).isEqualTo(ids);
+    assertThat(second.store.lookup(ids).isEmpty()).isTrue();
+    nextStages.get(0).onFlush = FlushResult::clean;
+    assertThat(first.store.flush(PATIENCE).failedBlocks()).isEqualTo(ids);
+  }
+
+  @Test
+  void theFirstToCloseLeavesThePoolToTheOthersAndTheLastFreesIt() throws InterruptedException {
+    TestCache first = store(4);
+    TestCache second = store(4);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    nextStages.get(0).nextDump().takeAll();
+    first.close();
+    assertThat(second.store.lookup(ids).cardinality()).isEqualTo(2);
+    TransferMemory memory = memory(ids);
+    second.store.load(memory.transfer()).await(PATIENCE).requireOk();
+    memory.check();
+    assertThat(second.opened().memory.segment(0).scope().isAlive()).isTrue();
+    second.close();
+    assertThat(second.opened().memory.segment(0).scope().isAlive()).isFalse();
+    assertThat(store(4).store.lookup(ids).isEmpty()).isTrue();
+  }
+
+  @Test
+  void storesOfAnotherCapacityHaveAPoolOfTheirOwn() throws InterruptedException {
+    TestCache first = store(4);
+    TestCache second = store(5);
+    BlockIds ids = BlockBytes.ids(1, 1);
+    first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
+    assertThat(second.store.lookup(ids).isEmpty()).isTrue();
+  }
+
+  private TestCache store(int blocks) {
+    HeldNext next = new HeldNext();
+    nextStages.add(next);
+    TestCache cache = new TestCache(LAYOUT, next, 0, TestCache.shared("peer", LAYOUT, blocks));
+    open.add(cache);
+    return cache;
+  }
+
+  private static TransferMemory memory(BlockIds ids) {
+    return TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, ids);
+  }
+}
