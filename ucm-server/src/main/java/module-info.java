@@ -1,13 +1,14 @@
 /**
- * {@code ucm serve}: the daemon through which engines of other languages use the stores. It speaks the protocol
+ * {@code ucm serve}: the daemon through which engines in other processes use the stores. It speaks the protocol
  * of {@code docs/protocol.md} on a UNIX domain socket, and uses {@link ucm.pipeline.connector} as an engine in
- * the JVM does.
+ * the JVM does. {@link ucm.server.client} is its client for engines in Java.
  *
  * @provides ucm.api.admin.HealthCheck whether a daemon answers
  * @provides ucm.cli.Subcommand the command {@code serve}
  */
 @org.jspecify.annotations.NullMarked
 module ucm.server {
+  requires com.carrotsearch.hppc;
   requires info.picocli;
   requires jdk.net;
   requires static org.jspecify;
@@ -16,8 +17,10 @@ module ucm.server {
   requires ucm.cli;
   requires ucm.device;
   requires ucm.metrics;
-  requires ucm.pipeline;
+  requires transitive ucm.pipeline;
   requires ucm.platform;
+
+  exports ucm.server.client;
 
   provides ucm.api.admin.HealthCheck with
       ucm.server.ServeHealthCheck;

@@ -19,9 +19,10 @@ import ucm.metrics.MetricsConfig;
 import ucm.metrics.MetricsEndpoint;
 import ucm.metrics.MetricsRegistry;
 import ucm.pipeline.connector.statistics.MetricsScopes;
+import ucm.server.client.Daemon;
 import ucm.server.session.Engines;
 
-/** {@code ucm serve}: the daemon for engines of other languages. */
+/** {@code ucm serve}: the daemon for engines in other processes. */
 @Command(
     name = "serve",
     description = {
@@ -82,7 +83,7 @@ public final class ServeCommand implements Subcommand {
     try (Cleanup cleanup = new Cleanup()) {
       MetricsScopes metrics = metrics(cleanup, err);
       ServerDirectory directory =
-          ServerDirectory.take(socket == null ? ServerDirectory.defaultSocket() : socket);
+          ServerDirectory.take(socket == null ? Daemon.defaultSocket() : socket);
       Engines engines =
           new Engines(
               plugins.catalog(),

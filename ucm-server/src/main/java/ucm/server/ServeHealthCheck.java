@@ -10,6 +10,7 @@ import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck;
 import ucm.api.config.StoreConfig;
+import ucm.server.client.Daemon;
 
 /** Whether a daemon answers where engines look for it, and how much memory is left for its slots. */
 public final class ServeHealthCheck implements HealthCheck {
@@ -22,7 +23,7 @@ public final class ServeHealthCheck implements HealthCheck {
 
   /** Looks where engines look. */
   public ServeHealthCheck() {
-    this(ServerDirectory.defaultSocket());
+    this(Daemon.defaultSocket());
   }
 
   ServeHealthCheck(Path socket) {
@@ -35,8 +36,8 @@ public final class ServeHealthCheck implements HealthCheck {
       return List.of(
           Finding.ok(SUBJECT, "none at " + socket + "; an engine starts one; " + sharedMemory()));
     }
-    try (StatusClient client = new StatusClient(socket)) {
-      JsonNode status = JsonMapper.shared().readTree(client.status());
+    try {
+      JsonNode status = JsonMapper.shared().readTree(Daemon.status(socket));
       String found =
           String.format(
               Locale.ROOT,

@@ -15,6 +15,7 @@ import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.cli.output.Json;
 import ucm.lite.trace.FileFault;
+import ucm.server.client.Daemon;
 
 /** {@code ucm serve status}: what a running daemon serves. */
 @Command(
@@ -40,10 +41,10 @@ final class ServeStatusCommand implements Runnable {
 
   @Override
   public void run() {
-    Path asked = socket == null ? ServerDirectory.defaultSocket() : socket;
+    Path asked = socket == null ? Daemon.defaultSocket() : socket;
     JsonNode status;
-    try (StatusClient client = new StatusClient(asked)) {
-      status = JsonMapper.shared().readTree(client.status());
+    try {
+      status = JsonMapper.shared().readTree(Daemon.status(asked));
     } catch (IOException e) {
       throw new StoreException(
           "no ucm serve answers at "

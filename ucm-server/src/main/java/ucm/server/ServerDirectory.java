@@ -19,14 +19,13 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 import ucm.lite.trace.FileFault;
+import ucm.server.client.Daemon;
 
 /**
  * The directory of a socket: only its user may enter it, and one daemon at a time uses it. Holds the
  * socket, the token that clients must know, and a lock that ends with the process.
  */
 final class ServerDirectory implements AutoCloseable {
-
-  static final String SOCKET = "ucm.sock";
 
   private static final String PRIVATE_DIRECTORY = "rwx------";
   private static final String PRIVATE_FILE = "rw-------";
@@ -43,26 +42,6 @@ final class ServerDirectory implements AutoCloseable {
     this.socket = socket;
     this.lockFile = lockFile;
     this.lock = lock;
-  }
-
-  /** Where the socket is unless it is said: the same rule as in the Python package. */
-  static Path defaultSocket() {
-    String named = System.getenv("UCM_SOCKET");
-    if (named != null && !named.isBlank()) {
-      return Path.of(named);
-    }
-    String runtime = System.getenv("XDG_RUNTIME_DIR");
-    return runtime != null && !runtime.isBlank()
-        ? Path.of(runtime, "ucm", SOCKET)
-        : Path.of("/tmp", "ucm-" + userId(), SOCKET);
-  }
-
-  private static Object userId() {
-    try {
-      return Files.getAttribute(Path.of("/proc/self"), "unix:uid");
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot find out the user's number: " + FileFault.of(e), e);
-    }
   }
 
   /**
@@ -117,7 +96,7 @@ final class ServerDirectory implements AutoCloseable {
     Object owner = Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
     boolean isPrivate =
         Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
-            && owner.equals(userId())
+            && owner.equals(Daemon.userId())
             && Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS)
                 .equals(PosixFilePermissions.fromString(PRIVATE_DIRECTORY));
     if (!isPrivate) {
@@ -130,7 +109,7 @@ final class ServerDirectory implements AutoCloseable {
 
   private void writeToken() throws IOException {
     new SecureRandom().nextBytes(token);
-    Path path = tokenPath();
+    Path path = Daemon.tokenPath(socket);
     Files.deleteIfExists(path);
     try (FileChannel file =
         FileChannel.open(
@@ -145,17 +124,6 @@ final class ServerDirectory implements AutoCloseable {
     return socket;
   }
 
-  private Path tokenPath() {
-    return tokenPath(socket);
-  }
-
-  /** Where the token of a daemon lies. */
-  static Path tokenPath(Path socket) {
-    String name = socket.getFileName().toString();
-    String stem = name.endsWith(".sock") ? name.substring(0, name.length() - 5) : name;
-    return socket.resolveSibling(stem + ".token");
-  }
-
   /** What clients must know; not copied. */
   byte[] token() {
     return token;
@@ -166,8 +134,7 @@ final class ServerDirectory implements AutoCloseable {
    * directory that was killed are removed.
    */
   String segmentPrefix() {
-    String prefix =
-        "ucm-serve-" + userId() + "-" + Integer.toHexString(socket.toString().hashCode()) + "-";
+    String prefix = segmentNames(socket);
     try (DirectoryStream<Path> left = Files.newDirectoryStream(Path.of("/dev/shm"), prefix + "*")) {
       for (Path segment : left) {
         Files.deleteIfExists(segment);
@@ -178,11 +145,20 @@ final class ServerDirectory implements AutoCloseable {
     return "/dev/shm/" + prefix;
   }
 
+  /** What the names of a daemon's segments begin with. */
+  static String segmentNames(Path socket) {
+    return "ucm-serve-"
+        + Daemon.userId()
+        + "-"
+        + Integer.toHexString(socket.toString().hashCode())
+        + "-";
+  }
+
   @Override
   public void close() {
     try {
       Files.deleteIfExists(socket);
-      Files.deleteIfExists(tokenPath());
+      Files.deleteIfExists(Daemon.tokenPath(socket));
       lock.release();
       lockFile.close();
     } catch (IOException e) {

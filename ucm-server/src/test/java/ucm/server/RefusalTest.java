@@ -14,6 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.server.client.Daemon;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
@@ -41,7 +42,7 @@ final class RefusalTest {
   }
 
   private byte[] token() throws IOException {
-    return Files.readAllBytes(ServerDirectory.tokenPath(daemon.socket));
+    return Files.readAllBytes(Daemon.tokenPath(daemon.socket));
   }
 
   @Test
@@ -102,6 +103,18 @@ final class RefusalTest {
           .hasMessageContaining("has a worker of rank 0 already");
       assertThatThrownBy(() -> other.openWorker("e", 2, false, daemon.yaml, 1, 1024))
           .hasMessageContaining("has blocks of");
+    }
+  }
+
+  @Test
+  void slotsThatDoNotFitIntoSharedMemory() throws Exception {
+    try (TestDaemon generous = new TestDaemon(folder.resolve("generous"), 1L << 50);
+        TestClient worker = TestClient.admitted(generous.socket, TestClient.WORKER)) {
+      assertThatThrownBy(
+              () -> worker.openWorker("e", 1, false, generous.yaml, 0, Integer.MAX_VALUE - 4095))
+          .hasMessageContaining("no staging segment of 1024 slots")
+          .hasMessageContaining("lower --staging");
+      assertThat(generous.status().get("engines").get(0).get("connected_ranks")).isEmpty();
     }
   }
 

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.StoreConfig;
+import ucm.server.client.Daemon;
 
 final class ServeHealthCheckTest {
 
@@ -29,7 +30,7 @@ final class ServeHealthCheckTest {
       assertThat(look(daemon.socket).toString())
           .contains("process " + ProcessHandle.current().pid() + " serves 0 engines");
       // A client without the token is not admitted.
-      Files.writeString(ServerDirectory.tokenPath(daemon.socket), "other");
+      Files.writeString(Daemon.tokenPath(daemon.socket), "other");
       assertThat(look(daemon.socket).toString()).contains("does not answer", "not admitted");
     }
   }

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import ucm.server.client.Daemon;
 import ucm.server.protocol.Frame;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
@@ -49,7 +50,7 @@ final class TestClient implements AutoCloseable {
     TestClient client = new TestClient(socket);
     Frame _ =
         client.ask(
-            client.hello(1, 1, Files.readAllBytes(ServerDirectory.tokenPath(socket)), role),
+            client.hello(1, 1, Files.readAllBytes(Daemon.tokenPath(socket)), role),
             MessageType.WELCOME);
     return client;
   }

@@ -1,5 +1,6 @@
 package ucm.server;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -8,14 +9,17 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreMetrics;
 import ucm.pipeline.catalog.StoreCatalog;
+import ucm.server.client.Daemon;
 import ucm.server.session.Engines;
+import ucm.testkit.RecordingMetrics;
 
-/** A daemon in the test's process, with blocks in files, whose clock the test moves. */
+/** A daemon in the test's process, with blocks in files, whose clock the test moves; or in a process. */
 final class TestDaemon implements AutoCloseable {
 
   final Path socket;
   final String yaml;
   final AtomicLong nanos = new AtomicLong();
+  final RecordingMetrics metrics = new RecordingMetrics();
 
   private final UcmServer server;
   private final Thread thread;
@@ -27,21 +31,13 @@ final class TestDaemon implements AutoCloseable {
    * @param stagingBytes for all slots of an engine
    */
   TestDaemon(Path folder, long stagingBytes) throws Exception {
-    yaml =
-        """
-        ucm_connectors:
-          - ucm_connector_name: UcmPipelineStore
-            ucm_connector_config:
-              store_pipeline: Posix
-              storage_backends: %s
-        """
-            .formatted(Files.createDirectories(folder.resolve("data")));
-    ServerDirectory directory = ServerDirectory.take(folder.resolve("run").resolve("ucm.sock"));
+    yaml = yaml(folder, "Posix");
+    ServerDirectory directory = ServerDirectory.take(socket(folder));
     socket = directory.socket();
     Engines engines =
         new Engines(
             StoreCatalog.find(),
-            (model, worker) -> StoreMetrics.NONE,
+            (model, worker) -> metrics,
             directory.segmentPrefix(),
             stagingBytes,
             nanos::get);
@@ -58,10 +54,41 @@ final class TestDaemon implements AutoCloseable {
                 });
   }
 
-  JsonNode status() throws Exception {
-    try (StatusClient observer = new StatusClient(socket)) {
-      return JsonMapper.shared().readTree(observer.status());
+  static Path socket(Path folder) {
+    return folder.resolve("run").resolve("ucm.sock");
+  }
+
+  /** A configuration whose blocks are in the folder. */
+  static String yaml(Path folder, String pipeline) throws IOException {
+    return """
+    ucm_connectors:
+      - ucm_connector_name: UcmPipelineStore
+        ucm_connector_config:
+          store_pipeline: %s
+          storage_backends: %s
+    """
+        .formatted(pipeline, Files.createDirectories(folder.resolve("data")));
+  }
+
+  /** A process with a daemon: folder, and bytes of all slots of an engine. */
+  public static void main(String[] arguments) throws Exception {
+    Path folder = Path.of(arguments[0]);
+    ServerDirectory directory = ServerDirectory.take(socket(folder));
+    Engines engines =
+        new Engines(
+            StoreCatalog.find(),
+            (model, worker) -> StoreMetrics.NONE,
+            directory.segmentPrefix(),
+            Long.parseLong(arguments[1]),
+            System::nanoTime);
+    try (UcmServer server = new UcmServer(directory, engines, Duration.ZERO)) {
+      System.out.println("@ready");
+      server.serve();
     }
+  }
+
+  JsonNode status() throws Exception {
+    return JsonMapper.shared().readTree(Daemon.status(socket));
   }
 
   @Override

@@ -3,11 +3,9 @@ package ucm.server.device;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -88,27 +86,19 @@ public final class DeviceCopies implements AutoCloseable {
       }
     }
 
-    /** Returns when nothing is under way. */
+    /** Returns when nothing is under way, however long that takes. */
     void close() {
-      CountDownLatch ended = new CountDownLatch(1);
-      thread.execute(
-          () -> {
-            if (stream != null) {
-              stream.close();
-            }
-            ended.countDown();
-          });
+      CompletableFuture.runAsync(this::closeStream, thread).join();
       thread.shutdown();
-      boolean interrupted = false;
-      while (ended.getCount() > 0) {
-        try {
-          ended.await(1, TimeUnit.SECONDS);
-        } catch (InterruptedException e) {
-          interrupted = true;
+    }
+
+    private void closeStream() {
+      try {
+        if (stream != null) {
+          stream.close();
         }
-      }
-      if (interrupted) {
-        Thread.currentThread().interrupt();
+      } catch (DeviceException e) {
+        LOG.debug("a stream closed with {}", e.toString());
       }
     }
   }

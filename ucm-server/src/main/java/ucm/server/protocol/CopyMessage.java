@@ -18,8 +18,7 @@ public record CopyMessage(boolean save, int firstLayer, int layers, int[] slots,
     CopyMessage message =
         new CopyMessage(body.u8() != 0, body.u32(), body.u32(), body.ints(), body.ints());
     if (message.slots.length != message.blocks.length) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           message.slots.length
               + " slots are to be copied, and "
               + message.blocks.length

@@ -29,6 +29,9 @@ public record EngineFields(
   /** An engine that only saves. */
   public static final int PRODUCER = 1;
 
+  /** An engine that loads and saves. */
+  public static final int BOTH = 3;
+
   /** Reads them. */
   public static EngineFields read(FrameReader body) throws ProtocolException {
     EngineFields fields =
@@ -44,8 +47,7 @@ public record EngineFields(
             body.string(),
             body.string());
     if (fields.engineId.isBlank() || fields.tpSize < 1) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           "an engine has an id and 1 or more ranks; found the id '"
               + fields.engineId
               + "' and "
@@ -53,6 +55,20 @@ public record EngineFields(
               + " ranks");
     }
     return fields;
+  }
+
+  /** Writes them. */
+  public FrameWriter write(FrameWriter to) {
+    return to.string(engineId)
+        .u32(dataParallelRank)
+        .string(model)
+        .string(dtype)
+        .u32(tpSize)
+        .u8(mla ? 1 : 0)
+        .u32(blockTokens)
+        .u8(role)
+        .string(configName)
+        .string(config);
   }
 
   /** The engine's name at this daemon. */

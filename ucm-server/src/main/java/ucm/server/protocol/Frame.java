@@ -39,8 +39,7 @@ public record Frame(int type, int sequence, ByteBuffer body) {
     }
     int bytes = length.getInt(0);
     if (bytes < HEADER_BYTES || bytes > MAX_BYTES) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           "a frame has "
               + HEADER_BYTES
               + " to "

@@ -37,7 +37,7 @@ public final class FrameReader {
   public int u32() throws ProtocolException {
     int value = handle();
     if (value < 0) {
-      throw bad(
+      throw ProtocolException.bad(
           "a number is " + Integer.toUnsignedString(value) + ", and at most 2^31 - 1 makes sense");
     }
     return value;
@@ -61,7 +61,7 @@ public final class FrameReader {
     try {
       return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
     } catch (CharacterCodingException e) {
-      throw bad("a string is not UTF-8");
+      throw ProtocolException.bad("a string is not UTF-8");
     }
   }
 
@@ -106,7 +106,7 @@ public final class FrameReader {
   public int count(int bytes) throws ProtocolException {
     int count = handle();
     if (count < 0 || (long) count * bytes > body.remaining()) {
-      throw bad(
+      throw ProtocolException.bad(
           Integer.toUnsignedString(count)
               + " elements are announced, and "
               + body.remaining()
@@ -117,11 +117,7 @@ public final class FrameReader {
 
   private void require(int bytes) throws ProtocolException {
     if (body.remaining() < bytes) {
-      throw bad("the frame ends in the middle of a field");
+      throw ProtocolException.bad("the frame ends in the middle of a field");
     }
-  }
-
-  private static ProtocolException bad(String message) {
-    return new ProtocolException(ProtocolException.BAD_MESSAGE, message);
   }
 }

@@ -1,8 +1,11 @@
 package ucm.server.protocol;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.WritableByteChannel;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /** Builds one frame: header first, then the fields in order. Used by one thread. */
 public final class FrameWriter {
@@ -50,6 +53,12 @@ public final class FrameWriter {
     return this;
   }
 
+  public FrameWriter strings(List<String> values) {
+    u32(values.size());
+    values.forEach(this::string);
+    return this;
+  }
+
   public FrameWriter ints(int[] values) {
     u32(values.length);
     for (int value : values) {
@@ -70,6 +79,14 @@ public final class FrameWriter {
   public ByteBuffer end() {
     frame.putInt(0, frame.position() - LENGTH_BYTES);
     return frame.flip();
+  }
+
+  /** Ends the frame and writes all of it. */
+  public void writeTo(WritableByteChannel channel) throws IOException {
+    ByteBuffer bytes = end();
+    while (bytes.hasRemaining()) {
+      channel.write(bytes);
+    }
   }
 
   private ByteBuffer reserve(int bytes) {

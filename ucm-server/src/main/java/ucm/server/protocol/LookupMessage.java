@@ -41,6 +41,31 @@ public record LookupMessage(
         body.ints());
   }
 
+  /** Writes it. */
+  public FrameWriter write(FrameWriter to) {
+    return to.u32(handle)
+        .string(requestId)
+        .u32(computedTokens)
+        .u32(promptTokens)
+        .u32(maxOutputTokens)
+        .strings(variants)
+        .u32(firstIndex)
+        .ints(tokens);
+  }
+
+  /** The texts of a variant. */
+  public static List<String> variants(PromptVariant of) {
+    List<String> variants = new ArrayList<>();
+    if (!of.loraName().isEmpty()) {
+      variants.add("lora:" + of.loraName());
+    }
+    of.multimodalHashes().forEach(hash -> variants.add("mm:" + hash));
+    if (!of.cacheSalt().isEmpty()) {
+      variants.add("salt:" + of.cacheSalt());
+    }
+    return variants;
+  }
+
   /**
    * What besides the tokens names the blocks.
    *
@@ -61,8 +86,7 @@ public record LookupMessage(
         case "mm" -> others.add(value);
         case "salt" -> salt = value;
         default ->
-            throw new ProtocolException(
-                ProtocolException.BAD_MESSAGE,
+            throw ProtocolException.bad(
                 "a variant is lora:NAME, mm:ID or salt:TEXT; found '" + variant + "'");
       }
     }

@@ -75,4 +75,15 @@ public record PlanMessage(
     }
     return new PlanMessage(step, taken, forgotten, scheduled, generated);
   }
+
+  /** Writes it. */
+  public FrameWriter write(FrameWriter to) {
+    to.u32(step).u32(taken.size());
+    taken.forEach(one -> to.u64(one.hold).u32(one.blocks));
+    to.ints(forgotten.stream().mapToInt(Integer::intValue).toArray()).u32(scheduled.size());
+    scheduled.forEach(one -> to.u32(one.handle).u32(one.computedTokens).u32(one.newTokens));
+    to.u32(generated.size());
+    generated.forEach(one -> to.u32(one.handle).u32(one.firstIndex).ints(one.tokens));
+    return to;
+  }
 }

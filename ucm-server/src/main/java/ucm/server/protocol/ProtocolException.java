@@ -1,6 +1,6 @@
 package ucm.server.protocol;
 
-/** A client's message cannot be understood or is not admitted. */
+/** A message cannot be understood or is not admitted. */
 public final class ProtocolException extends Exception {
 
   private static final long serialVersionUID = 1L;
@@ -28,6 +28,11 @@ public final class ProtocolException extends Exception {
   public ProtocolException(int code, String message) {
     super(message);
     this.code = code;
+  }
+
+  /** The message contradicts itself or what came before it. */
+  public static ProtocolException bad(String message) {
+    return new ProtocolException(BAD_MESSAGE, message);
   }
 
   /** What REFUSED says. */

@@ -22,7 +22,8 @@ public record WorkerFields(
     int rank = body.u32();
     int layers = body.count(Integer.BYTES);
     if (layers < 1 || layers > MOST_LAYERS) {
-      throw bad("a KV cache has 1 to " + MOST_LAYERS + " layers; found " + layers);
+      throw ProtocolException.bad(
+          "a KV cache has 1 to " + MOST_LAYERS + " layers; found " + layers);
     }
     long[][] bytes = new long[layers][];
     for (int layer = 0; layer < layers; layer++) {
@@ -39,18 +40,27 @@ public record WorkerFields(
     for (long[] layer : bytes) {
       for (long tensor : layer) {
         if (tensor < 1 || tensor > Integer.MAX_VALUE) {
-          throw bad("a block has 1 byte to 2 GiB in a tensor; found " + tensor);
+          throw ProtocolException.bad("a block has 1 byte to 2 GiB in a tensor; found " + tensor);
         }
       }
     }
     try {
       return KvLayout.of(bytes);
     } catch (IllegalArgumentException e) {
-      throw bad(String.valueOf(e.getMessage()));
+      throw ProtocolException.bad(String.valueOf(e.getMessage()));
     }
   }
 
-  private static ProtocolException bad(String message) {
-    return new ProtocolException(ProtocolException.BAD_MESSAGE, message);
+  /** Writes them, without a device. */
+  public FrameWriter write(FrameWriter to) {
+    to.u32(rank).u32(layout.layers());
+    for (int layer = 0; layer < layout.layers(); layer++) {
+      long[] tensors = new long[layout.tensors(layer)];
+      for (int tensor = 0; tensor < tensors.length; tensor++) {
+        tensors[tensor] = layout.tensorBytes(layer, tensor);
+      }
+      to.longs(tensors);
+    }
+    return to.string(layoutText);
   }
 }

@@ -1,36 +1,26 @@
 package ucm.server.session;
 
-import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.BitSet;
-import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.device.DeviceException;
-import ucm.pipeline.Pipeline;
 import ucm.pipeline.config.UcmConfig;
-import ucm.pipeline.connector.ConnectorSetup;
-import ucm.pipeline.connector.engine.EngineSpec;
-import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.server.device.DeviceCopies;
 import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.OpenedWorkerMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
-import ucm.server.staging.SlotPool;
 import ucm.server.staging.StagingSegment;
 
 /**
@@ -41,7 +31,6 @@ import ucm.server.staging.StagingSegment;
 public final class EngineSession implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(EngineSession.class);
-  private static final int MOST_SLOTS = 1024;
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final ServerContext context;
@@ -50,10 +39,9 @@ public final class EngineSession implements AutoCloseable {
   // Clients map segments by it, so that a segment of an engine that was here before is not taken
   // for this one.
   private final int generation = RANDOM.nextInt();
-  private final AtomicInteger segments = new AtomicInteger();
 
   // Guarded by this; read without it once set.
-  private volatile @Nullable Registered registered;
+  private volatile @Nullable EngineBlocks blocks;
   private final BitSet connectedRanks = new BitSet();
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
@@ -62,27 +50,12 @@ public final class EngineSession implements AutoCloseable {
   private boolean closed;
 
   /**
-   * A worker's slots, and who copies them.
+   * A worker that has registered.
    *
-   * @param segment its slots; the same as those of the other ranks with MLA
-   * @param copies copies between them and the KV cache; null when the worker does that by itself
-   * @param hostReason why the daemon does not copy although it was asked to; else empty
+   * @param answer what it is told
+   * @param copies copies between its slots and its KV cache; null when the worker does that by itself
    */
-  public record OpenedWorker(
-      StagingSegment segment, @Nullable DeviceCopies copies, String hostReason) {}
-
-  /** What there is once the KV cache is known. */
-  private record Registered(
-      ConnectorSetup setup,
-      KvLayout layout,
-      String layoutText,
-      SharedPipelines.Key key,
-      Pipeline pipeline,
-      SlotPool slots,
-      Quarantine quarantine,
-      Holds holds,
-      Saves saves,
-      Map<Integer, RankTransfers> transfers) {}
+  public record OpenedWorker(OpenedWorkerMessage answer, @Nullable DeviceCopies copies) {}
 
   EngineSession(ServerContext context, EngineFields fields, UcmConfig config) {
     this.context = context;
@@ -94,8 +67,7 @@ public final class EngineSession implements AutoCloseable {
     return fields;
   }
 
-  /** Tells slots of this session from those of others, in what a worker is told. */
-  public int generation() {
+  int generation() {
     return generation;
   }
 
@@ -108,21 +80,6 @@ public final class EngineSession implements AutoCloseable {
     return context.clock().getAsLong();
   }
 
-  EngineSpec spec() {
-    return spec(registered().layout());
-  }
-
-  private EngineSpec spec(KvLayout layout) {
-    return new EngineSpec(
-        fields.instance(),
-        fields.model(),
-        fields.dtype(),
-        fields.tpSize(),
-        fields.mla(),
-        fields.blockTokens(),
-        layout);
-  }
-
   /**
    * Registers a worker.
    *
@@ -130,8 +87,6 @@ public final class EngineSession implements AutoCloseable {
    */
   public synchronized OpenedWorker openWorker(WorkerFields worker) throws ProtocolException {
     int rank = worker.rank();
-    KvLayout layout = worker.layout();
-    String layoutText = worker.layoutText();
     if (rank >= fields.tpSize()) {
       throw refused("has ranks 0 to " + (fields.tpSize() - 1) + "; found rank " + rank);
     }
@@ -139,29 +94,21 @@ public final class EngineSession implements AutoCloseable {
       throw refused("has a worker of rank " + rank + " already");
     }
     try {
-      Registered now = registered;
+      EngineBlocks now = blocks;
       if (now == null) {
-        now = register(layout, layoutText);
-        registered = now;
+        now = new EngineBlocks(context, fields, config, worker, generation);
+        blocks = now;
       }
-      if (!now.layout.equals(layout) || !now.layoutText.equals(layoutText)) {
-        throw refused(
-            "has blocks of "
-                + now.layout
-                + now.layoutText
-                + "; its rank "
-                + rank
-                + " has "
-                + layout
-                + layoutText);
+      requireSameBlocks(now, worker);
+      StagingSegment segment = now.segment(fields.mla() ? 0 : rank);
+      String hostReason = "";
+      @Nullable DeviceCopies copies = null;
+      try {
+        copies = deviceCopies(worker, segment);
+      } catch (DeviceException e) {
+        hostReason = String.valueOf(e.getMessage());
+        LOG.warn("{}: rank {}: the worker copies, as {}", fields.instance(), rank, hostReason);
       }
-      int part = fields.mla() ? 0 : rank;
-      RankTransfers transfers = now.transfers.get(part);
-      if (transfers == null) {
-        transfers = transfers(now, part);
-        now.transfers.put(part, transfers);
-      }
-      OpenedWorker opened = open(worker, transfers.segment());
       connectedRanks.set(rank);
       ready = connectedRanks.cardinality() == fields.tpSize();
       LOG.info(
@@ -169,60 +116,48 @@ public final class EngineSession implements AutoCloseable {
           fields.instance(),
           rank,
           fields.tpSize(),
-          now.slots.size(),
-          transfers.segment().stride(),
-          opened.copies == null ? "the worker" : "the daemon, " + opened.copies.deviceName() + ",");
-      return opened;
+          segment.slots(),
+          segment.stride(),
+          copies == null ? "the worker" : "the daemon, " + copies.deviceName() + ",");
+      OpenedWorkerMessage answer =
+          new OpenedWorkerMessage(
+              generation,
+              segment.path().toString(),
+              segment.byteSize(),
+              segment.inode(),
+              segment.slots(),
+              segment.stride(),
+              copies != null,
+              hostReason);
+      return new OpenedWorker(answer, copies);
     } catch (StoreException | IllegalArgumentException e) {
       throw refused("cannot be served: " + e.getMessage());
     }
   }
 
-  private OpenedWorker open(WorkerFields worker, StagingSegment segment) {
+  private void requireSameBlocks(EngineBlocks known, WorkerFields worker) throws ProtocolException {
+    if (!known.layout.equals(worker.layout()) || !known.layoutText.equals(worker.layoutText())) {
+      throw refused(
+          "has blocks of "
+              + known.layout
+              + known.layoutText
+              + "; its rank "
+              + worker.rank()
+              + " has "
+              + worker.layout()
+              + worker.layoutText());
+    }
+  }
+
+  private @Nullable DeviceCopies deviceCopies(WorkerFields worker, StagingSegment segment) {
     DeviceFields device = worker.device();
     if (device == null) {
-      return new OpenedWorker(segment, null, "");
+      return null;
     }
-    try {
-      DeviceCopies copies =
-          DeviceCopies.open(context.devices(), device, worker.layout(), segment, worker.rank());
-      deviceRanks.put(worker.rank(), copies);
-      return new OpenedWorker(segment, copies, "");
-    } catch (DeviceException e) {
-      String reason = String.valueOf(e.getMessage());
-      LOG.warn("{}: rank {}: the worker copies, as {}", fields.instance(), worker.rank(), reason);
-      return new OpenedWorker(segment, null, reason);
-    }
-  }
-
-  private Registered register(KvLayout layout, String layoutText) {
-    ConnectorSetup setup =
-        ConnectorSetup.of(config, context.catalog(), spec(layout))
-            .withMetricsScopes(context.metrics());
-    SharedPipelines.Key key = new SharedPipelines.Key(fields.config(), layout);
-    Pipeline pipeline = context.pipelines().acquire(key, setup);
-    int parts = fields.mla() ? 1 : fields.tpSize();
-    long bytes = context.stagingBytes() / parts / StagingSegment.strideOf(layout);
-    SlotPool slots = new SlotPool(Math.clamp(bytes, 1, MOST_SLOTS));
-    Quarantine quarantine = new Quarantine(slots, context.clock());
-    Map<Integer, RankTransfers> transfers = new ConcurrentHashMap<>();
-    return new Registered(
-        setup,
-        layout,
-        layoutText,
-        key,
-        pipeline,
-        slots,
-        quarantine,
-        new Holds(slots, quarantine, fields.tpSize(), context.clock()),
-        new Saves(slots, quarantine, parts, transfers::get, context.clock()),
-        transfers);
-  }
-
-  private RankTransfers transfers(Registered now, int part) {
-    Path path = context.segmentPath(generation, segments.getAndIncrement());
-    StagingSegment segment = StagingSegment.create(path, now.layout, now.slots.size());
-    return new RankTransfers(now.setup, part, now.layout.layers(), segment, now.pipeline);
+    DeviceCopies copies =
+        DeviceCopies.open(context.devices(), device, worker.layout(), segment, worker.rank());
+    deviceRanks.put(worker.rank(), copies);
+    return copies;
   }
 
   private ProtocolException refused(String what) {
@@ -239,24 +174,18 @@ public final class EngineSession implements AutoCloseable {
   }
 
   private void abandon() {
-    Registered now = registered;
+    EngineBlocks now = blocks;
     if (now != null) {
-      now.holds.abandonAll();
-      now.saves.abandonAll();
+      now.abandon();
     }
   }
 
   /**
-   * A scheduler side for a connection, which ends it with {@link #closeScheduler}; null as long as not
-   * all ranks have registered. There are two while an engine comes back and its old connection is not
-   * closed yet.
+   * A scheduler side for a connection, which ends it with {@link #closeScheduler}. There are two while an
+   * engine comes back and its old connection is not closed yet.
    */
-  public synchronized @Nullable SchedulerSession openScheduler() {
-    Registered now = registered;
-    if (!ready || now == null) {
-      return null;
-    }
-    SchedulerSession scheduler = new SchedulerSession(this, now.setup.scheduler(now.pipeline));
+  public synchronized SchedulerSession openScheduler() {
+    SchedulerSession scheduler = new SchedulerSession(this);
     schedulers.add(scheduler);
     return scheduler;
   }
@@ -279,9 +208,19 @@ public final class EngineSession implements AutoCloseable {
     return resetText;
   }
 
+  /** What moves blocks; null as long as no rank has registered. */
+  @Nullable EngineBlocks blocks() {
+    return blocks;
+  }
+
+  /** The same; null also when a rank is not connected. */
+  @Nullable EngineBlocks readyBlocks() {
+    return ready ? blocks : null;
+  }
+
   /** A worker has copied holds, or could not. */
   public void loaded(int rank, long[] copied, long[] failed) {
-    Registered now = registered();
+    EngineBlocks now = registered();
     now.holds.copied(rank, copied, true);
     if (failed.length > 0) {
       LOG.warn(
@@ -300,60 +239,14 @@ public final class EngineSession implements AutoCloseable {
 
   /** A worker has filled the slots of saves, or gives them up. */
   public void saved(int rank, long[] filled, long[] givenUp) {
-    if (fields.mla() && rank != 0) {
-      return;
-    }
-    registered().saves.saved(rank, filled, true);
-    registered().saves.saved(rank, givenUp, false);
-  }
-
-  /**
-   * Loads blocks into the slots of all ranks.
-   *
-   * @param done gets how many of the first blocks all ranks have; called once, by any thread
-   */
-  void load(String requestId, BlockIds ids, int[] slots, IntConsumer done) {
-    // All ranks have registered when something is looked up.
-    Collection<RankTransfers> all = registered().transfers.values();
-    AtomicInteger left = new AtomicInteger(all.size());
-    AtomicInteger there = new AtomicInteger(ids.size());
-    for (RankTransfers one : all) {
-      one.load(
-          requestId,
-          ids,
-          slots,
-          count -> {
-            there.accumulateAndGet(count, Math::min);
-            if (left.decrementAndGet() == 0) {
-              done.accept(there.get());
-            }
-          });
+    if (!fields.mla() || rank == 0) {
+      registered().saves.saved(rank, filled, true);
+      registered().saves.saved(rank, givenUp, false);
     }
   }
 
-  String layoutText() {
-    return registered().layoutText;
-  }
-
-  /** Whether all ranks are connected. */
-  public boolean isReady() {
-    return ready;
-  }
-
-  SlotPool slots() {
-    return registered().slots;
-  }
-
-  Holds holds() {
-    return registered().holds;
-  }
-
-  Saves saves() {
-    return registered().saves;
-  }
-
-  private Registered registered() {
-    Registered now = registered;
+  private EngineBlocks registered() {
+    EngineBlocks now = blocks;
     if (now == null) {
       throw new IllegalStateException(fields.instance() + " has no worker yet");
     }
@@ -362,11 +255,9 @@ public final class EngineSession implements AutoCloseable {
 
   /** Ends what took too long. */
   synchronized void sweep() {
-    Registered now = registered;
+    EngineBlocks now = blocks;
     if (now != null) {
-      now.holds.sweep();
-      now.saves.sweep();
-      now.quarantine.sweep();
+      now.sweep();
     }
     schedulers.forEach(SchedulerSession::sweep);
   }
@@ -391,12 +282,12 @@ public final class EngineSession implements AutoCloseable {
     status.put("external_hit_blocks", hits.externalBlocks());
     status.put("external_hit_rate", hits.externalHitRate());
     status.put("open_requests", open);
-    Registered now = registered;
+    EngineBlocks now = blocks;
     if (now != null) {
       status.put("pipeline", now.pipeline.spec().toString());
       status.put("slots", now.slots.size());
       status.put("free_slots", now.slots.free());
-      status.put("resting_slots", now.quarantine.size());
+      status.put("resting_slots", now.slots.resting());
       status.put("slot_bytes", StagingSegment.strideOf(now.layout));
       status.put("holds", now.holds.size());
       status.put("saves", now.saves.size());
@@ -415,11 +306,9 @@ public final class EngineSession implements AutoCloseable {
     ready = false;
     List.copyOf(schedulers).forEach(this::closeScheduler);
     deviceRanks.values().forEach(DeviceCopies::close);
-    Registered now = registered;
+    EngineBlocks now = blocks;
     if (now != null) {
-      abandon();
-      now.transfers.values().forEach(RankTransfers::close);
-      context.pipelines().release(now.key);
+      now.close();
     }
   }
 }

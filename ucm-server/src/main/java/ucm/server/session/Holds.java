@@ -1,14 +1,16 @@
 package ucm.server.session;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
-import ucm.server.session.Hold.State;
 import ucm.server.staging.SlotPool;
 
 /**
@@ -20,8 +22,45 @@ final class Holds {
 
   private static final long LIFE_NANOS = TimeUnit.SECONDS.toNanos(300);
 
+  /** Slots with blocks that a request may load. Its state is guarded by the holds. */
+  static final class Hold {
+
+    /** What becomes of it, in this order. */
+    private enum State {
+      /** Its blocks are on their way from the store. */
+      FILLING,
+      /** It was promised. */
+      HELD,
+      /** The engine loads it. */
+      TAKEN
+    }
+
+    final long id;
+    final int handle;
+
+    /** Which block of the request is in the first slot. */
+    final int firstBlock;
+
+    private final long sinceNanos;
+
+    /** Ends with whether all ranks have copied what was taken. */
+    private final CompletableFuture<Boolean> copied = new CompletableFuture<>();
+
+    private final BitSet ranks = new BitSet();
+    private int[] slots;
+    private State state = State.FILLING;
+    private boolean cancelled;
+
+    private Hold(long id, int handle, int firstBlock, int[] slots, long sinceNanos) {
+      this.id = id;
+      this.handle = handle;
+      this.firstBlock = firstBlock;
+      this.slots = slots;
+      this.sinceNanos = sinceNanos;
+    }
+  }
+
   private final SlotPool pool;
-  private final Quarantine quarantine;
   private final int ranks;
   private final LongSupplier clock;
   // Guarded by this.
@@ -33,9 +72,8 @@ final class Holds {
    *
    * @param ranks how many copy each hold
    */
-  Holds(SlotPool pool, Quarantine quarantine, int ranks, LongSupplier clock) {
+  Holds(SlotPool pool, int ranks, LongSupplier clock) {
     this.pool = pool;
-    this.quarantine = quarantine;
     this.ranks = ranks;
     this.clock = clock;
   }
@@ -54,19 +92,15 @@ final class Holds {
    * @return the slots that are held, in the order of the blocks
    */
   synchronized int[] filled(Hold hold, int there) {
-    pool.give(hold.keep(hold.cancelled ? 0 : there));
-    if (hold.slots.length == 0) {
-      end(hold);
-    } else {
-      hold.state = State.HELD;
-    }
+    hold.state = Hold.State.HELD;
+    keep(hold, hold.cancelled ? 0 : there);
     return hold.slots;
   }
 
   /** Gives a hold up that was not taken. */
   synchronized void cancel(Hold hold) {
     hold.cancelled = true;
-    if (hold.state == State.HELD) {
+    if (hold.state == Hold.State.HELD && holds.containsKey(hold.id)) {
       end(hold);
     }
   }
@@ -78,15 +112,26 @@ final class Holds {
    */
   synchronized @Nullable Hold take(long id, int blocks) {
     Hold hold = holds.get(id);
-    if (hold == null || hold.state != State.HELD) {
+    if (hold == null || hold.state != Hold.State.HELD) {
       return null;
     }
-    hold.state = State.TAKEN;
-    pool.give(hold.keep(Math.min(blocks, hold.slots.length)));
-    if (hold.slots.length == 0) {
+    hold.state = Hold.State.TAKEN;
+    keep(hold, Math.min(blocks, hold.slots.length));
+    return hold;
+  }
+
+  /** Frees all slots but the first; a hold without slots has ended. */
+  private void keep(Hold hold, int count) {
+    pool.give(Arrays.copyOfRange(hold.slots, count, hold.slots.length));
+    hold.slots = Arrays.copyOf(hold.slots, count);
+    if (count == 0) {
       end(hold);
     }
-    return hold;
+  }
+
+  private void end(Hold hold) {
+    holds.remove(hold.id);
+    pool.give(hold.slots);
   }
 
   /**
@@ -96,69 +141,59 @@ final class Holds {
    */
   void copied(int rank, long[] ids, boolean well) {
     List<Hold> done = new ArrayList<>();
-    List<Hold> failed = new ArrayList<>();
     synchronized (this) {
       for (long id : ids) {
         Hold hold = holds.get(id);
-        if (hold == null || hold.state == State.FILLING) {
+        if (hold == null || hold.state == Hold.State.FILLING) {
           continue;
         }
-        if (!well) {
-          failed.add(hold);
-        }
         hold.ranks.set(rank);
-        if (hold.ranks.cardinality() == ranks) {
+        boolean last = hold.ranks.cardinality() == ranks;
+        if (last) {
           end(hold);
+        }
+        if (last || !well) {
           done.add(hold);
         }
       }
     }
     // Saves wait for these, and begin without the lock.
-    failed.forEach(hold -> hold.copied.complete(false));
-    done.forEach(hold -> hold.copied.complete(true));
+    done.forEach(hold -> hold.copied.complete(well));
   }
 
   /** Ends when all that was taken so far has been copied, with whether all of it could be. */
   CompletableFuture<Boolean> allCopied() {
-    List<CompletableFuture<Boolean>> open;
-    synchronized (this) {
-      open =
-          holds.values().stream()
-              .filter(hold -> hold.state == State.TAKEN)
-              .map(hold -> hold.copied)
-              .toList();
-    }
     CompletableFuture<Boolean> all = CompletableFuture.completedFuture(true);
-    for (CompletableFuture<Boolean> one : open) {
-      all = all.thenCombine(one, Boolean::logicalAnd);
+    synchronized (this) {
+      for (Hold hold : holds.values()) {
+        if (hold.state == Hold.State.TAKEN) {
+          all = all.thenCombine(hold.copied, Boolean::logicalAnd);
+        }
+      }
     }
     return all;
   }
 
   /** A client is gone, which may still be copying: all holds end. */
   void abandonAll() {
-    List<Hold> ended = new ArrayList<>();
-    synchronized (this) {
-      for (Hold hold : List.copyOf(holds.values())) {
-        hold.cancelled = true;
-        if (hold.state != State.FILLING) {
-          ended.add(hold);
-          quarantine(hold);
-        }
-      }
-    }
-    ended.forEach(hold -> hold.copied.complete(false));
+    abandon(hold -> true);
   }
 
   /** Ends holds that were made long ago. */
   void sweep() {
-    List<Hold> ended = new ArrayList<>();
+    long now = clock.getAsLong();
+    abandon(hold -> hold.state != Hold.State.FILLING && now - hold.sinceNanos > LIFE_NANOS);
+  }
+
+  private void abandon(Predicate<Hold> which) {
+    List<Hold> ended;
     synchronized (this) {
-      long now = clock.getAsLong();
-      for (Hold hold : List.copyOf(holds.values())) {
-        if (hold.state != State.FILLING && now - hold.sinceNanos > LIFE_NANOS) {
-          ended.add(hold);
-          quarantine(hold);
+      ended = holds.values().stream().filter(which).toList();
+      for (Hold hold : ended) {
+        hold.cancelled = true;
+        if (hold.state != Hold.State.FILLING) {
+          holds.remove(hold.id);
+          pool.giveLater(hold.slots);
         }
       }
     }
@@ -168,17 +203,5 @@ final class Holds {
   /** How many there are. */
   synchronized int size() {
     return holds.size();
-  }
-
-  private void quarantine(Hold hold) {
-    holds.remove(hold.id);
-    hold.state = State.ENDED;
-    quarantine.add(hold.slots);
-  }
-
-  private void end(Hold hold) {
-    holds.remove(hold.id);
-    hold.state = State.ENDED;
-    pool.give(hold.slots);
   }
 }

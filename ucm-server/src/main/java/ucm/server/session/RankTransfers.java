@@ -9,6 +9,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -69,43 +70,40 @@ final class RankTransfers implements AutoCloseable {
    * @param done gets how many of the first blocks are there
    */
   void load(String requestId, BlockIds ids, int[] slots, IntConsumer done) {
-    RequestPlan plan =
-        new RequestPlan(requestId, ids, slots, BlockIds.empty(), NO_BLOCKS, NO_BLOCKS);
-    run(plan, failed -> done.accept(leading(slots, failed)), () -> done.accept(0));
+    run(
+        new RequestPlan(requestId, ids, slots, BlockIds.empty(), NO_BLOCKS, NO_BLOCKS),
+        failed -> done.accept(failed == null ? 0 : leading(slots, failed)));
   }
 
   /** Saves blocks from slots; {@code done} is called when the slots may be written again. */
   void save(String requestId, BlockIds ids, int[] slots, Runnable done) {
-    RequestPlan plan =
-        new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS);
-    run(plan, failed -> done.run(), done);
+    run(
+        new RequestPlan(requestId, BlockIds.empty(), NO_BLOCKS, ids, slots, NO_BLOCKS),
+        failed -> done.run());
   }
 
   private interface Ended {
-    void with(int[] failedSlots);
+    /** Gets the slots that could not be loaded; null when nothing was done. */
+    void with(int @Nullable [] failed);
   }
 
-  private void run(RequestPlan plan, Ended ended, Runnable refused) {
+  private void run(RequestPlan plan, Ended ended) {
     try {
-      executor.execute(
-          () -> {
-            int[] failed;
-            try {
-              failed = step(new StepPlan(List.of(plan)));
-            } catch (InterruptedException e) {
-              Thread.currentThread().interrupt();
-              refused.run();
-              return;
-            } catch (RuntimeException e) {
-              LOG.warn(
-                  "rank {}: blocks of {} are not moved: {}", rank, plan.requestId(), e.toString());
-              refused.run();
-              return;
-            }
-            ended.with(failed);
-          });
+      executor.execute(() -> ended.with(step(plan)));
     } catch (RejectedExecutionException e) {
-      refused.run();
+      ended.with(null);
+    }
+  }
+
+  private int @Nullable [] step(RequestPlan plan) {
+    try {
+      return step(new StepPlan(List.of(plan)));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return null;
+    } catch (RuntimeException e) {
+      LOG.warn("rank {}: blocks of {} are not moved: {}", rank, plan.requestId(), e.toString());
+      return null;
     }
   }
 

@@ -14,7 +14,7 @@ final class RequestEntry {
   final String id;
 
   /** What it was promised last, unless that has ended. */
-  @Nullable Hold hold;
+  Holds.@Nullable Hold hold;
 
   /** Blocks before this one are in the store: they were loaded from there. */
   int loadedTo;
@@ -32,8 +32,7 @@ final class RequestEntry {
   /** Adds tokens behind those that are kept. */
   void append(int first, int[] more) throws ProtocolException {
     if (first > tokens.length) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           "request "
               + id
               + " sends tokens from index "
@@ -62,8 +61,7 @@ final class RequestEntry {
   /** The request as the connector takes it. */
   PromptRequest prompt(LookupMessage message, PromptVariant variant) throws ProtocolException {
     if (message.promptTokens() > tokens.length) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           "request "
               + id
               + " has "

@@ -1,5 +1,6 @@
 package ucm.server.session;
 
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,8 +21,45 @@ final class Saves {
 
   private static final long LIFE_NANOS = TimeUnit.SECONDS.toNanos(300);
 
+  /** Blocks of a request that a step completes, and their slots. Its state is guarded by the saves. */
+  private static final class Save {
+
+    final String requestId;
+    final BlockIds ids;
+    final int[] slots;
+
+    /** Ends with whether the bytes that the step computed from are right. */
+    final CompletableFuture<Boolean> basis;
+
+    final long sinceNanos;
+
+    /** Ranks that have not said yet that their slots are filled. */
+    final BitSet awaited = new BitSet();
+
+    /** Ranks whose part is being stored, or waits for that. */
+    final BitSet storing = new BitSet();
+
+    /** Whether nothing more of it is to be stored. */
+    boolean dropped;
+
+    /** Whether a client that is gone may still be writing to its slots. */
+    boolean abandoned;
+
+    Save(
+        String requestId,
+        BlockIds ids,
+        int[] slots,
+        CompletableFuture<Boolean> basis,
+        long sinceNanos) {
+      this.requestId = requestId;
+      this.ids = ids;
+      this.slots = slots;
+      this.basis = basis;
+      this.sinceNanos = sinceNanos;
+    }
+  }
+
   private final SlotPool pool;
-  private final Quarantine quarantine;
   private final int ranks;
   private final IntFunction<@Nullable RankTransfers> transfers;
   private final LongSupplier clock;
@@ -38,12 +76,10 @@ final class Saves {
    */
   Saves(
       SlotPool pool,
-      Quarantine quarantine,
       int ranks,
       IntFunction<@Nullable RankTransfers> transfers,
       LongSupplier clock) {
     this.pool = pool;
-    this.quarantine = quarantine;
     this.ranks = ranks;
     this.transfers = transfers;
     this.clock = clock;
@@ -58,9 +94,10 @@ final class Saves {
    */
   synchronized long begin(
       String requestId, BlockIds ids, int[] slots, CompletableFuture<Boolean> basis) {
-    Save save = new Save(++lastId, requestId, ids, slots, ranks, basis, clock.getAsLong());
-    saves.put(save.id, save);
-    return save.id;
+    Save save = new Save(requestId, ids, slots, basis, clock.getAsLong());
+    save.awaited.set(0, ranks);
+    saves.put(++lastId, save);
+    return lastId;
   }
 
   /**
@@ -73,7 +110,7 @@ final class Saves {
       Save save = claim(rank, id);
       if (save != null) {
         CompletableFuture<Void> _ =
-            save.basis.thenAccept(isRight -> store(save, rank, filled && isRight));
+            save.basis.thenAccept(isRight -> store(id, save, rank, filled && isRight));
       }
     }
   }
@@ -88,23 +125,23 @@ final class Saves {
     return save;
   }
 
-  private void store(Save save, int rank, boolean right) {
+  private void store(long id, Save save, int rank, boolean right) {
     RankTransfers rankTransfers = transfers.apply(rank);
     boolean stores;
     synchronized (this) {
       stores = right && !save.dropped && rankTransfers != null;
     }
     if (stores) {
-      rankTransfers.save(save.requestId, save.ids, save.slots, () -> ended(save, rank, true));
+      rankTransfers.save(save.requestId, save.ids, save.slots, () -> ended(id, save, rank, true));
     } else {
-      ended(save, rank, false);
+      ended(id, save, rank, false);
     }
   }
 
-  private synchronized void ended(Save save, int rank, boolean stored) {
+  private synchronized void ended(long id, Save save, int rank, boolean stored) {
     save.storing.clear(rank);
     storedBlocks += stored && rank == 0 ? save.ids.size() : 0;
-    endIfIdle(save);
+    endIfIdle(id, save);
   }
 
   /** Stores nothing of what was planned so far: it may be computed from wrong bytes. */
@@ -114,34 +151,32 @@ final class Saves {
 
   /** A client is gone, which may still be copying: what is not in its slots yet is given up. */
   synchronized void abandonAll() {
-    for (Save save : List.copyOf(saves.values())) {
-      abandon(save);
-    }
+    Map.copyOf(saves).forEach(this::abandon);
   }
 
   /** Gives saves up that were planned long ago. */
   synchronized void sweep() {
     long now = clock.getAsLong();
-    for (Save save : List.copyOf(saves.values())) {
-      if (now - save.sinceNanos > LIFE_NANOS) {
-        abandon(save);
+    for (Map.Entry<Long, Save> entry : List.copyOf(saves.entrySet())) {
+      if (now - entry.getValue().sinceNanos > LIFE_NANOS) {
+        abandon(entry.getKey(), entry.getValue());
       }
     }
   }
 
-  private void abandon(Save save) {
+  private void abandon(long id, Save save) {
     save.dropped = true;
     save.abandoned |= !save.awaited.isEmpty();
     save.awaited.clear();
-    endIfIdle(save);
+    endIfIdle(id, save);
   }
 
-  private void endIfIdle(Save save) {
-    if (!save.awaited.isEmpty() || !save.storing.isEmpty() || saves.remove(save.id) == null) {
+  private void endIfIdle(long id, Save save) {
+    if (!save.awaited.isEmpty() || !save.storing.isEmpty() || saves.remove(id) == null) {
       return;
     }
     if (save.abandoned) {
-      quarantine.add(save.slots);
+      pool.giveLater(save.slots);
     } else {
       pool.give(save.slots);
     }

@@ -18,14 +18,18 @@ import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.pipeline.hash.PromptVariant;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.FoundMessage;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.PlanMessage;
+import ucm.server.protocol.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
+import ucm.server.session.Holds.Hold;
 
 /**
  * The scheduler side of an engine. A look-up brings what it finds into slots of all ranks before it is
  * answered, so that what is promised needs nothing but a copy. The engine's own block numbers stay in
- * the engine: here the n-th block of a request is block n.
+ * the engine: here the n-th block of a request is block n. As long as not all ranks are connected,
+ * nothing is found and nothing is saved.
  *
  * <p>A load that failed on one rank spoils what all ranks compute from it. What was planned until the
  * engine has handled that is not stored, and requests that it knew by then are not saved any more.
@@ -36,47 +40,27 @@ import ucm.server.protocol.ProtocolException;
 public final class SchedulerSession implements AutoCloseable {
 
   private static final long ERROR_NANOS = TimeUnit.SECONDS.toNanos(60);
-  private static final int NO_SLOT = -1;
-  private static final int[] NO_SLOTS = {};
-
-  /**
-   * FOUND.
-   *
-   * @param tokens that can be loaded beyond those computed
-   * @param hold number of the hold, 0 without one
-   * @param generation of the slots
-   * @param slots one for each block that is held
-   * @param promptBlocks full blocks of the prompt
-   * @param foundBlocks those found outside of the device
-   */
-  // Packed on purpose: hundreds of numbers are no objects. These records are not compared.
-  @SuppressWarnings("ArrayRecordComponent")
-  public record Found(
-      int tokens, long hold, int generation, int[] slots, int promptBlocks, int foundBlocks) {}
-
-  /**
-   * Blocks of a request that a step completes.
-   *
-   * @param handle the client's number of the request
-   * @param save number of the save
-   * @param firstBlock the first of them
-   * @param slots one for each block; -1 for one that is not saved
-   */
-  // As above.
-  @SuppressWarnings("ArrayRecordComponent")
-  public record PlannedSave(int handle, long save, int firstBlock, int[] slots) {}
 
   private final EngineSession engine;
-  private final SchedulerConnector connector;
   private final Map<Integer, RequestEntry> requests = new HashMap<>();
   private final Map<String, Integer> handles = new HashMap<>();
+  // Made when all ranks are there for the first time.
+  private volatile @Nullable SchedulerConnector connector;
   // Odd while a failed load is not handled by the engine.
   private final AtomicInteger errorEpoch = new AtomicInteger();
   private volatile long errorNanos;
 
-  SchedulerSession(EngineSession engine, SchedulerConnector connector) {
+  SchedulerSession(EngineSession engine) {
     this.engine = engine;
-    this.connector = connector;
+  }
+
+  private SchedulerConnector connector(EngineBlocks blocks) {
+    SchedulerConnector made = connector;
+    if (made == null) {
+      made = blocks.scheduler();
+      connector = made;
+    }
+    return made;
   }
 
   /**
@@ -84,15 +68,21 @@ public final class SchedulerSession implements AutoCloseable {
    *
    * @param answer called once, by any thread
    */
-  public void lookup(LookupMessage message, Consumer<Found> answer) throws ProtocolException {
+  public void lookup(LookupMessage message, Consumer<FoundMessage> answer)
+      throws ProtocolException {
+    EngineBlocks blocks = engine.readyBlocks();
+    if (blocks == null) {
+      answer.accept(FoundMessage.nothing(message.handle(), engine.generation(), 0, 0));
+      return;
+    }
+    SchedulerConnector scheduler = connector(blocks);
     RequestEntry request = request(message);
     request.append(message.firstIndex(), message.tokens());
-    cancelHold(request);
-    int blockTokens = engine.spec().blockTokens();
+    cancelHold(blocks, request);
+    int blockTokens = blocks.blockTokens;
     int computed = message.computedTokens();
     if (computed > request.tokenCount() || computed % blockTokens != 0) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           "request "
               + request.id
               + " has "
@@ -104,31 +94,34 @@ public final class SchedulerSession implements AutoCloseable {
     }
     request.errorEpoch = errorEpoch.get();
     request.loadedTo = 0;
-    PromptVariant variant = variant(message);
-    HitStatistics before = connector.statistics();
-    int offered = connector.matchedTokens(request.prompt(message, variant), computed);
-    int found = (int) (connector.statistics().externalBlocks() - before.externalBlocks());
+    PromptVariant variant = variant(message, blocks.layoutText);
+    HitStatistics before = scheduler.statistics();
+    int offered = scheduler.matchedTokens(request.prompt(message, variant), computed);
+    int found = (int) (scheduler.statistics().externalBlocks() - before.externalBlocks());
     int promptBlocks = request.tokenCount() / blockTokens;
-    connector.allocated(request.id, numbers(request), offered);
-    boolean loads = offered > 0 && engine.fields().role() != EngineFields.PRODUCER;
-    BlockIds ids = !loads ? BlockIds.empty() : loadIds(request, computed + offered);
-    int[] slots = engine.slots().takeForLoads(ids.size());
+    scheduler.allocated(request.id, numbers(request, blockTokens), offered);
+    BlockIds ids = BlockIds.empty();
+    if (offered > 0 && engine.fields().role() != EngineFields.PRODUCER) {
+      ids = loadIds(scheduler, request, computed + offered);
+    }
+    int[] slots = blocks.slots.takeForLoads(ids.size());
     if (slots.length == 0) {
-      answer.accept(new Found(0, 0, engine.generation(), NO_SLOTS, promptBlocks, found));
+      answer.accept(FoundMessage.nothing(request.handle, engine.generation(), promptBlocks, found));
       return;
     }
-    Hold hold = engine.holds().begin(request.handle, computed / blockTokens, slots);
+    Hold hold = blocks.holds.begin(request.handle, computed / blockTokens, slots);
     request.hold = hold;
-    engine.load(
+    int wanted = ids.size();
+    blocks.load(
         request.id,
         ids.slice(0, slots.length),
         slots,
         there -> {
-          int[] held = engine.holds().filled(hold, there);
-          boolean all = held.length == ids.size();
+          int[] held = blocks.holds.filled(hold, there);
           answer.accept(
-              new Found(
-                  all ? offered : held.length * blockTokens,
+              new FoundMessage(
+                  hold.handle,
+                  held.length == wanted ? offered : held.length * blockTokens,
                   held.length == 0 ? 0 : hold.id,
                   engine.generation(),
                   held,
@@ -140,23 +133,21 @@ public final class SchedulerSession implements AutoCloseable {
   private RequestEntry request(LookupMessage message) throws ProtocolException {
     Integer other = handles.putIfAbsent(message.requestId(), message.handle());
     if (other != null && other != message.handle()) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           "request " + message.requestId() + " is known under another handle: forget it first");
     }
     RequestEntry request =
         requests.computeIfAbsent(
             message.handle(), handle -> new RequestEntry(handle, message.requestId()));
     if (!request.id.equals(message.requestId())) {
-      throw new ProtocolException(
-          ProtocolException.BAD_MESSAGE,
+      throw ProtocolException.bad(
           "a handle of request " + request.id + " is used for request " + message.requestId());
     }
     return request;
   }
 
-  private PromptVariant variant(LookupMessage message) throws ProtocolException {
-    PromptVariant variant = message.variant(engine.layoutText());
+  private PromptVariant variant(LookupMessage message, String layoutText) throws ProtocolException {
+    PromptVariant variant = message.variant(layoutText);
     String resetText = engine.resetText();
     if (resetText == null) {
       return variant;
@@ -167,102 +158,114 @@ public final class SchedulerSession implements AutoCloseable {
   }
 
   /** The blocks that were offered, as the connector plans to load them. */
-  private BlockIds loadIds(RequestEntry request, int computed) {
+  private static BlockIds loadIds(
+      SchedulerConnector scheduler, RequestEntry request, int computed) {
     List<RequestPlan> plans =
-        connector.plan(List.of(ScheduledRequest.of(request.id, computed, 0))).requests();
+        scheduler.plan(List.of(ScheduledRequest.of(request.id, computed, 0))).requests();
     return plans.isEmpty() ? BlockIds.empty() : plans.getFirst().loadIds();
   }
 
-  private void cancelHold(RequestEntry request) {
+  private static void cancelHold(EngineBlocks blocks, RequestEntry request) {
     if (request.hold != null) {
-      engine.holds().cancel(request.hold);
+      blocks.holds.cancel(request.hold);
       request.hold = null;
     }
   }
 
   /** Plans a step. */
-  public List<PlannedSave> plan(PlanMessage message) throws ProtocolException {
-    for (PlanMessage.Generated generated : message.generated()) {
+  public PlannedMessage plan(PlanMessage message) throws ProtocolException {
+    List<PlannedMessage.Save> saves = new ArrayList<>();
+    EngineBlocks blocks = engine.blocks();
+    if (blocks != null) {
+      SchedulerConnector scheduler = connector(blocks);
+      addGenerated(scheduler, message.generated());
+      take(blocks, message.taken());
+      message.forgotten().forEach(handle -> forget(blocks, scheduler, handle));
+      if (engine.readyBlocks() != null) {
+        CompletableFuture<Boolean> basis = blocks.holds.allCopied();
+        for (PlanMessage.Scheduled scheduled : message.scheduled()) {
+          RequestEntry request = requests.get(scheduled.handle());
+          if (request != null && maySave(request)) {
+            save(blocks, scheduler, request, scheduled, basis, saves);
+          }
+        }
+      }
+    }
+    return new PlannedMessage(engine.generation(), saves);
+  }
+
+  private void addGenerated(SchedulerConnector scheduler, List<PlanMessage.Generated> all)
+      throws ProtocolException {
+    for (PlanMessage.Generated generated : all) {
       RequestEntry request = requests.get(generated.handle());
       if (request != null) {
         int known = request.tokenCount();
         request.append(generated.firstIndex(), generated.tokens());
-        connector.generated(request.id, request.tokensFrom(known));
+        scheduler.generated(request.id, request.tokensFrom(known));
       }
     }
-    for (PlanMessage.Taken taken : message.taken()) {
-      Hold hold = engine.holds().take(taken.hold(), taken.blocks());
-      if (hold == null) {
-        continue;
-      }
-      RequestEntry request = requests.get(hold.handle);
-      if (request != null) {
+  }
+
+  private void take(EngineBlocks blocks, List<PlanMessage.Taken> all) {
+    for (PlanMessage.Taken taken : all) {
+      Hold hold = blocks.holds.take(taken.hold(), taken.blocks());
+      RequestEntry request = hold == null ? null : requests.get(hold.handle);
+      if (hold != null && request != null) {
         request.hold = null;
         request.loadedTo = hold.firstBlock + taken.blocks();
       }
     }
-    message.forgotten().forEach(this::forget);
-    List<PlannedSave> saves = new ArrayList<>();
-    if (engine.isReady()) {
-      CompletableFuture<Boolean> basis = engine.holds().allCopied();
-      for (PlanMessage.Scheduled scheduled : message.scheduled()) {
-        PlannedSave save = plan(scheduled, basis);
-        if (save != null) {
-          saves.add(save);
-        }
-      }
-    }
-    return saves;
   }
 
-  private @Nullable PlannedSave plan(
-      PlanMessage.Scheduled scheduled, CompletableFuture<Boolean> basis) {
-    RequestEntry request = requests.get(scheduled.handle());
-    if (request == null || !maySave(request)) {
-      return null;
+  private void forget(EngineBlocks blocks, SchedulerConnector scheduler, int handle) {
+    RequestEntry request = requests.remove(handle);
+    if (request != null) {
+      handles.remove(request.id);
+      cancelHold(blocks, request);
+      scheduler.finished(request.id);
     }
+  }
+
+  /** Adds the blocks that a request completes in a step, if there are any and slots for them. */
+  private static void save(
+      EngineBlocks blocks,
+      SchedulerConnector scheduler,
+      RequestEntry request,
+      PlanMessage.Scheduled scheduled,
+      CompletableFuture<Boolean> basis,
+      List<PlannedMessage.Save> saves) {
     int computed = Math.min(scheduled.computedTokens(), request.tokenCount());
     int added = Math.min(scheduled.newTokens(), request.tokenCount() - computed);
+    int[] numbers = numbers(request, blocks.blockTokens);
     List<RequestPlan> plans =
-        connector
-            .plan(
-                List.of(new ScheduledRequest(request.id, computed, added, numbers(request), true)))
+        scheduler
+            .plan(List.of(new ScheduledRequest(request.id, computed, added, numbers, true)))
             .requests();
     if (plans.isEmpty()) {
-      return null;
+      return;
     }
     BlockIds ids = plans.getFirst().saveIds();
     int planned = plans.getFirst().saveBlocks().length == 0 ? 0 : plans.getFirst().saveBlocks()[0];
     int skipped = Math.clamp(request.loadedTo - planned, 0, ids.size());
     ids = ids.slice(skipped, ids.size());
-    int[] slots = engine.slots().takeForSaves(ids.size());
+    int[] slots = blocks.slots.takeForSaves(ids.size());
     if (slots.length == 0) {
-      return null;
+      return;
     }
-    long save = engine.saves().begin(request.id, ids.slice(0, slots.length), slots, basis);
+    long save = blocks.saves.begin(request.id, ids.slice(0, slots.length), slots, basis);
     int[] padded = Arrays.copyOf(slots, ids.size());
-    Arrays.fill(padded, slots.length, padded.length, NO_SLOT);
-    return new PlannedSave(request.handle, save, planned + skipped, padded);
+    Arrays.fill(padded, slots.length, padded.length, PlannedMessage.NO_SLOT);
+    saves.add(new PlannedMessage.Save(request.handle, save, planned + skipped, padded));
   }
 
   /** The request's blocks, which here are numbered from 0. */
-  private int[] numbers(RequestEntry request) {
-    int blocks = request.tokenCount() / engine.spec().blockTokens();
-    return IntStream.rangeClosed(0, blocks).toArray();
+  private static int[] numbers(RequestEntry request, int blockTokens) {
+    return IntStream.rangeClosed(0, request.tokenCount() / blockTokens).toArray();
   }
 
   private boolean maySave(RequestEntry request) {
     int epoch = errorEpoch.get();
     return epoch % 2 == 0 && request.errorEpoch == epoch;
-  }
-
-  private void forget(int handle) {
-    RequestEntry request = requests.remove(handle);
-    if (request != null) {
-      handles.remove(request.id);
-      cancelHold(request);
-      connector.finished(request.id);
-    }
   }
 
   /** A rank could not load what it was promised; called by any thread. */
@@ -290,11 +293,15 @@ public final class SchedulerSession implements AutoCloseable {
 
   /** What its look-ups found. */
   HitStatistics statistics() {
-    return connector.statistics();
+    SchedulerConnector made = connector;
+    return made == null ? HitStatistics.NONE : made.statistics();
   }
 
   @Override
   public void close() {
-    connector.close();
+    SchedulerConnector made = connector;
+    if (made != null) {
+      made.close();
+    }
   }
 }

@@ -1,20 +1,38 @@
 package ucm.server.staging;
 
+import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Deque;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
  * Which slots are free. All segments of an engine have the same slots in use, as the ranks hold parts
- * of the same blocks. A quarter is kept for saves: a look-up does not take it. Thread-safe.
+ * of the same blocks. A quarter is kept for saves: a look-up does not take it. Slots that a client
+ * which is gone may still be copying rest for a time in which any copy has ended. Thread-safe.
  */
 public final class SlotPool {
 
   private static final int PART_FOR_SAVES = 4;
+  private static final long REST_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-  private final int[] free;
+  // Packed on purpose; these records are not compared.
+  @SuppressWarnings("ArrayRecordComponent")
+  private record Resting(int[] slots, long untilNanos) {}
+
+  private final LongSupplier clock;
   // Guarded by this.
+  private final int[] free;
+  private final Deque<Resting> resting = new ArrayDeque<>();
   private int count;
 
-  public SlotPool(int slots) {
+  /**
+   * All are free.
+   *
+   * @param clock monotonic nanoseconds
+   */
+  public SlotPool(int slots, LongSupplier clock) {
+    this.clock = clock;
     free = new int[slots];
     for (int i = 0; i < slots; i++) {
       free[i] = slots - 1 - i;
@@ -30,6 +48,11 @@ public final class SlotPool {
   /** How many are free. */
   public synchronized int free() {
     return count;
+  }
+
+  /** How many rest. */
+  public synchronized int resting() {
+    return resting.stream().mapToInt(some -> some.slots.length).sum();
   }
 
   /**
@@ -60,5 +83,18 @@ public final class SlotPool {
   public synchronized void give(int[] slots) {
     System.arraycopy(slots, 0, free, count, slots.length);
     count += slots.length;
+  }
+
+  /** Gives slots back that a client which is gone may still be copying from or to. */
+  public synchronized void giveLater(int[] slots) {
+    resting.add(new Resting(slots, clock.getAsLong() + REST_NANOS));
+  }
+
+  /** Frees what has rested long enough. */
+  public synchronized void sweep() {
+    long now = clock.getAsLong();
+    while (!resting.isEmpty() && now - resting.element().untilNanos >= 0) {
+      give(resting.remove().slots);
+    }
   }
 }

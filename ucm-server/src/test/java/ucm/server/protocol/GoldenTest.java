@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -158,46 +159,68 @@ final class GoldenTest {
 
   @Test
   void whatTheDaemonSends() throws Exception {
-    written(
-        "found",
-        new FrameWriter(MessageType.FOUND, read("found").sequence())
-            .u32(7)
-            .u32(255)
-            .u64((1L << 40) + 1)
-            .u32(0xFEDCBA98)
-            .ints(new int[] {4, 1023})
-            .u32(3)
-            .u32(2));
-    written(
-        "planned",
-        new FrameWriter(MessageType.PLANNED, read("planned").sequence())
-            .u32(0xFEDCBA98)
-            .u32(2)
-            .u32(7)
-            .u64(1L << 33)
-            .u32(2)
-            .ints(new int[] {5, -1})
-            .u32(11)
-            .u64(8)
-            .u32(0)
-            .ints(new int[] {6}));
-    written(
-        "opened_worker",
-        new FrameWriter(MessageType.OPENED_WORKER, 2)
-            .u32(0xFEDCBA98)
-            .string("/dev/shm/ucm-serve-0-0-1")
-            .u64((1L << 32) + 4096)
-            .u64(1L << 40)
-            .u32(1024)
-            .u64(1 << 22)
-            .u8(0)
-            .string("no GPU"));
+    FoundMessage found = FoundMessage.read(new FrameReader(read("found").body()));
+    assertThat(found.handle()).isEqualTo(7);
+    assertThat(found.tokens()).isEqualTo(255);
+    assertThat(found.hold()).isEqualTo((1L << 40) + 1);
+    assertThat(found.generation()).isEqualTo(0xFEDCBA98);
+    assertThat(found.slots()).containsExactly(4, 1023);
+    assertThat(found.promptBlocks()).isEqualTo(3);
+    assertThat(found.foundBlocks()).isEqualTo(2);
+    PlannedMessage planned = PlannedMessage.read(new FrameReader(read("planned").body()));
+    assertThat(planned.generation()).isEqualTo(0xFEDCBA98);
+    assertThat(planned.saves()).hasSize(2);
+    assertThat(planned.saves().getFirst().handle()).isEqualTo(7);
+    assertThat(planned.saves().getFirst().save()).isEqualTo(1L << 33);
+    assertThat(planned.saves().getFirst().firstBlock()).isEqualTo(2);
+    assertThat(planned.saves().getFirst().slots()).containsExactly(5, PlannedMessage.NO_SLOT);
+    assertThat(planned.saves().getLast().slots()).containsExactly(6);
+    assertThat(OpenedWorkerMessage.read(new FrameReader(read("opened_worker").body())))
+        .isEqualTo(
+            new OpenedWorkerMessage(
+                0xFEDCBA98,
+                "/dev/shm/ucm-serve-0-0-1",
+                (1L << 32) + 4096,
+                1L << 40,
+                1024,
+                1 << 22,
+                false,
+                "no GPU"));
     written("copied", new FrameWriter(MessageType.COPIED, 8).string("lost"));
     written(
         "refused",
         new FrameWriter(MessageType.REFUSED, read("refused").sequence())
             .u16(ProtocolException.REFUSED_ENGINE)
             .string("rank 4 of 4"));
+  }
+
+  /** What one side reads, the other has written. */
+  @Test
+  void whatIsReadIsWrittenAgain() throws Exception {
+    again("hello", body -> HelloMessage.read(body)::write);
+    again("open_scheduler", body -> EngineFields.read(body)::write);
+    again(
+        "open_worker",
+        body -> {
+          EngineFields engine = EngineFields.read(body);
+          WorkerFields worker = WorkerFields.read(body);
+          return to -> worker.write(engine.write(to));
+        });
+    again("opened_worker", body -> OpenedWorkerMessage.read(body)::write);
+    again("lookup", body -> LookupMessage.read(body)::write);
+    again("found", body -> FoundMessage.read(body)::write);
+    again("plan", body -> PlanMessage.read(body)::write);
+    again("planned", body -> PlannedMessage.read(body)::write);
+  }
+
+  private interface Reading {
+    UnaryOperator<FrameWriter> read(FrameReader body) throws ProtocolException;
+  }
+
+  private static void again(String name, Reading reading) throws Exception {
+    Frame frame = read(name);
+    UnaryOperator<FrameWriter> message = reading.read(new FrameReader(frame.body()));
+    written(name, message.apply(new FrameWriter(frame.type(), frame.sequence())));
   }
 
   /** A body that is cut off anywhere is refused, and never read beyond its end. */

@@ -1,0 +1,92 @@
+package ucm.server.client;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.Map;
+import ucm.api.StoreException;
+import ucm.lite.trace.FileFault;
+import ucm.server.protocol.FrameWriter;
+import ucm.server.protocol.HelloMessage;
+import ucm.server.protocol.MessageType;
+import ucm.server.protocol.ProtocolException;
+
+/** Where the daemon of a user is, by the same rules as in the Python package, and what it says of itself. */
+public final class Daemon {
+
+  private static final String SOCKET = "ucm.sock";
+  private static final int OTHERS = 0077;
+
+  private Daemon() {}
+
+  /** The socket unless it is said: {@code UCM_SOCKET}, else in {@code XDG_RUNTIME_DIR}, else in /tmp. */
+  public static Path defaultSocket() {
+    String named = System.getenv("UCM_SOCKET");
+    if (named != null && !named.isBlank()) {
+      return Path.of(named);
+    }
+    String runtime = System.getenv("XDG_RUNTIME_DIR");
+    return runtime != null && !runtime.isBlank()
+        ? Path.of(runtime, "ucm", SOCKET)
+        : Path.of("/tmp", "ucm-" + userId(), SOCKET);
+  }
+
+  /** The number of the user of this process. */
+  public static Object userId() {
+    try {
+      return Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot find out the user's number: " + FileFault.of(e), e);
+    }
+  }
+
+  /** Where the token of a daemon lies. */
+  public static Path tokenPath(Path socket) {
+    String name = socket.getFileName().toString();
+    String stem = name.endsWith(".sock") ? name.substring(0, name.length() - 5) : name;
+    return socket.resolveSibling(stem + ".token");
+  }
+
+  static byte[] token(Path socket) throws IOException {
+    Path path = tokenPath(socket);
+    requirePrivate(path);
+    return Files.readAllBytes(path);
+  }
+
+  /**
+   * The size and number of a file that must belong to this user alone.
+   *
+   * @throws IOException when others may read or write it, or it is no file
+   */
+  static Map<String, Object> requirePrivate(Path path) throws IOException {
+    Map<String, Object> found =
+        Files.readAttributes(
+            path, "unix:isRegularFile,uid,mode,size,ino", LinkOption.NOFOLLOW_LINKS);
+    if (!Boolean.TRUE.equals(found.get("isRegularFile"))
+        || !userId().equals(found.get("uid"))
+        || !(found.get("mode") instanceof Integer mode)
+        || (mode & OTHERS) != 0) {
+      throw new IOException(path + " must be a file of this user alone (mode 0600)");
+    }
+    return found;
+  }
+
+  /**
+   * What a daemon serves, as {@code ucm serve status --json} prints it.
+   *
+   * @throws IOException when none answers
+   * @throws StoreException when it refuses
+   */
+  public static String status(Path socket) throws IOException {
+    try (DaemonConnection daemon =
+        DaemonConnection.open(socket, HelloMessage.OBSERVER, "ucm serve status")) {
+      return daemon
+          .call(MessageType.STATUS, (FrameWriter to) -> to, MessageType.STATUS_TEXT)
+          .string();
+    } catch (ProtocolException e) {
+      throw new StoreException("the daemon refuses (" + e.code() + "): " + e.getMessage(), e);
+    }
+  }
+}

@@ -1,0 +1,136 @@
+package ucm.server.session;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
+import ucm.api.BlockIds;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.SchedulerConnector;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvLayout;
+import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.WorkerFields;
+import ucm.server.staging.SlotPool;
+import ucm.server.staging.StagingSegment;
+
+/**
+ * What moves the blocks of an engine whose KV cache is known: its pipeline, its slots, what is promised of
+ * them and what is saved through them. Thread-safe.
+ */
+final class EngineBlocks implements AutoCloseable {
+
+  private static final int MOST_SLOTS = 1024;
+
+  final KvLayout layout;
+  final String layoutText;
+  final int blockTokens;
+  final SlotPool slots;
+  final Holds holds;
+  final Saves saves;
+  final Pipeline pipeline;
+
+  private final ServerContext context;
+  private final int generation;
+  private final ConnectorSetup setup;
+  private final SharedPipelines.Key key;
+  private final Map<Integer, RankTransfers> transfers = new ConcurrentHashMap<>();
+
+  /**
+   * Opens the pipeline, or joins those who use it.
+   *
+   * @param worker the first rank that registers
+   * @param generation names segments
+   * @throws ucm.api.StoreException when the pipeline cannot be opened
+   */
+  EngineBlocks(
+      ServerContext context,
+      EngineFields engine,
+      UcmConfig config,
+      WorkerFields worker,
+      int generation) {
+    this.context = context;
+    this.generation = generation;
+    layout = worker.layout();
+    layoutText = worker.layoutText();
+    blockTokens = engine.blockTokens();
+    EngineSpec spec =
+        new EngineSpec(
+            engine.instance(),
+            engine.model(),
+            engine.dtype(),
+            engine.tpSize(),
+            engine.mla(),
+            blockTokens,
+            layout);
+    setup = ConnectorSetup.of(config, context.catalog(), spec).withMetricsScopes(context.metrics());
+    key = new SharedPipelines.Key(engine.config(), layout);
+    pipeline = context.pipelines().acquire(key, setup);
+    int parts = spec.parts();
+    long most = context.stagingBytes() / parts / StagingSegment.strideOf(layout);
+    slots = new SlotPool(Math.clamp(most, 1, MOST_SLOTS), context.clock());
+    holds = new Holds(slots, engine.tpSize(), context.clock());
+    saves = new Saves(slots, parts, transfers::get, context.clock());
+  }
+
+  /**
+   * The slots of a part of the blocks, made when they are asked for first.
+   *
+   * @throws ucm.api.StoreException when there is not enough shared memory
+   */
+  StagingSegment segment(int part) {
+    return transfers.computeIfAbsent(part, this::open).segment();
+  }
+
+  private RankTransfers open(int part) {
+    StagingSegment segment =
+        StagingSegment.create(context.segmentPath(generation, part), layout, slots.size());
+    return new RankTransfers(setup, part, layout.layers(), segment, pipeline);
+  }
+
+  /** A scheduler side that looks into the pipeline. */
+  SchedulerConnector scheduler() {
+    return setup.scheduler(pipeline);
+  }
+
+  /**
+   * Loads blocks into the slots of all ranks, which have registered.
+   *
+   * @param done gets how many of the first blocks all ranks have; called once, by any thread
+   */
+  void load(String requestId, BlockIds ids, int[] into, IntConsumer done) {
+    AtomicInteger left = new AtomicInteger(transfers.size());
+    AtomicInteger there = new AtomicInteger(ids.size());
+    IntConsumer ended =
+        count -> {
+          there.accumulateAndGet(count, Math::min);
+          if (left.decrementAndGet() == 0) {
+            done.accept(there.get());
+          }
+        };
+    transfers.values().forEach(part -> part.load(requestId, ids, into, ended));
+  }
+
+  /** A client is gone, which may still be copying: nothing is promised and saved any more. */
+  void abandon() {
+    holds.abandonAll();
+    saves.abandonAll();
+  }
+
+  /** Ends what took too long. */
+  void sweep() {
+    holds.sweep();
+    saves.sweep();
+    slots.sweep();
+  }
+
+  /** Waits for what is being stored, and removes the slots. */
+  @Override
+  public void close() {
+    abandon();
+    transfers.values().forEach(RankTransfers::close);
+    context.pipelines().release(key);
+  }
+}
