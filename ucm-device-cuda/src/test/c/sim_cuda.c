@@ -15,7 +15,7 @@
  * Environment: SIM_CUDA_DEVICES (1), SIM_CUDA_VERSION (12060), SIM_CUDA_INIT (result of cuInit), SIM_CUDA_DELAY_US (0),
  * SIM_CUDA_REPORT (a file for counters and misuse at exit), SIM_CUDA_DIRECT (1: addresses of the device may be read and
  * written by the host, for an engine that computes there), SIM_CUDA_FAIL (NAME,NTH,TIMES,CODE: as sim_fail),
- * SIM_CUDA_HANG_AT (no copy ends from the n-th on).
+ * SIM_CUDA_HANG_AT (no copy ends from the n-th on). cuMemcpyBatchAsync is there from version 12080 on.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -165,6 +165,7 @@ static void report(void) {
   for (int i = 0; i < MAX_DEVICES; i++) contexts_left += retained[i];
   fprintf(out, "streams=%ld\nevents=%ld\nopened=%ld\nregistrations=%d\nallocations=%d\ncontexts=%d\ncopies=%ld\nunregistered=%ld\n",
       streams, events, opened, live, allocated, contexts_left, copies, unregistered);
+  fprintf(out, "batches=%ld\n", *counter("cuMemcpyBatchAsync"));
   fprintf(out, "misuses=%ld\nfirst=%s\n", misuses, first_misuse);
   fclose(out);
 }
@@ -574,6 +575,37 @@ CUresult cuMemcpy2DAsync_v2(const memcpy2d *c, stream *s) {
   LEAVE(queue_copy("cuMemcpy2DAsync", s, (op){.kind = COPY, .up = up, .device = up ? c->src_device : c->dst_device,
       .host = up ? (uintptr_t) c->dst_host : (uintptr_t) c->src_host, .width = c->width, .rows = c->height,
       .device_pitch = up ? c->src_pitch : c->dst_pitch, .host_pitch = up ? c->dst_pitch : c->src_pitch}));
+}
+
+/* CUmemcpyAttributes of cuda.h 12.8 */
+typedef struct { int order, from_type, from_id, to_type, to_id; unsigned int flags; } batch_attributes;
+
+static CUresult cuMemcpyBatchAsync(CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t count,
+    batch_attributes *attributes, size_t *firsts, size_t kinds, size_t *failed, stream *s) {
+  ENTER("cuMemcpyBatchAsync", 1);
+  if (kinds != 1 || firsts[0] != 0 || attributes[0].order != 1) {
+    misuse("cuMemcpyBatchAsync that is not in the order of the stream");
+    LEAVE(INVALID_VALUE);
+  }
+  for (size_t i = 0; i < count; i++) {
+    int up = device_of(to[i]) < 0;
+    op o = {.kind = COPY, .up = up, .device = up ? from[i] : to[i], .host = up ? to[i] : from[i], .width = sizes[i], .rows = 1};
+    int code = queue_copy("cuMemcpyBatchAsync", s, o);
+    if (code) { *failed = i; LEAVE(code); }
+  }
+  LEAVE(OK);
+}
+
+CUresult cuGetProcAddress_v2(const char *name, void **out, int since, uint64_t flags, int *status) {
+  (void) flags;
+  *out = NULL;
+  if (strcmp(name, "cuMemcpyBatchAsync") || since > version) {
+    if (status) *status = 1;
+    return 500;
+  }
+  *out = (void *) cuMemcpyBatchAsync;
+  if (status) *status = 0;
+  return OK;
 }
 
 CUresult cuStreamCreate(stream **out, unsigned int flags) {

@@ -9,14 +9,16 @@ import jcuda.driver.CUmemorytype;
 import jcuda.driver.CUstream;
 import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.MemoryRegion;
 import ucm.device.DeviceStream;
 
 /**
- * A CUDA stream and events on it. The objects that JCuda wants are made once and pointed elsewhere for
- * each call, so that queueing a copy allocates nothing.
+ * A CUDA stream and events on it. Copies are collected and queued by one call where the driver has that
+ * ({@link CopyBatch}), at the latest with the next mark or wait; else each by a call of its own. The
+ * objects that JCuda wants are made once and pointed elsewhere for each call.
  *
  * <p>The stream does not wait for the default stream, as engines compute there. The events let their
  * waiter sleep: some microseconds later than one that spins, and without a processor of its own.
@@ -31,6 +33,8 @@ final class CudaStream implements DeviceStream {
   private int created;
   private boolean closed;
 
+  // Null where each copy is a call.
+  private final @Nullable CopyBatch batch = CopyBatch.of().orElse(null);
   private final Pointer host = new Pointer();
   private final CUdeviceptr onDevice = new CUdeviceptr();
   private final CUevent foreign = new CUevent();
@@ -69,7 +73,11 @@ final class CudaStream implements DeviceStream {
 
   @Override
   public void copy(MemoryRegion from, long fromOffset, MemoryRegion to, long toOffset, long bytes) {
-    if (from.isHost()) {
+    if (batch != null) {
+      if (batch.add(to.address() + toOffset, from.address() + fromOffset, bytes)) {
+        queueBatch();
+      }
+    } else if (from.isHost()) {
       Handles.set(host, from.address() + fromOffset);
       Handles.set(onDevice, to.address() + toOffset);
       device.check(
@@ -92,6 +100,12 @@ final class CudaStream implements DeviceStream {
       long toPitch,
       long rowBytes,
       int rows) {
+    if (batch != null) {
+      for (int row = 0; row < rows; row++) {
+        copy(from, fromOffset + row * fromPitch, to, toOffset + row * toPitch, rowBytes);
+      }
+      return;
+    }
     boolean down = from.isHost();
     CUDA_MEMCPY2D copy = down ? toDevice : toHost;
     Handles.set(down ? host : onDevice, from.address() + fromOffset);
@@ -103,6 +117,12 @@ final class CudaStream implements DeviceStream {
     device.check(JCudaDriver.cuMemcpy2DAsync(copy, stream), "cuMemcpy2DAsync");
   }
 
+  private void queueBatch() {
+    if (batch != null) {
+      device.check(batch.queue(Handles.get(stream)), "cuMemcpyBatchAsync");
+    }
+  }
+
   @Override
   public long maxPitch() {
     return device.maxPitch();
@@ -110,12 +130,14 @@ final class CudaStream implements DeviceStream {
 
   @Override
   public void waitFor(long event) {
+    queueBatch();
     Handles.set(foreign, event);
     device.check(JCudaDriver.cuStreamWaitEvent(stream, foreign, 0), "cuStreamWaitEvent");
   }
 
   @Override
   public void mark(int mark) {
+    queueBatch();
     device.check(JCudaDriver.cuEventRecord(marks[mark], stream), "cuEventRecord");
   }
 
@@ -126,6 +148,7 @@ final class CudaStream implements DeviceStream {
 
   @Override
   public void awaitAll() {
+    queueBatch();
     device.check(JCudaDriver.cuStreamSynchronize(stream), "cuStreamSynchronize");
   }
 
@@ -135,6 +158,9 @@ final class CudaStream implements DeviceStream {
       return;
     }
     closed = true;
+    if (batch != null) {
+      batch.close();
+    }
     while (created > 0) {
       int result = JCudaDriver.cuEventDestroy(marks[--created]);
       if (result != 0) {
