@@ -1,7 +1,7 @@
 package ucm.lite.curve;
 
 import java.util.Optional;
-import ucm.lite.record.BlockNumbers;
+import ucm.platform.table.BlockTable;
 
 /**
  * What a {@link TraceAnalyzer} computes, and how much memory it may take for it.
@@ -63,6 +63,6 @@ public record AnalysisOptions(
 
   private static int blocksInHalfTheHeap() {
     long blocks = Runtime.getRuntime().maxMemory() / 2 / BYTES_A_BLOCK;
-    return (int) Math.max(1 << 16, Math.min(blocks, BlockNumbers.MAX_BLOCKS));
+    return (int) Math.max(1 << 16, Math.min(blocks, BlockTable.MAX_SIZE));
   }
 }

@@ -1,31 +1,40 @@
 package ucm.lite.curve;
 
 import org.jspecify.annotations.Nullable;
-import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
+import ucm.platform.table.BlockTable;
 
 /**
  * The exact side of an analysis: numbers the blocks and feeds the models that need every one. All
  * of it is dropped at once when a trace has more distinct blocks than memory allows.
  */
 final class ExactCurves {
-  private final BlockNumbers index = new BlockNumbers();
+  final BlockTable index = new BlockTable(1 << 10);
+  final StackDistances leafLast = new StackDistances(TouchOrder.LEAF_LAST);
+  final StackDistances rootLast = new StackDistances(TouchOrder.ROOT_LAST);
+
+  /** The trace so far; null when it is not recorded. */
+  final @Nullable RecordedTrace recorded;
+
+  long idealHitBlocks;
+  long idealHitTokens;
   private final NumberedRequest cursor = new NumberedRequest();
-  private final StackDistances leafLast = new StackDistances(TouchOrder.LEAF_LAST);
-  private final StackDistances rootLast = new StackDistances(TouchOrder.ROOT_LAST);
-  private final @Nullable RecordedTrace recorded;
-  private long idealHitBlocks;
-  private long idealHitTokens;
 
   ExactCurves(boolean recording) {
     recorded = recording ? new RecordedTrace(index) : null;
   }
 
   void accept(TraceRequest request) {
-    number(request);
+    int count = request.blockCount();
+    cursor.begin(count, index.size());
+    for (int i = 0; i < count; i++) {
+      cursor.add(index.put(request.blockIdHigh(i), request.blockIdLow(i)));
+    }
+    cursor.distinct = index.size();
+    cursor.describe(request);
     idealHitBlocks += cursor.known;
     idealHitTokens += cursor.prefixTokens(cursor.known);
     leafLast.accept(cursor);
@@ -34,46 +43,6 @@ final class ExactCurves {
       recorded.add(cursor);
     }
     cursor.place++;
-  }
-
-  private void number(TraceRequest request) {
-    int count = request.blockCount();
-    cursor.ensureBlocks(count);
-    int[] blocks = cursor.blocks;
-    int before = index.size();
-    int known = 0;
-    for (int i = 0; i < count; i++) {
-      int block = index.number(request.blockIdHigh(i), request.blockIdLow(i));
-      blocks[i] = block;
-      if (block < before && known == i) {
-        known++;
-      }
-    }
-    cursor.count = count;
-    cursor.known = known;
-    cursor.distinct = index.size();
-    cursor.describe(request);
-  }
-
-  int uniqueBlocks() {
-    return index.size();
-  }
-
-  long idealHitBlocks() {
-    return idealHitBlocks;
-  }
-
-  long idealHitTokens() {
-    return idealHitTokens;
-  }
-
-  LruCurves curves() {
-    return new LruCurves(leafLast.curve(), rootLast.curve());
-  }
-
-  /** The trace so far; null when it is not recorded. */
-  @Nullable RecordedTrace recorded() {
-    return recorded;
   }
 
   void drop() {

@@ -1,6 +1,6 @@
 package ucm.lite.curve;
 
-import ucm.lite.record.BlockNumbers;
+import ucm.platform.table.BlockTable;
 
 /**
  * How much of a trace the sampled curve looks at (SHARDS; Waldspurger, Park, Garthwaite, Ahmad:
@@ -41,6 +41,6 @@ public record Sampling(double rate, int maxBlocks) {
    * plain hash is 0, too: it would be in every sample, and is often the one block of all prompts.
    */
   public static long hash(long high, long low) {
-    return BlockNumbers.mix(high, ~low);
+    return BlockTable.hash(high, ~low);
   }
 }

@@ -1,8 +1,8 @@
 package ucm.lite.curve;
 
-import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
+import ucm.platform.table.BlockTable;
 
 /**
  * The LRU curve from a sample of the blocks (SHARDS; see {@link Sampling}), in both touch orders.
@@ -73,7 +73,7 @@ final class ShardsSampler {
     }
     int sampled = 0;
     for (int i = 0; i < count; i++) {
-      long hash = BlockNumbers.mix(request.blockIdHigh(i), request.blockIdLow(i));
+      long hash = BlockTable.hash(request.blockIdHigh(i), request.blockIdLow(i));
       if (sample.samples(hash)) {
         hashes[sampled] = hash;
         positions[sampled++] = i;

@@ -66,7 +66,7 @@ public final class TraceAnalyzer implements TraceVisitor {
     ExactCurves all = exact;
     if (all != null) {
       all.accept(request);
-      if (all.uniqueBlocks() + heldRequests() > options.maxUniqueBlocks()) {
+      if (all.index.size() + heldRequests() > options.maxUniqueBlocks()) {
         all.drop();
         exact = null;
       }
@@ -98,8 +98,8 @@ public final class TraceAnalyzer implements TraceVisitor {
         new LruCurves(sampler.curve(TouchOrder.LEAF_LAST), sampler.curve(TouchOrder.ROOT_LAST));
     if (all != null) {
       return new TraceAnalysis(
-          summary(all.uniqueBlocks(), all.idealHitBlocks(), all.idealHitTokens()),
-          Optional.of(all.curves()),
+          summary(all.index.size(), all.idealHitBlocks, all.idealHitTokens),
+          Optional.of(new LruCurves(all.leafLast.curve(), all.rootLast.curve())),
           options.sampling().map(_ -> sampled));
     }
     // Roots touched last, as their distances are estimated without bias.
@@ -132,7 +132,7 @@ public final class TraceAnalyzer implements TraceVisitor {
     if (!options.recording()) {
       throw new IllegalStateException("the analyzer was not asked to record the trace");
     }
-    RecordedTrace recorded = exact == null ? null : exact.recorded();
+    RecordedTrace recorded = exact == null ? null : exact.recorded;
     if (recorded == null) {
       throw new TraceException(
           "simulations keep each distinct block in memory, and the trace has more than "

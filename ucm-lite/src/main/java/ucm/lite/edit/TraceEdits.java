@@ -1,9 +1,9 @@
 package ucm.lite.edit;
 
-import ucm.lite.record.BlockNumbers;
 import ucm.lite.trace.TraceException;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
+import ucm.platform.table.BlockTable;
 
 /** Changes requests on their way from a reader to a writer. */
 public final class TraceEdits {
@@ -14,7 +14,7 @@ public final class TraceEdits {
    * block.
    */
   public static TraceVisitor renumbered(TraceVisitor next) {
-    BlockNumbers index = new BlockNumbers();
+    BlockTable index = new BlockTable(1 << 10);
     return request ->
         next.request(request.withBlocks(request.blockTokens(), numbers(request, index)));
   }
@@ -25,7 +25,7 @@ public final class TraceEdits {
    */
   public static TraceVisitor anonymized(TraceVisitor next) {
     return new TraceVisitor() {
-      private final BlockNumbers index = new BlockNumbers();
+      private final BlockTable index = new BlockTable(1 << 10);
       private double start = -1;
       private long number;
 
@@ -70,10 +70,10 @@ public final class TraceEdits {
     };
   }
 
-  private static long[] numbers(TraceRequest request, BlockNumbers index) {
+  private static long[] numbers(TraceRequest request, BlockTable index) {
     long[] ids = new long[2 * request.blockCount()];
     for (int i = 0; i < request.blockCount(); i++) {
-      ids[2 * i + 1] = index.number(request.blockIdHigh(i), request.blockIdLow(i));
+      ids[2 * i + 1] = index.put(request.blockIdHigh(i), request.blockIdLow(i));
     }
     return ids;
   }

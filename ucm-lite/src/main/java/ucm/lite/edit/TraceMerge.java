@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
-import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.trace.TraceException;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
+import ucm.platform.table.BlockTable;
 
 /**
  * Brings the requests of several traces into the order of time. They are kept until all are there:
@@ -19,7 +19,7 @@ import ucm.lite.trace.TraceVisitor;
 public final class TraceMerge implements TraceVisitor, AutoCloseable {
   private final boolean separate;
   private final boolean aligned;
-  private final BlockNumbers index = new BlockNumbers();
+  private final BlockTable index = new BlockTable(1 << 10);
   private final RecordedTrace all = new RecordedTrace(index);
   private final List<String> requestIds = new ArrayList<>();
   private final NumberedRequest cursor = new NumberedRequest();
@@ -59,12 +59,11 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
                   + " first (ucm trace convert --to-block-tokens)",
               all.blockTokens(), request.blockTokens()));
     }
-    long salt = separate ? BlockNumbers.mix(source, source) : 0;
-    cursor.ensureBlocks(request.blockCount());
+    long salt = separate ? BlockTable.hash(source, source) : 0;
+    cursor.begin(request.blockCount(), index.size());
     for (int i = 0; i < request.blockCount(); i++) {
-      cursor.blocks[i] = index.number(request.blockIdHigh(i) ^ salt, request.blockIdLow(i));
+      cursor.add(index.put(request.blockIdHigh(i) ^ salt, request.blockIdLow(i)));
     }
-    cursor.count = request.blockCount();
     cursor.describe(request);
     cursor.timestampMillis = Math.max(0, request.timestampMillis() - start);
     all.add(cursor);

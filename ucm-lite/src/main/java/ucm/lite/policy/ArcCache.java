@@ -1,5 +1,7 @@
 package ucm.lite.policy;
 
+import ucm.platform.eviction.EntryLists;
+
 /**
  * ARC (Megiddo, Modha: ARC: A Self-Tuning, Low Overhead Replacement Cache, FAST'03): blocks seen
  * once and blocks seen again in two LRU lists, the names of what left each in two more, and a target
@@ -11,29 +13,29 @@ final class ArcCache extends BlockCache {
   private static final int ONCE_GHOST = 2;
   private static final int AGAIN_GHOST = 3;
 
-  private final BlockLists lists;
+  private final EntryLists lists;
 
   /** How many blocks seen once are to be kept. */
   private int target;
 
   ArcCache(int capacity, int blocks) {
     super(capacity);
-    lists = new BlockLists(blocks, 4);
+    lists = new EntryLists(blocks);
   }
 
   @Override
-  boolean contains(int block) {
+  public boolean contains(int block) {
     int list = lists.listOf(block);
     return list == ONCE || list == AGAIN;
   }
 
   @Override
-  int touch(int block) {
+  public int touch(int block) {
     int once = lists.size(ONCE_GHOST);
     int again = lists.size(AGAIN_GHOST);
     return switch (lists.listOf(block)) {
       case ONCE, AGAIN -> {
-        lists.moveToHead(AGAIN, block);
+        lists.addNewest(AGAIN, block);
         yield NOTHING;
       }
       case ONCE_GHOST -> {
@@ -50,7 +52,7 @@ final class ArcCache extends BlockCache {
 
   private int bringBack(int block, boolean wasSeenAgain) {
     int evicted = replace(wasSeenAgain);
-    lists.moveToHead(AGAIN, block);
+    lists.addNewest(AGAIN, block);
     return evicted;
   }
 
@@ -60,18 +62,18 @@ final class ArcCache extends BlockCache {
     int all = once + lists.size(AGAIN) + lists.size(AGAIN_GHOST);
     if (once == capacity) {
       if (lists.size(ONCE) < capacity) {
-        lists.removeTail(ONCE_GHOST);
+        lists.removeOldest(ONCE_GHOST);
         evicted = replace(/* wasSeenAgain= */ false);
       } else {
-        evicted = lists.removeTail(ONCE);
+        evicted = lists.removeOldest(ONCE);
       }
     } else if (all >= capacity) {
       if (all == 2L * capacity) {
-        lists.removeTail(AGAIN_GHOST);
+        lists.removeOldest(AGAIN_GHOST);
       }
       evicted = replace(/* wasSeenAgain= */ false);
     }
-    lists.addHead(ONCE, block);
+    lists.addNewest(ONCE, block);
     return evicted;
   }
 
@@ -83,8 +85,8 @@ final class ArcCache extends BlockCache {
     int once = lists.size(ONCE);
     boolean fromOnce =
         once > 0 && (once > target || (wasSeenAgain && once == target) || lists.size(AGAIN) == 0);
-    int evicted = lists.removeTail(fromOnce ? ONCE : AGAIN);
-    lists.addHead(fromOnce ? ONCE_GHOST : AGAIN_GHOST, evicted);
+    int evicted = lists.removeOldest(fromOnce ? ONCE : AGAIN);
+    lists.addNewest(fromOnce ? ONCE_GHOST : AGAIN_GHOST, evicted);
     return evicted;
   }
 }

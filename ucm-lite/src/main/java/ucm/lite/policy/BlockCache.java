@@ -17,13 +17,13 @@ public abstract class BlockCache {
     this.capacity = capacity;
   }
 
-  abstract boolean contains(int block);
+  public abstract boolean contains(int block);
 
   /**
    * Notes a reference to a block, and inserts it when it is absent; returns the block evicted for
    * it, or {@link #NOTHING}. Only called when the capacity is above 0.
    */
-  abstract int touch(int block);
+  public abstract int touch(int block);
 
   /** Touches all blocks of a request, whose hits were counted before. */
   void touchAll(NumberedRequest request, TouchOrder order) {

@@ -3,6 +3,8 @@ package ucm.lite.policy;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
+import ucm.platform.eviction.LruOrder;
+import ucm.platform.eviction.S3FifoOrder;
 
 /** The eviction policies that can be simulated. */
 public enum CachePolicy {
@@ -44,13 +46,13 @@ public enum CachePolicy {
   }
 
   /** Makes an empty cache for block numbers below {@code blocks}; not for {@link #OPTIMAL}. */
-  BlockCache cache(long capacity, int blocks) {
+  public BlockCache cache(long capacity, int blocks) {
     int most = (int) Math.min(capacity, blocks);
     return switch (this) {
-      case FIFO -> new FifoCache(most, blocks);
-      case LRU -> new LruCache(most, blocks);
+      case FIFO -> new OrderedCache(most, new LruOrder(blocks), /* tellsUses= */ false);
+      case LRU -> new OrderedCache(most, new LruOrder(blocks), /* tellsUses= */ true);
       case LFU -> new LfuCache(most, blocks);
-      case S3_FIFO -> new S3FifoCache(most, blocks);
+      case S3_FIFO -> new OrderedCache(most, new S3FifoOrder(most), /* tellsUses= */ true);
       case ARC -> new ArcCache(most, blocks);
       case PREFIX_LRU -> new PrefixLruCache(most, blocks);
       case OPTIMAL -> throw new IllegalArgumentException("the optimum is no cache but a bound");

@@ -1,12 +1,14 @@
 package ucm.lite.policy;
 
+import ucm.platform.eviction.EntryLists;
+
 /**
  * Least frequently used goes first, among equals the least recently used; counts are forgotten at
  * eviction. Constant time by a list for each count (Shah, Mitra, Matani: An O(1) algorithm for
  * implementing the LFU cache eviction scheme, 2010).
  */
 final class LfuCache extends BlockCache {
-  private final BlockLists byCount;
+  private final EntryLists byCount;
   private int held;
 
   /** No list below this count has a block. */
@@ -14,31 +16,30 @@ final class LfuCache extends BlockCache {
 
   LfuCache(int capacity, int blocks) {
     super(capacity);
-    byCount = new BlockLists(blocks, 16);
+    byCount = new EntryLists(blocks);
   }
 
   @Override
-  boolean contains(int block) {
-    return byCount.listOf(block) != BlockLists.NONE;
+  public boolean contains(int block) {
+    return byCount.listOf(block) != EntryLists.NONE;
   }
 
   @Override
-  int touch(int block) {
-    int count = byCount.listOf(block);
-    if (count != BlockLists.NONE) {
-      byCount.moveToHead(count + 1, block);
+  public int touch(int block) {
+    if (contains(block)) {
+      byCount.addNewest(byCount.listOf(block) + 1, block);
       return NOTHING;
     }
     int evicted = NOTHING;
     if (held == capacity) {
-      while (byCount.tail(least) == BlockLists.NONE) {
+      while (byCount.size(least) == 0) {
         least++;
       }
-      evicted = byCount.removeTail(least);
+      evicted = byCount.removeOldest(least);
     } else {
       held++;
     }
-    byCount.addHead(1, block);
+    byCount.addNewest(1, block);
     least = 1;
     return evicted;
   }

@@ -1,10 +1,12 @@
 package ucm.lite.policy;
 
-import java.util.Arrays;
+import java.util.Comparator;
+import java.util.PriorityQueue;
 import java.util.function.Consumer;
 import ucm.lite.curve.CacheHits;
-import ucm.lite.record.BlockNumbers;
+import ucm.lite.record.IntTape;
 import ucm.lite.record.NumberedRequest;
+import ucm.lite.record.RecordedTrace;
 
 /**
  * Belady's optimum (A study of replacement algorithms for a virtual-storage computer, IBM Systems
@@ -16,35 +18,65 @@ import ucm.lite.record.NumberedRequest;
  * that an unbounded cache would hit, whether or not the blocks before them are inside; that is at
  * least what any policy gets under the rule of the unbroken run. With prefix hashes it is exactly
  * what a clairvoyant policy gets: a cache that has a block has its prefix, so no interval of a prefix
- * ends later than that of its continuation, and of those that end together the deepest goes first.
+ * ends later than that of its continuation, and of those that end together the deepest, which has the
+ * largest number, goes first.
  */
 final class OptimalBound implements Consumer<NumberedRequest> {
-  private static final int DEPTH_BITS = 22;
+  private static final int NEVER = -1;
 
-  private final NextUses nextUses;
+  private final IntTape nextUses;
   private final long capacity;
 
-  /** For each block inside, the request it is kept for; otherwise {@link NextUses#NEVER}. */
+  /** For each block inside, the request it is kept for; otherwise {@link #NEVER}. */
   private final int[] keptFor;
 
   private final int[] seenIn;
   private int[] uses = new int[256];
 
-  /** What is inside as a binary heap, largest first: the request it is kept for and its depth. */
-  private long[] keys = new long[64];
+  /**
+   * What is inside, largest first: the request it is kept for in the upper half, the block in the lower.
+   * What was kept for requests that are past stays, but below all others.
+   */
+  private final PriorityQueue<Long> kept = new PriorityQueue<>(Comparator.reverseOrder());
 
-  private int[] blocks = new int[64];
-  private int heapSize;
   private int held;
   private long hitBlocks;
   private long idealTokens;
   private int blockTokens;
 
-  OptimalBound(NextUses nextUses, long capacity, int uniqueBlocks) {
+  /** A bound for a capacity, by the {@link #nextUses} of the trace. */
+  OptimalBound(IntTape nextUses, long capacity, int uniqueBlocks) {
     this.nextUses = nextUses;
     this.capacity = capacity;
-    keptFor = BlockNumbers.table(uniqueBlocks);
-    seenIn = BlockNumbers.table(uniqueBlocks);
+    keptFor = RecordedTrace.table(uniqueBlocks);
+    seenIn = RecordedTrace.table(uniqueBlocks);
+  }
+
+  /**
+   * For each reference of a trace, the request in which its block is useful next: the next one that
+   * has it, if it is there among the blocks that an unbounded cache would hit. Found by one walk
+   * backwards; 4 bytes a reference, kept like the trace itself. The caller closes it.
+   */
+  static IntTape nextUses(RecordedTrace trace) {
+    IntTape tape = new IntTape(RecordedTrace.HEAP_REFERENCES);
+    tape.extend(trace.references());
+    int[] next = RecordedTrace.table(trace.uniqueBlocks());
+    NumberedRequest cursor = new NumberedRequest();
+    int[] uses = new int[256];
+    for (int r = trace.requests() - 1; r >= 0; r--) {
+      trace.read(r, cursor);
+      if (cursor.count > uses.length) {
+        uses = new int[2 * cursor.count];
+      }
+      for (int i = 0; i < cursor.count; i++) {
+        uses[i] = next[cursor.blocks[i]];
+      }
+      tape.write(cursor.start, uses, cursor.count);
+      for (int i = cursor.count - 1; i >= 0; i--) {
+        next[cursor.blocks[i]] = i < cursor.known ? r : NEVER;
+      }
+    }
+    return tape;
   }
 
   @Override
@@ -52,7 +84,7 @@ final class OptimalBound implements Consumer<NumberedRequest> {
     if (request.count > uses.length) {
       uses = new int[2 * request.count];
     }
-    nextUses.read(request, uses);
+    nextUses.read(request.start, uses, request.count);
     int now = request.number;
     for (int i = 0; i < request.known; i++) {
       int block = request.blocks[i];
@@ -63,77 +95,26 @@ final class OptimalBound implements Consumer<NumberedRequest> {
     idealTokens += request.prefixTokens(request.known);
     blockTokens = request.count > 0 ? request.blockTokens : blockTokens;
     for (int i = 0; i < request.count; i++) {
-      keep(request.blocks[i], uses[i], i);
+      keep(request.blocks[i], uses[i]);
     }
-    while (held > capacity) {
-      giveUpLast();
+    for (; held > capacity; held--) {
+      keptFor[kept.remove().intValue()] = NEVER;
     }
-    if (heapSize > 2L * held + 64) {
-      dropPast();
+    if (kept.size() > 2L * held + 64) {
+      kept.removeIf(key -> keptFor[key.intValue()] != key >>> Integer.SIZE);
     }
   }
 
-  private void keep(int block, int until, int depth) {
+  private void keep(int block, int until) {
     int before = keptFor[block];
     if (before == until) {
       return;
     }
     keptFor[block] = until;
-    if (until == NextUses.NEVER) {
-      held--;
-      return;
+    held += (until == NEVER ? 0 : 1) - (before == NEVER ? 0 : 1);
+    if (until != NEVER) {
+      kept.add((long) until << Integer.SIZE | block);
     }
-    held += before == NextUses.NEVER ? 1 : 0;
-    if (heapSize == keys.length) {
-      keys = Arrays.copyOf(keys, 2 * heapSize);
-      blocks = Arrays.copyOf(blocks, 2 * heapSize);
-    }
-    up(heapSize++, (long) until << DEPTH_BITS | depth, block);
-  }
-
-  /** What was kept for requests that are past stays in the heap, but below all others. */
-  private void giveUpLast() {
-    keptFor[blocks[0]] = NextUses.NEVER;
-    held--;
-    heapSize--;
-    down(0, keys[heapSize], blocks[heapSize]);
-  }
-
-  private void dropPast() {
-    int all = heapSize;
-    heapSize = 0;
-    for (int i = 0; i < all; i++) {
-      if (keptFor[blocks[i]] == (int) (keys[i] >>> DEPTH_BITS)) {
-        up(heapSize++, keys[i], blocks[i]);
-      }
-    }
-  }
-
-  private void up(int from, long key, int block) {
-    int at = from;
-    for (; at > 0 && keys[(at - 1) / 2] < key; at = (at - 1) / 2) {
-      keys[at] = keys[(at - 1) / 2];
-      blocks[at] = blocks[(at - 1) / 2];
-    }
-    keys[at] = key;
-    blocks[at] = block;
-  }
-
-  private void down(int from, long key, int block) {
-    int at = from;
-    for (int child = 2 * at + 1; child < heapSize; child = 2 * at + 1) {
-      if (child + 1 < heapSize && keys[child + 1] > keys[child]) {
-        child++;
-      }
-      if (keys[child] <= key) {
-        break;
-      }
-      keys[at] = keys[child];
-      blocks[at] = blocks[child];
-      at = child;
-    }
-    keys[at] = key;
-    blocks[at] = block;
   }
 
   CacheHits hits() {

@@ -10,6 +10,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import ucm.lite.curve.CacheHits;
+import ucm.lite.record.IntTape;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 
@@ -38,7 +39,8 @@ public record PolicySimulation(RecordedTrace trace, TouchOrder order, int thread
       throw new InterruptedException();
     }
     AtomicInteger threadNumber = new AtomicInteger();
-    try (NextUses nextUses = policies.contains(CachePolicy.OPTIMAL) ? new NextUses(trace) : null;
+    try (IntTape nextUses =
+            policies.contains(CachePolicy.OPTIMAL) ? OptimalBound.nextUses(trace) : null;
         ExecutorService executor =
             Executors.newFixedThreadPool(
                 threads,
@@ -60,7 +62,7 @@ public record PolicySimulation(RecordedTrace trace, TouchOrder order, int thread
     }
   }
 
-  private CacheHits simulate(CachePolicy policy, long capacity, @Nullable NextUses nextUses)
+  private CacheHits simulate(CachePolicy policy, long capacity, @Nullable IntTape nextUses)
       throws InterruptedException {
     if (nextUses != null && policy == CachePolicy.OPTIMAL) {
       OptimalBound bound = new OptimalBound(nextUses, capacity, trace.uniqueBlocks());

@@ -1,6 +1,7 @@
 package ucm.lite.policy;
 
 import java.util.Arrays;
+import java.util.TreeSet;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.TouchOrder;
 
@@ -21,7 +22,10 @@ final class PrefixLruCache extends BlockCache {
 
   private final int[] children;
   private final int[] touchedAt;
-  private final LeafHeap leaves;
+
+  /** The time of the last touch in the upper half, the block in the lower. */
+  private final TreeSet<Long> leaves = new TreeSet<>();
+
   private int held;
   private int now;
 
@@ -31,16 +35,15 @@ final class PrefixLruCache extends BlockCache {
     Arrays.fill(parent, OUTSIDE);
     children = new int[blocks];
     touchedAt = new int[blocks];
-    leaves = new LeafHeap(blocks);
   }
 
   @Override
-  boolean contains(int block) {
+  public boolean contains(int block) {
     return parent[block] != OUTSIDE;
   }
 
   @Override
-  int touch(int block) {
+  public int touch(int block) {
     throw new UnsupportedOperationException("only whole requests say what continues what");
   }
 
@@ -48,48 +51,49 @@ final class PrefixLruCache extends BlockCache {
   @Override
   void touchAll(NumberedRequest request, TouchOrder order) {
     now++;
-    int[] blocks = request.blocks;
-    int count = request.count;
     int before = ROOT;
-    for (int i = 0; i < count; i++) {
-      int block = blocks[i];
-      touchedAt[block] = now;
-      if (contains(block)) {
-        if (children[block] == 0) {
-          leaves.put(block, now);
-        }
-      } else {
+    for (int i = 0; i < request.count; i++) {
+      int block = request.blocks[i];
+      if (!contains(block)) {
         if (held == capacity && !evict()) {
           return;
         }
-        insert(block, before);
+        held++;
+        parent[block] = before;
+        if (before != ROOT && children[before]++ == 0) {
+          leaves.remove(key(before));
+        }
+      }
+      boolean isLeaf = children[block] == 0;
+      if (isLeaf) {
+        leaves.remove(key(block));
+      }
+      touchedAt[block] = now;
+      if (isLeaf) {
+        leaves.add(key(block));
       }
       before = block;
     }
   }
 
-  private void insert(int block, int before) {
-    held++;
-    parent[block] = before;
-    if (before != ROOT && children[before]++ == 0) {
-      leaves.remove(before);
-    }
-    leaves.put(block, now);
-  }
-
   /** Evicts the oldest leaf; false when all leaves belong to the request at hand. */
   private boolean evict() {
-    int leaf = leaves.oldest();
-    if (touchedAt[leaf] == now) {
+    long oldest = leaves.first();
+    if (oldest >>> Integer.SIZE == now) {
       return false;
     }
-    leaves.remove(leaf);
+    leaves.remove(oldest);
+    int leaf = (int) oldest;
     int before = parent[leaf];
     parent[leaf] = OUTSIDE;
     held--;
     if (before != ROOT && --children[before] == 0) {
-      leaves.put(before, touchedAt[before]);
+      leaves.add(key(before));
     }
     return true;
+  }
+
+  private long key(int block) {
+    return (long) touchedAt[block] << Integer.SIZE | block;
   }
 }

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import ucm.lite.trace.TraceException;
 
 /**
@@ -27,10 +28,8 @@ public final class IntTape implements AutoCloseable {
   private final List<MemorySegment> chunks = new ArrayList<>();
   private final long heapInts;
   private final Arena arena = Arena.ofShared();
+  private @Nullable FileChannel file;
   private long size;
-
-  /** The file beyond the bound, opened when it is needed. */
-  private final List<FileChannel> file = new ArrayList<>(1);
 
   /** Creates an empty tape that keeps about {@code heapInts} integers on the heap. */
   public IntTape(long heapInts) {
@@ -43,7 +42,7 @@ public final class IntTape implements AutoCloseable {
 
   /** Whether part of the tape is in a file. */
   boolean spilled() {
-    return !file.isEmpty();
+    return file != null;
   }
 
   /** Appends the first {@code count} values. */
@@ -87,47 +86,40 @@ public final class IntTape implements AutoCloseable {
     if ((long) chunks.size() * CHUNK_INTS < heapInts) {
       return MemorySegment.ofArray(new int[CHUNK_INTS]);
     }
+    Path folder = Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
     try {
-      if (file.isEmpty()) {
-        file.add(openFile());
-      }
-      FileChannel channel = file.getFirst();
-      long bytes = 4L * CHUNK_INTS;
-      return channel.map(MapMode.READ_WRITE, channel.size(), bytes, arena);
+      FileChannel channel = file == null ? open(folder) : file;
+      file = channel;
+      return channel.map(MapMode.READ_WRITE, channel.size(), 4L * CHUNK_INTS, arena);
     } catch (IOException e) {
       throw new TraceException(
           String.format(
               "the trace does not fit into memory, and cannot be kept in a file in %s: %s; choose"
                   + " another folder with UCM_JAVA_OPTS=-Djava.io.tmpdir=FOLDER",
-              folder(), e.getMessage()),
+              folder, e.getMessage()),
           e);
     }
   }
 
-  private static FileChannel openFile() throws IOException {
-    Path path = Files.createTempFile(folder(), "ucm-trace-", ".tmp");
-    try {
-      return FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
-    } finally {
-      Files.delete(path);
-    }
-  }
-
-  private static Path folder() {
-    return Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
+  private static FileChannel open(Path folder) throws IOException {
+    Path path = Files.createTempFile(folder, "ucm-trace-", ".tmp");
+    return FileChannel.open(
+        path,
+        StandardOpenOption.READ,
+        StandardOpenOption.WRITE,
+        StandardOpenOption.DELETE_ON_CLOSE);
   }
 
   @Override
   public void close() {
     arena.close();
-    for (FileChannel channel : file) {
-      try {
-        channel.close();
-      } catch (IOException e) {
-        throw new TraceException("a temporary file cannot be closed: " + e.getMessage(), e);
-      }
-    }
     chunks.clear();
-    file.clear();
+    try {
+      if (file != null) {
+        file.close();
+      }
+    } catch (IOException e) {
+      throw new TraceException("a temporary file cannot be closed: " + e.getMessage(), e);
+    }
   }
 }

@@ -40,7 +40,7 @@ public final class NumberedRequest {
   public NumberedRequest() {}
 
   /** Makes room for some blocks; their numbers may be lost. */
-  public void ensureBlocks(int wanted) {
+  void ensureBlocks(int wanted) {
     if (wanted > blocks.length) {
       blocks = new int[Math.max(wanted, 2 * blocks.length)];
     }
@@ -49,6 +49,26 @@ public final class NumberedRequest {
   /** Returns the block that is touched after {@code before} others. */
   public int touched(TouchOrder order, int before) {
     return blocks[order == TouchOrder.LEAF_LAST ? before : count - 1 - before];
+  }
+
+  /**
+   * Empties it, with room for so many blocks.
+   *
+   * @param before number of distinct blocks of all earlier requests
+   */
+  public void begin(int wanted, int before) {
+    ensureBlocks(wanted);
+    count = 0;
+    known = 0;
+    distinct = before;
+  }
+
+  /** Adds a block; after the last one {@link #distinct} is to be set. */
+  public void add(int block) {
+    if (block < distinct && known == count) {
+      known++;
+    }
+    blocks[count++] = block;
   }
 
   /** Takes over what a request says beside its blocks. */

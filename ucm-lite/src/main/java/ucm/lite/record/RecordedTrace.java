@@ -1,7 +1,9 @@
 package ucm.lite.record;
 
+import java.util.Arrays;
 import java.util.function.Consumer;
 import ucm.lite.trace.TraceException;
+import ucm.platform.table.BlockTable;
 
 /**
  * A trace kept to be read again and again: the numbered blocks of all requests in order, and what
@@ -28,19 +30,28 @@ public final class RecordedTrace implements AutoCloseable {
 
   private final IntTape references;
   private final IntTape facts;
-  private final BlockNumbers index;
+  private final BlockTable index;
   private final int[] added = new int[FACTS];
   private int requests;
   private int blockTokens;
 
-  public RecordedTrace(BlockNumbers index) {
+  @SuppressWarnings("exports") // For packages of this module.
+  public RecordedTrace(BlockTable index) {
     this(index, HEAP_REFERENCES);
   }
 
-  public RecordedTrace(BlockNumbers index, long heapReferences) {
+  @SuppressWarnings("exports") // For packages of this module.
+  public RecordedTrace(BlockTable index, long heapReferences) {
     this.index = index;
     this.references = new IntTape(heapReferences);
     this.facts = new IntTape(heapReferences / REFERENCES_A_FACT);
+  }
+
+  /** A table by block or request, filled with -1 for none. */
+  public static int[] table(int length) {
+    int[] table = new int[length];
+    Arrays.fill(table, -1);
+    return table;
   }
 
   public void add(NumberedRequest request) {

@@ -21,8 +21,8 @@ public final class SessionTracker {
   private int sessions;
 
   public SessionTracker(int uniqueBlocks) {
-    endOf = BlockNumbers.table(uniqueBlocks);
-    owner = BlockNumbers.table(uniqueBlocks);
+    endOf = RecordedTrace.table(uniqueBlocks);
+    owner = RecordedTrace.table(uniqueBlocks);
   }
 
   /** Returns the session of the next request, numbered from 0. */

@@ -1,9 +1,9 @@
 package ucm.lite.tier;
 
 import java.util.Arrays;
-import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.SessionTracker;
+import ucm.platform.table.BlockTable;
 
 /** Deals requests to ranks. */
 final class Router {
@@ -24,7 +24,7 @@ final class Router {
         switch (routing) {
           case ROUND_ROBIN -> Math.floorMod(request.place, served.length);
           case SESSION ->
-              (int) (BlockNumbers.mix(0, sessions.sessionOf(request)) >>> 33) % served.length;
+              (int) (BlockTable.hash(0, sessions.sessionOf(request)) >>> 33) % served.length;
           case PREFIX -> byPrefix(request);
         };
     served[rank] += request.count;

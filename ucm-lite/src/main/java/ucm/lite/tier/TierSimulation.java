@@ -2,7 +2,7 @@ package ucm.lite.tier;
 
 import java.util.Arrays;
 import ucm.lite.policy.BlockCache;
-import ucm.lite.policy.LruCache;
+import ucm.lite.policy.CachePolicy;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
@@ -37,47 +37,54 @@ public final class TierSimulation {
   private final TouchOrder order;
   private final TierListener listener;
   private final Router router;
-  private final LruCache[] hbm;
-  private final LruCache[] dram;
-  private final LruCache[] storage;
+
+  /** By tier the caches of all engines or machines, or the one of all. */
+  private final BlockCache[][] caches;
+
+  /** By tier the cache of the engine at hand. */
+  private final BlockCache[] here = new BlockCache[NOWHERE];
+
   private final long[] blocksFound = new long[NOWHERE + 1];
   private final long[] tokensFound = new long[NOWHERE + 1];
+  private final long[] writes = new long[NOWHERE];
 
   /** The tokens of the request at hand by where they were found, and for each block, where. */
   private final int[] tokensHere = new int[NOWHERE + 1];
 
   private int[] found = new int[256];
-  private long dramWrites;
-  private long storageWrites;
 
   private TierSimulation(TierPlan plan, TouchOrder order, int blocks, TierListener listener) {
     this.plan = plan;
     this.order = order;
     this.listener = listener;
     this.router = new Router(plan.routing(), plan.ranks(), blocks);
-    this.hbm = caches(plan.ranks(), plan.hbmBlocks(), blocks);
-    this.dram =
-        plan.sharedDram()
-            ? caches(1, plan.dramBlocks() * plan.nodes(), blocks)
-            : caches(plan.nodes(), plan.dramBlocks(), blocks);
-    this.storage = caches(plan.sharedStorage() ? 1 : plan.nodes(), plan.storageBlocks(), blocks);
+    int[] counts = counts(plan);
+    long dram = plan.sharedDram() ? plan.dramBlocks() * plan.nodes() : plan.dramBlocks();
+    long[] capacities = {plan.hbmBlocks(), dram, plan.storageBlocks()};
+    this.caches = new BlockCache[NOWHERE][];
+    for (int tier = HBM; tier < NOWHERE; tier++) {
+      caches[tier] = new BlockCache[counts[tier]];
+      for (int c = 0; c < counts[tier]; c++) {
+        caches[tier][c] =
+            CachePolicy.LRU.cache(capacities[tier], capacities[tier] == 0 ? 0 : blocks);
+      }
+    }
   }
 
-  private static LruCache[] caches(int count, long capacity, int blocks) {
-    int held = (int) Math.min(capacity, blocks);
-    LruCache[] caches = new LruCache[count];
-    for (int c = 0; c < count; c++) {
-      caches[c] = new LruCache(held, held == 0 ? 0 : blocks);
-    }
-    return caches;
+  /** How many caches there are in each tier. */
+  private static int[] counts(TierPlan plan) {
+    return new int[] {
+      plan.ranks(), plan.sharedDram() ? 1 : plan.nodes(), plan.sharedStorage() ? 1 : plan.nodes()
+    };
   }
 
   /** Bytes that a distinct block takes in a simulation, with the recording. */
   public static long bytesABlock(TierPlan plan) {
-    int caches = plan.hbmBlocks() > 0 ? plan.ranks() : 0;
-    caches += plan.dramBlocks() == 0 ? 0 : plan.sharedDram() ? 1 : plan.nodes();
-    caches += plan.storageBlocks() == 0 ? 0 : plan.sharedStorage() ? 1 : plan.nodes();
-    return RECORDED_BYTES + CACHE_BYTES * caches;
+    int[] counts = counts(plan);
+    int all = plan.hbmBlocks() > 0 ? counts[HBM] : 0;
+    all += plan.dramBlocks() > 0 ? counts[DRAM] : 0;
+    all += plan.storageBlocks() > 0 ? counts[STORAGE] : 0;
+    return RECORDED_BYTES + CACHE_BYTES * all;
   }
 
   /** Runs a plan over a trace. Blocks until done. */
@@ -96,17 +103,17 @@ public final class TierSimulation {
   private void accept(NumberedRequest request) {
     int rank = router.rankOf(request);
     int node = rank / plan.ranksPerNode();
-    LruCache nearest = hbm[rank];
-    LruCache middle = dram[plan.sharedDram() ? 0 : node];
-    LruCache last = storage[plan.sharedStorage() ? 0 : node];
-    lookUp(request, nearest, middle, last);
+    here[HBM] = caches[HBM][rank];
+    here[DRAM] = caches[DRAM][plan.sharedDram() ? 0 : node];
+    here[STORAGE] = caches[STORAGE][plan.sharedStorage() ? 0 : node];
+    lookUp(request);
     for (int i = 0; i < request.count; i++) {
       int at = order == TouchOrder.LEAF_LAST ? i : request.count - 1 - i;
-      touch(request.blocks[at], found[at], nearest, middle, last);
+      touch(request.blocks[at], found[at]);
     }
   }
 
-  private void lookUp(NumberedRequest request, LruCache nearest, LruCache middle, LruCache last) {
+  private void lookUp(NumberedRequest request) {
     if (request.count > found.length) {
       found = new int[2 * request.count];
     }
@@ -115,7 +122,10 @@ public final class TierSimulation {
     for (int i = 0; i < request.count; i++) {
       // What occurs twice in a request for the first time is not there yet.
       unbroken &= i < request.known;
-      int where = unbroken ? find(request.blocks[i], nearest, middle, last) : NOWHERE;
+      int where = unbroken ? HBM : NOWHERE;
+      while (where < NOWHERE && !here[where].contains(request.blocks[i])) {
+        where++;
+      }
       unbroken = where != NOWHERE;
       found[i] = where;
       blocksFound[where]++;
@@ -127,67 +137,43 @@ public final class TierSimulation {
     listener.served(request, tokensHere[HBM], tokensHere[DRAM], tokensHere[STORAGE]);
   }
 
-  private static int find(int block, LruCache nearest, LruCache middle, LruCache last) {
-    if (nearest.capacity > 0 && nearest.contains(block)) {
-      return HBM;
-    }
-    if (middle.capacity > 0 && middle.contains(block)) {
-      return DRAM;
-    }
-    return last.capacity > 0 && last.contains(block) ? STORAGE : NOWHERE;
-  }
-
-  private void touch(int block, int where, LruCache nearest, LruCache middle, LruCache last) {
+  private void touch(int block, int where) {
+    boolean hasHbm = here[HBM].capacity > 0;
     if (plan.writePolicy() == WritePolicy.WRITE_THROUGH) {
-      if (where != HBM && where != DRAM) {
-        writeDram(block, middle);
-        writeStorage(block, last);
-      } else if (where == DRAM) {
-        middle.touch(block);
+      if (where == DRAM) {
+        here[DRAM].touch(block);
+      } else if (where != HBM) {
+        write(DRAM, block);
+        write(STORAGE, block);
       }
-      if (nearest.capacity > 0) {
-        nearest.touch(block);
-      }
-      return;
-    }
-    if (where == DRAM) {
-      middle.touch(block);
-    } else if (where == STORAGE) {
-      last.touch(block);
-    }
-    if (nearest.capacity == 0) {
-      if (where == NOWHERE) {
-        leaveHbm(block, middle, last);
+      if (hasHbm) {
+        here[HBM].touch(block);
       }
       return;
     }
-    int evicted = nearest.touch(block);
-    if (evicted != BlockCache.NOTHING) {
-      leaveHbm(evicted, middle, last);
+    if (where == DRAM || where == STORAGE) {
+      here[where].touch(block);
+    }
+    int leaving = where == NOWHERE ? block : BlockCache.NOTHING;
+    if (hasHbm) {
+      leaving = here[HBM].touch(block);
+    }
+    if (leaving != BlockCache.NOTHING && here[DRAM].capacity > 0) {
+      leaving = write(DRAM, leaving);
+    }
+    if (leaving != BlockCache.NOTHING) {
+      write(STORAGE, leaving);
     }
   }
 
-  private void leaveHbm(int block, LruCache middle, LruCache last) {
-    int evicted = middle.capacity == 0 ? block : writeDram(block, middle);
-    if (evicted != BlockCache.NOTHING) {
-      writeStorage(evicted, last);
-    }
-  }
-
-  /** Touches or inserts a block; returns what was evicted for it. */
-  private int writeDram(int block, LruCache middle) {
-    if (middle.capacity == 0) {
+  /** Touches or inserts a block, if there is such a tier; returns what was evicted for it. */
+  private int write(int tier, int block) {
+    BlockCache cache = here[tier];
+    if (cache.capacity == 0) {
       return BlockCache.NOTHING;
     }
-    dramWrites += middle.contains(block) ? 0 : 1;
-    return middle.touch(block);
-  }
-
-  private void writeStorage(int block, LruCache last) {
-    if (last.capacity > 0) {
-      storageWrites += last.contains(block) ? 0 : 1;
-      last.touch(block);
-    }
+    writes[tier] += cache.contains(block) ? 0 : 1;
+    return cache.touch(block);
   }
 
   private TierResult result() {
@@ -199,8 +185,8 @@ public final class TierSimulation {
         tokensFound[HBM],
         tokensFound[DRAM],
         tokensFound[STORAGE],
-        dramWrites,
-        storageWrites,
+        writes[DRAM],
+        writes[STORAGE],
         router.imbalance());
   }
 }

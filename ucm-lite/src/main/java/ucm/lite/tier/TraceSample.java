@@ -1,11 +1,11 @@
 package ucm.lite.tier;
 
 import ucm.lite.curve.Sampling;
-import ucm.lite.record.BlockNumbers;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
+import ucm.platform.table.BlockTable;
 
 /**
  * Records a small copy of a trace: of each request only the blocks that are in a sample, so that a
@@ -26,7 +26,7 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
   private final int maxBlocks;
   private final NumberedRequest cursor = new NumberedRequest();
   private long threshold;
-  private BlockNumbers index = new BlockNumbers();
+  private BlockTable index = new BlockTable(1 << 10);
   private RecordedTrace recorded = new RecordedTrace(index);
   private int requests;
   private long references;
@@ -43,8 +43,7 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
     int count = request.blockCount();
     references += count;
     tokens += request.prefixTokens(count);
-    cursor.ensureBlocks(count);
-    begin();
+    cursor.begin(count, index.size());
     int kept = 0;
     for (int i = 0; i < count; i++) {
       if (add(request.blockIdHigh(i), request.blockIdLow(i))) {
@@ -60,23 +59,12 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
     }
   }
 
-  /** Empties the cursor, whose {@code distinct} is the blocks before the request while it is filled. */
-  private void begin() {
-    cursor.count = 0;
-    cursor.known = 0;
-    cursor.distinct = index.size();
-  }
-
   /** Puts a block into the cursor if it is in the sample; says whether it is. */
   private boolean add(long high, long low) {
     if (Sampling.hash(high, low) >>> (Long.SIZE - THRESHOLD_BITS) >= threshold) {
       return false;
     }
-    int block = index.number(high, low);
-    if (block < cursor.distinct && cursor.known == cursor.count) {
-      cursor.known++;
-    }
-    cursor.blocks[cursor.count++] = block;
+    cursor.add(index.put(high, low));
     return true;
   }
 
@@ -92,14 +80,13 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
   private void halve() {
     RecordedTrace before = recorded;
     threshold /= 2;
-    index = new BlockNumbers();
+    index = new BlockTable(1 << 10);
     recorded = new RecordedTrace(index);
     sampledTokens = 0;
     NumberedRequest from = new NumberedRequest();
     for (int request = 0; request < before.requests(); request++) {
       before.read(request, from);
-      cursor.ensureBlocks(from.count);
-      begin();
+      cursor.begin(from.count, index.size());
       int kept = 0;
       for (int i = 0; i < from.count; i++) {
         if (add(before.idHigh(from.blocks[i]), before.idLow(from.blocks[i]))) {

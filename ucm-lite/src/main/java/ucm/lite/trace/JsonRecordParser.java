@@ -3,6 +3,7 @@ package ucm.lite.trace;
 import java.math.BigInteger;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
@@ -19,11 +20,33 @@ final class JsonRecordParser {
   private static final int OUTPUT = 4;
   private static final int IDS = 8;
 
+  private static final int CHAT = 16;
+  private static final int ALL = TIMESTAMP | INPUT | OUTPUT | IDS;
+
   /** In the order of their bits. */
-  private static final List<String> FIELDS =
+  private static final List<String> NEEDED =
       List.of("timestamp", "input_length", "output_length", "hash_ids");
 
-  private static final int ALL = TIMESTAMP | INPUT | OUTPUT | IDS;
+  /** The fields by name; negative under a name that other tools use. */
+  private static final Map<String, Integer> FIELDS =
+      Map.ofEntries(
+          Map.entry("timestamp", TIMESTAMP),
+          Map.entry("input_length", INPUT),
+          Map.entry("output_length", OUTPUT),
+          Map.entry("hash_ids", IDS),
+          Map.entry("chat_id", CHAT),
+          Map.entry("parent_chat_id", CHAT),
+          Map.entry("prompt_tokens", -INPUT),
+          Map.entry("input_tokens", -INPUT),
+          Map.entry("num_prompt_tokens", -INPUT),
+          Map.entry("num_prefill_tokens", -INPUT),
+          Map.entry("ContextTokens", -INPUT),
+          Map.entry("completion_tokens", -OUTPUT),
+          Map.entry("output_tokens", -OUTPUT),
+          Map.entry("num_completion_tokens", -OUTPUT),
+          Map.entry("num_decode_tokens", -OUTPUT),
+          Map.entry("GeneratedTokens", -OUTPUT));
+
   private static final int HEX_DIGITS = 32;
   private static final BigInteger MAX_ID = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
   private static final BigInteger MIN_ID = BigInteger.valueOf(Long.MIN_VALUE);
@@ -35,11 +58,10 @@ final class JsonRecordParser {
 
   private boolean sawIds;
 
-  /** Fills the draft from the bytes {@code start} (inclusive) to {@code end} (exclusive). */
-  void parse(byte[] line, int start, int end, RecordDraft draft) throws BadLineException {
+  /** Fills the draft from the first bytes of an array. */
+  void parse(byte[] line, int length, RecordDraft draft) throws BadLineException {
     draft.clear();
-    try (JsonParser json =
-        factory.createParser(ObjectReadContext.empty(), line, start, end - start)) {
+    try (JsonParser json = factory.createParser(ObjectReadContext.empty(), line, 0, length)) {
       json.nextToken();
       parseObject(json, draft);
       if (json.nextToken() != null) {
@@ -57,63 +79,31 @@ final class JsonRecordParser {
     double timestamp = 0;
     for (String name = json.nextName(); name != null; name = json.nextName()) {
       JsonToken value = json.nextToken();
-      switch (name) {
-        case "timestamp" -> {
-          timestamp = RecordDraft.timestamp(number(json, value), column(json));
-          seen |= TIMESTAMP;
-        }
-        case "input_length" -> {
-          draft.inputTokens = tokens(json, value, "input_length");
-          seen |= INPUT;
-        }
-        case "output_length" -> {
-          draft.outputTokens = tokens(json, value, "output_length");
-          seen |= OUTPUT;
-        }
-        case "hash_ids" -> {
-          parseIds(json, value, draft);
-          seen |= IDS;
-        }
-        case "chat_id" -> {
+      int field = FIELDS.getOrDefault(name, 0);
+      // The format's own name counts where a line has both.
+      boolean alias = field < 0;
+      if (alias && ((seen & -field) != 0 || value != JsonToken.VALUE_NUMBER_INT)) {
+        field = 0;
+      }
+      switch (Math.abs(field)) {
+        case TIMESTAMP -> timestamp = RecordDraft.timestamp(number(json, value), column(json));
+        case INPUT -> draft.inputTokens = tokens(json, value, name);
+        case OUTPUT -> draft.outputTokens = tokens(json, value, name);
+        case IDS -> parseIds(json, value, draft);
+        case CHAT -> {
           chat = true;
-          if (value == JsonToken.VALUE_NUMBER_INT || value == JsonToken.VALUE_STRING) {
+          boolean scalar = value == JsonToken.VALUE_NUMBER_INT || value == JsonToken.VALUE_STRING;
+          if (name.equals("chat_id") && scalar) {
             draft.requestId = json.getString();
-          } else {
-            json.skipChildren();
-          }
-        }
-        case "parent_chat_id" -> {
-          chat = true;
-          json.skipChildren();
-        }
-        // The format's own name counts where a line has both.
-        case "prompt_tokens",
-            "input_tokens",
-            "num_prompt_tokens",
-            "num_prefill_tokens",
-            "ContextTokens" -> {
-          if ((seen & INPUT) == 0 && value == JsonToken.VALUE_NUMBER_INT) {
-            draft.inputTokens = tokens(json, value, name);
-            seen |= INPUT;
-          }
-          json.skipChildren();
-        }
-        case "completion_tokens",
-            "output_tokens",
-            "num_completion_tokens",
-            "num_decode_tokens",
-            "GeneratedTokens" -> {
-          if ((seen & OUTPUT) == 0 && value == JsonToken.VALUE_NUMBER_INT) {
-            draft.outputTokens = tokens(json, value, name);
-            seen |= OUTPUT;
           }
           json.skipChildren();
         }
         default -> json.skipChildren();
       }
+      seen |= Math.abs(field);
     }
-    if (seen != ALL) {
-      String missing = FIELDS.get(Integer.numberOfTrailingZeros(~seen));
+    if ((seen & ALL) != ALL) {
+      String missing = NEEDED.get(Integer.numberOfTrailingZeros(~seen));
       throw new BadLineException(
           0, "an object without " + missing, "timestamp, input_length, output_length and hash_ids");
     }

@@ -5,106 +5,74 @@ import java.io.InputStream;
 import java.util.Arrays;
 
 /**
- * Cuts a stream into lines without copying them out of its buffer. The buffer grows to the longest
- * line seen, up to a bound; what is longer is passed over in chunks, so memory stays bounded.
+ * Cuts a stream into lines. The buffer grows to the longest line seen, up to a bound; the rest of a
+ * longer one is passed over, so memory stays bounded.
  */
 final class LineReader {
-  private static final int INITIAL_BYTES = 1 << 17;
+  private static final int CHUNK_BYTES = 1 << 16;
 
   private final InputStream in;
   private final int maxLineBytes;
-  private byte[] buffer;
+  private final byte[] chunk = new byte[CHUNK_BYTES];
+  private int at;
   private int filled;
-  private int next;
-  private int start;
-  private int end;
+  private byte[] line = new byte[1 << 12];
+  private int length;
   private long number;
-  private boolean tooLong;
-  private boolean exhausted;
 
   LineReader(InputStream in, int maxLineBytes) {
     this.in = in;
     this.maxLineBytes = maxLineBytes;
-    this.buffer = new byte[Math.min(INITIAL_BYTES, maxLineBytes + 1)];
   }
 
   /** Moves to the next line; false at the end. Blocks while the stream does. */
   boolean next() throws IOException {
-    tooLong = false;
-    start = next;
-    int scan = next;
+    length = 0;
+    boolean begun = false;
     while (true) {
-      int newline = indexOfNewline(scan);
-      if (newline >= 0) {
-        return line(newline, newline + 1);
+      if (at == filled) {
+        at = 0;
+        filled = Math.max(0, in.read(chunk));
+        if (filled == 0) {
+          number += begun ? 1 : 0;
+          return begun;
+        }
       }
-      if (exhausted) {
-        return (start < filled || tooLong) && line(filled, filled);
+      begun = true;
+      int end = at;
+      while (end < filled && chunk[end] != '\n') {
+        end++;
       }
-      scan = filled - compact();
-      fill();
-    }
-  }
-
-  private boolean line(int lineEnd, int nextStart) {
-    end = lineEnd;
-    next = nextStart;
-    number++;
-    tooLong |= end - start > maxLineBytes;
-    return true;
-  }
-
-  private int indexOfNewline(int from) {
-    byte[] bytes = buffer;
-    for (int i = from; i < filled; i++) {
-      if (bytes[i] == '\n') {
-        return i;
+      append(end - at);
+      at = end;
+      if (end < filled) {
+        at++;
+        number++;
+        return true;
       }
     }
-    return -1;
   }
 
-  /** Makes room after the current line's bytes; returns by how much they moved to the front. */
-  private int compact() {
-    if (filled < buffer.length) {
-      return 0;
+  /** Takes bytes of the chunk; of a line that is too long, one more than the bound. */
+  private void append(int count) {
+    int taken = Math.min(count, maxLineBytes + 1 - length);
+    if (length + taken > line.length) {
+      line =
+          Arrays.copyOf(
+              line, Math.max(length + taken, (int) Math.min(2L * line.length, maxLineBytes + 1L)));
     }
-    int moved = start;
-    if (moved > 0) {
-      System.arraycopy(buffer, start, buffer, 0, filled - start);
-    } else if (buffer.length <= maxLineBytes) {
-      buffer = Arrays.copyOf(buffer, (int) Math.min(2L * buffer.length, maxLineBytes + 1L));
-    } else {
-      tooLong = true;
-      moved = filled;
-    }
-    start = 0;
-    next = 0;
-    filled -= moved;
-    return moved;
+    System.arraycopy(chunk, at, line, length, taken);
+    length += taken;
   }
 
-  private void fill() throws IOException {
-    int read = in.read(buffer, filled, buffer.length - filled);
-    if (read < 0) {
-      exhausted = true;
-    } else {
-      filled += read;
-    }
+  /** The bytes of the line are the first ones of this array, up to {@link #length()}. */
+  byte[] bytes() {
+    return line;
   }
 
-  /** The bytes of the stream; the line is from {@link #start()} to {@link #end()}. */
-  byte[] buffer() {
-    return buffer;
-  }
-
-  int start() {
-    return start;
-  }
-
-  /** The end of the line (exclusive), its newline not included. */
-  int end() {
-    return end;
+  /** How many bytes the line has, its newline not included. */
+  int length() {
+    return length;
   }
 
   /** The number of the current line, 1 for the first. */
@@ -114,6 +82,6 @@ final class LineReader {
 
   /** Whether the line is longer than the bound; its bytes are then not to be looked at. */
   boolean tooLong() {
-    return tooLong;
+    return length > maxLineBytes;
   }
 }

@@ -5,8 +5,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PushbackInputStream;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 
 /**
@@ -16,17 +21,80 @@ import java.util.zip.GZIPInputStream;
  * @param fromDirectory whether it was found in a directory rather than named
  */
 record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) {
-  static final String STDIN_NAME = "standard input";
   private static final int HEAD_BYTES = 4096;
   private static final int GZIP_BUFFER = 1 << 16;
-  private static final int[] GZIP_MAGIC = {0x1f, 0x8b};
 
-  static TraceInput file(Path path, boolean fromDirectory) {
-    return new TraceInput(path.toString(), path, fromDirectory, false);
+  /** Resolves what the user named into files to read, before the first of them is read. */
+  static List<TraceInput> resolve(List<String> names) {
+    if (names.isEmpty()) {
+      throw new TraceException(
+          "no trace named, expected files, directories, or - for standard input");
+    }
+    if (names.stream().filter("-"::equals).count() > 1) {
+      throw new TraceException("standard input (-) is named twice, it can be read only once");
+    }
+    List<TraceInput> inputs = new ArrayList<>();
+    for (String name : names) {
+      if (name.equals("-")) {
+        inputs.add(new TraceInput("standard input", Path.of(""), false, true));
+      } else {
+        resolve(name, inputs);
+      }
+    }
+    return inputs;
   }
 
-  static TraceInput ofStdin() {
-    return new TraceInput(STDIN_NAME, Path.of(""), false, true);
+  private static void resolve(String name, List<TraceInput> inputs) {
+    Path path = path(name);
+    if (Files.isDirectory(path)) {
+      List<Path> files = filesIn(path);
+      if (files.isEmpty()) {
+        throw new TraceException(
+            "directory " + name + " holds no files, expected trace files directly in it");
+      }
+      files.forEach(file -> inputs.add(new TraceInput(file.toString(), file, true, false)));
+    } else if (!Files.exists(path)) {
+      throw new TraceException(
+          "trace " + name + " does not exist (looked at " + path.toAbsolutePath() + ")",
+          new NoSuchFileException(name));
+    } else if (!Files.isReadable(path)) {
+      throw new TraceException("trace " + name + " exists but may not be read by this user");
+    } else {
+      inputs.add(new TraceInput(name, path, false, false));
+    }
+  }
+
+  private static Path path(String name) {
+    if (name.isBlank()) {
+      throw new TraceException("a trace has an empty name, expected a file or directory");
+    }
+    try {
+      return Path.of(name);
+    } catch (InvalidPathException e) {
+      throw new TraceException("not a possible file name: " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * The files directly in a directory in name order, hidden ones left out. One that is there
+   * compressed, too, is read once: the compressor was stopped before it removed the other.
+   */
+  private static List<Path> filesIn(Path directory) {
+    try (Stream<Path> entries = Files.list(directory)) {
+      return entries
+          .filter(entry -> Files.isRegularFile(entry) && !fileName(entry).startsWith("."))
+          .filter(entry -> !Files.exists(entry.resolveSibling(fileName(entry) + ".gz")))
+          .sorted(Comparator.comparing(TraceInput::fileName))
+          .toList();
+    } catch (IOException e) {
+      throw new TraceException(
+          "directory " + directory + " cannot be listed: " + FileFault.of(e), e);
+    }
+  }
+
+  private static String fileName(Path path) {
+    Path last = path.getFileName();
+    return last == null ? "" : last.toString();
   }
 
   /** Its size in bytes, or -1 when not known: files of /proc say they are empty, and are not. */
@@ -35,7 +103,7 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
     return size == 0 ? -1 : size;
   }
 
-  /** Opens the bytes as they are stored. Closing them leaves {@code stdin} itself open. */
+  /** Opens the bytes as they are stored. Closing them leaves {@code stdinStream} itself open. */
   CountingInputStream open(InputStream stdinStream) throws IOException {
     return new CountingInputStream(
         stdin ? new Unclosed(stdinStream) : Files.newInputStream(path), size());
@@ -54,12 +122,23 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
   InputStream decode(InputStream stored) throws IOException {
     PushbackInputStream in = new PushbackInputStream(stored, HEAD_BYTES);
     byte[] head = peek(in);
-    if (startsWith(head, GZIP_MAGIC)) {
+    if (startsWith(head, 0x1f, 0x8b)) {
       in = new PushbackInputStream(new GZIPInputStream(in, GZIP_BUFFER), HEAD_BYTES);
       head = peek(in);
     }
-    refuseOtherCompression(head);
-    refuseBinary(head);
+    refuse(startsWith(head, 0x28, 0xb5, 0x2f, 0xfd), "zstd", "zstd -dc");
+    refuse(startsWith(head, 0xfd, '7', 'z', 'X', 'Z'), "xz", "xz -dc");
+    refuse(startsWith(head, 'B', 'Z', 'h'), "bzip2", "bzip2 -dc");
+    refuse(startsWith(head, 'P', 'K', 3, 4), "zip", "unzip -p");
+    for (int i = 0; i < head.length; i++) {
+      if (head[i] == 0) {
+        throw new TraceException(
+            name
+                + " is binary data (a zero byte at offset "
+                + i
+                + "), expected text lines of a trace in UTF-8, plain or gzip");
+      }
+    }
     if (startsWith(head, 0xef, 0xbb, 0xbf)) {
       in.skipNBytes(3);
     }
@@ -72,50 +151,23 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
     return head;
   }
 
-  private void refuseOtherCompression(byte[] head) {
-    if (startsWith(head, 0x28, 0xb5, 0x2f, 0xfd)) {
-      throw compressed("zstd", "zstd -dc");
-    }
-    if (startsWith(head, 0xfd, '7', 'z', 'X', 'Z')) {
-      throw compressed("xz", "xz -dc");
-    }
-    if (startsWith(head, 'B', 'Z', 'h')) {
-      throw compressed("bzip2", "bzip2 -dc");
-    }
-    if (startsWith(head, 'P', 'K', 3, 4)) {
-      throw compressed("zip", "unzip -p");
-    }
-  }
-
-  private TraceException compressed(String format, String command) {
-    return new TraceException(
-        String.format(
-            "%s is %s data, expected text or gzip: unpack it first (%s FILE) and read the result,"
-                + " or read it from standard input (-)",
-            name, format, command));
-  }
-
-  private void refuseBinary(byte[] head) {
-    for (int i = 0; i < head.length; i++) {
-      if (head[i] == 0) {
-        throw new TraceException(
-            name
-                + " is binary data (a zero byte at offset "
-                + i
-                + "), expected text lines of a trace in UTF-8, plain or gzip");
-      }
+  private void refuse(boolean compressed, String format, String command) {
+    if (compressed) {
+      throw new TraceException(
+          String.format(
+              "%s is %s data, expected text or gzip: unpack it first (%s FILE) and read the result,"
+                  + " or read it from standard input (-)",
+              name, format, command));
     }
   }
 
   private static boolean startsWith(byte[] head, int... magic) {
-    if (head.length < magic.length) {
-      return false;
-    }
-    byte[] expected = new byte[magic.length];
     for (int i = 0; i < magic.length; i++) {
-      expected[i] = (byte) magic[i];
+      if (i == head.length || head[i] != (byte) magic[i]) {
+        return false;
+      }
     }
-    return Arrays.equals(head, 0, magic.length, expected, 0, magic.length);
+    return true;
   }
 
   @Override

@@ -53,7 +53,7 @@ public final class TraceReader {
    */
   public TraceReadReport read(List<String> inputs, TraceVisitor visitor) {
     TraceReading reading = new TraceReading(options, stdin, visitor);
-    for (TraceInput input : TraceInputs.resolve(inputs)) {
+    for (TraceInput input : TraceInput.resolve(inputs)) {
       reading.read(input);
     }
     return reading.finish();

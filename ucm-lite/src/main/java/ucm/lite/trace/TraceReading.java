@@ -15,10 +15,16 @@ import java.util.zip.ZipException;
  *
  * <p>A line that is no record is a bad line in a JSON trace and nothing to mention in a log, which
  * is full of other lines. Until the first record of an input says which of the two it is, such
- * lines wait in {@link UndecidedLines}.
+ * lines wait: one more than may be bad, which is enough to end the reading.
  */
 final class TraceReading {
   private static final long PROGRESS_BYTES = 1 << 20;
+
+  private enum Kind {
+    UNDECIDED,
+    JSON,
+    LOG
+  }
 
   private final TraceReaderOptions options;
   private final InputStream stdin;
@@ -31,6 +37,10 @@ final class TraceReading {
   private final List<String> inputs = new ArrayList<>();
   private long lines;
   private long requests;
+
+  // Of the input at hand.
+  private final List<TraceProblem> undecided = new ArrayList<>();
+  private Kind kind = Kind.UNDECIDED;
 
   TraceReading(TraceReaderOptions options, InputStream stdin, TraceVisitor visitor) {
     this.options = options;
@@ -63,9 +73,15 @@ final class TraceReading {
       throws IOException {
     long size = input.size();
     long nextProgress = PROGRESS_BYTES;
-    UndecidedLines undecided = new UndecidedLines(problems, options.maxBadLines());
+    long before = requests;
+    kind = Kind.UNDECIDED;
+    undecided.clear();
     while (reader.next()) {
-      line(input.name(), reader, undecided);
+      try {
+        line(input.name(), reader);
+      } catch (BadLineException e) {
+        problems.badLine(e.at(input.name(), reader.number()));
+      }
       if (stored.count() >= nextProgress) {
         visitor.progress(input.name(), stored.count(), size);
         nextProgress = stored.count() + PROGRESS_BYTES;
@@ -73,81 +89,86 @@ final class TraceReading {
     }
     lines += reader.number();
     visitor.progress(input.name(), stored.count(), size);
-    if (!undecided.sawRecord()) {
-      withoutRecord(input, reader.number(), undecided);
+    if (requests == before) {
+      withoutRecord(input, reader.number());
     }
   }
 
-  private void line(String input, LineReader reader, UndecidedLines undecided) {
-    long number = reader.number();
+  private void line(String input, LineReader reader) throws BadLineException {
     if (reader.tooLong()) {
-      problems.badLine(
-          new BadLineException(
-                  0,
-                  "a line longer than " + options.maxLineBytes() + " bytes",
-                  "a shorter one, or a higher limit")
-              .at(input, number));
-      return;
+      throw new BadLineException(
+          0,
+          "a line longer than " + options.maxLineBytes() + " bytes",
+          "a shorter one, or a higher limit");
     }
-    byte[] bytes = reader.buffer();
-    int start = reader.start();
-    int end = reader.end();
-    while (start < end && isBlank(bytes[end - 1])) {
+    byte[] bytes = reader.bytes();
+    int end = reader.length();
+    while (end > 0 && isBlank(bytes[end - 1])) {
       end--;
     }
-    int first = start;
+    int first = 0;
     while (first < end && isBlank(bytes[first])) {
       first++;
     }
     if (first == end) {
       return;
     }
-    try {
-      if (bytes[first] == '{') {
-        jsonLine(bytes, start, end, input, number, undecided);
-      } else {
-        textLine(bytes, start, end, input, number, undecided);
-      }
-    } catch (BadLineException e) {
-      problems.badLine(e.at(input, number));
+    if (bytes[first] == '{') {
+      jsonLine(bytes, end, input, reader.number());
+    } else {
+      textLine(bytes, end, input, reader.number());
     }
   }
 
-  private void jsonLine(
-      byte[] bytes, int start, int end, String input, long number, UndecidedLines undecided) {
+  private void jsonLine(byte[] bytes, int end, String input, long number) {
     try {
-      json.parse(bytes, start, end, draft);
+      json.parse(bytes, end, draft);
     } catch (BadLineException e) {
-      undecided.add(e.at(input, number));
+      noRecord(e.at(input, number));
       return;
     }
-    undecided.decide(/* isLog= */ false);
+    decide(Kind.JSON);
     deliver(input, number);
-    undecided.record();
   }
 
-  private void textLine(
-      byte[] bytes, int start, int end, String input, long number, UndecidedLines undecided)
-      throws BadLineException {
-    switch (UcmRecordParser.kindOf(bytes, start, end)) {
+  private void textLine(byte[] bytes, int end, String input, long number) throws BadLineException {
+    switch (ucm.begin(bytes, end)) {
       case RECORD -> {
-        ucm.parse(bytes, start, end, draft);
-        undecided.decide(/* isLog= */ true);
+        ucm.parse(draft);
+        decide(Kind.LOG);
         deliver(input, number);
-        undecided.record();
       }
       case META -> {
-        int blockTokens = ucm.blockTokens(bytes, start, end);
-        undecided.decide(/* isLog= */ true);
+        int blockTokens = ucm.blockTokens();
+        decide(Kind.LOG);
         blockSize.announce(blockTokens, input, number);
       }
       case OTHER ->
-          undecided.add(
+          noRecord(
               new BadLineException(
                       1,
-                      "a line of " + Plural.of(end - start, "byte") + " that is no trace record",
+                      "a line of " + Plural.of(end, "byte") + " that is no trace record",
                       "a JSON object or a UCM trace line")
                   .at(input, number));
+    }
+  }
+
+  private void noRecord(TraceProblem problem) {
+    if (kind == Kind.JSON) {
+      problems.badLine(problem);
+    } else if (kind == Kind.UNDECIDED && undecided.size() <= options.maxBadLines()) {
+      undecided.add(problem);
+    }
+  }
+
+  /** Says what the input is; the first word stands, as two formats end the reading elsewhere. */
+  private void decide(Kind seen) {
+    if (kind == Kind.UNDECIDED) {
+      kind = seen;
+      if (seen == Kind.JSON) {
+        undecided.forEach(problems::badLine);
+      }
+      undecided.clear();
     }
   }
 
@@ -157,7 +178,7 @@ final class TraceReading {
     visitor.request(draft.toRequest(blockTokens));
   }
 
-  private void withoutRecord(TraceInput input, long inputLines, UndecidedLines undecided) {
+  private void withoutRecord(TraceInput input, long inputLines) {
     String found =
         inputLines == 0 ? "an empty input" : "no trace record in " + Plural.of(inputLines, "line");
     String expected = "Mooncake or Qwen-Bailian JSON lines, or UCM trace lines";
@@ -165,12 +186,12 @@ final class TraceReading {
       problems.warning(input.name(), 0, found, expected);
       return;
     }
-    throw nothingRead(input + ": found " + found + ", expected " + expected, undecided.first());
+    throw nothingRead(input + ": found " + found + ", expected " + expected, undecided);
   }
 
-  private TraceException nothingRead(String message, List<TraceProblem> undecided) {
+  private TraceException nothingRead(String message, List<TraceProblem> waiting) {
     List<TraceProblem> all = new ArrayList<>(problems.kept());
-    all.addAll(undecided);
+    all.addAll(waiting);
     return new TraceException(
         all.isEmpty() ? message : message + "; the first bad line: " + all.getFirst(), all);
   }

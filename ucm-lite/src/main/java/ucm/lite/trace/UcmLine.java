@@ -7,126 +7,105 @@ import java.nio.charset.StandardCharsets;
  * bytes of the line, 1 for the first.
  */
 final class UcmLine {
-  private final byte[] bytes;
-  private final int lineStart;
-  private final int end;
+  private final String text;
   private int position;
 
-  UcmLine(byte[] bytes, int lineStart, int end) {
-    this.bytes = bytes;
-    this.lineStart = lineStart;
-    this.end = end;
-    this.position = lineStart;
+  UcmLine(byte[] bytes, int length) {
+    // A character for each byte.
+    text = new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
   }
 
   int column() {
-    return position - lineStart + 1;
+    return position + 1;
   }
 
-  void moveTo(int newPosition) {
-    position = newPosition;
+  boolean has(String word) {
+    return text.contains(word);
   }
 
-  int find(byte[] word) {
-    return find(bytes, position, end, word);
+  /** Whether both are there, the second one after the first. */
+  boolean has(String first, String second) {
+    int at = text.indexOf(first);
+    return at >= 0 && text.indexOf(second, at) >= 0;
   }
 
-  /** Returns where the word first starts between the two positions, or -1. */
-  static int find(byte[] bytes, int from, int to, byte[] word) {
-    byte first = word[0];
-    for (int i = from, last = to - word.length; i <= last; i++) {
-      if (bytes[i] == first && matches(bytes, i, word)) {
-        return i;
-      }
+  /** Moves behind the next such word and the spaces after it, if there is one. */
+  boolean moveBehind(String word) {
+    int at = text.indexOf(word, position);
+    if (at >= 0) {
+      position = at + word.length();
+      skipSpaces();
     }
-    return -1;
-  }
-
-  private static boolean matches(byte[] bytes, int at, byte[] word) {
-    for (int i = 1; i < word.length; i++) {
-      if (bytes[at + i] != word[i]) {
-        return false;
-      }
-    }
-    return true;
+    return at >= 0;
   }
 
   /** Consumes the word and spaces after it, when the line goes on with it. */
-  boolean skip(byte[] word) {
-    if (end - position < word.length
-        || bytes[position] != word[0]
-        || !matches(bytes, position, word)) {
-      return false;
+  boolean skip(String word) {
+    boolean found = text.startsWith(word, position);
+    if (found) {
+      position += word.length();
+      skipSpaces();
     }
-    position += word.length;
-    skipSpaces();
-    return true;
+    return found;
   }
 
-  void expect(byte[] word) throws BadLineException {
+  void expect(String word) throws BadLineException {
     if (!skip(word)) {
-      throw new BadLineException(column(), here(), "'" + text(word) + "'");
+      throw new BadLineException(column(), here(), "'" + word + "'");
     }
   }
 
-  void skipSpaces() {
-    while (position < end && bytes[position] == ' ') {
+  private void skipSpaces() {
+    while (position < text.length() && text.charAt(position) == ' ') {
       position++;
     }
   }
 
-  /** Consumes one byte, when it is next. */
-  boolean skip(char c) {
-    if (position < end && bytes[position] == c) {
-      position++;
-      return true;
+  /** Consumes the text before a word, which has to come, and returns it. */
+  String takeTo(String word, String missing) throws BadLineException {
+    int to = text.indexOf(word, position);
+    if (to < 0) {
+      throw new BadLineException(column(), missing, "'" + word + " ...'");
     }
-    return false;
-  }
-
-  /** Consumes the text up to a position and returns it. */
-  String takeTo(int to) {
-    String taken = new String(bytes, position, to - position, StandardCharsets.UTF_8);
+    byte[] taken = text.substring(position, to).getBytes(StandardCharsets.ISO_8859_1);
     position = to;
-    return taken;
+    return new String(taken, StandardCharsets.UTF_8);
   }
 
   /** Consumes an integer of at most 18 digits, with a sign if there is one. */
   long integer(String field) throws BadLineException {
-    int start = position;
-    boolean negative = skip('-');
-    int digits = position;
-    long value = 0;
-    while (position < end && isDigit(bytes[position]) && position - digits < 18) {
-      value = 10 * value + (bytes[position++] - '0');
+    int column = column();
+    String number = run("0123456789.-");
+    if (!number.matches("-?[0-9]{1,18}")) {
+      throw new BadLineException(column, field + " that is no integer", "an integer");
     }
-    if (position == digits || (position < end && "0123456789.".indexOf(bytes[position]) >= 0)) {
-      position = start;
-      throw new BadLineException(column(), field + " that is no integer", "an integer");
-    }
-    return negative ? -value : value;
+    return Long.parseLong(number);
   }
 
   /** Consumes a decimal number. */
   double decimal(String field) throws BadLineException {
+    int column = column();
+    try {
+      return Double.parseDouble(run("0123456789.eE+-"));
+    } catch (NumberFormatException _) {
+      throw new BadLineException(column, field + " that is no number", "a number");
+    }
+  }
+
+  /** Consumes characters as long as they are among some. */
+  private String run(String characters) {
     int start = position;
-    while (position < end && "0123456789.eE+-".indexOf(bytes[position]) >= 0) {
+    while (position < text.length() && characters.indexOf(text.charAt(position)) >= 0) {
       position++;
     }
-    String number = new String(bytes, start, position - start, StandardCharsets.US_ASCII);
-    try {
-      return Double.parseDouble(number);
-    } catch (NumberFormatException _) {
-      position = start;
-      throw new BadLineException(column(), field + " that is no number", "a number");
-    }
+    return text.substring(start, position);
   }
 
   /** Consumes 16 hex digits. */
   long hex16() throws BadLineException {
     long value = 0;
     for (int i = 0; i < 16; i++) {
-      int digit = position < end ? Character.digit(bytes[position], 16) : -1;
+      int digit = position < text.length() ? Character.digit(text.charAt(position), 16) : -1;
       if (digit < 0) {
         throw new BadLineException(column(), here() + " in a block id", "32 hex digits in quotes");
       }
@@ -138,14 +117,6 @@ final class UcmLine {
 
   /** Says what is at the cursor without quoting it. */
   String here() {
-    return position >= end ? "the end of the line" : "something else";
-  }
-
-  private static boolean isDigit(byte b) {
-    return b >= '0' && b <= '9';
-  }
-
-  private static String text(byte[] word) {
-    return new String(word, StandardCharsets.US_ASCII);
+    return position >= text.length() ? "the end of the line" : "something else";
   }
 }

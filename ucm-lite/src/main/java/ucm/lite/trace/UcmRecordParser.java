@@ -1,7 +1,5 @@
 package ucm.lite.trace;
 
-import java.nio.charset.StandardCharsets;
-
 /**
  * Parses the trace lines of a UCM log, wherever they start in the line:
  *
@@ -22,88 +20,65 @@ final class UcmRecordParser {
     OTHER
   }
 
-  private static final byte[] TRACE = word("UCMTrace:");
-  private static final byte[] META = word("UCMTraceMeta:");
-  private static final byte[] TIMESTAMP = word("timestamp:");
-  private static final byte[] REQUEST_ID = word("request_id:");
-  private static final byte[] INPUT_LENGTH = word("input_length:");
-  private static final byte[] AFTER_REQUEST_ID = word(", input_length:");
-  private static final byte[] OUTPUT_LENGTH = word("output_length:");
-  private static final byte[] BLOCK_IDS = word("ucm_block_ids:");
-  private static final byte[] BLOCK_HASHES = word("block_hashes:");
-  private static final byte[] HASH_IDS = word("hash_ids:");
-  private static final byte[] TRACE_BLOCK = word("trace_hash_block_size=");
-  private static final byte[] ENGINE_BLOCK = word("vllm_hash_block_size=");
-  private static final byte[] COMMA = word(",");
+  private static final String TIMESTAMP = "timestamp:";
+  private static final String INPUT_LENGTH = "input_length:";
   private static final int MAX_BLOCK_TOKENS = 1 << 20;
 
-  /**
-   * Says whether the bytes {@code start} (inclusive) to {@code end} (exclusive) are a trace line.
-   */
-  static Kind kindOf(byte[] line, int start, int end) {
-    int timestamp = UcmLine.find(line, start, end, TIMESTAMP);
-    if (timestamp >= 0
-        && (UcmLine.find(line, timestamp, end, INPUT_LENGTH) >= 0
-            || UcmLine.find(line, start, timestamp, TRACE) >= 0)) {
+  private UcmLine line = new UcmLine(new byte[0], 0);
+
+  /** Takes a line, and says what it is. */
+  Kind begin(byte[] bytes, int length) {
+    line = new UcmLine(bytes, length);
+    if (line.has(TIMESTAMP, INPUT_LENGTH)) {
       return Kind.RECORD;
     }
-    if (UcmLine.find(line, start, end, META) >= 0) {
+    if (line.has("UCMTraceMeta:")) {
       return Kind.META;
     }
-    return UcmLine.find(line, start, end, TRACE) >= 0 ? Kind.RECORD : Kind.OTHER;
+    return line.has("UCMTrace:") ? Kind.RECORD : Kind.OTHER;
   }
 
   /** Fills the draft from a line of kind {@code RECORD}. */
-  void parse(byte[] bytes, int start, int end, RecordDraft draft) throws BadLineException {
+  void parse(RecordDraft draft) throws BadLineException {
     draft.clear();
     draft.format = TraceFormat.UCM;
-    UcmLine line = new UcmLine(bytes, start, end);
-    int timestamp = line.find(TIMESTAMP);
-    if (timestamp < 0) {
+    if (!line.moveBehind(TIMESTAMP)) {
       throw new BadLineException(0, "a UCMTrace line without timestamp", "'timestamp: ...'");
     }
-    line.moveTo(timestamp);
-    line.expect(TIMESTAMP);
     int column = line.column();
     draft.timestampMillis = RecordDraft.millis(line.decimal("timestamp"), draft.format, column);
-    line.expect(COMMA);
-    if (line.skip(REQUEST_ID)) {
-      int next = line.find(AFTER_REQUEST_ID);
-      if (next < 0) {
-        throw new BadLineException(
-            line.column(), "no input_length after request_id", "', input_length: ...'");
-      }
-      draft.requestId = line.takeTo(next);
-      line.expect(COMMA);
+    line.expect(",");
+    if (line.skip("request_id:")) {
+      draft.requestId = line.takeTo(", " + INPUT_LENGTH, "no input_length after request_id");
+      line.expect(",");
     }
-    draft.inputTokens = length(line, INPUT_LENGTH, "input_length");
-    line.expect(COMMA);
-    draft.outputTokens = length(line, OUTPUT_LENGTH, "output_length");
-    line.expect(COMMA);
-    if (!line.skip(BLOCK_HASHES) && !line.skip(HASH_IDS)) {
-      line.expect(BLOCK_IDS);
+    draft.inputTokens = length(INPUT_LENGTH, "input_length");
+    line.expect(",");
+    draft.outputTokens = length("output_length:", "output_length");
+    line.expect(",");
+    if (!line.skip("block_hashes:") && !line.skip("hash_ids:")) {
+      line.expect("ucm_block_ids:");
     }
-    parseIds(line, draft);
+    parseIds(draft);
   }
 
-  private static int length(UcmLine line, byte[] word, String field) throws BadLineException {
+  private int length(String word, String field) throws BadLineException {
     line.expect(word);
     int column = line.column();
     return RecordDraft.tokens(field, line.integer(field), column);
   }
 
-  private static void parseIds(UcmLine line, RecordDraft draft) throws BadLineException {
-    if (!line.skip('[')) {
+  private void parseIds(RecordDraft draft) throws BadLineException {
+    if (!line.skip("[")) {
       throw new BadLineException(line.column(), line.here(), "'[' and the block ids");
     }
-    line.skipSpaces();
-    if (line.skip(']')) {
+    if (line.skip("]")) {
       return;
     }
     while (true) {
       int column = line.column();
-      char quote = line.skip('\'') ? '\'' : '"';
-      if (quote == '"' && !line.skip('"')) {
+      String quote = line.skip("'") ? "'" : "\"";
+      if (quote.equals("\"") && !line.skip(quote)) {
         throw new BadLineException(
             column, line.here() + " in the list of block ids", "32 hex digits in quotes");
       }
@@ -114,28 +89,21 @@ final class UcmRecordParser {
             line.column(), "a block id of more than 32 hex digits", "32 hex digits in quotes");
       }
       draft.addBlock(high, low, column);
-      line.skipSpaces();
-      if (line.skip(']')) {
+      if (line.skip("]")) {
         return;
       }
-      line.expect(COMMA);
+      line.expect(",");
     }
   }
 
   /** Returns the tokens a traced block holds, from a line of kind {@code META}. */
-  int blockTokens(byte[] bytes, int start, int end) throws BadLineException {
-    UcmLine line = new UcmLine(bytes, start, end);
-    int at = line.find(TRACE_BLOCK);
-    byte[] key = at >= 0 ? TRACE_BLOCK : ENGINE_BLOCK;
-    at = at >= 0 ? at : line.find(ENGINE_BLOCK);
-    if (at < 0) {
+  int blockTokens() throws BadLineException {
+    if (!line.moveBehind("trace_hash_block_size=") && !line.moveBehind("vllm_hash_block_size=")) {
       throw new BadLineException(
           0,
           "a UCMTraceMeta line without a block size",
           "'trace_hash_block_size=...' or 'vllm_hash_block_size=...'");
     }
-    line.moveTo(at);
-    line.expect(key);
     int column = line.column();
     long tokens = line.integer("block size");
     if (tokens <= 0 || tokens > MAX_BLOCK_TOKENS) {
@@ -143,9 +111,5 @@ final class UcmRecordParser {
           column, "block size " + tokens, "tokens from 1 to " + MAX_BLOCK_TOKENS);
     }
     return (int) tokens;
-  }
-
-  private static byte[] word(String text) {
-    return text.getBytes(StandardCharsets.US_ASCII);
   }
 }

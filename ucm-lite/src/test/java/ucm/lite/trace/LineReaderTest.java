@@ -51,11 +51,7 @@ class LineReaderTest {
       lines.add(
           reader.tooLong()
               ? "(too long)"
-              : new String(
-                  reader.buffer(),
-                  reader.start(),
-                  reader.end() - reader.start(),
-                  StandardCharsets.UTF_8));
+              : new String(reader.bytes(), 0, reader.length(), StandardCharsets.UTF_8));
       assertThat(reader.number()).isEqualTo(lines.size());
     }
     return lines;
