@@ -284,13 +284,16 @@ public final class EngineSession implements AutoCloseable {
     status.put("open_requests", open);
     EngineBlocks now = blocks;
     if (now != null) {
+      // Before the free slots: those of what has ended are among them then.
+      int holds = now.holds.size();
+      int saves = now.saves.size();
       status.put("pipeline", now.pipeline.spec().toString());
       status.put("slots", now.slots.size());
       status.put("free_slots", now.slots.free());
       status.put("resting_slots", now.slots.resting());
       status.put("slot_bytes", StagingSegment.strideOf(now.layout));
-      status.put("holds", now.holds.size());
-      status.put("saves", now.saves.size());
+      status.put("holds", holds);
+      status.put("saves", saves);
       status.put("stored_blocks", now.saves.storedBlocks());
     }
     return status;
