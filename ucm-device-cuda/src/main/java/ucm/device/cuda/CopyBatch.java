@@ -23,7 +23,8 @@ final class CopyBatch implements AutoCloseable {
   /** {@code -Ducm.cuda.batch_copies=false} has each copy queued by a call of its own. */
   static final String PROPERTY = "ucm.cuda.batch_copies";
 
-  // A failure names a range of copies that is not too large, and loads of several requests interleave.
+  // A failure names a range of copies that is not too large, and loads of several requests
+  // interleave.
   private static final int CAPACITY = 1024;
   private static final int SINCE = 12080;
   // CUmemcpyAttributes: source access order, two location hints of type and id, flags.
