@@ -18,7 +18,7 @@ from toy_engine.engine import Request  # noqa: E402
 
 from ucm import protocol  # noqa: E402
 
-PROMPT = 32_768
+PROMPTS = (100_000, 32_768)
 
 
 def median_micros(call, times=200):
@@ -28,6 +28,21 @@ def median_micros(call, times=200):
         call()
         spent.append(time.perf_counter() - start)
     return sorted(spent)[times // 2] * 1e6
+
+
+def look_up(scheduler, length):
+    sent, answered = [], []
+    for i in range(21):
+        request = Request(f"{length}-{i}", [], 1, {})
+        request.prompt_token_ids = request._all_token_ids = [i] + [t % 50_000 for t in range(1, length)]
+        start = time.perf_counter()
+        found = scheduler.matched_tokens(request, 0)
+        sent.append(time.perf_counter() - start)
+        while found[0] is None:
+            found = scheduler.matched_tokens(request, 0)
+        answered.append(time.perf_counter() - start)
+    print(f"look-up of {length} tokens: {sorted(sent)[10] * 1e3:.2f} ms in the engine's thread,")
+    print(f"  answered after {sorted(answered)[10] * 1e3:.2f} ms")
 
 
 def main():
@@ -49,23 +64,14 @@ def main():
             preempted_req_ids=None,
         )
         print(f"decoding step of 256 requests: {median_micros(lambda: scheduler.build_meta(step)):.1f} us")
-        sent, answered = [], []
-        for i in range(21):
-            request = Request(f"L{i}", [], 1, {})
-            request.prompt_token_ids = request._all_token_ids = [i] + [t % 50_000 for t in range(1, PROMPT)]
-            start = time.perf_counter()
-            found = scheduler.matched_tokens(request, 0)
-            sent.append(time.perf_counter() - start)
-            while found[0] is None:
-                found = scheduler.matched_tokens(request, 0)
-            answered.append(time.perf_counter() - start)
-        print(f"look-up of {PROMPT} tokens: {sorted(sent)[10] * 1e3:.2f} ms in the engine's thread,")
-        print(f"  answered after {sorted(answered)[10] * 1e3:.2f} ms")
+        for length in PROMPTS:
+            look_up(scheduler, length)
         connection = scheduler._link.get()
-        handle = scheduler._requests["L3"].handle
+        handle = scheduler._requests[f"{PROMPTS[-1]}-3"].handle
 
         def plan():
-            asked = connection.send(protocol.PLAN, protocol.plan(1, [], [], [(handle, PROMPT, 0)]))
+            body = protocol.plan(1, [], [], [(handle, PROMPTS[-1], 0)])
+            asked = connection.send(protocol.PLAN, body)
             connection.wait(asked, protocol.PLANNED, 1)
 
         print(f"plan of one request: {median_micros(plan):.0f} us")

@@ -5,6 +5,8 @@ import os
 import pickle
 import random
 import signal
+import subprocess
+import sys
 import time
 from hashlib import md5
 
@@ -73,7 +75,7 @@ def test_a_prompt_of_before_is_loaded(daemon, pipeline, top, asynchronous):
     engine.close()
 
 
-@pytest.mark.parametrize("tp", [1, 2])
+@pytest.mark.parametrize("tp", [1, 2, pytest.param(8, marks=pytest.mark.full)])
 @pytest.mark.parametrize("layout", ["2BNHD", "B2NHD", "HND", "packed", "mla", "tuple", "kernel"])
 def test_random_requests(daemon, layout, tp):
     if tp > 1 and layout not in ("2BNHD", "mla"):
@@ -101,6 +103,31 @@ def test_classic_layouts_share_blocks_and_others_do_not(daemon):
         hits[layout] = engine.hits
         engine.close()
     assert hits == {"2BNHD": 0, "B2NHD": 96, "tuple": 96, "HND": 0, "packed": 0}
+
+
+STORED = """
+import json, sys
+from toy_engine import ToyEngine
+engine = ToyEngine(json.loads(sys.argv[1]), prefix_caching=False)
+engine.add("a", range(100))
+engine.run()
+engine.close()
+"""
+
+
+@pytest.mark.parametrize("profile", ["0.9", "0.18"])
+def test_what_another_version_stored_is_found(daemon, profile):
+    subprocess.run(
+        [sys.executable, "-c", STORED, json.dumps(daemon.transfer())],
+        env={**os.environ, "VLLM_STANDIN_PROFILE": profile},
+        check=True,
+    )
+    settle(daemon)
+    engine = ToyEngine(daemon.transfer(), prefix_caching=False)
+    engine.add("b", range(100))
+    engine.run()
+    assert engine.hits == 96
+    engine.close()
 
 
 def test_what_the_original_stored_is_found(daemon):

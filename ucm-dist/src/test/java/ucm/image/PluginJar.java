@@ -131,6 +131,23 @@ final class PluginJar {
     run("jar", "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
   }
 
+  /** Compiles the stage {@code Faulty}, which fails on demand. */
+  static void buildFaulty(Path work, Path jar) throws IOException {
+    Path classes = Files.createDirectories(work.resolve("classes"));
+    Path sources = Path.of("src/test/resources/faulty");
+    run(
+        "javac",
+        "-proc:none",
+        "-d",
+        classes.toString(),
+        "--module-path",
+        String.join(":", API_PATH),
+        sources.resolve("module-info.java").toString(),
+        sources.resolve("test/faulty/FaultyStage.java").toString());
+    Files.createDirectories(jar.getParent());
+    run("jar", "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
+  }
+
   /** Writes a configuration that uses the store into a folder. */
   static Path config(Path folder) throws IOException {
     return UcmYaml.in(folder, "store_pipeline: \"Cache|Copycat\"", "cache_buffer_capacity_gb: 0.1");

@@ -37,7 +37,9 @@ class PythonIT {
 
   @Test
   void theNewestInterfacesWithEveryLayoutRankAndFault() throws Exception {
-    pytest(NEWEST, "not full", "", Map.of());
+    Path plugins = folder.resolve("plugins");
+    PluginJar.buildFaulty(folder.resolve("faulty"), plugins.resolve("faulty.jar"));
+    pytest(NEWEST, "not full", "", Map.of("UCM_PLUGINS", plugins.toString()));
   }
 
   @Tag("full")
@@ -54,7 +56,7 @@ class PythonIT {
         NEWEST,
         "not full",
         "device or abort or preempt or before or (random and 2)",
-        driver.environment("SIM_CUDA_DIRECT", "1"));
+        driver.environment("SIM_CUDA_DIRECT", "1", "SIM_CUDA_VERSION", "12080"));
   }
 
   @ParameterizedTest
