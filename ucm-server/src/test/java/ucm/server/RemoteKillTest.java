@@ -76,7 +76,8 @@ final class RemoteKillTest {
   }
 
   private void killRanks(int ranks, boolean mla, int kills) throws Exception {
-    try (TestDaemon daemon = new TestDaemon(folder, SLOTS * (mla ? 1 : ranks) * RemoteRank.BYTES)) {
+    long slots = (long) SLOTS * (mla ? 1 : ranks);
+    try (TestDaemon daemon = new TestDaemon(folder, slots * RemoteRank.BYTES)) {
       try (RemoteEngine engine =
           new RemoteEngine(daemon.socket, daemon.yaml, "e", ranks, mla).withProcesses()) {
         long loaded = 0;
