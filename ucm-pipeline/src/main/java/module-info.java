@@ -10,6 +10,7 @@
  */
 @org.jspecify.annotations.NullMarked
 module ucm.pipeline {
+  requires com.carrotsearch.hppc;
   requires static org.jspecify;
   requires org.slf4j;
   requires org.snakeyaml.engine;

@@ -59,10 +59,8 @@ public final class MetricsConfig {
     String text;
     if (!Files.isRegularFile(file)) {
       throw new StoreException(
-          "metrics_config_path names "
-              + file
-              + ", which is "
-              + (Files.exists(file) ? "no regular file" : "not there"));
+          "metrics_config_path names %s, which is %s"
+              .formatted(file, Files.exists(file) ? "no regular file" : "not there"));
     }
     try {
       text = Files.readString(file, StandardCharsets.UTF_8);

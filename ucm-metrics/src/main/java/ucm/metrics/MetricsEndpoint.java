@@ -84,13 +84,8 @@ public final class MetricsEndpoint implements AutoCloseable {
       listener = new ServerSocket(port, BACKLOG, InetAddress.getByName(host));
     } catch (IOException e) {
       throw new StoreException(
-          "cannot show metrics at "
-              + host
-              + ":"
-              + port
-              + ": "
-              + e.getMessage()
-              + "; choose another port, or 0 for any free one",
+          ("cannot show metrics at %s:%s: %s; choose another port, or 0 for any free" + " one")
+              .formatted(host, port, e.getMessage()),
           e);
     }
     MetricsEndpoint endpoint = new MetricsEndpoint(registry, listener);

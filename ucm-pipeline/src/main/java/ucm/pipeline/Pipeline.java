@@ -203,97 +203,55 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
       throw fatal;
     }
     return new StoreException(
-        "stage "
-            + spec.stages().get(index)
-            + " ("
-            + (index + 1)
-            + " of "
-            + stages.size()
-            + " in "
-            + spec
-            + ") failed to open: "
-            + cause.getMessage(),
+        "stage %s (%s of %s in %s) failed to open: %s"
+            .formatted(
+                spec.stages().get(index), index + 1, stages.size(), spec, cause.getMessage()),
         cause);
   }
 
   @Override
   public BitSet lookup(BlockIds ids) {
-    life.requireOpen();
-    try {
-      return head.lookup(ids);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head.lookup(ids));
   }
 
   @Override
   public @Nullable BitSet lookupKnown(BlockIds ids) {
-    life.requireOpen();
-    try {
-      return head instanceof IndexLookup index ? index.lookupKnown(ids) : null;
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head instanceof IndexLookup index ? index.lookupKnown(ids) : null);
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
-    life.requireOpen();
-    try {
-      return head.lookupPrefix(ids);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head.lookupPrefix(ids));
   }
 
   @Override
   public void prefetch(BlockIds ids) {
-    life.requireOpen();
-    try {
-      head.prefetch(ids);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    boolean _ =
+        ask(
+            () -> {
+              head.prefetch(ids);
+              return true;
+            });
   }
 
   @Override
   public Task load(Transfer transfer) {
-    life.requireOpen();
-    try {
-      return head.load(transfer);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head.load(transfer));
   }
 
   @Override
   public Task dump(Transfer transfer) {
-    life.requireOpen();
-    try {
-      return head.dump(transfer);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head.dump(transfer));
   }
 
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
-    life.requireOpen();
-    try {
-      return head.flush(timeout);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head.flush(timeout));
   }
 
   @Override
   public BitSet durable(BlockIds ids) {
-    life.requireOpen();
-    try {
-      return head.durable(ids);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head.durable(ids));
   }
 
   @Override
@@ -303,29 +261,29 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
 
   @Override
   public BitSet remove(BlockIds ids) {
-    life.requireOpen();
-    try {
-      return head.remove(ids);
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(() -> head.remove(ids));
   }
 
   @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
-    life.requireOpen();
-    try {
-      return head instanceof MemoryProvider provider ? provider.offerMemory(byteSize) : null;
-    } catch (StoreClosedException e) {
-      throw closed(e);
-    }
+    return ask(
+        () -> head instanceof MemoryProvider provider ? provider.offerMemory(byteSize) : null);
   }
 
-  /** What a caller is told that met a close: not a stage is closed, but the pipeline. */
-  private StoreClosedException closed(StoreClosedException ofStage) {
+  private interface Question<T extends @Nullable Object, E extends Exception> {
+    T ask() throws E;
+  }
+
+  /** A caller that meets a close is told of the pipeline's, not of a stage's. */
+  private <T extends @Nullable Object, E extends Exception> T ask(Question<T, E> question)
+      throws E {
     life.requireOpen();
-    // A stage was closed from outside.
-    return ofStage;
+    try {
+      return question.ask();
+    } catch (StoreClosedException e) {
+      life.requireOpen();
+      throw e; // A stage was closed from outside.
+    }
   }
 
   /**

@@ -98,11 +98,9 @@ public final class ConnectorSetup {
     ConnectorSettings settings = config.settings();
     if (settings.useLayerwise() && !settings.useLite() && !spec.kv().isUniform()) {
       throw new StoreException(
-          "use_layerwise is true, and the layers of "
-              + spec.model()
-              + " differ: "
-              + spec.kv()
-              + "; layer by layer, all must have the same tensors: set use_layerwise to false");
+          ("use_layerwise is true, and the layers of %s differ: %s; layer by layer,"
+                  + " all must have the same tensors: set use_layerwise to false")
+              .formatted(spec.model(), spec.kv()));
     }
     BlockHasher hasher =
         config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
@@ -225,12 +223,10 @@ public final class ConnectorSetup {
    *     EngineSpec} says
    */
   public WorkerConnector worker(int rank, int deviceId, KvCaches caches) {
-    if (settings.useLite()) {
-      check(rank, caches);
-      return new WorkerConnector(
-          this, rank, caches, StoreCalls.refused("lite mode moves nothing", faultsOf(rank)), null);
-    }
     check(rank, caches);
+    if (settings.useLite()) {
+      return worker(rank, caches, null, null);
+    }
     StoreMetrics scope = metrics(String.valueOf(rank));
     Store store = Pipeline.open(configOf(deviceId, spec.kv()), catalog, stage -> scope);
     return worker(rank, caches, store, store);
@@ -247,14 +243,14 @@ public final class ConnectorSetup {
     return worker(rank, caches, shared, null);
   }
 
-  private WorkerConnector worker(int rank, KvCaches caches, Store store, @Nullable Store owned) {
-    StoreCalls calls = new StoreCalls(store, patience(), faultsOf(rank));
+  private WorkerConnector worker(
+      int rank, KvCaches caches, @Nullable Store store, @Nullable Store owned) {
+    ConnectorFaults faults =
+        new ConnectorFaults(
+            "rank " + rank + " of " + spec.instance(), metrics(String.valueOf(rank)));
+    Duration patience = Duration.ofMillis(config.storeConfig().get(CommonKeys.TIMEOUT_MS));
+    StoreCalls calls = new StoreCalls(store, patience.plus(GRACE), faults);
     return new WorkerConnector(this, rank, caches, calls, owned);
-  }
-
-  private ConnectorFaults faultsOf(int rank) {
-    return new ConnectorFaults(
-        "rank " + rank + " of " + spec.instance(), metrics(String.valueOf(rank)));
   }
 
   private void check(int rank, KvCaches caches) {
@@ -264,12 +260,9 @@ public final class ConnectorSetup {
     }
     if (!caches.layout().equals(spec.kv())) {
       throw new StoreException(
-          "the KV cache of rank "
-              + rank
-              + " is not what the engine said it has: "
-              + spec.kv()
-              + " was said, registered is "
-              + caches.layout());
+          ("the KV cache of rank %s is not what the engine said it has: %s was said,"
+                  + " registered is %s")
+              .formatted(rank, spec.kv(), caches.layout()));
     }
   }
 
@@ -353,9 +346,5 @@ public final class ConnectorSetup {
   /** Where a rank, or {@link #SCHEDULER}, counts. */
   StoreMetrics metrics(String worker) {
     return metrics.scope(spec.model(), worker);
-  }
-
-  private Duration patience() {
-    return Duration.ofMillis(config.storeConfig().get(CommonKeys.TIMEOUT_MS)).plus(GRACE);
   }
 }

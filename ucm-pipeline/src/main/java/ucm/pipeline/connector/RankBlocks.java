@@ -1,31 +1,27 @@
 package ucm.pipeline.connector;
 
-import java.util.Arrays;
+import com.carrotsearch.hppc.IntArrayList;
+import com.carrotsearch.hppc.LongArrayList;
 import ucm.api.BlockIds;
 
 /** Blocks of a step with the ids under which this rank keeps them, and the engine's block for each. */
 final class RankBlocks {
 
-  private long[] words = new long[32];
-  private int[] blocks = new int[16];
-  private int size;
+  private final LongArrayList words = new LongArrayList();
+  private final IntArrayList blocks = new IntArrayList();
 
   void clear() {
-    size = 0;
+    words.clear();
+    blocks.clear();
   }
 
   int size() {
-    return size;
+    return blocks.size();
   }
 
   void add(BlockIds ids, int i, int block) {
-    if (size == blocks.length) {
-      words = Arrays.copyOf(words, 2 * words.length);
-      blocks = Arrays.copyOf(blocks, 2 * blocks.length);
-    }
-    words[2 * size] = ids.high(i);
-    words[2 * size + 1] = ids.low(i);
-    blocks[size++] = block;
+    words.add(ids.high(i), ids.low(i));
+    blocks.add(block);
   }
 
   void addAll(BlockIds ids, int[] of) {
@@ -35,14 +31,14 @@ final class RankBlocks {
   }
 
   long high(int i) {
-    return words[2 * i];
+    return words.get(2 * i);
   }
 
   long low(int i) {
-    return words[2 * i + 1];
+    return words.get(2 * i + 1);
   }
 
   int block(int i) {
-    return blocks[i];
+    return blocks.get(i);
   }
 }

@@ -1,7 +1,7 @@
 package ucm.pipeline.connector;
 
+import com.carrotsearch.hppc.IntArrayList;
 import java.util.Arrays;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.PromptRequest;
@@ -11,16 +11,13 @@ import ucm.pipeline.hash.PromptVariant;
 /** What the scheduler side remembers of a request until it is finished. */
 final class RequestState {
 
-  private static final int[] NO_BLOCKS = {};
-
   final String id;
 
   private int @Nullable [] tokens;
-  private @Nullable PromptVariant variant;
+  private PromptVariant variant = PromptVariant.NONE;
   private BlockIds ids = BlockIds.empty();
   private int @Nullable [] tail;
-  private int[] table = NO_BLOCKS;
-  private int tableSize;
+  private final IntArrayList table = new IntArrayList();
 
   /** Whether it has been looked up before. */
   boolean known;
@@ -55,7 +52,7 @@ final class RequestState {
     if (tokens != request.tokens() || !request.variant().equals(variant)) {
       tokens = request.tokens();
       variant = request.variant();
-      ids = hasher.forVariant(request.variant()).hash(request.tokens(), blockTokens);
+      ids = hasher.forVariant(variant).hash(request.tokens(), blockTokens);
       tail = null;
     }
     return ids;
@@ -67,16 +64,17 @@ final class RequestState {
    * @param more tokens that follow those known so far
    */
   void generated(int[] more, BlockHasher hasher, int blockTokens) {
-    if (tokens == null || variant == null) {
+    int[] known = tokens;
+    if (known == null) {
       return;
     }
-    int[] before = tail(blockTokens);
+    // The tokens after the last full block.
+    int[] before =
+        tail != null ? tail : Arrays.copyOfRange(known, ids.size() * blockTokens, known.length);
     int[] all = Arrays.copyOf(before, before.length + more.length);
-    System.arraycopy(more, 0, all, all.length - more.length, more.length);
+    System.arraycopy(more, 0, all, before.length, more.length);
     BlockIds added = hasher.forVariant(variant).hash(all, 0, all.length, blockTokens, ids);
-    if (!added.isEmpty()) {
-      ids = joined(ids, added);
-    }
+    ids = joined(ids, added);
     tail = Arrays.copyOfRange(all, added.size() * blockTokens, all.length);
   }
 
@@ -88,16 +86,7 @@ final class RequestState {
       words[2 * i] = of.high(at);
       words[2 * i + 1] = of.low(at);
     }
-    return BlockIds.wrap(words);
-  }
-
-  /** The tokens after the last full block. */
-  private int[] tail(int blockTokens) {
-    if (tail == null) {
-      int[] known = Objects.requireNonNull(tokens);
-      tail = Arrays.copyOfRange(known, ids.size() * blockTokens, known.length);
-    }
-    return tail;
+    return second.isEmpty() ? first : BlockIds.wrap(words);
   }
 
   /** The ids of the last look-up. */
@@ -107,32 +96,24 @@ final class RequestState {
 
   /** Replaces the block table. */
   void table(int[] blocks) {
-    table = blocks.clone();
-    tableSize = blocks.length;
+    table.clear();
+    append(blocks);
   }
 
   /** Adds to the block table. */
   void append(int[] blocks) {
-    if (tableSize + blocks.length > table.length) {
-      table = Arrays.copyOf(table, Math.max(2 * table.length, tableSize + blocks.length));
-    }
-    System.arraycopy(blocks, 0, table, tableSize, blocks.length);
-    tableSize += blocks.length;
+    table.add(blocks, 0, blocks.length);
   }
 
   /** The engine's blocks of a part of the table. */
   int[] blocks(int from, int to) {
-    if (to > tableSize) {
+    if (to > table.size()) {
       throw new IllegalStateException(
-          "request "
-              + id
-              + ": a step needs "
-              + to
-              + " blocks and the request's table has "
-              + tableSize
-              + ": hand in all of its blocks with allocated() or plan()");
+          ("request %s: a step needs %s blocks and the request's table has %s: hand in all of its"
+                  + " blocks with allocated() or plan()")
+              .formatted(id, to, table.size()));
     }
-    return from == to ? NO_BLOCKS : Arrays.copyOfRange(table, from, to);
+    return Arrays.copyOfRange(table.buffer, from, to);
   }
 
   /** Forgets what was to be loaded, for a new look-up. */

@@ -113,14 +113,9 @@ public final class SchedulerConnector implements AutoCloseable {
     int tokens = request.tokens().length;
     if (computedTokens < 0 || computedTokens > tokens || computedTokens % spec.blockTokens() != 0) {
       throw new IllegalArgumentException(
-          "request "
-              + request.id()
-              + ": the tokens on the device are whole blocks of "
-              + spec.blockTokens()
-              + " and at most the "
-              + tokens
-              + " of the request; found "
-              + computedTokens);
+          ("request %s: the tokens on the device are whole blocks of %s and at most"
+                  + " the %s of the request; found %s")
+              .formatted(request.id(), spec.blockTokens(), tokens, computedTokens));
     }
     RequestState state = requests.computeIfAbsent(request.id(), RequestState::new);
     state.forgetLoad();
@@ -163,12 +158,9 @@ public final class SchedulerConnector implements AutoCloseable {
   }
 
   private void skip(RequestState state, PromptRequest request) {
-    boolean first =
-        begin(
-            state,
-            request,
-            traces == null ? BlockIds.empty() : state.ids(request, hasher, spec.blockTokens()));
-    if (first) {
+    BlockIds ids =
+        traces == null ? BlockIds.empty() : state.ids(request, hasher, spec.blockTokens());
+    if (begin(state, request, ids)) {
       funnel.skipped(request.tokens().length);
       LOG.info(
           "request_id: {}, {} tokens are fewer than persist_token_threshold {}: look-up, load and"
@@ -261,12 +253,8 @@ public final class SchedulerConnector implements AutoCloseable {
     }
     if (externalTokens < 0 || externalTokens > state.offeredTokens) {
       throw new IllegalArgumentException(
-          "request "
-              + requestId
-              + ": "
-              + state.offeredTokens
-              + " external tokens were offered; the engine takes "
-              + externalTokens);
+          "request %s: %s external tokens were offered; the engine takes %s"
+              .formatted(requestId, state.offeredTokens, externalTokens));
     }
     if (externalTokens < state.offeredTokens) {
       state.loadTo = state.loadFrom + Math.ceilDiv(externalTokens, spec.blockTokens());
@@ -320,11 +308,8 @@ public final class SchedulerConnector implements AutoCloseable {
     int blockTokens = spec.blockTokens();
     if (state.offeredTokens > 0 && request.computedTokens() > state.hbmBlocks * blockTokens) {
       throw new IllegalStateException(
-          "request "
-              + state.id
-              + " is scheduled as if "
-              + state.offeredTokens
-              + " tokens had been loaded: tell allocated() first");
+          ("request %s is scheduled as if %s tokens had been loaded: tell allocated()" + " first")
+              .formatted(state.id, state.offeredTokens));
     }
     if (request.resumed()) {
       state.table(request.newBlocks());

@@ -1,5 +1,6 @@
 package ucm.pipeline.connector;
 
+import com.carrotsearch.hppc.LongHashSet;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -24,6 +25,9 @@ import ucm.pipeline.hash.BlockHasher;
  */
 final class StepSaves {
 
+  /** A request with the ids under which this rank saves its blocks. */
+  private record Save(RequestPlan request, BlockIds ids) {}
+
   private final KvCaches caches;
   private final BlockLayout cut;
   private final StoreCalls calls;
@@ -32,13 +36,12 @@ final class StepSaves {
   private final BitSet failedLoads;
   private final BitSet excluded = new BitSet();
   private final BitSet spoilt = new BitSet();
-  private final IdSet named = new IdSet();
+  // Half of an id is a hash of 64 bits: two of a step are not the same in practice.
+  private final LongHashSet named = new LongHashSet();
   private final RankBlocks blocks = new RankBlocks();
   private final List<Task> tasks = new ArrayList<>();
-  private List<RequestPlan> now = new ArrayList<>();
-  private List<RequestPlan> atTheEnd = new ArrayList<>();
-  private List<BlockIds> nowIds = new ArrayList<>();
-  private List<BlockIds> atTheEndIds = new ArrayList<>();
+  private final List<Save> now = new ArrayList<>();
+  private final List<Save> atTheEnd = new ArrayList<>();
   private int saved;
   private long bytes;
 
@@ -66,30 +69,24 @@ final class StepSaves {
   /** Takes the saves of a step over, under the ids of a rank. */
   void begin(StepPlan plan, BlockHasher hasher, int rank) {
     now.clear();
-    nowIds.clear();
     atTheEnd.clear();
-    atTheEndIds.clear();
     excluded.clear();
     saved = 0;
     bytes = 0;
-    BitSet loading = othersLoadToo ? loadedBlocks(plan) : new BitSet();
+    BitSet loading = new BitSet();
+    if (othersLoadToo) {
+      plan.requests().forEach(request -> mark(loading, request.loadBlocks()));
+    }
     for (RequestPlan request : plan.requests()) {
       if (request.saveBlocks().length == 0) {
         continue;
       }
       boolean waits = !layerwise || dependsOn(loading, request);
-      (waits ? atTheEnd : now).add(request);
-      (waits ? atTheEndIds : nowIds).add(hasher.ofRank(rank, request.saveIds()));
+      (waits ? atTheEnd : now).add(new Save(request, hasher.ofRank(rank, request.saveIds())));
       if (waits) {
         mark(loading, request.saveBlocks());
       }
     }
-  }
-
-  private static BitSet loadedBlocks(StepPlan plan) {
-    BitSet loaded = new BitSet();
-    plan.requests().forEach(request -> mark(loaded, request.loadBlocks()));
-    return loaded;
   }
 
   /** Whether every layer has been saved that is to be saved layer by layer. */
@@ -121,7 +118,7 @@ final class StepSaves {
           "layers are saved in order; next is layer " + saved + ", asked for is " + layer);
     }
     saved++;
-    collect(now, nowIds);
+    collect(now);
     Transfer.Builder transfer = Transfer.scattered(cut);
     for (int i = 0; i < blocks.size(); i++) {
       transfer.shard(blocks.high(i), blocks.low(i), layer);
@@ -136,7 +133,7 @@ final class StepSaves {
    * @param event of the device, after the computation of all layers; 0 when they are in memory
    */
   void rest(long event) {
-    collect(atTheEnd, atTheEndIds);
+    collect(atTheEnd);
     Transfer.Builder transfer = Transfer.scattered(cut);
     for (int i = 0; i < blocks.size(); i++) {
       caches.addBlock(transfer, cut, blocks.high(i), blocks.low(i), blocks.block(i));
@@ -171,33 +168,29 @@ final class StepSaves {
   }
 
   /** Collects the blocks that are right, each once though several requests may have computed it. */
-  private void collect(List<RequestPlan> requests, List<BlockIds> idsOfRequests) {
+  private void collect(List<Save> saves) {
     blocks.clear();
     named.clear();
     spoilt.clear();
     spoilt.or(failedLoads);
     spoilt.or(excluded);
-    for (int r = 0; r < requests.size(); r++) {
-      RequestPlan request = requests.get(r);
-      if (dependsOn(spoilt, request)) {
-        mark(spoilt, request.saveBlocks());
+    for (Save save : saves) {
+      int[] of = save.request.saveBlocks();
+      if (dependsOn(spoilt, save.request)) {
+        mark(spoilt, of);
         continue;
       }
-      BlockIds ids = idsOfRequests.get(r);
-      for (int i = 0; i < ids.size(); i++) {
-        if (named.add(ids.high(i), ids.low(i))) {
-          blocks.add(ids, i, request.saveBlocks()[i]);
+      for (int i = 0; i < of.length; i++) {
+        if (named.add(save.ids.low(i))) {
+          blocks.add(save.ids, i, of[i]);
         }
       }
     }
   }
 
   private static boolean dependsOn(BitSet blocks, RequestPlan request) {
-    if (blocks.isEmpty()) {
-      return false;
-    }
-    for (int block : request.contextBlocks()) {
-      if (blocks.get(block)) {
+    for (int i = 0; i < request.contextBlocks().length && !blocks.isEmpty(); i++) {
+      if (blocks.get(request.contextBlocks()[i])) {
         return true;
       }
     }

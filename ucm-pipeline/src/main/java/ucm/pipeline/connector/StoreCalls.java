@@ -17,53 +17,38 @@ import ucm.pipeline.connector.statistics.ConnectorFaults;
  */
 final class StoreCalls {
 
-  private final Function<Transfer, Task> load;
-  private final Function<Transfer, Task> dump;
+  private final @Nullable Store store;
   private final Duration patience;
   private final ConnectorFaults faults;
 
   /**
    * Calls to a store.
    *
+   * @param store null in lite mode, which moves nothing
    * @param patience after how long a wait is worth a line in the log
    */
-  StoreCalls(Store store, Duration patience, ConnectorFaults faults) {
-    this(store::load, store::dump, patience, faults);
-  }
-
-  private StoreCalls(
-      Function<Transfer, Task> load,
-      Function<Transfer, Task> dump,
-      Duration patience,
-      ConnectorFaults faults) {
-    this.load = load;
-    this.dump = dump;
+  StoreCalls(@Nullable Store store, Duration patience, ConnectorFaults faults) {
+    this.store = store;
     this.patience = patience;
     this.faults = faults;
   }
 
-  /** Calls that are all refused, for a mode that moves nothing. */
-  static StoreCalls refused(String why, ConnectorFaults faults) {
-    Function<Transfer, Task> refuse =
-        transfer -> {
-          throw new StoreException(why);
-        };
-    return new StoreCalls(refuse, refuse, Duration.ZERO, faults);
-  }
-
   /** Starts a load; null when the store refuses it. */
   @Nullable Task load(Transfer transfer) {
-    return submit("a load was refused, so its blocks are computed", load, transfer);
+    return submit("a load was refused, so its blocks are computed", to -> to.load(transfer));
   }
 
   /** Starts a dump; null when the store refuses it. */
   @Nullable Task dump(Transfer transfer) {
-    return submit("a dump was refused, so its blocks are not stored", dump, transfer);
+    return submit("a dump was refused, so its blocks are not stored", to -> to.dump(transfer));
   }
 
-  private @Nullable Task submit(String refused, Function<Transfer, Task> call, Transfer transfer) {
+  private @Nullable Task submit(String refused, Function<Store, Task> call) {
     try {
-      return call.apply(transfer);
+      if (store == null) {
+        throw new StoreException("lite mode moves nothing");
+      }
+      return call.apply(store);
     } catch (RuntimeException e) {
       faults.record(refused, e);
       return null;

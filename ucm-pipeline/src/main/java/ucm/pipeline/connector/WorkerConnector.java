@@ -146,14 +146,8 @@ public final class WorkerConnector implements AutoCloseable {
     for (int block : blocks) {
       if (block < 0 || block >= caches.blocks()) {
         throw new IllegalArgumentException(
-            "request "
-                + request.requestId()
-                + ": block "
-                + block
-                + " is planned, and the KV cache of "
-                + this
-                + " has blocks 0 to "
-                + (caches.blocks() - 1));
+            ("request %s: block %s is planned, and the KV cache of %s has blocks 0 to" + " %s")
+                .formatted(request.requestId(), block, this, caches.blocks() - 1));
       }
     }
   }
@@ -210,12 +204,14 @@ public final class WorkerConnector implements AutoCloseable {
     }
     if (event != 0 && !eventSync) {
       throw new IllegalStateException(
-          this
-              + " takes no events: "
-              + (caches.isOnDevice() ? "enable_event_sync is false" : "its KV cache is host memory")
-              + "; wait until the device has computed the layer, then saveLayer("
-              + layer
-              + ")");
+          ("%s takes no events: %s; wait until the device has computed the layer,"
+                  + " then saveLayer(%s)")
+              .formatted(
+                  this,
+                  caches.isOnDevice()
+                      ? "enable_event_sync is false"
+                      : "its KV cache is host memory",
+                  layer));
     }
     lastEvent = event == 0 ? lastEvent : event;
     if (layerwise) {
@@ -252,12 +248,9 @@ public final class WorkerConnector implements AutoCloseable {
     requireStep();
     if (!loads.done() || !saves.layersDone()) {
       throw new IllegalStateException(
-          this
-              + ": the step ends after "
-              + saves.layersSaved()
-              + " of "
-              + spec.kv().layers()
-              + " layers: call waitForLayerLoad() and saveLayer() for each, or abandonStep()");
+          ("%s: the step ends after %s of %s layers: call waitForLayerLoad() and"
+                  + " saveLayer() for each, or abandonStep()")
+              .formatted(this, saves.layersSaved(), spec.kv().layers()));
     }
     long start = System.nanoTime();
     saves.rest(lastEvent);

@@ -1,8 +1,8 @@
 package ucm.pipeline.hash;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.security.DigestException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Objects;
@@ -18,14 +18,12 @@ import ucm.api.BlockIds;
  * of {@code "UCM_HASH_SEED"}. Rank 0 gives the ids of the prompt; the part of a block that rank r
  * holds is named by the MD5 of M for that rank (without a variant, which is in the id already) and
  * rank 0's id.
- *
- * <p>A call allocates its result, one buffer and one digest, nothing per block.
  */
 final class PickleMd5Hasher implements BlockHasher {
 
-  private static final String SEED = "UCM_HASH_SEED";
+  private static final byte[] SEED = "UCM_HASH_SEED".getBytes(StandardCharsets.US_ASCII);
 
-  // Opcodes of Python's pickle format, protocol 5 (Lib/pickle.py).
+  // Opcodes of Python's pickle format, protocol 5 (Lib/pickle.py); its numbers are little-endian.
   private static final byte PROTO = (byte) 0x80;
   private static final byte VERSION = 5;
   private static final byte FRAME = (byte) 0x95;
@@ -58,30 +56,18 @@ final class PickleMd5Hasher implements BlockHasher {
     this.modelAndType = modelAndType;
     this.variant = variant;
     this.prefix = (modelAndType + ":0" + variant.text()).getBytes(StandardCharsets.UTF_8);
-    byte[] text = SEED.getBytes(StandardCharsets.US_ASCII);
-    byte[] message = new byte[prefix.length + HEADER_BYTES + text.length + 4];
-    System.arraycopy(prefix, 0, message, 0, prefix.length);
-    int at = prefix.length + HEADER_BYTES;
-    message[at++] = SHORT_BINUNICODE;
-    message[at++] = (byte) text.length;
-    System.arraycopy(text, 0, message, at, text.length);
-    at += text.length;
-    message[at++] = MEMOIZE;
-    message[at++] = STOP;
-    header(message, prefix.length, at);
-    this.seed = BlockIds.ofBytes(md5().digest(message));
+    ByteBuffer message = message(SEED.length + 4);
+    message.put(SHORT_BINUNICODE).put((byte) SEED.length).put(SEED).put(MEMOIZE).put(STOP);
+    ByteBuffer id = digest(md5(), message);
+    this.seed = BlockIds.of(id.getLong(), id.getLong());
   }
 
   static PickleMd5Hasher of(String model, int tpSize, String dtype) {
     if (model.isBlank() || dtype.isBlank() || tpSize < 1) {
       throw new IllegalArgumentException(
-          "block ids need a model, a tensor-parallel size of 1 or more and a dtype; found model \""
-              + model
-              + "\", size "
-              + tpSize
-              + ", dtype \""
-              + dtype
-              + "\"");
+          ("block ids need a model, a tensor-parallel size of 1 or more and a dtype; found model"
+                  + " \"%s\", size %s, dtype \"%s\"")
+              .formatted(model, tpSize, dtype));
     }
     return new PickleMd5Hasher(model + ":" + tpSize + ":" + dtype, PromptVariant.NONE);
   }
@@ -101,32 +87,27 @@ final class PickleMd5Hasher implements BlockHasher {
     Objects.checkFromToIndex(from, to, tokens.length);
     if (blockSize < 1 || blockSize > MAX_BLOCK_TOKENS) {
       throw new IllegalArgumentException(
-          "a block has 1 to "
-              + MAX_BLOCK_TOKENS
-              + " tokens, above which the original's ids change their form; found "
-              + blockSize);
+          "a block has 1 to %s tokens, above which the original's ids change their form; found %s"
+              .formatted(MAX_BLOCK_TOKENS, blockSize));
     }
     BlockIds before = parent == null || parent.isEmpty() ? seed : parent;
     long high = before.high(before.size() - 1);
     long low = before.low(before.size() - 1);
-    int blocks = (to - from) / blockSize;
-    long[] words = new long[2 * blocks];
-    byte[] message =
-        new byte[prefix.length + HEADER_BYTES + FIXED_BYTES + MAX_TOKEN_BYTES * blockSize];
-    System.arraycopy(prefix, 0, message, 0, prefix.length);
-    ByteBuffer buffer = ByteBuffer.wrap(message);
+    long[] words = new long[2 * ((to - from) / blockSize)];
+    ByteBuffer message = message(FIXED_BYTES + MAX_TOKEN_BYTES * blockSize);
+    int start = message.position();
     MessageDigest md5 = md5();
-    byte[] id = new byte[BlockIds.ID_BYTES];
-    ByteBuffer idBuffer = ByteBuffer.wrap(id);
-    for (int block = 0; block < blocks; block++) {
-      buffer.putLong(prefix.length + HEADER_BYTES + 2, high);
-      buffer.putLong(prefix.length + HEADER_BYTES + 2 + Long.BYTES, low);
-      int length = pickle(message, tokens, from + block * blockSize, blockSize);
-      digest(md5, message, length, id);
-      high = idBuffer.getLong(0);
-      low = idBuffer.getLong(Long.BYTES);
-      words[2 * block] = high;
-      words[2 * block + 1] = low;
+    for (int i = 0; i < words.length; i += 2) {
+      message.clear().position(start);
+      message.put(SHORT_BINBYTES).put((byte) BlockIds.ID_BYTES);
+      message.putLong(Long.reverseBytes(high)).putLong(Long.reverseBytes(low)).put(MEMOIZE);
+      putTokens(message, tokens, from + i / 2 * blockSize, blockSize);
+      message.put(MEMOIZE).put(TUPLE2).put(MEMOIZE).put(STOP);
+      ByteBuffer id = digest(md5, message);
+      high = id.getLong();
+      low = id.getLong();
+      words[i] = high;
+      words[i + 1] = low;
     }
     return BlockIds.wrap(words);
   }
@@ -140,87 +121,52 @@ final class PickleMd5Hasher implements BlockHasher {
       return rankZeroIds;
     }
     byte[] own = (modelAndType + ":" + rank).getBytes(StandardCharsets.UTF_8);
-    byte[] message = new byte[own.length + BlockIds.ID_BYTES];
-    System.arraycopy(own, 0, message, 0, own.length);
-    ByteBuffer buffer = ByteBuffer.wrap(message);
+    ByteBuffer message = ByteBuffer.allocate(own.length + BlockIds.ID_BYTES).put(own);
     MessageDigest md5 = md5();
-    byte[] id = new byte[BlockIds.ID_BYTES];
-    ByteBuffer idBuffer = ByteBuffer.wrap(id);
     long[] words = new long[2 * rankZeroIds.size()];
     for (int i = 0; i < rankZeroIds.size(); i++) {
-      buffer.putLong(own.length, rankZeroIds.high(i));
-      buffer.putLong(own.length + Long.BYTES, rankZeroIds.low(i));
-      digest(md5, message, message.length, id);
-      words[2 * i] = idBuffer.getLong(0);
-      words[2 * i + 1] = idBuffer.getLong(Long.BYTES);
+      message.clear().position(own.length);
+      message.putLong(rankZeroIds.high(i)).putLong(rankZeroIds.low(i));
+      md5.update(message.flip());
+      ByteBuffer.wrap(md5.digest()).asLongBuffer().get(words, 2 * i, 2);
     }
     return BlockIds.wrap(words);
   }
 
-  /** Writes the pickle of (parent, tokens) after the prefix; the parent's bytes are there already. */
-  private int pickle(byte[] message, int[] tokens, int first, int count) {
-    int at = prefix.length + HEADER_BYTES;
-    message[at++] = SHORT_BINBYTES;
-    message[at++] = BlockIds.ID_BYTES;
-    at += BlockIds.ID_BYTES;
-    message[at++] = MEMOIZE;
-    // Up to three items have tuple opcodes of their own, which need no mark.
-    boolean marked = count > 3;
-    if (marked) {
-      message[at++] = MARK;
+  /** A buffer with the prefix, at the position where a pickle's content begins. */
+  private ByteBuffer message(int contentBytes) {
+    ByteBuffer message = ByteBuffer.allocate(prefix.length + HEADER_BYTES + contentBytes);
+    message.order(ByteOrder.LITTLE_ENDIAN).put(prefix).put(PROTO).put(VERSION).put(FRAME);
+    return message.putLong(0);
+  }
+
+  /** Writes the frame's length into a message that is complete, and hashes it. */
+  private ByteBuffer digest(MessageDigest md5, ByteBuffer message) {
+    int header = prefix.length + HEADER_BYTES;
+    message.putLong(header - Long.BYTES, message.position() - header);
+    md5.update(message.flip());
+    return ByteBuffer.wrap(md5.digest());
+  }
+
+  /** Up to three items have tuple opcodes of their own, which need no mark. */
+  private static void putTokens(ByteBuffer message, int[] tokens, int first, int count) {
+    if (count > 3) {
+      message.put(MARK);
     }
     for (int i = first; i < first + count; i++) {
-      at = integer(message, at, tokens[i], i);
+      int token = tokens[i];
+      if (token < 0) {
+        throw new IllegalArgumentException(
+            "a token id is 0 or more; found " + token + " at index " + i);
+      } else if (token < 1 << 8) {
+        message.put(BININT1).put((byte) token);
+      } else if (token < 1 << 16) {
+        message.put(BININT2).putShort((short) token);
+      } else {
+        message.put(BININT).putInt(token);
+      }
     }
-    message[at++] = marked ? TUPLE : (byte) (TUPLE1 + count - 1);
-    message[at++] = MEMOIZE;
-    message[at++] = TUPLE2;
-    message[at++] = MEMOIZE;
-    message[at++] = STOP;
-    header(message, prefix.length, at);
-    return at;
-  }
-
-  private static int integer(byte[] message, int start, int token, int index) {
-    int at = start;
-    if (token < 0) {
-      throw new IllegalArgumentException(
-          "a token id is 0 or more; found " + token + " at index " + index);
-    } else if (token < 1 << 8) {
-      message[at++] = BININT1;
-      message[at++] = (byte) token;
-    } else if (token < 1 << 16) {
-      message[at++] = BININT2;
-      message[at++] = (byte) token;
-      message[at++] = (byte) (token >>> 8);
-    } else {
-      message[at++] = BININT;
-      message[at++] = (byte) token;
-      message[at++] = (byte) (token >>> 8);
-      message[at++] = (byte) (token >>> 16);
-      message[at++] = (byte) (token >>> 24);
-    }
-    return at;
-  }
-
-  /** Protocol, and a frame that reaches to {@code end}; its length is little-endian. */
-  private static void header(byte[] message, int start, int end) {
-    message[start] = PROTO;
-    message[start + 1] = VERSION;
-    message[start + 2] = FRAME;
-    long length = (long) end - start - HEADER_BYTES;
-    for (int i = 0; i < Long.BYTES; i++) {
-      message[start + 3 + i] = (byte) (length >>> (8 * i));
-    }
-  }
-
-  private static void digest(MessageDigest md5, byte[] message, int length, byte[] id) {
-    md5.update(message, 0, length);
-    try {
-      md5.digest(id, 0, id.length);
-    } catch (DigestException e) {
-      throw new IllegalStateException("an MD5 digest has 16 bytes", e);
-    }
+    message.put(count > 3 ? TUPLE : (byte) (TUPLE1 + count - 1));
   }
 
   private static MessageDigest md5() {

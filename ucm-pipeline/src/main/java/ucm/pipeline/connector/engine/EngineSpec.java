@@ -35,10 +35,8 @@ public record EngineSpec(
     }
     if (blockTokens < 1 || blockTokens > BlockHasher.MAX_BLOCK_TOKENS) {
       throw new IllegalArgumentException(
-          "a block of the engine is a block of UCM and has 1 to "
-              + BlockHasher.MAX_BLOCK_TOKENS
-              + " tokens; found "
-              + blockTokens);
+          "a block of the engine is a block of UCM and has 1 to %s tokens; found %s"
+              .formatted(BlockHasher.MAX_BLOCK_TOKENS, blockTokens));
     }
   }
 

@@ -105,10 +105,9 @@ public final class KvLayout {
 
   @Override
   public String toString() {
-    return "KvLayout["
-        + layers()
-        + " layers, bytes of a block "
-        + (isUniform() ? Arrays.toString(bytes[0]) + " each" : Arrays.deepToString(bytes))
-        + "]";
+    return "KvLayout[%s layers, bytes of a block %s]"
+        .formatted(
+            layers(),
+            isUniform() ? Arrays.toString(bytes[0]) + " each" : Arrays.deepToString(bytes));
   }
 }

@@ -21,14 +21,8 @@ public record KvTensor(MemoryRegion region, long offset, long stride, long block
         || stride < blockBytes
         || offset > region.byteSize() - blockBytes) {
       throw new IllegalArgumentException(
-          "blocks of "
-              + blockBytes
-              + " bytes, from offset "
-              + offset
-              + " on and one every "
-              + stride
-              + " bytes, do not fit into "
-              + region);
+          ("blocks of %s bytes, from offset %s on and one every %s bytes, do not fit" + " into %s")
+              .formatted(blockBytes, offset, stride, region));
     }
   }
 

@@ -22,13 +22,8 @@ public record PromptRequest(
   public PromptRequest {
     if (promptTokens < 0 || promptTokens > tokens.length) {
       throw new IllegalArgumentException(
-          "request "
-              + id
-              + ": of "
-              + tokens.length
-              + " tokens cannot be "
-              + promptTokens
-              + " the prompt's");
+          "request %s: of %s tokens cannot be %s the prompt's"
+              .formatted(id, tokens.length, promptTokens));
     }
   }
 

@@ -18,11 +18,7 @@ public final class ConnectorFaults {
   private final StoreMetrics.Counter counter;
   private final Set<String> logged = ConcurrentHashMap.newKeySet();
 
-  /**
-   * No faults yet.
-   *
-   * @param owner which side of which engine, for the log
-   */
+  /** No faults yet of an owner, a side of an engine, as the log calls it. */
   public ConnectorFaults(String owner, StoreMetrics metrics) {
     this.owner = owner;
     this.counter =
@@ -30,11 +26,7 @@ public final class ConnectorFaults {
             "connector_faults", "Calls of stores that failed; the engine computed instead.");
   }
 
-  /**
-   * Counts a fault.
-   *
-   * @param what was tried, and what is done instead
-   */
+  /** Counts a fault; {@code what} says what was tried, and what is done instead. */
   public void record(String what, Throwable fault) {
     record(what + ": " + fault.getMessage(), what + fault.getClass().getName());
   }

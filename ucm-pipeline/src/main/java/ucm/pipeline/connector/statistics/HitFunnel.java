@@ -20,10 +20,13 @@ import ucm.pipeline.connector.engine.EngineSpec;
  */
 public final class HitFunnel {
 
+  /** Blocks that are remembered as stored or found, 2 MiB of half ids; one may push out another. */
+  private static final int REMEMBERED = 1 << 18;
+
   private final int blockTokens;
   private final int parts;
   private final StageLookups lookups;
-  private final StoredBefore stored = new StoredBefore();
+  private final long[] stored = new long[REMEMBERED];
   private final Counter asked;
   private final Counter askedBlocks;
   private final Counter hbm;
@@ -48,40 +51,38 @@ public final class HitFunnel {
     this.blockTokens = spec.blockTokens();
     this.parts = spec.parts();
     this.lookups = lookups;
-    this.asked = metrics.counter("total_prefix_query_tokens", "Tokens of prompts asked for.");
-    this.askedBlocks =
-        metrics.counter("total_prefix_query_blocks", "Full blocks of prompts asked for.");
-    this.hbm = metrics.counter("gpu_hbm_hit_tokens", "Tokens of those on the device already.");
-    this.hbmBlocks =
-        metrics.counter("gpu_hbm_hit_blocks", "Blocks of those on the device already.");
-    this.found = metrics.counter("ucm_hit_tokens", "Tokens of the others found outside.");
-    int stages = lookups.stages().size();
-    this.foundIn = new Counter[stages];
-    this.hitsBefore = new long[stages];
-    for (int i = 0; i < stages; i++) {
-      String stage = lookups.stages().get(i);
-      foundIn[i] =
-          metrics.counter(
-              "funnel_found_" + stage + "_tokens", "Tokens found outside, in stage " + stage + ".");
-    }
-    this.declined =
+    asked = metrics.counter("total_prefix_query_tokens", "Tokens of prompts asked for.");
+    askedBlocks = metrics.counter("total_prefix_query_blocks", "Full blocks of prompts asked for.");
+    hbm = metrics.counter("gpu_hbm_hit_tokens", "Tokens of those on the device already.");
+    hbmBlocks = metrics.counter("gpu_hbm_hit_blocks", "Blocks of those on the device already.");
+    found = metrics.counter("ucm_hit_tokens", "Tokens of the others found outside.");
+    foundIn =
+        lookups.stages().stream()
+            .map(
+                stage ->
+                    metrics.counter(
+                        "funnel_found_" + stage + "_tokens",
+                        "Tokens found outside, in stage " + stage + "."))
+            .toArray(Counter[]::new);
+    hitsBefore = new long[foundIn.length];
+    declined =
         metrics.counter(
             "funnel_declined_tokens",
             "Tokens found outside that hit_ratio or load_tokens_threshold left alone.");
-    this.tooShort =
+    tooShort =
         metrics.counter(
             "funnel_miss_too_short_tokens",
             "Tokens missed because they fill no block, or by persist_token_threshold.");
-    this.neverStored =
+    neverStored =
         metrics.counter(
             "funnel_miss_never_stored_tokens", "Tokens missed that this engine never stored.");
-    this.evicted =
+    evicted =
         metrics.counter(
             "funnel_miss_evicted_tokens", "Tokens missed that were stored or found before.");
-    this.storeDown =
+    storeDown =
         metrics.counter(
             "funnel_miss_store_down_tokens", "Tokens missed because a store could not answer.");
-    this.hitRates =
+    hitRates =
         metrics.histogram(
             "interval_lookup_hit_rates", "Share of a prompt's blocks that was found outside.");
   }
@@ -120,14 +121,14 @@ public final class HitFunnel {
     }
     countStages(outside);
     int gap = onDevice + outside;
-    stored.add(ids, 0, gap);
+    stores(ids.slice(0, gap));
     if (failed || lookups.unanswered() > unansweredBefore) {
       storeDown.add((long) (ids.size() - gap) * blockTokens);
       return;
     }
     int lost = 0;
     for (int i = gap; i < ids.size(); i++) {
-      lost += stored.contains(ids, i) ? 1 : 0;
+      lost += stored[slot(ids, i)] == ids.low(i) ? 1 : 0;
     }
     evicted.add((long) lost * blockTokens);
     neverStored.add((long) (ids.size() - gap - lost) * blockTokens);
@@ -151,6 +152,12 @@ public final class HitFunnel {
 
   /** Blocks that a step stores. */
   public void stores(BlockIds ids) {
-    stored.add(ids, 0, ids.size());
+    for (int i = 0; i < ids.size(); i++) {
+      stored[slot(ids, i)] = ids.low(i);
+    }
+  }
+
+  private static int slot(BlockIds ids, int i) {
+    return (int) ids.high(i) & REMEMBERED - 1;
   }
 }

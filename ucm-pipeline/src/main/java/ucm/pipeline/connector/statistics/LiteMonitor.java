@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
 import ucm.api.BlockIds;
@@ -31,16 +31,14 @@ public final class LiteMonitor implements AutoCloseable {
   /** How often what is new is published. */
   public static final Duration INTERVAL = Duration.ofSeconds(5);
 
-  private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(10);
+  private static final long CLOSE_SECONDS = 10;
   private static final long MILLION = 1_000_000;
 
   private final int blockTokens;
-  private final Duration interval;
   private final OnlineCurve online = new OnlineCurve(SAMPLED_BLOCKS);
   private final LiteStatusFile file;
   private final ConnectorFaults faults;
-  private final CountDownLatch closing = new CountDownLatch(1);
-  private final Thread publisher;
+  private final ScheduledThreadPoolExecutor publisher;
   private volatile HitStatistics statistics = HitStatistics.NONE;
   private volatile OnlineCurve.Snapshot shown = online.snapshot();
 
@@ -56,13 +54,16 @@ public final class LiteMonitor implements AutoCloseable {
       Duration interval,
       StoreMetrics metrics,
       ConnectorFaults faults) {
-    this.interval = interval;
     this.blockTokens = spec.blockTokens();
     this.faults = faults;
     this.file = new LiteStatusFile(traces.resolve(FOLDER), spec, Instant.now());
     gauges(metrics);
     this.publisher =
-        Thread.ofPlatform().name("ucm-connector-lite-0").daemon().start(this::publishWhileOpen);
+        new ScheduledThreadPoolExecutor(
+            1, Thread.ofPlatform().name("ucm-connector-lite-0").daemon().factory());
+    var _ =
+        publisher.scheduleWithFixedDelay(
+            this::publishWhatIsNew, interval.toNanos(), interval.toNanos(), TimeUnit.NANOSECONDS);
   }
 
   private void gauges(StoreMetrics metrics) {
@@ -101,12 +102,12 @@ public final class LiteMonitor implements AutoCloseable {
         "Share of input tokens that a cache of any size would have hit.",
         now -> now.hitRate(LruCurve.UNBOUNDED));
     for (long tokens : LiteStatusFile.CAPACITIES) {
+      long millions = tokens / MILLION;
       gauge(
           metrics,
-          "lite_lru_hit_rate_" + tokens / MILLION + "m_tokens",
-          "Share of input tokens that an LRU cache of "
-              + tokens / MILLION
-              + " million tokens would have hit.",
+          "lite_lru_hit_rate_" + millions + "m_tokens",
+          "Share of input tokens that an LRU cache of %s million tokens would have hit."
+              .formatted(millions),
           now -> now.hitRate(tokens / blockTokens));
     }
   }
@@ -131,23 +132,14 @@ public final class LiteMonitor implements AutoCloseable {
       packed[2 * i] = ids.high(i);
       packed[2 * i + 1] = ids.low(i);
     }
-    // First: a thread that publishes between the two sees by the curve that a request is still to
-    // come.
+    // First: who publishes between the two sees by the curve that a request is still to come.
     statistics = soFar;
     online.add(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
   }
 
-  private void publishWhileOpen() {
-    try {
-      while (!closing.await(interval.toNanos(), TimeUnit.NANOSECONDS)) {
-        if (statistics.requests() != shown.requests()) {
-          publish(/* running= */ true);
-        }
-      }
-      publish(/* running= */ false);
-    } catch (InterruptedException e) {
-      // Only close() interrupts, when it has waited long enough.
-      Thread.currentThread().interrupt();
+  private void publishWhatIsNew() {
+    if (statistics.requests() != shown.requests()) {
+      publish(/* running= */ true);
     }
   }
 
@@ -162,16 +154,20 @@ public final class LiteMonitor implements AutoCloseable {
     }
   }
 
-  /** Publishes the end and ends the publisher. */
+  /** Publishes the end and ends the publisher. Idempotent. */
   @Override
   public void close() {
-    closing.countDown();
+    if (publisher.isShutdown()) {
+      return;
+    }
+    publisher.execute(() -> publish(/* running= */ false));
+    publisher.shutdown();
     try {
-      if (!publisher.join(CLOSE_PATIENCE)) {
-        publisher.interrupt();
+      if (!publisher.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
+        publisher.shutdownNow();
       }
     } catch (InterruptedException e) {
-      publisher.interrupt();
+      publisher.shutdownNow();
       Thread.currentThread().interrupt();
     }
   }

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.stream.LongStream;
 import tools.jackson.core.JsonGenerator;
 import tools.jackson.core.ObjectWriteContext;
 import tools.jackson.core.json.JsonFactory;
@@ -23,17 +24,10 @@ import ucm.pipeline.connector.engine.EngineSpec;
 final class LiteStatusFile {
 
   /** Capacities in tokens at which the curve is given. */
-  static final long[] CAPACITIES = {
-    1_000_000L,
-    3_000_000L,
-    10_000_000L,
-    30_000_000L,
-    100_000_000L,
-    300_000_000L,
-    1_000_000_000L,
-    3_000_000_000L,
-    10_000_000_000L
-  };
+  static final long[] CAPACITIES =
+      LongStream.of(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+          .map(millions -> millions * 1_000_000)
+          .toArray();
 
   private final JsonFactory json = new JsonFactory();
   private final EngineSpec spec;

@@ -9,6 +9,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashSet;
 import java.util.List;
@@ -24,8 +25,7 @@ public final class PrivateFiles {
 
   /** Makes a folder and those above it, where they are missing. */
   public static void createFolder(Path folder) throws IOException {
-    Files.createDirectories(
-        folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    Files.createDirectories(folder, mode("rwx------"));
   }
 
   /**
@@ -34,19 +34,18 @@ public final class PrivateFiles {
    * @throws IOException also when there is a link in its place
    */
   public static FileChannel open(Path file, OpenOption... more) throws IOException {
-    Set<OpenOption> options =
-        new HashSet<>(
-            List.of(
-                StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
-    options.addAll(List.of(more));
-    return FileChannel.open(
-        file,
-        options,
-        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    Set<OpenOption> options = new HashSet<>(List.of(more));
+    options.addAll(
+        List.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+    return FileChannel.open(file, options, mode("rw-------"));
   }
 
   /** The same for a file whose old content goes. */
   public static OutputStream replace(Path file) throws IOException {
     return Channels.newOutputStream(open(file, StandardOpenOption.TRUNCATE_EXISTING));
+  }
+
+  private static FileAttribute<?> mode(String permissions) {
+    return PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(permissions));
   }
 }

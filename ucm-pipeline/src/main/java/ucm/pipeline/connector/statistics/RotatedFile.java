@@ -17,15 +17,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Files of lines, begun again when one is full: {@code name.000001.log}, {@code name.000002.log} and so
- * on, so that their names are in the order of time; the oldest are removed.
- *
- * <p>A file that is full is compressed, as {@code name.000001.log.gz}: the compressed file appears as a
- * whole, and then the plain one is removed. A crash in between leaves both, and readers of the folder
- * prefer the compressed one.
+ * on; the oldest are removed. A full one is compressed, as {@code name.000001.log.gz}, which appears as a
+ * whole before the plain one is removed; of both, readers prefer the compressed one.
  *
  * <p>A line is one write, handed to the kernel at once. What a crash or a full disk leaves is at most
- * one torn line at the end; the next one to open it ends that line first, so that no other is
- * lost with it. Used by one thread.
+ * one torn line at the end, which is ended before the next. Used by one thread.
  */
 final class RotatedFile implements AutoCloseable {
 

@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.DoubleSupplier;
+import java.util.stream.Stream;
 import ucm.api.StoreMetrics;
 
 /**
@@ -23,7 +24,7 @@ public final class StageLookups implements StoreMetrics {
 
   private final StoreMetrics delegate;
   private final List<String> stages;
-  private final LongAdder[] hits;
+  private final List<LongAdder> hits;
   private final LongAdder unanswered = new LongAdder();
 
   /**
@@ -34,10 +35,7 @@ public final class StageLookups implements StoreMetrics {
   public StageLookups(StoreMetrics scope, List<String> stages) {
     this.delegate = scope;
     this.stages = stages.stream().map(stage -> stage.toLowerCase(Locale.ROOT)).toList();
-    this.hits = new LongAdder[stages.size()];
-    for (int i = 0; i < hits.length; i++) {
-      hits[i] = new LongAdder();
-    }
+    this.hits = Stream.generate(LongAdder::new).limit(stages.size()).toList();
   }
 
   /** The names of the stages, in lower case, the one nearest the engine first. */
@@ -47,7 +45,7 @@ public final class StageLookups implements StoreMetrics {
 
   /** Blocks that look-ups found in a stage so far. */
   public long hits(int stage) {
-    return hits[stage].sum();
+    return hits.get(stage).sum();
   }
 
   /** How often a stage could not answer so far. */
@@ -58,12 +56,12 @@ public final class StageLookups implements StoreMetrics {
   @Override
   public Counter counter(String name, String help) {
     Counter counter = delegate.counter(name, help);
-    for (int i = 0; i < hits.length; i++) {
-      String stage = stages.get(i);
-      if (HITS.stream().anyMatch(end -> name.equals(stage + end))) {
-        return both(counter, hits[i]);
+    for (String stage : stages) {
+      String kind = name.startsWith(stage) ? name.substring(stage.length()) : "";
+      if (HITS.contains(kind)) {
+        return both(counter, hits.get(stages.indexOf(stage)));
       }
-      if (DOWN.stream().anyMatch(end -> name.equals(stage + end))) {
+      if (DOWN.contains(kind)) {
         return both(counter, unanswered);
       }
     }

@@ -13,19 +13,12 @@ import java.util.Map;
  */
 public record TraceOptions(Path folder, long maxFileBytes, int maxFiles) {
 
-  private static final int MAX_FILES = 10;
-  private static final int MAX_SIZE_MIB = 5;
-  private static final int MIB = 20;
-
   /** Checks the numbers. */
   public TraceOptions {
     if (maxFileBytes < 1 || maxFiles < 1) {
       throw new IllegalArgumentException(
-          "traces need at least one file of at least one byte; found "
-              + maxFiles
-              + " files of "
-              + maxFileBytes
-              + " bytes");
+          "traces need at least one file of at least one byte; found %s files of %s bytes"
+              .formatted(maxFiles, maxFileBytes));
     }
   }
 
@@ -37,8 +30,8 @@ public record TraceOptions(Path folder, long maxFileBytes, int maxFiles) {
   public static TraceOptions of(Map<String, String> environment) {
     return new TraceOptions(
         Path.of(environment.getOrDefault("UCM_LOG_PATH", "log")),
-        (long) number(environment, "UCM_LOG_MAX_SIZE", MAX_SIZE_MIB) << MIB,
-        number(environment, "UCM_LOG_MAX_FILES", MAX_FILES));
+        (long) number(environment, "UCM_LOG_MAX_SIZE", 5) << 20,
+        number(environment, "UCM_LOG_MAX_FILES", 10));
   }
 
   private static int number(Map<String, String> environment, String name, int otherwise) {

@@ -2,9 +2,9 @@ package ucm.pipeline.connector.statistics;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
@@ -28,17 +28,11 @@ public final class TraceRecorder implements AutoCloseable {
   private static final long CLOSE_SECONDS = 10;
   private static final long MICROS = 1_000_000;
 
-  private record Entry(long micros, String requestId, int input, int output, BlockIds ids) {}
-
-  private static final Entry END = new Entry(0, "", 0, 0, BlockIds.empty());
-
-  private final BlockingQueue<Entry> queue = new ArrayBlockingQueue<>(QUEUE_DEPTH);
   private final RotatedFile file;
   private final ConnectorFaults faults;
   private final StoreMetrics.Counter dropped;
   private final LongSupplier microClock;
-  private final Thread writer;
-  private volatile boolean closing;
+  private final ThreadPoolExecutor writer;
 
   /**
    * Starts the writer.
@@ -55,66 +49,52 @@ public final class TraceRecorder implements AutoCloseable {
     this.microClock = microClock;
     this.dropped =
         metrics.counter("connector_dropped_traces", "Requests that no trace was written of.");
-    String name =
-        "ucm-trace-"
-            + spec.instance().replaceAll("[^A-Za-z0-9._-]", "_")
-            + "-"
-            + ProcessHandle.current().pid();
+    String instance = spec.instance().replaceAll("[^A-Za-z0-9._-]", "_");
+    String name = "ucm-trace-" + instance + "-" + ProcessHandle.current().pid();
     String head =
-        "UCMTraceMeta: type=standard, is_mla="
-            + spec.mla()
-            + ", vllm_hash_block_size="
-            + spec.blockTokens()
-            + "\n";
+        "UCMTraceMeta: type=standard, is_mla=%s, vllm_hash_block_size=%s\n"
+            .formatted(spec.mla(), spec.blockTokens());
     this.file = new RotatedFile(options, name, head.getBytes(StandardCharsets.UTF_8));
-    this.writer = Thread.ofPlatform().name("ucm-connector-trace-0").daemon().start(this::write);
+    this.writer =
+        new ThreadPoolExecutor(
+            1,
+            1,
+            0,
+            TimeUnit.SECONDS,
+            new ArrayBlockingQueue<>(QUEUE_DEPTH),
+            Thread.ofPlatform().name("ucm-connector-trace-0").daemon().factory());
   }
 
   /** Records a request; never waits. */
   public void record(String requestId, int inputTokens, int outputTokens, BlockIds ids) {
-    Entry entry = new Entry(microClock.getAsLong(), requestId, inputTokens, outputTokens, ids);
-    if (closing || !queue.offer(entry)) {
+    long micros = microClock.getAsLong();
+    try {
+      writer.execute(() -> write(line(micros, requestId, inputTokens, outputTokens, ids)));
+    } catch (RejectedExecutionException e) {
       dropped.increment();
       faults.record(
           "traces come faster than " + file + " takes them, some are dropped", "trace queue");
     }
   }
 
-  private void write() {
+  private void write(byte[] line) {
     try {
-      for (Entry entry = queue.take(); !entry.equals(END); entry = queue.take()) {
-        try {
-          file.append(line(entry));
-        } catch (IOException e) {
-          dropped.increment();
-          faults.record("a trace could not be written to " + file, e);
-        }
-      }
-    } catch (InterruptedException e) {
-      // Only close() interrupts, when it has waited long enough.
-      Thread.currentThread().interrupt();
-    } finally {
-      closeFile();
-    }
-  }
-
-  private void closeFile() {
-    try {
-      file.close();
+      file.append(line);
     } catch (IOException e) {
-      faults.record("the trace " + file + " was not closed", e);
+      dropped.increment();
+      faults.record("a trace could not be written to " + file, e);
     }
   }
 
-  private static byte[] line(Entry entry) {
-    BlockIds ids = entry.ids();
+  private static byte[] line(long micros, String id, int input, int output, BlockIds ids) {
     StringBuilder line = new StringBuilder(128 + 36 * ids.size());
-    line.append("timestamp: ").append(entry.micros() / MICROS).append('.');
-    String fraction = Long.toString(MICROS + entry.micros() % MICROS);
+    line.append("timestamp: ").append(micros / MICROS).append('.');
+    String fraction = Long.toString(MICROS + micros % MICROS);
     line.append(fraction, 1, fraction.length());
-    line.append(", request_id: ").append(oneLine(entry.requestId()));
-    line.append(", input_length: ").append(entry.input());
-    line.append(", output_length: ").append(entry.output());
+    // An id as it was given, unless it would end the line.
+    line.append(", request_id: ").append(id.replace('\n', '_').replace('\r', '_'));
+    line.append(", input_length: ").append(input);
+    line.append(", output_length: ").append(output);
     line.append(", ucm_block_ids: [");
     for (int i = 0; i < ids.size(); i++) {
       line.append(i == 0 ? "'" : ", '").append(ids.hex(i)).append('\'');
@@ -122,25 +102,21 @@ public final class TraceRecorder implements AutoCloseable {
     return line.append("]\n").toString().getBytes(StandardCharsets.UTF_8);
   }
 
-  /** An id as it was given, unless it would end the line. */
-  private static String oneLine(String id) {
-    return id.replace('\n', '_').replace('\r', '_');
-  }
-
   /** Writes what waits, for ten seconds at the most, and ends the writer. */
   @Override
   public void close() {
-    closing = true;
+    writer.shutdown();
     try {
-      if (!queue.offer(END, CLOSE_SECONDS, TimeUnit.SECONDS)) {
-        writer.interrupt();
+      if (!writer.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
+        writer.shutdownNow();
+        return; // The writer still has the file.
       }
-      if (!writer.join(Duration.ofSeconds(CLOSE_SECONDS))) {
-        writer.interrupt();
-      }
+      file.close();
     } catch (InterruptedException e) {
-      writer.interrupt();
+      writer.shutdownNow();
       Thread.currentThread().interrupt();
+    } catch (IOException e) {
+      faults.record("the trace " + file + " was not closed", e);
     }
   }
 }

@@ -44,32 +44,31 @@ public final class WorkerMetrics {
   public WorkerMetrics(StoreMetrics metrics, EngineSpec spec) {
     this.blockTokens = spec.blockTokens();
     this.blockBytes = spec.kv().blockLayout().blockSize();
-    this.loadRequests = metrics.histogram("load_requests_num", "Requests that a step loads.");
-    this.loadBlocks = metrics.histogram("load_blocks_num", "Blocks that a step loads.");
-    this.loadMillis =
+    loadRequests = metrics.histogram("load_requests_num", "Requests that a step loads.");
+    loadBlocks = metrics.histogram("load_blocks_num", "Blocks that a step loads.");
+    loadMillis =
         metrics.histogram("load_duration", "From the start of a step's load to its end (ms).");
-    this.loadSpeed = metrics.histogram("load_speed", "Bytes of a step's load in that time (GB/s).");
-    this.loadBytes = metrics.counter("load_bytes", "Bytes loaded into the engine.");
-    this.saveRequests = metrics.histogram("save_requests_num", "Requests that a step saves.");
-    this.saveBlocks = metrics.histogram("save_blocks_num", "Blocks that a step saves.");
-    this.saveMillis =
+    loadSpeed = metrics.histogram("load_speed", "Bytes of a step's load in that time (GB/s).");
+    loadBytes = metrics.counter("load_bytes", "Bytes loaded into the engine.");
+    saveRequests = metrics.histogram("save_requests_num", "Requests that a step saves.");
+    saveBlocks = metrics.histogram("save_blocks_num", "Blocks that a step saves.");
+    saveMillis =
         metrics.histogram(
             "save_duration", "From waitForSave until the engine may write again (ms).");
-    this.saveSpeed = metrics.histogram("save_speed", "Bytes of a step's save in that time (GB/s).");
-    this.saveBytes = metrics.counter("save_bytes", "Bytes saved from the engine.");
-    this.layerWaitMillis =
+    saveSpeed = metrics.histogram("save_speed", "Bytes of a step's save in that time (GB/s).");
+    saveBytes = metrics.counter("save_bytes", "Bytes saved from the engine.");
+    layerWaitMillis =
         metrics.histogram("layerwise_wait_blocking_ms", "Time a layer was waited for (ms).");
-    this.stalledLayers =
+    stalledLayers =
         metrics.counter("layerwise_stalled_layers", "Layers waited for longer than 1 ms.");
-    this.loadedTokens = metrics.counter("funnel_loaded_tokens", "Tokens whose blocks were loaded.");
-    this.usedTokens =
-        metrics.counter("funnel_used_tokens", "Tokens loaded without a gap before them.");
-    this.corruptTokens =
+    loadedTokens = metrics.counter("funnel_loaded_tokens", "Tokens whose blocks were loaded.");
+    usedTokens = metrics.counter("funnel_used_tokens", "Tokens loaded without a gap before them.");
+    corruptTokens =
         metrics.counter("funnel_load_corrupt_tokens", "Tokens found whose blocks were damaged.");
-    this.goneTokens =
+    goneTokens =
         metrics.counter(
             "funnel_load_evicted_tokens", "Tokens found whose blocks were gone when loaded.");
-    this.downTokens =
+    downTokens =
         metrics.counter(
             "funnel_load_store_down_tokens",
             "Tokens found that the store refused, failed or did not load in time.");
@@ -110,7 +109,10 @@ public final class WorkerMetrics {
         whole &= !failed.get(block);
         used += whole ? 1 : 0;
         ok += failed.get(block) ? 0 : 1;
-        countMiss(block, failed, corrupt, gone);
+        if (failed.get(block)) {
+          Counter miss = corrupt.get(block) ? corruptTokens : downTokens;
+          (gone.get(block) && !corrupt.get(block) ? goneTokens : miss).add(blockTokens);
+        }
       }
     }
     plan = StepPlan.EMPTY;
@@ -127,18 +129,6 @@ public final class WorkerMetrics {
     usedTokens.add((long) used * blockTokens);
   }
 
-  private void countMiss(int block, BitSet failed, BitSet corrupt, BitSet gone) {
-    if (failed.get(block)) {
-      if (corrupt.get(block)) {
-        corruptTokens.add(blockTokens);
-      } else if (gone.get(block)) {
-        goneTokens.add(blockTokens);
-      } else {
-        downTokens.add(blockTokens);
-      }
-    }
-  }
-
   /**
    * The saves of a step have ended.
    *
@@ -146,15 +136,12 @@ public final class WorkerMetrics {
    * @param nanos how long the engine was held up
    */
   public void saved(StepPlan step, long bytes, long nanos) {
-    int requests = 0;
-    for (RequestPlan request : step.requests()) {
-      requests += request.saveBlocks().length > 0 ? 1 : 0;
-    }
     int blocks = step.saveBlocks();
     if (blocks == 0) {
       return;
     }
-    saveRequests.record(requests);
+    saveRequests.record(
+        (int) step.requests().stream().filter(r -> r.saveBlocks().length > 0).count());
     saveBlocks.record(blocks);
     saveMillis.record(nanos / NANOS_PER_MS);
     saveBytes.add(bytes);
