@@ -2,6 +2,7 @@ package ucm.api;
 
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
@@ -116,11 +117,24 @@ public final class CommonKeys {
   public static final List<ConfigKey<?>> LAYOUT_KEYS =
       List.of(TENSOR_SIZE, TENSOR_SIZE_LIST, SHARD_SIZE, BLOCK_SIZE);
 
+  /** The keys that {@link AbstractStore} reads for a store that bounds its tasks, and the layout's. */
+  private static final List<ConfigKey<?>> STORE_KEYS =
+      Stream.concat(LAYOUT_KEYS.stream(), Stream.of(DEVICE_ID, TIMEOUT_MS, WAITING_QUEUE_DEPTH))
+          .toList();
+
   // A layout beyond these is a mistake in a unit; arrays of such a length would exhaust the heap.
   private static final long MOST_TENSORS = 1 << 16;
   private static final long MOST_SHARDS = 1 << 20;
 
   private CommonKeys() {}
+
+  /**
+   * A store's own keys and those that {@link AbstractStore} reads: the layout, {@link #DEVICE_ID}, {@link
+   * #TIMEOUT_MS} and {@link #WAITING_QUEUE_DEPTH}.
+   */
+  public static List<ConfigKey<?>> with(ConfigKey<?>... own) {
+    return Stream.concat(Stream.of(own), STORE_KEYS.stream()).toList();
+  }
 
   /**
    * Reads the block layout. Errors are recorded in {@code config}.

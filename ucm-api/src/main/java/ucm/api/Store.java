@@ -49,12 +49,7 @@ public interface Store extends AutoCloseable {
    * @throws IllegalStateException when the class carries no such annotation
    */
   default String name() {
-    StoreName name = getClass().getAnnotation(StoreName.class);
-    if (name == null) {
-      throw new IllegalStateException(
-          getClass().getName() + " has no @StoreName, so it has no name: add the annotation");
-    }
-    return name.value();
+    return StoreLife.nameOf(getClass());
   }
 
   /**

@@ -30,6 +30,16 @@ public final class StoreLife {
     this.storeName = storeName;
   }
 
+  /** See {@link Store#name}. */
+  static String nameOf(Class<?> store) {
+    StoreName name = store.getAnnotation(StoreName.class);
+    if (name == null) {
+      throw new IllegalStateException(
+          store.getName() + " has no @StoreName, so it has no name: add the annotation");
+    }
+    return name.value();
+  }
+
   /** NEW to CONFIGURED; called at the start of {@link Store#configure}. */
   public void configured() {
     step(State.NEW, State.CONFIGURED, "configure");

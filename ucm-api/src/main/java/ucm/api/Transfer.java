@@ -1,5 +1,6 @@
 package ucm.api;
 
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Objects;
@@ -149,6 +150,11 @@ public final class Transfer {
   /** Where in its region a segment starts, in bytes; not to be asked for once the task has completed. */
   public long offset(int shard, int segment) {
     return places.offset(shard * segments + segment, use);
+  }
+
+  /** The bytes of a segment in host memory; not to be asked for once the task has completed. */
+  public MemorySegment segment(int shard, int segment) {
+    return region(shard, segment).segment().asSlice(offset(shard, segment), pieceSize(segment));
   }
 
   /** Whether all of the memory is host memory. */

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -21,8 +22,22 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A shard costs two bits, which the task has from the start; an outcome is written down for those
  * only that do not end well.
+ *
+ * <p>A store that extends {@link AbstractStore} may have a subclass ({@link AbstractStore#newTask}).
  */
-public final class TransferTask implements Task {
+public class TransferTask implements Task {
+
+  /** Moves the bytes of a shard. */
+  @FunctionalInterface
+  public interface ShardMover {
+
+    /**
+     * Moves a shard; what it throws fails the shard.
+     *
+     * @return how the shard ended
+     */
+    ShardOutcome move(Transfer transfer, int shard) throws Exception;
+  }
 
   private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
   // A word has the bits of this many shards: its low half says which were begun, its high half
@@ -35,13 +50,17 @@ public final class TransferTask implements Task {
   private final long[] states;
   private final AtomicInteger open;
   private final AtomicReference<@Nullable Throwable> cause = new AtomicReference<>();
-  private final CountDownLatch completion = new CountDownLatch(1);
+  private final CountDownLatch completion;
   // How each shard ended that did not end well; made, under the lock of this, for the first of
   // them.
   private volatile @Nullable ShardOutcome @Nullable [] faults;
   private volatile @Nullable Runnable ending;
+  // Set before the task is seen by another thread.
+  private @Nullable InFlightTasks among;
+  private boolean isDump;
+  private long deadlineNanos;
   // Guarded by this; null once the actions have been taken to be run.
-  private @Nullable List<Runnable> actions = new ArrayList<>(1);
+  private @Nullable List<Runnable> actions;
 
   /**
    * A task of which no shard has ended; one of an empty transfer has completed at once.
@@ -54,14 +73,30 @@ public final class TransferTask implements Task {
     this.shards = transfer.shardCount();
     this.states = new long[(shards + SHARDS_OF_WORD - 1) / SHARDS_OF_WORD];
     this.open = new AtomicInteger(shards);
-    if (shards == 0) {
-      finish();
-    }
+    this.completion = new CountDownLatch(shards == 0 ? 0 : 1);
+    this.actions = shards == 0 ? null : new ArrayList<>(1);
+  }
+
+  /** Says what it is among, and when it has to be done. */
+  final void enter(InFlightTasks tasks, boolean dump, long deadline) {
+    among = tasks;
+    isDump = dump;
+    deadlineNanos = deadline;
   }
 
   /** What is moved. */
-  public Transfer transfer() {
+  public final Transfer transfer() {
     return transfer;
+  }
+
+  /** Whether it is a dump of an {@link AbstractStore}. */
+  public final boolean isDump() {
+    return isDump;
+  }
+
+  /** When it expires, by the clock of its {@link AbstractStore}. */
+  public final long deadlineNanos() {
+    return deadlineNanos;
   }
 
   /**
@@ -69,12 +104,33 @@ public final class TransferTask implements Task {
    *
    * @return true for one caller only; false when another has begun the shard, or it has ended
    */
-  public boolean begin(int shard) {
+  public final boolean begin(int shard) {
     return (set(shard, begun(shard)) & begun(shard)) == 0;
   }
 
+  /**
+   * Moves the shards that were not begun, and ends each. What is not begun at the deadline of an {@link
+   * AbstractStore}'s task ends as {@link ShardOutcome#EXPIRED}.
+   */
+  public final void moveAll(ShardMover mover) {
+    for (int shard = 0; shard < shards; shard++) {
+      if (among != null && !hasBegun(shard) && among.isPast(this)) {
+        expire(among.expiry(this));
+      } else if (begin(shard)) {
+        ShardOutcome outcome = ShardOutcome.FAILED;
+        Throwable fault = null;
+        try {
+          outcome = mover.move(transfer, shard);
+        } catch (Exception | Error e) {
+          fault = e;
+        }
+        end(shard, outcome, fault);
+      }
+    }
+  }
+
   /** Whether a shard was begun, or has ended. */
-  public boolean hasBegun(int shard) {
+  public final boolean hasBegun(int shard) {
     return (get(shard) & begun(shard)) != 0;
   }
 
@@ -86,7 +142,7 @@ public final class TransferTask implements Task {
    * @param fault why it did not end well, or null; the first one is kept as the task's cause
    * @throws IllegalStateException when the shard has ended before
    */
-  public void end(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
+  public final void end(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
     // First: when there is no memory for it, nothing has ended.
     @Nullable ShardOutcome[] written =
         Objects.requireNonNull(outcome, "outcome") == ShardOutcome.OK ? null : faults();
@@ -114,13 +170,43 @@ public final class TransferTask implements Task {
   }
 
   /** Ends a shard well. */
-  public void ok(int shard) {
+  public final void ok(int shard) {
     end(shard, ShardOutcome.OK, null);
   }
 
   /** Whether a shard has ended. */
-  public boolean hasEnded(int shard) {
+  public final boolean hasEnded(int shard) {
     return (get(shard) & ended(shard)) != 0;
+  }
+
+  /**
+   * Ends the shards that have not begun, as the task's time is over. Called by {@link AbstractStore}, at the
+   * deadline or while the store closes.
+   */
+  protected void expire(StoreException why) {
+    for (int shard = 0; shard < shards; shard++) {
+      if (begin(shard)) {
+        end(shard, ShardOutcome.EXPIRED, why);
+      }
+    }
+  }
+
+  /**
+   * Whether a dump is done with for {@code flush} when it has completed; if not, the store tells it later
+   * by {@link AbstractStore#settled}.
+   */
+  protected boolean settlesWhenCompleted() {
+    return true;
+  }
+
+  /** Adds the blocks of a dump that is not settled which are neither durable nor failed, an id each. */
+  protected void collectPending(Set<BlockIds> pending) {
+    BlockIds ids = transfer.ids();
+    for (int shard = 0; shard < shards; shard++) {
+      if (!hasEnded(shard)) {
+        pending.add(BlockIds.of(ids.high(shard), ids.low(shard)));
+      }
+    }
   }
 
   private static long begun(int shard) {
@@ -156,17 +242,17 @@ public final class TransferTask implements Task {
   }
 
   @Override
-  public long id() {
+  public final long id() {
     return id;
   }
 
   @Override
-  public boolean check() {
+  public final boolean check() {
     return completion.getCount() == 0;
   }
 
   @Override
-  public TransferResult await(Duration timeout) throws InterruptedException {
+  public final TransferResult await(Duration timeout) throws InterruptedException {
     if (!completion.await(TimeUnit.NANOSECONDS.convert(timeout), TimeUnit.NANOSECONDS)) {
       throw new StoreTimeoutException(
           "task "
@@ -183,15 +269,20 @@ public final class TransferTask implements Task {
   }
 
   @Override
-  public TransferResult result() {
+  public final TransferResult result() {
     if (!check()) {
       throw new IllegalStateException("task " + id + " has not completed; await it first");
     }
+    return outcome();
+  }
+
+  /** How the shards ended so far. */
+  final TransferResult outcome() {
     return new TransferResult(transfer, faults, cause.get());
   }
 
   @Override
-  public void whenTerminal(Runnable action) {
+  public final void whenTerminal(Runnable action) {
     synchronized (this) {
       if (actions != null) {
         actions.add(action);
@@ -206,7 +297,7 @@ public final class TransferTask implements Task {
    * the task took: a caller that waited for one task may hand in the next. Run on the thread that ends the
    * last shard, or at once when the task has completed. Set at most once, before a shard can end.
    */
-  public void beforeTerminal(Runnable action) {
+  public final void beforeTerminal(Runnable action) {
     if (check()) {
       action.run();
     } else {
@@ -221,7 +312,13 @@ public final class TransferTask implements Task {
         last.run();
       }
     } finally {
-      completion.countDown();
+      try {
+        if (among != null) {
+          among.ending(this, isDump);
+        }
+      } finally {
+        completion.countDown();
+      }
     }
     List<Runnable> toRun;
     synchronized (this) {

@@ -1,25 +1,15 @@
 package ucm.store.fake;
 
-import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
+import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
-import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
-import ucm.api.Store;
 import ucm.api.StoreContext;
-import ucm.api.StoreException;
-import ucm.api.StoreLife;
 import ucm.api.StoreName;
-import ucm.api.Task;
-import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
-import ucm.api.config.StoreConfig;
 
 /**
  * Keeps nothing: a dump ends well at once and is forgotten, a look-up finds nothing, a load misses.
@@ -29,11 +19,7 @@ import ucm.api.config.StoreConfig;
  * #flush} has nothing to wait for.
  */
 @StoreName("Empty")
-public final class EmptyStore implements Store {
-
-  private final StoreLife life = new StoreLife("Empty");
-  private final AtomicLong taskNumbers = new AtomicLong();
-  private volatile boolean scheduler;
+public final class EmptyStore extends AbstractStore {
 
   /** A store that is not configured yet. */
   public EmptyStore() {}
@@ -44,59 +30,26 @@ public final class EmptyStore implements Store {
   }
 
   @Override
-  public void configure(StoreConfig config) {
-    life.configured();
-    scheduler = config.get(CommonKeys.DEVICE_ID) < 0;
+  protected boolean takesDeviceMemory() {
+    return true;
   }
 
   @Override
-  public Optional<String> refuseNext(@Nullable Store next) {
-    return LastStage.refusal("Empty", next);
-  }
+  protected void doOpen(StoreContext context) {}
 
   @Override
-  public void open(StoreContext context) {
-    life.opened();
-    try {
-      LastStage.require("Empty", context);
-    } catch (StoreException e) {
-      close();
-      throw e;
-    }
-  }
-
-  @Override
-  public BitSet lookup(BlockIds ids) {
-    life.requireOpen();
+  protected BitSet doLookup(BlockIds ids) {
     return new BitSet();
   }
 
   @Override
-  public Task load(Transfer transfer) {
-    return endAll(transfer, ShardOutcome.MISSING);
+  protected void doLoad(TransferTask task) {
+    FakeStore.endAll(task, ShardOutcome.MISSING);
   }
 
   @Override
-  public Task dump(Transfer transfer) {
-    return endAll(transfer, ShardOutcome.OK);
-  }
-
-  private Task endAll(Transfer transfer, ShardOutcome outcome) {
-    life.requireOpen();
-    if (scheduler) {
-      throw new StoreException("Empty has the scheduler role (device_id -1) and moves no data");
-    }
-    TransferTask task = new TransferTask(taskNumbers.incrementAndGet(), transfer);
-    for (int shard = 0; shard < transfer.shardCount(); shard++) {
-      task.end(shard, outcome, null);
-    }
-    return task;
-  }
-
-  @Override
-  public FlushResult flush(Duration timeout) {
-    life.requireOpen();
-    return FlushResult.clean();
+  protected void doDump(TransferTask task) {
+    FakeStore.endAll(task, ShardOutcome.OK);
   }
 
   @Override
@@ -106,17 +59,7 @@ public final class EmptyStore implements Store {
 
   @Override
   public BitSet remove(BlockIds ids) {
-    life.requireOpen();
+    requireOpen();
     return FakeStore.all(ids);
-  }
-
-  @Override
-  public void close() {
-    life.closed();
-  }
-
-  @Override
-  public String toString() {
-    return life.toString();
   }
 }

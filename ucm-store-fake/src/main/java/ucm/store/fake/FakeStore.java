@@ -1,27 +1,20 @@
 package ucm.store.fake;
 
-import java.time.Duration;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
-import ucm.api.FlushResult;
+import ucm.api.CommonKeys;
 import ucm.api.ShardOutcome;
-import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
-import ucm.api.StoreLife;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreName;
-import ucm.api.Task;
-import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
-import ucm.api.config.StoreConfig;
 
 /**
  * Remembers which blocks were dumped and moves no byte: for measuring everything around the storage,
@@ -38,12 +31,19 @@ import ucm.api.config.StoreConfig;
  * there is no queue to overflow. Memory on any device is accepted.
  */
 @StoreName("Fake")
-public final class FakeStore implements Store {
+public final class FakeStore extends AbstractStore {
+
+  static final ConfigKey<Integer> BUFFER_NUMBER =
+      ConfigKey.integer("buffer_number")
+          .range(1, 1 << 28)
+          .defaultTo(1 << 20)
+          .unit("blocks")
+          .doc(
+              "How many blocks Fake remembers; the least recently used one makes room. Each takes"
+                  + " 48 to 96 bytes of heap, taken when the store opens.");
 
   /** What there is while the store is open. */
   private record Opened(
-      BlockLayout layout,
-      boolean scheduler,
       BlockIndex index,
       StoreMetrics.Counter lookupBlocks,
       StoreMetrics.Counter hitBlocks,
@@ -51,9 +51,6 @@ public final class FakeStore implements Store {
       StoreMetrics.Counter missingShards,
       StoreMetrics.Counter dumpShards) {}
 
-  private final StoreLife life = new StoreLife("Fake");
-  private final AtomicLong taskNumbers = new AtomicLong();
-  private volatile @Nullable FakeConfig config;
   private volatile @Nullable Opened opened;
 
   /** A store that is not configured yet. */
@@ -65,58 +62,38 @@ public final class FakeStore implements Store {
   }
 
   @Override
+  protected boolean takesDeviceMemory() {
+    return true;
+  }
+
+  @Override
   public List<ConfigKey<?>> configKeys() {
-    return FakeConfig.keys();
+    List<ConfigKey<?>> keys = new ArrayList<>(CommonKeys.LAYOUT_KEYS);
+    keys.add(CommonKeys.DEVICE_ID);
+    keys.add(BUFFER_NUMBER);
+    return keys;
   }
 
   @Override
-  public void configure(StoreConfig values) {
-    life.configured();
-    config = FakeConfig.from(values);
-  }
-
-  @Override
-  public Optional<String> refuseNext(@Nullable Store next) {
-    return LastStage.refusal("Fake", next);
-  }
-
-  @Override
-  public void open(StoreContext context) {
-    life.opened();
-    try {
-      opened = acquire(context);
-    } catch (RuntimeException e) {
-      close();
-      throw e;
-    }
-  }
-
-  private Opened acquire(StoreContext context) {
-    LastStage.require("Fake", context);
-    FakeConfig wanted = config;
-    if (wanted == null || wanted.layout().isEmpty()) {
-      throw new StoreException("Fake was configured with errors: correct them first");
-    }
-    BlockLayout layout = wanted.layout().get();
+  protected void doOpen(StoreContext context) {
     StoreMetrics metrics = context.metrics();
-    StoreMetrics.Counter evictions =
-        metrics.counter("fake_evicted_blocks", "Blocks that made room for others.");
-    BlockIndex index = index(wanted.bufferNumber(), layout.shardCount(), evictions);
+    BlockIndex index =
+        index(metrics.counter("fake_evicted_blocks", "Blocks that made room for others."));
     metrics.gauge("fake_blocks", "Blocks that Fake remembers.", index::size);
-    return new Opened(
-        layout,
-        wanted.scheduler(),
-        index,
-        metrics.counter("fake_lookup_blocks", "Blocks looked up."),
-        metrics.counter("fake_hit_blocks", "Blocks looked up and found."),
-        metrics.counter("fake_load_shards", "Shards loaded, found or not."),
-        metrics.counter("fake_missing_shards", "Shards loaded and not found."),
-        metrics.counter("fake_dump_shards", "Shards dumped."));
+    opened =
+        new Opened(
+            index,
+            metrics.counter("fake_lookup_blocks", "Blocks looked up."),
+            metrics.counter("fake_hit_blocks", "Blocks looked up and found."),
+            metrics.counter("fake_load_shards", "Shards loaded, found or not."),
+            metrics.counter("fake_missing_shards", "Shards loaded and not found."),
+            metrics.counter("fake_dump_shards", "Shards dumped."));
   }
 
-  private static BlockIndex index(int blocks, int shardCount, StoreMetrics.Counter evictions) {
+  private BlockIndex index(StoreMetrics.Counter evictions) {
+    int blocks = value(BUFFER_NUMBER);
     try {
-      return new BlockIndex(blocks, shardCount, evictions);
+      return new BlockIndex(blocks, layout().shardCount(), evictions);
     } catch (OutOfMemoryError e) {
       throw new StoreException(
           "Fake wants to remember "
@@ -124,15 +101,24 @@ public final class FakeStore implements Store {
               + " blocks, and a heap of at most "
               + (Runtime.getRuntime().maxMemory() >> 20)
               + " MiB has no room for that: lower "
-              + FakeConfig.BUFFER_NUMBER
+              + BUFFER_NUMBER
               + " or raise -Xmx",
           e);
     }
   }
 
+  private Opened now() {
+    requireOpen();
+    Opened now = opened;
+    if (now == null) {
+      throw new StoreClosedException(name());
+    }
+    return now;
+  }
+
   @Override
-  public BitSet lookup(BlockIds ids) {
-    Opened now = requireOpen();
+  protected BitSet doLookup(BlockIds ids) {
+    Opened now = now();
     BitSet found = now.index().lookup(ids);
     now.lookupBlocks().add(ids.size());
     now.hitBlocks().add(found.cardinality());
@@ -141,7 +127,7 @@ public final class FakeStore implements Store {
 
   @Override
   public int lookupPrefix(BlockIds ids) {
-    Opened now = requireOpen();
+    Opened now = now();
     int run = now.index().run(ids);
     now.lookupBlocks().add(ids.size());
     now.hitBlocks().add(run);
@@ -149,62 +135,22 @@ public final class FakeStore implements Store {
   }
 
   @Override
-  public void prefetch(BlockIds ids) {
-    requireOpen();
-  }
-
-  @Override
-  public Task load(Transfer transfer) {
-    Opened now = requireOpen();
-    TransferTask task = begin(now, transfer);
-    BitSet missing = now.index().use(transfer);
-    int shards = transfer.shardCount();
-    now.loadShards().add(shards);
+  protected void doLoad(TransferTask task) {
+    Opened now = now();
+    BitSet missing = now.index().use(task.transfer());
+    now.loadShards().add(task.transfer().shardCount());
     now.missingShards().add(missing.cardinality());
-    for (int shard = 0; shard < shards; shard++) {
+    for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
       task.end(shard, missing.get(shard) ? ShardOutcome.MISSING : ShardOutcome.OK, null);
     }
-    return task;
   }
 
   @Override
-  public Task dump(Transfer transfer) {
-    Opened now = requireOpen();
-    TransferTask task = begin(now, transfer);
-    now.index().add(transfer);
-    int shards = transfer.shardCount();
-    now.dumpShards().add(shards);
-    for (int shard = 0; shard < shards; shard++) {
-      task.ok(shard);
-    }
-    return task;
-  }
-
-  private TransferTask begin(Opened now, Transfer transfer) {
-    if (now.scheduler()) {
-      throw new StoreException("Fake has the scheduler role (device_id -1) and moves no data");
-    }
-    if (!transfer.layout().equals(now.layout())) {
-      throw new StoreException(
-          transfer
-              + " is cut as "
-              + transfer.layout()
-              + "; Fake is configured for "
-              + now.layout());
-    }
-    return new TransferTask(taskNumbers.incrementAndGet(), transfer);
-  }
-
-  @Override
-  public FlushResult flush(Duration timeout) {
-    requireOpen();
-    return FlushResult.clean();
-  }
-
-  @Override
-  public BitSet durable(BlockIds ids) {
-    requireOpen();
-    return new BitSet();
+  protected void doDump(TransferTask task) {
+    Opened now = now();
+    now.index().add(task.transfer());
+    now.dumpShards().add(task.transfer().shardCount());
+    endAll(task, ShardOutcome.OK);
   }
 
   @Override
@@ -214,8 +160,14 @@ public final class FakeStore implements Store {
 
   @Override
   public BitSet remove(BlockIds ids) {
-    requireOpen().index().remove(ids);
+    now().index().remove(ids);
     return all(ids);
+  }
+
+  static void endAll(TransferTask task, ShardOutcome outcome) {
+    for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
+      task.end(shard, outcome, null);
+    }
   }
 
   /** Nothing stays, so every block is gone. */
@@ -226,22 +178,8 @@ public final class FakeStore implements Store {
   }
 
   @Override
-  public void close() {
-    life.closed();
+  protected void doClose() {
+    // The metrics keep the index otherwise.
     opened = null;
-  }
-
-  private Opened requireOpen() {
-    life.requireOpen();
-    Opened now = opened;
-    if (now == null) {
-      throw new StoreClosedException(name());
-    }
-    return now;
-  }
-
-  @Override
-  public String toString() {
-    return life.toString();
   }
 }

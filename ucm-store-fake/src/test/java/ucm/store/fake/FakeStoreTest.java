@@ -83,11 +83,8 @@ final class FakeStoreTest {
 
   @Test
   void pinsItsDefaults() {
-    FakeConfig config = FakeConfig.from(StoreConfig.of(Map.of("block_size", 4096)));
-    assertThat(config.bufferNumber()).isEqualTo(1_048_576);
-    assertThat(config.scheduler()).isTrue();
-    assertThat(config.layout()).contains(BlockLayout.uniform(4096, 4096, 4096));
-    assertThat(FakeConfig.keys())
+    assertThat(FakeStore.BUFFER_NUMBER.defaultValue()).isEqualTo(1_048_576);
+    assertThat(new FakeStore().configKeys())
         .extracting(ConfigKey::name)
         .containsExactly(
             "tensor_size",
@@ -96,14 +93,6 @@ final class FakeStoreTest {
             "block_size",
             "device_id",
             "buffer_number");
-  }
-
-  @Test
-  void readsEveryKey() {
-    FakeConfig config = FakeConfig.from(StoreConfig.of(settings(Map.of("buffer_number", 7))));
-    assertThat(config.bufferNumber()).isEqualTo(7);
-    assertThat(config.scheduler()).isFalse();
-    assertThat(config.layout()).contains(LAYOUT);
   }
 
   @ParameterizedTest
@@ -148,7 +137,7 @@ final class FakeStoreTest {
     store.configure(StoreConfig.of(Map.of()));
     assertThatThrownBy(() -> store.open(StoreContext.of(null)))
         .isInstanceOf(StoreException.class)
-        .hasMessageContaining("configured with errors");
+        .hasMessageContaining("its configuration has errors");
   }
 
   @Test

@@ -6,27 +6,20 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
+import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
-import ucm.api.Store;
 import ucm.api.StoreContext;
-import ucm.api.StoreException;
-import ucm.api.StoreLife;
 import ucm.api.StoreName;
-import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
-import ucm.api.config.StoreConfig;
 
 /**
  * A plain correct store on the heap, to be the stage after one under test. It is not bounded, has no
@@ -36,7 +29,7 @@ import ucm.api.config.StoreConfig;
  * same volume, as with a disk; made without, they are gone when it is closed.
  */
 @StoreName("Memory")
-public final class MemoryStore implements Store {
+public final class MemoryStore extends AbstractStore {
 
   /** Where blocks outlive the stores that keep them. Thread-safe. */
   public static final class Volume {
@@ -67,16 +60,10 @@ public final class MemoryStore implements Store {
 
   private record Partial(MemorySegment bytes, BitSet shards) {}
 
-  private final StoreLife life = new StoreLife("Memory");
-  private final AtomicLong taskNumbers = new AtomicLong();
-  // Held for reading while the store is used, so that close waits for those who use it.
-  private final ReentrantReadWriteLock use = new ReentrantReadWriteLock();
   private final Volume volume;
   private final boolean durable;
   // Guarded by itself, which is notified whenever a block leaves it.
   private final Map<Id, Partial> partials = new ConcurrentHashMap<>();
-  private Optional<BlockLayout> layout = Optional.empty();
-  private boolean scheduler;
 
   /** A store whose blocks are gone when it is closed. */
   public MemoryStore() {
@@ -101,26 +88,10 @@ public final class MemoryStore implements Store {
   }
 
   @Override
-  public void configure(StoreConfig config) {
-    life.configured();
-    scheduler = config.get(CommonKeys.DEVICE_ID) < 0;
-    layout = CommonKeys.layout(config);
-  }
+  protected void doOpen(StoreContext context) {}
 
   @Override
-  public void open(StoreContext context) {
-    life.opened();
-    Store next = context.next();
-    if (next != null) {
-      close();
-      throw new StoreException(
-          "Memory is a last stage and takes no next stage; found " + next.name());
-    }
-  }
-
-  @Override
-  public BitSet lookup(BlockIds ids) {
-    life.requireOpen();
+  protected BitSet doLookup(BlockIds ids) {
     return whole(ids);
   }
 
@@ -135,50 +106,34 @@ public final class MemoryStore implements Store {
   /** A block of this layout; one that a store of another layout left in the volume is a miss. */
   private @Nullable Whole find(Id id) {
     Whole block = volume.blocks.get(id);
-    return block != null && block.layout().equals(layout.orElseThrow()) ? block : null;
+    return block != null && block.layout().equals(layout()) ? block : null;
   }
 
   @Override
-  public Task load(Transfer transfer) {
-    use.readLock().lock();
-    try {
-      TransferTask task = begin(transfer);
-      for (int shard = 0; shard < transfer.shardCount(); shard++) {
-        Whole block = find(Id.of(transfer.ids(), shard));
-        if (block == null) {
-          task.end(shard, ShardOutcome.MISSING, null);
-        } else {
-          copy(transfer, shard, block.bytes(), false);
-          task.ok(shard);
-        }
-      }
-      return task;
-    } finally {
-      use.readLock().unlock();
-    }
+  protected void doLoad(TransferTask task) {
+    task.moveAll(this::give);
   }
 
   @Override
-  public Task dump(Transfer transfer) {
-    use.readLock().lock();
-    try {
-      TransferTask task = begin(transfer);
-      for (int shard = 0; shard < transfer.shardCount(); shard++) {
-        take(transfer, shard);
-        task.ok(shard);
-      }
-      return task;
-    } finally {
-      use.readLock().unlock();
-    }
+  protected void doDump(TransferTask task) {
+    task.moveAll(this::take);
   }
 
-  private void take(Transfer transfer, int shard) {
+  private ShardOutcome give(Transfer transfer, int shard) {
+    Whole block = find(Id.of(transfer.ids(), shard));
+    if (block == null) {
+      return ShardOutcome.MISSING;
+    }
+    copy(transfer, shard, block.bytes(), false);
+    return ShardOutcome.OK;
+  }
+
+  private ShardOutcome take(Transfer transfer, int shard) {
     BlockLayout cut = transfer.layout();
     Id id = Id.of(transfer.ids(), shard);
     synchronized (partials) {
       if (find(id) != null) {
-        return;
+        return ShardOutcome.OK;
       }
       Partial partial =
           partials.computeIfAbsent(
@@ -194,6 +149,7 @@ public final class MemoryStore implements Store {
         partials.remove(id);
         partials.notifyAll();
       }
+      return ShardOutcome.OK;
     }
   }
 
@@ -203,8 +159,7 @@ public final class MemoryStore implements Store {
     for (int segment = 0; segment < transfer.pieceCount(); segment++) {
       long size = transfer.pieceSize(segment);
       MemorySegment inBlock = block.asSlice(at, size);
-      MemorySegment inMemory =
-          transfer.region(shard, segment).segment().asSlice(transfer.offset(shard, segment), size);
+      MemorySegment inMemory = transfer.segment(shard, segment);
       if (toBlock) {
         inBlock.copyFrom(inMemory);
       } else {
@@ -214,35 +169,21 @@ public final class MemoryStore implements Store {
     }
   }
 
-  private TransferTask begin(Transfer transfer) {
-    life.requireOpen();
-    if (scheduler) {
-      throw new StoreException("Memory has the scheduler role (device_id -1) and moves no data");
-    }
-    if (!transfer.layout().equals(layout.orElseThrow())) {
-      throw new StoreException(
-          transfer + " is cut as " + transfer.layout() + "; Memory keeps " + layout.orElseThrow());
-    }
-    if (!transfer.isHost()) {
-      throw new StoreException("Memory copies host memory only; " + transfer + " is on a device");
-    }
-    return new TransferTask(taskNumbers.incrementAndGet(), transfer);
-  }
-
   @Override
-  public FlushResult flush(Duration timeout) throws InterruptedException {
-    life.requireOpen();
+  protected void doFlush(long lastTask, Duration timeout, Set<BlockIds> pending)
+      throws InterruptedException {
     if (!durable) {
-      return FlushResult.clean();
+      return;
     }
     long start = System.nanoTime();
     synchronized (partials) {
-      List<Id> pending = new ArrayList<>(partials.keySet());
+      List<Id> lacking = new ArrayList<>(partials.keySet());
       while (true) {
-        pending.removeIf(id -> !partials.containsKey(id));
+        lacking.removeIf(id -> !partials.containsKey(id));
         long left = timeout.toNanos() - (System.nanoTime() - start);
-        if (pending.isEmpty() || left <= 0) {
-          return new FlushResult(pending.size(), BlockIds.empty(), 0, null);
+        if (lacking.isEmpty() || left <= 0) {
+          lacking.forEach(id -> pending.add(BlockIds.of(id.high(), id.low())));
+          return;
         }
         TimeUnit.NANOSECONDS.timedWait(partials, left);
       }
@@ -251,7 +192,7 @@ public final class MemoryStore implements Store {
 
   @Override
   public BitSet durable(BlockIds ids) {
-    life.requireOpen();
+    requireOpen();
     return durable ? whole(ids) : new BitSet();
   }
 
@@ -262,7 +203,7 @@ public final class MemoryStore implements Store {
 
   @Override
   public BitSet remove(BlockIds ids) {
-    life.requireOpen();
+    requireOpen();
     synchronized (partials) {
       for (int i = 0; i < ids.size(); i++) {
         volume.remove(ids, i);
@@ -276,17 +217,7 @@ public final class MemoryStore implements Store {
   }
 
   @Override
-  public void close() {
-    use.writeLock().lock();
-    try {
-      life.closed();
-    } finally {
-      use.writeLock().unlock();
-    }
-  }
-
-  @Override
   public String toString() {
-    return life + " with " + volume.size() + " blocks";
+    return super.toString() + " with " + volume.size() + " blocks";
   }
 }

@@ -1,0 +1,285 @@
+package ucm.api;
+
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.SequencedSet;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tasks of an open store that have not completed. Keeps them within bounds, ends what has not begun
+ * at their deadline, and lets {@code close} wait for them. Thread-safe.
+ *
+ * <p>All tasks have the same time, so the order of arrival is the order of their deadlines: one thread
+ * sleeps until the first is due. It is made for the first task that is open when the store has taken it
+ * over, and a task that comes while it sleeps is due later and wakes no thread.
+ */
+final class InFlightTasks {
+
+  /** Makes the task of a transfer. */
+  interface Maker {
+    TransferTask make(long id, Transfer transfer, boolean isDump);
+  }
+
+  private final String store;
+  private final StoreSettings settings;
+  private final LongSupplier clock;
+  private final ThreadFactory threads;
+  private final DumpLedger dumps = new DumpLedger();
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final Condition added = lock.newCondition();
+  // Guarded by lock, as is what follows; in order of arrival.
+  private final SequencedSet<TransferTask> open = new LinkedHashSet<>();
+  // Those of them that the store has taken over and that have not expired.
+  private final SequencedSet<TransferTask> due = new LinkedHashSet<>();
+  private int shards;
+  private int entering;
+  private long lastTask;
+  private boolean refusing;
+  private boolean stopped;
+  private boolean asleep;
+  private @Nullable Thread thread;
+
+  InFlightTasks(String store, StoreSettings settings, LongSupplier clock, ThreadFactory threads) {
+    this.store = store;
+    this.settings = settings;
+    this.clock = clock;
+    this.threads = threads;
+  }
+
+  /**
+   * Lets a task in, which {@link #started} or {@link #withdraw} must follow.
+   *
+   * @throws QueueFullException when a bound is reached
+   * @throws StoreClosedException after {@link #refuse}
+   */
+  TransferTask enter(Transfer transfer, boolean isDump, Maker maker) {
+    int count = transfer.shardCount();
+    lock.lock();
+    try {
+      if (refusing) {
+        throw new StoreClosedException(store);
+      }
+      if (open.size() >= settings.maxTasks()) {
+        throw new QueueFullException(
+            store + " tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
+      }
+      if (shards > 0 && (long) shards + count > settings.maxShards()) {
+        throw new QueueFullException(
+            store + " shards", shards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
+      }
+      TransferTask task = maker.make(++lastTask, transfer, isDump);
+      task.enter(this, isDump, clock.getAsLong() + settings.timeoutNanos());
+      if (count > 0) {
+        open.add(task);
+        shards += count;
+        if (isDump) {
+          dumps.add(task);
+        }
+      }
+      entering++;
+      return task;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The store has taken the task over, which expires from now on. */
+  void started(TransferTask task) {
+    lock.lock();
+    try {
+      entered();
+      if (!open.contains(task)) {
+        return;
+      }
+      due.add(task);
+      if (thread == null) {
+        thread = threads.newThread(this::expireDue);
+        thread.start();
+      } else if (asleep) {
+        added.signal();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The store has refused the task, of which nothing was started. */
+  void withdraw(TransferTask task) {
+    dumps.settle(task);
+    lock.lock();
+    try {
+      entered();
+      remove(task);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void entered() {
+    entering--;
+    if (entering == 0) {
+      changed.signalAll();
+    }
+  }
+
+  /** The last shard of a task has ended; the task is not seen to have completed yet. */
+  void ending(TransferTask task, boolean isDump) {
+    if (isDump) {
+      dumps.noteFailures(task.outcome());
+      if (task.settlesWhenCompleted()) {
+        dumps.settle(task);
+      }
+    }
+    lock.lock();
+    try {
+      remove(task);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void remove(TransferTask task) {
+    if (open.remove(task)) {
+      due.remove(task);
+      shards -= task.transfer().shardCount();
+      if (open.isEmpty()) {
+        changed.signalAll();
+      }
+    }
+  }
+
+  /** The dumps among them, and those that are not settled. */
+  DumpLedger dumps() {
+    return dumps;
+  }
+
+  /** Whether the deadline of a task has passed. */
+  boolean isPast(TransferTask task) {
+    return clock.getAsLong() - task.deadlineNanos() >= 0;
+  }
+
+  /** The number of the task that came last. */
+  long lastTask() {
+    lock.lock();
+    try {
+      return lastTask;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Those that have not completed, oldest first; a copy. */
+  List<TransferTask> all() {
+    lock.lock();
+    try {
+      return List.copyOf(open);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lets no task in any more, and waits for those that are being handed to the store. */
+  void refuse() {
+    lock.lock();
+    try {
+      refusing = true;
+      while (entering > 0) {
+        changed.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits until all have completed, for so many nanoseconds; says how many have not. */
+  int awaitNone(long nanos) throws InterruptedException {
+    long left = nanos;
+    lock.lock();
+    try {
+      while (!open.isEmpty() && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+      return open.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void expireDue() {
+    for (TransferTask task = awaitDue(); task != null; task = awaitDue()) {
+      expire(task);
+    }
+  }
+
+  /** Takes the first task whose deadline has passed; null when the thread should end. */
+  private @Nullable TransferTask awaitDue() {
+    lock.lock();
+    try {
+      while (!stopped) {
+        if (due.isEmpty()) {
+          asleep = true;
+          added.awaitUninterruptibly();
+          asleep = false;
+          continue;
+        }
+        long left = due.getFirst().deadlineNanos() - clock.getAsLong();
+        if (left <= 0) {
+          return due.removeFirst();
+        }
+        try {
+          long _ = added.awaitNanos(left);
+        } catch (InterruptedException e) {
+          // Only stop ends this thread.
+        }
+      }
+      return null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void expire(TransferTask task) {
+    task.expire(expiry(task));
+  }
+
+  /** Why what is left of a task is not moved any more. */
+  StoreTimeoutException expiry(TransferTask task) {
+    return new StoreTimeoutException(
+        store
+            + " "
+            + task
+            + " was not done within timeout_ms "
+            + TimeUnit.NANOSECONDS.toMillis(settings.timeoutNanos())
+            + ": raise timeout_ms, or find out what holds it up");
+  }
+
+  /** Ends what has not begun of all of them, as if their time had passed. */
+  void expireAll() {
+    List<TransferTask> all;
+    lock.lock();
+    try {
+      all = List.copyOf(due);
+      due.clear();
+    } finally {
+      lock.unlock();
+    }
+    all.forEach(this::expire);
+  }
+
+  /** Has the thread of the deadlines end. */
+  void stop() {
+    lock.lock();
+    try {
+      stopped = true;
+      added.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+}
