@@ -19,6 +19,7 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 OPEN_SECONDS = 60.0
 SEND_SECONDS = 1.0
+SEND_BYTES = 1 << 20
 
 
 class Gone(Exception):
@@ -40,6 +41,8 @@ class Connection:
         self._sequence = 0
         self._lock = threading.Lock()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        # So that a long prompt does not wait for the daemon to read it, as far as the system allows.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         self._readable = select.poll()
         self._readable.register(self._socket, select.POLLIN)
         try:
