@@ -61,7 +61,8 @@ class Connection:
             if answered:
                 self._sequence = self._sequence % 0x7FFFFFFF + 1
             sequence = self._sequence if answered else 0
-            self._socket.sendall(body.frame(kind, sequence))
+            for chunk in body.chunks(kind, sequence):
+                self._socket.sendall(chunk)
             return sequence
 
     def poll(self, seconds: float = 0.0) -> Optional[Frame]:

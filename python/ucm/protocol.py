@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 MAGIC = 0x314D4355
 VERSION = 1
@@ -32,6 +32,9 @@ SAVES_GENERATED = 1
 
 REFUSED_ENGINE = 5
 
+Buffer = Union[bytes, memoryview]
+_FEW = 4096
+
 _HEADER = struct.Struct("<IHHI")
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
@@ -54,7 +57,7 @@ class Writer:
     """Builds the body of a message."""
 
     def __init__(self) -> None:
-        self._parts: List[bytes] = []
+        self._parts: List[Buffer] = []
 
     def u8(self, value: int) -> Writer:
         self._parts.append(bytes((value,)))
@@ -92,8 +95,11 @@ class Writer:
         return self
 
     def i32s(self, values: Sequence[int]) -> Writer:
+        """Of a prompt, so there may be many: they are copied once."""
         self.u32(len(values))
-        self._parts.append(array("i", values).tobytes())
+        numbers = array("i", values)
+        few = len(numbers) < _FEW
+        self._parts.append(numbers.tobytes() if few else memoryview(numbers).cast("B"))
         return self
 
     def u64s(self, values: Sequence[int]) -> Writer:
@@ -103,8 +109,19 @@ class Writer:
 
     def frame(self, kind: int, sequence: int) -> bytes:
         """The whole frame."""
-        body = b"".join(self._parts)
-        return _HEADER.pack(8 + len(body), kind, 0, sequence) + body
+        return b"".join(self.chunks(kind, sequence))
+
+    def chunks(self, kind: int, sequence: int) -> List[Buffer]:
+        """The whole frame in a few parts, of which the large ones are not copied."""
+        small = [_HEADER.pack(8 + sum(map(len, self._parts)), kind, 0, sequence)]
+        found: List[Buffer] = []
+        for part in self._parts:
+            if isinstance(part, bytes):
+                small.append(part)
+            else:
+                found += (b"".join(small), part)
+                small = []
+        return [*found, b"".join(small)]
 
 
 class Reader:
