@@ -3,6 +3,7 @@
 module ucm.store.fake {
   requires static org.jspecify;
   requires ucm.api;
+  requires ucm.platform;
 
   provides ucm.api.Store with
       ucm.store.fake.FakeStore,

@@ -40,7 +40,7 @@ public final class FakeStore extends AbstractStore {
           .unit("blocks")
           .doc(
               "How many blocks Fake remembers; the least recently used one makes room. Each takes"
-                  + " 48 to 96 bytes of heap, taken when the store opens.");
+                  + " 40 to 50 bytes of heap, taken when the store opens.");
 
   /** What there is while the store is open. */
   private record Opened(
