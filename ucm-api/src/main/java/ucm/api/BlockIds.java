@@ -5,14 +5,13 @@ import java.util.BitSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * An immutable list of block ids, 16 bytes each, packed as two big-endian {@code long}s.
  *
  * <p>An id names a block by the hash of the prompt prefix that produced it: equal ids, equal bytes.
- * Ids are not objects of their own; a method that needs one takes this list and an index. {@link
- * #slice} and {@link #select} share the memory. Thread-safe.
+ * Ids are not objects of their own; a method that needs one takes this list and an index. A
+ * {@link #slice} shares the memory. Thread-safe.
  */
 public final class BlockIds {
 
@@ -21,17 +20,14 @@ public final class BlockIds {
 
   private static final int HEX_DIGITS = 2 * ID_BYTES;
   private static final HexFormat HEX = HexFormat.of();
-  private static final BlockIds EMPTY = new BlockIds(new long[0], null, 0, 0);
+  private static final BlockIds EMPTY = new BlockIds(new long[0], 0, 0);
 
   private final long[] words;
-  // Which ids of the words are in the list, before from and size are applied; null for all.
-  private final @Nullable Selection chosen;
   private final int from;
   private final int size;
 
-  private BlockIds(long[] words, @Nullable Selection chosen, int from, int size) {
+  private BlockIds(long[] words, int from, int size) {
     this.words = words;
-    this.chosen = chosen;
     this.from = from;
     this.size = size;
   }
@@ -52,12 +48,12 @@ public final class BlockIds {
       throw new IllegalArgumentException(
           "packed ids are two longs each, so their number is even; found " + words.length);
     }
-    return new BlockIds(words, null, 0, words.length / 2);
+    return new BlockIds(words, 0, words.length / 2);
   }
 
   /** One id from its two big-endian words. */
   public static BlockIds of(long high, long low) {
-    return new BlockIds(new long[] {high, low}, null, 0, 1);
+    return new BlockIds(new long[] {high, low}, 0, 1);
   }
 
   /**
@@ -80,7 +76,7 @@ public final class BlockIds {
             "a block id is 32 hexadecimal digits; found \"" + text + "\": " + e.getMessage(), e);
       }
     }
-    return new BlockIds(words, null, 0, texts.size());
+    return new BlockIds(words, 0, texts.size());
   }
 
   /** Reads ids written as 32 hexadecimal digits each; see {@link #ofHex(List)}. */
@@ -99,7 +95,7 @@ public final class BlockIds {
     }
     long[] words = new long[bytes.length / Long.BYTES];
     ByteBuffer.wrap(bytes).asLongBuffer().get(words);
-    return new BlockIds(words, null, 0, words.length / 2);
+    return new BlockIds(words, 0, words.length / 2);
   }
 
   /** How many ids. */
@@ -130,34 +126,25 @@ public final class BlockIds {
    */
   public BlockIds slice(int start, int end) {
     Objects.checkFromToIndex(start, end, size);
-    return new BlockIds(words, chosen, from + start, end - start);
+    return new BlockIds(words, from + start, end - start);
   }
 
   /**
-   * Some of this list, in their order; shares its memory. Takes a bit and a half for each id from the
-   * first to the last of them, and nothing when they are neighbours.
+   * Some of this list, in their order; a copy.
    *
    * @param start the id that bit 0 stands for
    * @param some which ids from there on; may be changed afterwards
    * @throws IndexOutOfBoundsException when one of them is not in this list
    */
   public BlockIds select(int start, BitSet some) {
-    int end = start + some.length();
-    Objects.checkFromToIndex(start, end, size);
-    int count = some.cardinality();
-    int first = start + Math.max(0, some.nextSetBit(0));
-    if (end - first == count || count == 0) {
-      return slice(first, first + count);
-    }
-    if (chosen == null) {
-      return new BlockIds(words, new Selection(from + start, some), 0, count);
-    }
-    int base = position(first);
-    BitSet positions = new BitSet(position(end - 1) - base + 1);
+    Objects.checkFromToIndex(start, start + some.length(), size);
+    long[] chosen = new long[2 * some.cardinality()];
+    int n = 0;
     for (int i = some.nextSetBit(0); i >= 0; i = some.nextSetBit(i + 1)) {
-      positions.set(position(start + i) - base);
+      chosen[n++] = high(start + i);
+      chosen[n++] = low(start + i);
     }
-    return new BlockIds(words, new Selection(base, positions), 0, count);
+    return wrap(chosen);
   }
 
   /** Id i as 32 lower-case hexadecimal digits. */
@@ -180,10 +167,8 @@ public final class BlockIds {
     return bytes;
   }
 
-  /** Where id i is in the array that lists share, counted in ids. */
-  int position(int i) {
-    int at = from + Objects.checkIndex(i, size);
-    return chosen == null ? at : chosen.at(at);
+  private int position(int i) {
+    return from + Objects.checkIndex(i, size);
   }
 
   @Override

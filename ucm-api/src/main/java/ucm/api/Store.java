@@ -25,9 +25,7 @@ import ucm.api.config.StoreConfig;
  *       the wrong order with {@link IllegalStateException} ({@link StoreLife} does this);
  *   <li>never serve a wrong byte: a block that is incomplete, damaged or of another layout is a miss.
  *       A miss is always allowed, a wrong hit never;
- *   <li>not touch the memory of a transfer once its task has completed, whatever the outcome, nor ask
- *       where it is ({@link Transfer#region}, {@link Transfer#offset}): both may be reused. Its
- *       ids and shard indexes stay valid for ever;
+ *   <li>not touch the memory of a transfer once its task has completed, whatever the outcome;
  *   <li>accept calls from any number of threads at once between {@code open} and {@code close};
  *   <li>leave nothing of a failed load or dump that later answers as a hit.
  * </ul>

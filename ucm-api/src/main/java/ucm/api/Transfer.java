@@ -2,7 +2,6 @@ package ucm.api;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import java.util.BitSet;
 import java.util.Objects;
 
 /**
@@ -13,50 +12,47 @@ import java.util.Objects;
  * #packed packed} transfer each shard lies in one stretch, tensor after tensor, as a slot of a buffer
  * pool does, and is one segment. Stores loop over segments and need not know which it is.
  *
- * <p>All of it is packed into arrays; nothing is an object per shard. Immutable and thread-safe. The
- * memory is owned by the caller, who keeps it alive until the task has completed.
- *
- * <p>Until the task has completed, and no longer, a store may ask where the bytes of a shard are
- * ({@link #region}, {@link #offset}): the caller may have a use for the {@link Places} of a {@linkplain
- * #packedRange range} or {@linkplain #packedSelection selection} then, as it has for the memory
- * itself. All else, the ids and shard indexes among it, stays valid for ever.
+ * <p>All of it is packed into arrays of the transfer; nothing is an object per shard. Immutable and
+ * thread-safe. The memory is owned by the caller, who keeps it alive until the task has completed.
  */
 public final class Transfer {
 
+  private static final int HOST = -1;
+  // In place of a device: without shards it is on all of them, and on none when they differ.
+  private static final int NOWHERE = -2;
+  private static final int MIXED = -3;
+
   private final BlockLayout layout;
   private final BlockIds ids;
-  // Shared with the transfers made of this one, as are the ids: both of a shard are at one
-  // position.
   private final int[] shardIndexes;
   private final int segments;
-  private final Places places;
-  private final int use;
+  private final MemoryRegion[] regions;
+  private final int[] regionOfPiece;
+  private final long[] offsets;
   private final int device;
   private final long event;
   private final ShardListener listener;
 
   private Transfer(Builder from, ShardListener listener) {
+    int pieces = from.shards * from.segments;
     this.layout = from.layout;
     this.segments = from.segments;
     this.ids = BlockIds.wrap(Arrays.copyOf(from.words, 2 * from.shards));
     this.shardIndexes = Arrays.copyOf(from.shardIndexes, from.shards);
-    this.places = from.places.copy();
-    this.use = places.use(layout, places.size());
-    this.device = places.device();
+    this.regions = Arrays.copyOf(from.regions, from.regionCount);
+    this.regionOfPiece = Arrays.copyOf(from.regionOfPiece, pieces);
+    this.offsets = Arrays.copyOf(from.offsets, pieces);
+    this.device = deviceOf(regions);
     this.event = from.event;
     this.listener = listener;
   }
 
-  private Transfer(Transfer of, BlockIds part, Places places, ShardListener listener) {
-    this.layout = of.layout;
-    this.segments = 1;
-    this.ids = part;
-    this.shardIndexes = of.shardIndexes;
-    this.places = places;
-    this.use = places.use(layout, part.size());
-    this.device = places.device();
-    this.event = 0;
-    this.listener = listener;
+  private static int deviceOf(MemoryRegion[] regions) {
+    int device = NOWHERE;
+    for (MemoryRegion region : regions) {
+      device = device == NOWHERE || device == region.deviceId() ? region.deviceId() : MIXED;
+    }
+    return device;
   }
 
   /** Starts a transfer with one segment per tensor. */
@@ -67,44 +63,6 @@ public final class Transfer {
   /** Starts a transfer in which each shard is one segment. */
   public static Builder packed(BlockLayout layout) {
     return new Builder(layout, 1);
-  }
-
-  /**
-   * Makes a packed transfer of neighbouring shards of another one, which lie elsewhere: a stage that
-   * keeps bytes in memory of its own moves them on with it. Shares the ids and shard indexes of the
-   * other transfer; nothing is copied, and nothing allocated per shard.
-   *
-   * @param of names the shards; where they lie there, and its event, is of no interest
-   * @param from first shard, inclusive
-   * @param to last shard, exclusive
-   * @param places where each of them lies, in their order; not to be changed until the task of the
-   *     transfer has completed, or was refused
-   * @param listener is told of each shard, by its index in the range
-   * @throws IndexOutOfBoundsException when these are no shards of {@code of}
-   * @throws IllegalArgumentException when the places are more or fewer than the shards, or were made
-   *     for another layout
-   */
-  public static Transfer packedRange(
-      Transfer of, int from, int to, Places places, ShardListener listener) {
-    return new Transfer(of, of.ids.slice(from, to), places, listener);
-  }
-
-  /**
-   * Makes a packed transfer of some shards of another one; as {@link #packedRange}, but takes a bit
-   * and a half for each shard from the first to the last of them, unless they are neighbours.
-   *
-   * @param from the shard that bit 0 stands for
-   * @param some which shards from there on; may be changed afterwards
-   * @param places where each of them lies, in their order; not to be changed until the task of the
-   *     transfer has completed, or was refused
-   * @param listener is told of each shard, by its index among those chosen
-   * @throws IndexOutOfBoundsException when these are no shards of {@code of}
-   * @throws IllegalArgumentException when the places are more or fewer than the shards, or were made
-   *     for another layout
-   */
-  public static Transfer packedSelection(
-      Transfer of, int from, BitSet some, Places places, ShardListener listener) {
-    return new Transfer(of, of.ids.select(from, some), places, listener);
   }
 
   /** The layout the transfer was made for. */
@@ -129,7 +87,7 @@ public final class Transfer {
 
   /** Which shard of its block shard i is. */
   public int shardIndex(int shard) {
-    return shardIndexes[ids.position(shard)];
+    return shardIndexes[shard];
   }
 
   /** In how many segments each shard lies: {@link BlockLayout#tensorCount()}, or 1 when packed. */
@@ -142,29 +100,33 @@ public final class Transfer {
     return segments == 1 ? layout.shardSize() : layout.tensorSize(segment);
   }
 
-  /** The memory a segment lies in; not to be asked for once the task has completed. */
+  /** The memory a segment lies in. */
   public MemoryRegion region(int shard, int segment) {
-    return places.region(shard * segments + segment, use);
+    return regions[regionOfPiece[piece(shard, segment)]];
   }
 
-  /** Where in its region a segment starts, in bytes; not to be asked for once the task has completed. */
+  /** Where in its region a segment starts, in bytes. */
   public long offset(int shard, int segment) {
-    return places.offset(shard * segments + segment, use);
+    return offsets[piece(shard, segment)];
   }
 
-  /** The bytes of a segment in host memory; not to be asked for once the task has completed. */
+  private int piece(int shard, int segment) {
+    return shard * segments + Objects.checkIndex(segment, segments);
+  }
+
+  /** The bytes of a segment in host memory. */
   public MemorySegment segment(int shard, int segment) {
     return region(shard, segment).segment().asSlice(offset(shard, segment), pieceSize(segment));
   }
 
   /** Whether all of the memory is host memory. */
   public boolean isHost() {
-    return Places.isHost(device);
+    return device == HOST || device == NOWHERE;
   }
 
   /** Whether all of the memory is memory of one device. */
   public boolean isOn(int deviceId) {
-    return device == Places.NOWHERE || (deviceId >= 0 && device == deviceId);
+    return device == NOWHERE || (deviceId >= 0 && device == deviceId);
   }
 
   /** The event that must have come before the memory is touched; see {@link Builder#after}. */
@@ -191,15 +153,20 @@ public final class Transfer {
     private final int segments;
     private long[] words = new long[2 * FIRST_CAPACITY];
     private int[] shardIndexes = new int[FIRST_CAPACITY];
-    private final Places places;
+    private MemoryRegion[] regions = new MemoryRegion[2];
+    private int[] regionOfPiece;
+    private long[] offsets;
     private int shards;
     private int placed;
+    private int regionCount;
+    private int lastRegion;
     private long event;
 
     private Builder(BlockLayout layout, int segments) {
       this.layout = layout;
       this.segments = segments;
-      this.places = new Places(layout);
+      this.regionOfPiece = new int[FIRST_CAPACITY * segments];
+      this.offsets = new long[FIRST_CAPACITY * segments];
     }
 
     /**
@@ -218,7 +185,7 @@ public final class Transfer {
       requireComplete();
       Objects.checkIndex(shardIndex, layout.shardCount());
       if (shards == shardIndexes.length) {
-        grow();
+        reserve(2 * shards);
       }
       words[2 * shards] = idHigh;
       words[2 * shards + 1] = idLow;
@@ -239,9 +206,30 @@ public final class Transfer {
         throw new IllegalStateException(
             "a shard has " + segments + " segments; begin the next shard first");
       }
-      places.add(region, offset, segments == 1 ? layout.shardSize() : layout.tensorSize(placed));
-      placed++;
+      long size = segments == 1 ? layout.shardSize() : layout.tensorSize(placed);
+      Objects.checkFromIndexSize(offset, size, region.byteSize());
+      int piece = (shards - 1) * segments + placed++;
+      regionOfPiece[piece] = indexOf(region);
+      offsets[piece] = offset;
       return this;
+    }
+
+    private int indexOf(MemoryRegion region) {
+      // Engines walk their tensors in the same order for every block: the region is most often the
+      // one used last or the one after it.
+      for (int step = 0; step < regionCount; step++) {
+        int i = (lastRegion + step) % regionCount;
+        if (regions[i] == region) {
+          lastRegion = i;
+          return i;
+        }
+      }
+      if (regionCount == regions.length) {
+        regions = Arrays.copyOf(regions, 2 * regionCount);
+      }
+      regions[regionCount] = region;
+      lastRegion = regionCount;
+      return regionCount++;
     }
 
     /**
@@ -271,8 +259,10 @@ public final class Transfer {
     public Transfer build(ShardListener listener) {
       requireComplete();
       Transfer transfer = new Transfer(this, listener);
+      Arrays.fill(regions, 0, regionCount, null);
       shards = 0;
-      places.clear();
+      regionCount = 0;
+      lastRegion = 0;
       event = 0;
       return transfer;
     }
@@ -284,10 +274,11 @@ public final class Transfer {
       }
     }
 
-    private void grow() {
-      int capacity = 2 * shards;
+    private void reserve(int capacity) {
       words = Arrays.copyOf(words, 2 * capacity);
       shardIndexes = Arrays.copyOf(shardIndexes, capacity);
+      regionOfPiece = Arrays.copyOf(regionOfPiece, capacity * segments);
+      offsets = Arrays.copyOf(offsets, capacity * segments);
     }
   }
 }

@@ -10,14 +10,11 @@ import static ucm.testkit.TransferMemory.Placement.PACKED;
 import static ucm.testkit.TransferMemory.Placement.REGION_PER_TENSOR;
 import static ucm.testkit.TransferMemory.Placement.SCATTERED;
 
-import java.util.BitSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
-import ucm.api.Places;
-import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Task;
@@ -59,26 +56,22 @@ interface TransferContract extends ContractPart {
 
   @ParameterizedTest
   @EnumSource
-  default void movesRangesWhosePlacesAreReused(SampleLayout sample) {
+  default void movesRangesOfATransfer(SampleLayout sample) {
     suite().needBlocks();
     OpenStore store = suite().open(sample);
     BlockIds ids = BlockBytes.ids(23, 6);
     TransferMemory memory = store.memory(ids, PACKED).fill();
     Transfer all = memory.transfer();
-    // A store that asks for the places of a task that has ended gets an exception, or those of the
-    // next.
-    Places places = new Places(store.layout);
+    int shards = store.layout.shardCount();
     for (int block = 0; block < ids.size(); block++) {
-      store.requireTaken(range(all, block, places));
+      store.requireTaken(part(all, block * shards, (block + 1) * shards, 1));
     }
-    places.clear();
     memory.scribble();
     store.settle();
     store.requireFound(ids);
     for (int block = ids.size() - 1; block >= 0; block--) {
-      store.requireLoaded(range(all, block, places));
+      store.requireLoaded(part(all, block * shards, (block + 1) * shards, 1));
     }
-    places.clear();
     store.requireRightBytes(memory);
   }
 
@@ -90,37 +83,25 @@ interface TransferContract extends ContractPart {
     BlockIds ids = BlockBytes.ids(24, 7);
     TransferMemory memory = store.memory(ids, PACKED).fill();
     Transfer all = memory.transfer();
-    for (boolean even : new boolean[] {true, false}) {
-      store.requireTaken(eachOther(all, even));
+    for (int first = 0; first < 2; first++) {
+      store.requireTaken(part(all, first, all.shardCount(), 2));
     }
     memory.scribble();
     store.settle();
     store.requireFound(ids);
-    for (boolean even : new boolean[] {false, true}) {
-      store.requireLoaded(eachOther(all, even));
+    for (int first = 1; first >= 0; first--) {
+      store.requireLoaded(part(all, first, all.shardCount(), 2));
     }
     store.requireRightBytes(memory);
   }
 
-  private static Transfer range(Transfer all, int block, Places places) {
-    int shards = all.layout().shardCount();
-    places.clear();
-    for (int i = block * shards; i < (block + 1) * shards; i++) {
-      places.add(all.region(i, 0), all.offset(i, 0));
+  /** Each so many-th shard of a packed transfer, from one on and before another. */
+  private static Transfer part(Transfer all, int from, int to, int step) {
+    Transfer.Builder part = Transfer.packed(all.layout());
+    for (int i = from; i < to; i += step) {
+      part.shard(all.ids(), i, all.shardIndex(i)).piece(all.region(i, 0), all.offset(i, 0));
     }
-    return Transfer.packedRange(
-        all, block * shards, (block + 1) * shards, places, ShardListener.NONE);
-  }
-
-  /** The shards of even or odd numbers. */
-  private static Transfer eachOther(Transfer all, boolean even) {
-    Places places = new Places(all.layout());
-    BitSet some = new BitSet();
-    for (int i = even ? 0 : 1; i < all.shardCount(); i += 2) {
-      some.set(i);
-      places.add(all.region(i, 0), all.offset(i, 0));
-    }
-    return Transfer.packedSelection(all, 0, some, places, ShardListener.NONE);
+    return part.build();
   }
 
   @ParameterizedTest

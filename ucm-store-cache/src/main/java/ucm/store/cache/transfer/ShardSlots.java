@@ -1,8 +1,6 @@
 package ucm.store.cache.transfer;
 
 import java.util.Arrays;
-import java.util.BitSet;
-import ucm.api.Places;
 import ucm.api.ShardListener;
 import ucm.api.Transfer;
 import ucm.store.cache.config.PoolMemory;
@@ -66,25 +64,15 @@ final class ShardSlots {
    * @param of the task's transfer
    */
   Transfer onward(PoolMemory memory, Transfer of, int from, int to, ShardListener listener) {
-    Places places = new Places(of.layout());
-    int first = 0;
-    int end = 0;
+    Transfer.Builder onward = Transfer.packed(of.layout());
     for (int i = from; i < to; i++) {
-      if (slots[i] >= 0) {
-        first = places.size() == 0 ? shards[i] : first;
-        end = shards[i] + 1;
-        places.add(memory.region(slots[i]), memory.offset(slots[i]));
+      int slot = slots[i];
+      if (slot >= 0) {
+        onward
+            .shard(of.ids(), shards[i], of.shardIndex(shards[i]))
+            .piece(memory.region(slot), memory.offset(slot));
       }
     }
-    if (end - first == places.size()) {
-      return Transfer.packedRange(of, first, end, places, listener);
-    }
-    BitSet some = new BitSet(end - first);
-    for (int i = from; i < to; i++) {
-      if (slots[i] >= 0) {
-        some.set(shards[i] - first);
-      }
-    }
-    return Transfer.packedSelection(of, first, some, places, listener);
+    return onward.build(listener);
   }
 }
