@@ -40,6 +40,9 @@ public final class EngineSession implements AutoCloseable {
   // for this one.
   private final int generation = RANDOM.nextInt();
 
+  /** How many have opened it and not ended yet; guarded by {@link Engines}. */
+  int connections;
+
   // Guarded by this; read without it once set.
   private volatile @Nullable EngineBlocks blocks;
   private final BitSet connectedRanks = new BitSet();

@@ -1,6 +1,5 @@
 package ucm.server.session;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,18 +15,9 @@ import ucm.server.protocol.ProtocolException;
 /** The engines that are connected, by their names. Thread-safe. */
 public final class Engines implements AutoCloseable {
 
-  private static final class Entry {
-    final EngineSession session;
-    int connections;
-
-    Entry(EngineSession session) {
-      this.session = session;
-    }
-  }
-
   private final ServerContext context;
   // Guarded by this.
-  private final Map<String, Entry> entries = new LinkedHashMap<>();
+  private final Map<String, EngineSession> sessions = new LinkedHashMap<>();
 
   /**
    * No engine yet.
@@ -58,11 +48,11 @@ public final class Engines implements AutoCloseable {
    * @throws ProtocolException when its configuration is bad, or other connections of it said something else
    */
   public synchronized EngineSession open(EngineFields fields) throws ProtocolException {
-    Entry entry = entries.get(fields.instance());
-    if (entry == null) {
-      entry = new Entry(new EngineSession(context, fields, config(fields)));
-      entries.put(fields.instance(), entry);
-    } else if (!entry.session.fields().equals(fields)) {
+    EngineSession session = sessions.get(fields.instance());
+    if (session == null) {
+      session = new EngineSession(context, fields, config(fields));
+      sessions.put(fields.instance(), session);
+    } else if (!session.fields().equals(fields)) {
       throw new ProtocolException(
           ProtocolException.REFUSED_ENGINE,
           "engine "
@@ -70,8 +60,8 @@ public final class Engines implements AutoCloseable {
               + " is connected already and said something else of its model, ranks or"
               + " configuration: give each engine an id of its own");
     }
-    entry.connections++;
-    return entry.session;
+    session.connections++;
+    return session;
   }
 
   private static UcmConfig config(EngineFields fields) throws ProtocolException {
@@ -90,10 +80,7 @@ public final class Engines implements AutoCloseable {
 
   /** A connection of an engine has ended; the last one ends the engine. */
   public synchronized void release(EngineSession session) {
-    String name = session.fields().instance();
-    Entry entry = entries.get(name);
-    if (entry != null && entry.session.equals(session) && --entry.connections == 0) {
-      entries.remove(name);
+    if (--session.connections == 0 && sessions.remove(session.fields().instance(), session)) {
       session.close();
     }
   }
@@ -110,16 +97,14 @@ public final class Engines implements AutoCloseable {
   }
 
   private synchronized List<EngineSession> all() {
-    List<EngineSession> sessions = new ArrayList<>();
-    entries.values().forEach(entry -> sessions.add(entry.session));
-    return sessions;
+    return List.copyOf(sessions.values());
   }
 
   /** Ends all engines, and closes the pipelines: what is on its way to storage gets there. */
   @Override
   public synchronized void close() {
-    entries.values().forEach(entry -> entry.session.close());
-    entries.clear();
+    sessions.values().forEach(EngineSession::close);
+    sessions.clear();
     context.pipelines().close();
     context.devices().close();
   }
