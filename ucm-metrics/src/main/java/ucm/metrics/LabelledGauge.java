@@ -32,8 +32,8 @@ final class LabelledGauge {
   }
 
   /** Shows a value, instead of the one with the same labels, whose store has been closed. */
-  void show(String[] labels, DoubleSupplier value) {
-    values.put(List.of(labels), value);
+  void show(List<String> labels, DoubleSupplier value) {
+    values.put(labels, value);
   }
 
   private void read(GaugeWithCallback.Callback callback) {

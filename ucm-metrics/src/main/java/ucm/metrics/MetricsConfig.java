@@ -4,10 +4,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
-import java.util.regex.Pattern;
 import ucm.api.StoreException;
 
 /**
@@ -18,36 +18,46 @@ import ucm.api.StoreException;
  */
 public final class MetricsConfig {
 
-  static final String PREFIX = "ucm:";
-  static final String LOOPBACK = "127.0.0.1";
-  private static final Pattern PREFIX_FORM = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*|");
+  // Buckets of names that the file does not list, by the end of the name, which says the unit.
+  private static final double[] MILLIS = {
+    0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000
+  };
+  private static final double[] GB_PER_SECOND = {
+    0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128
+  };
+  private static final double[] SHARES = {0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1};
+  private static final double[] COUNTS = {
+    0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000
+  };
+
+  /**
+   * A metric that the file lists.
+   *
+   * @param kind in which section it stands
+   * @param documentation its help text; empty to keep the built-in one
+   * @param buckets upper bounds of a histogram, ascending; empty to keep the built-in ones
+   */
+  record Listed(MetricKind kind, String documentation, List<Double> buckets) {}
 
   private final String prefix;
   private final String host;
   private final OptionalInt port;
   private final boolean onlyListed;
   private final Set<MetricKind> kinds;
-  private final Map<String, ListedMetric> listed;
+  private final Map<String, Listed> listed;
 
-  MetricsConfig(
-      String prefix,
-      String host,
-      OptionalInt port,
-      boolean onlyListed,
-      Set<MetricKind> kinds,
-      Map<String, ListedMetric> listed) {
-    this.prefix = prefix;
-    this.host = host;
-    this.port = port;
-    this.onlyListed = onlyListed;
-    this.kinds = Set.copyOf(kinds);
-    this.listed = Map.copyOf(listed);
+  MetricsConfig(MetricsYaml file) {
+    this.prefix = file.prefix;
+    this.host = file.host;
+    this.port = file.port;
+    this.onlyListed = file.onlyListed;
+    this.kinds = Set.copyOf(file.kinds);
+    this.listed = Map.copyOf(file.listed);
   }
 
   /** Everything, with the prefix {@code ucm:}, on the loopback interface; no port. */
   public static MetricsConfig defaults() {
-    return new MetricsConfig(
-        PREFIX, LOOPBACK, OptionalInt.empty(), false, Set.of(MetricKind.values()), Map.of());
+    return new MetricsConfig(new MetricsYaml("defaults"));
   }
 
   /**
@@ -71,10 +81,6 @@ public final class MetricsConfig {
     return new MetricsYaml(file.toString()).parse(text);
   }
 
-  static boolean isPrefix(String text) {
-    return PREFIX_FORM.matcher(text).matches();
-  }
-
   /** The address to listen on. */
   public String host() {
     return host;
@@ -91,25 +97,28 @@ public final class MetricsConfig {
 
   /** Whether a metric is to be seen. */
   boolean exports(MetricKind kind, String name) {
-    return kinds.contains(kind) && (!onlyListed || isListed(kind, name));
-  }
-
-  private boolean isListed(MetricKind kind, String name) {
-    ListedMetric found = listed.get(name);
-    return found != null && found.kind() == kind;
+    Listed found = listed.get(name);
+    return kinds.contains(kind) && (!onlyListed || (found != null && found.kind() == kind));
   }
 
   /** The help text for a metric. */
   String help(String name, String otherwise) {
-    ListedMetric found = listed.get(name);
+    Listed found = listed.get(name);
     return found == null || found.documentation().isEmpty() ? otherwise : found.documentation();
   }
 
   /** The buckets of a histogram. */
   double[] buckets(String name) {
-    ListedMetric found = listed.get(name);
-    return found == null || found.buckets().isEmpty()
-        ? Buckets.of(name)
-        : found.buckets().stream().mapToDouble(Double::doubleValue).toArray();
+    Listed found = listed.get(name);
+    if (found != null && !found.buckets().isEmpty()) {
+      return found.buckets().stream().mapToDouble(Double::doubleValue).toArray();
+    }
+    if (name.endsWith("_ms") || name.endsWith("_duration")) {
+      return MILLIS;
+    }
+    if (name.endsWith("_gbps") || name.endsWith("_speed")) {
+      return GB_PER_SECOND;
+    }
+    return name.endsWith("_rates") ? SHARES : COUNTS;
   }
 }

@@ -10,15 +10,13 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
 
@@ -34,7 +32,7 @@ public final class MetricsEndpoint implements AutoCloseable {
   private static final int SECONDS = 5;
   private static final int MAX_HEAD = 8 << 10;
   private static final int SCRAPES = 2;
-  private static final int RETRY_MILLIS = 100;
+  private static final Duration RETRY = Duration.ofMillis(100);
 
   /** Connections that are not taken in yet: with few, a flood makes a scrape wait for seconds. */
   private static final int BACKLOG = 1024;
@@ -49,19 +47,8 @@ public final class MetricsEndpoint implements AutoCloseable {
   /** Bounds the answers that are being written down, which hold the most memory. */
   private final Semaphore scrapes = new Semaphore(SCRAPES);
 
-  /** Has permits when connections have ended since the last wait for that. */
-  private final Semaphore ended = new Semaphore(0);
-
-  /** Oldest first; guarded by itself. Each adds and removes itself but for those that are ended. */
-  private final Deque<Connection> open = new ArrayDeque<>();
-
-  private record Connection(Socket socket, Thread thread, long deadline) {
-
-    void end() {
-      hangUp(socket);
-      thread.interrupt();
-    }
-  }
+  /** Oldest first; guarded by itself. */
+  private final Set<Socket> open = new LinkedHashSet<>();
 
   private record Request(String method, String path, String accept) {}
 
@@ -102,18 +89,11 @@ public final class MetricsEndpoint implements AutoCloseable {
     try {
       while (!listener.isClosed()) {
         try {
-          listener.setSoTimeout(millisToNextDeadline());
           serve(listener.accept());
-        } catch (SocketTimeoutException e) {
-          // The oldest connection has had its time.
         } catch (IOException e) {
-          // Closed, or no descriptor was free, which may last. Those that others hold come free
-          // unnoticed.
-          if (ended.tryAcquire(RETRY_MILLIS, TimeUnit.MILLISECONDS)) {
-            int _ = ended.drainPermits();
-          }
+          // Closed, or no descriptor was free, which may last.
+          Thread.sleep(RETRY);
         }
-        endAllBut(CONNECTIONS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -122,37 +102,34 @@ public final class MetricsEndpoint implements AutoCloseable {
     }
   }
 
-  /** 0, which means for ever, while no connection is open. */
-  private int millisToNextDeadline() {
+  private void serve(Socket socket) {
     synchronized (open) {
-      Connection oldest = open.peekFirst();
-      return oldest == null
-          ? 0
-          : (int) Math.max(1, (oldest.deadline() - System.nanoTime()) / 1_000_000 + 1);
+      open.add(socket);
+    }
+    endAllBut(CONNECTIONS);
+    Thread server = Thread.ofVirtual().name("ucm-metrics-http").start(() -> serveAndForget(socket));
+    Thread.ofVirtual().name("ucm-metrics-deadline").start(() -> endInTime(server, socket));
+  }
+
+  private static void endInTime(Thread server, Socket socket) {
+    try {
+      boolean _ = server.join(Duration.ofSeconds(SECONDS));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      hangUp(socket);
     }
   }
 
-  /** Ends the oldest connections beyond a number, and those whose time is over. */
+  /** Ends the oldest connections beyond a number. */
   private void endAllBut(int connections) {
     synchronized (open) {
-      Connection oldest = open.peekFirst();
-      while (oldest != null
-          && (open.size() > connections || oldest.deadline() - System.nanoTime() <= 0)) {
-        oldest.end();
-        open.removeFirst();
-        oldest = open.peekFirst();
+      while (open.size() > connections) {
+        Socket oldest = open.iterator().next();
+        hangUp(oldest);
+        open.remove(oldest);
       }
     }
-  }
-
-  private void serve(Socket socket) {
-    Thread thread =
-        Thread.ofVirtual().name("ucm-metrics-http").unstarted(() -> serveAndForget(socket));
-    long deadline = System.nanoTime() + Duration.ofSeconds(SECONDS).toNanos();
-    synchronized (open) {
-      open.addLast(new Connection(socket, thread, deadline));
-    }
-    thread.start();
   }
 
   private void serveAndForget(Socket socket) {
@@ -160,17 +137,14 @@ public final class MetricsEndpoint implements AutoCloseable {
       answer(socket);
     } catch (IOException hungUp) {
       // By the client or by a bound: no client is left to tell.
-    } catch (InterruptedException ended) {
-      Thread.currentThread().interrupt();
     } finally {
       synchronized (open) {
-        open.removeIf(connection -> connection.socket().equals(socket));
+        open.remove(socket);
       }
-      ended.release();
     }
   }
 
-  private void answer(Socket socket) throws IOException, InterruptedException {
+  private void answer(Socket socket) throws IOException {
     String head = head(socket.getInputStream());
     Request request = head == null ? null : parse(head);
     if (head == null) {
@@ -225,10 +199,10 @@ public final class MetricsEndpoint implements AutoCloseable {
     }
   }
 
-  private void scrape(Socket socket, Request request) throws IOException, InterruptedException {
+  private void scrape(Socket socket, Request request) throws IOException {
     ExpositionFormatWriter writer = formats.findWriter(request.accept());
     ByteArrayOutputStream body = new ByteArrayOutputStream(1 << 16);
-    scrapes.acquire();
+    scrapes.acquireUninterruptibly();
     try {
       writer.write(body, registry.prometheus().scrape());
     } finally {
@@ -271,6 +245,5 @@ public final class MetricsEndpoint implements AutoCloseable {
   public void close() {
     hangUp(listener);
     endAllBut(0);
-    ended.release();
   }
 }

@@ -1,13 +1,16 @@
 package ucm.metrics;
 
-import io.prometheus.metrics.core.datapoints.CounterDataPoint;
-import io.prometheus.metrics.core.datapoints.DistributionDataPoint;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryMXBean;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.DoubleSupplier;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreMetrics;
@@ -38,7 +41,7 @@ public final class MetricsRegistry {
   /** A registry in which nothing is counted yet but the Java runtime. */
   public MetricsRegistry(MetricsConfig config) {
     this.config = config;
-    JavaMetrics.show(scope("", ""));
+    showJava(scope("", ""));
   }
 
   /**
@@ -49,7 +52,7 @@ public final class MetricsRegistry {
    * @return the same instruments whenever the same labels are asked for
    */
   public StoreMetrics scope(String model, String worker) {
-    return new Place(model, worker);
+    return new Place(this, model, worker);
   }
 
   /** What a scrape reads. */
@@ -57,111 +60,114 @@ public final class MetricsRegistry {
     return registry;
   }
 
-  private StoreMetrics.Counter counter(String given, String help, String[] labels) {
+  /** What the Java runtime tells of itself: heap and garbage collection. */
+  private static void showJava(StoreMetrics scope) {
+    MemoryMXBean memory = ManagementFactory.getMemoryMXBean();
+    List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
+    scope.gauge(
+        "jvm_heap_used_bytes",
+        "Bytes of the Java heap in use; blocks lie outside it.",
+        () -> memory.getHeapMemoryUsage().getUsed());
+    scope.gauge(
+        "jvm_gc_collections",
+        "Garbage collections of the Java heap since the process began.",
+        () -> collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum());
+    scope.gauge(
+        "jvm_gc_time_ms",
+        "Time in those collections.",
+        () -> collectors.stream().mapToLong(GarbageCollectorMXBean::getCollectionTime).sum());
+  }
+
+  /** Makes an instrument under its exported name; {@code none} when it is not to be seen, or cannot be. */
+  private <T> T instrument(MetricKind kind, String given, T none, Function<String, T> make) {
     String name = MetricNames.exported(given);
-    if (!config.exports(MetricKind.COUNTER, name)) {
-      return StoreMetrics.NONE.counter(given, help);
+    if (!config.exports(kind, name)) {
+      return none;
     }
     synchronized (this) {
       try {
-        Counter counter = counters.get(name);
-        if (counter == null) {
-          counter =
-              Counter.builder()
-                  .name(config.prefix() + name)
-                  .help(config.help(name, help))
-                  .labelNames(LABELS)
-                  .withoutExemplars()
-                  .register(registry);
-          counters.put(name, counter);
-        }
-        CounterDataPoint point = counter.labelValues(labels);
-        return point::inc;
+        return make.apply(name);
       } catch (IllegalArgumentException e) {
-        LOG.warn("the counter {} is not exported: {}", given, e.getMessage());
-        return StoreMetrics.NONE.counter(given, help);
+        LOG.warn("the {} {} is not exported: {}", kind.section(), given, e.getMessage());
+        return none;
       }
     }
   }
 
-  private StoreMetrics.Histogram histogram(String given, String help, String[] labels) {
-    String name = MetricNames.exported(given);
-    if (!config.exports(MetricKind.HISTOGRAM, name)) {
-      return StoreMetrics.NONE.histogram(given, help);
-    }
-    synchronized (this) {
-      try {
-        Histogram histogram = histograms.get(name);
-        if (histogram == null) {
-          histogram =
-              Histogram.builder()
-                  .name(config.prefix() + name)
-                  .help(config.help(name, help))
-                  .labelNames(LABELS)
-                  .classicOnly()
-                  .classicUpperBounds(config.buckets(name))
-                  .withoutExemplars()
-                  .register(registry);
-          histograms.put(name, histogram);
-        }
-        DistributionDataPoint point = histogram.labelValues(labels);
-        return point::observe;
-      } catch (IllegalArgumentException e) {
-        LOG.warn("the histogram {} is not exported: {}", given, e.getMessage());
-        return StoreMetrics.NONE.histogram(given, help);
-      }
-    }
+  private Counter counter(String name, String help) {
+    return Counter.builder()
+        .name(config.prefix() + name)
+        .help(config.help(name, help))
+        .labelNames(LABELS)
+        .withoutExemplars()
+        .register(registry);
   }
 
-  private void gauge(String given, String help, DoubleSupplier value, String[] labels) {
-    String name = MetricNames.exported(given);
-    if (!config.exports(MetricKind.GAUGE, name)) {
-      return;
-    }
-    synchronized (this) {
-      try {
-        LabelledGauge gauge = gauges.get(name);
-        if (gauge == null) {
-          gauge =
-              LabelledGauge.register(
-                  registry, config.prefix() + name, config.help(name, help), LABELS);
-          gauges.put(name, gauge);
-        }
-        gauge.show(labels, value);
-      } catch (IllegalArgumentException e) {
-        LOG.warn("the gauge {} is not exported: {}", given, e.getMessage());
-      }
-    }
+  private Histogram histogram(String name, String help) {
+    return Histogram.builder()
+        .name(config.prefix() + name)
+        .help(config.help(name, help))
+        .labelNames(LABELS)
+        .classicOnly()
+        .classicUpperBounds(config.buckets(name))
+        .withoutExemplars()
+        .register(registry);
   }
 
-  private final class Place implements StoreMetrics {
+  /** Where one part of an engine counts: the instruments with its labels. */
+  private record Place(MetricsRegistry of, String model, String worker) implements StoreMetrics {
 
-    private final String[] labels;
-
-    Place(String model, String worker) {
-      this.labels = new String[] {model, worker};
+    @Override
+    public StoreMetrics.Counter counter(String given, String help) {
+      return of.instrument(
+          MetricKind.COUNTER,
+          given,
+          NONE.counter(given, help),
+          name ->
+              of.counters
+                      .computeIfAbsent(name, fresh -> of.counter(fresh, help))
+                      .labelValues(model, worker)
+                  ::inc);
     }
 
     @Override
-    public StoreMetrics.Counter counter(String name, String help) {
-      return MetricsRegistry.this.counter(name, help, labels);
+    public StoreMetrics.Histogram histogram(String given, String help) {
+      return of.instrument(
+          MetricKind.HISTOGRAM,
+          given,
+          NONE.histogram(given, help),
+          name ->
+              of.histograms
+                      .computeIfAbsent(name, fresh -> of.histogram(fresh, help))
+                      .labelValues(model, worker)
+                  ::observe);
     }
 
     @Override
-    public StoreMetrics.Histogram histogram(String name, String help) {
-      return MetricsRegistry.this.histogram(name, help, labels);
-    }
-
-    @Override
-    public void gauge(String name, String help, DoubleSupplier value) {
-      MetricsRegistry.this.gauge(name, help, value, labels);
-      if (name.endsWith(HEALTH_STATE)) {
-        String stage = name.substring(0, name.length() - HEALTH_STATE.length());
-        MetricsRegistry.this.gauge(
-            stage + "_store_health",
+    public void gauge(String given, String help, DoubleSupplier value) {
+      boolean _ =
+          of.instrument(
+              MetricKind.GAUGE,
+              given,
+              false,
+              name -> {
+                of.gauges
+                    .computeIfAbsent(
+                        name,
+                        fresh ->
+                            LabelledGauge.register(
+                                of.registry,
+                                of.config.prefix() + fresh,
+                                of.config.help(fresh, help),
+                                LABELS))
+                    .show(List.of(model, worker), value);
+                return true;
+              });
+      if (given.endsWith(HEALTH_STATE)) {
+        gauge(
+            given.substring(0, given.length() - HEALTH_STATE.length()) + "_store_health",
             "1 when the stage can be used, 0 while its breaker is open",
-            () -> value.getAsDouble() == OPEN ? 0 : 1,
-            labels);
+            () -> value.getAsDouble() == OPEN ? 0 : 1);
       }
     }
   }

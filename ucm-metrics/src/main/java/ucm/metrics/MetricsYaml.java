@@ -7,13 +7,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.snakeyaml.engine.v2.api.Load;
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 import ucm.api.StoreException;
 
-/** Reads the metrics file of the original and reports all its faults at once. Used once. */
+/** Reads the metrics file of the original and reports all its faults at once; holds the defaults. */
 final class MetricsYaml {
 
   private static final int MAX_PORT = 65_535;
@@ -21,14 +22,16 @@ final class MetricsYaml {
   private static final Set<String> IGNORED =
       Set.of("log_interval", "multiproc_dir", "histogram_max_length");
 
+  private static final Pattern PREFIX_FORM = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*|");
+
   private final String file;
   private final List<String> problems = new ArrayList<>();
-  private final Map<String, ListedMetric> listed = new LinkedHashMap<>();
-  private final Set<MetricKind> kinds = EnumSet.allOf(MetricKind.class);
-  private String prefix = MetricsConfig.PREFIX;
-  private String host = MetricsConfig.LOOPBACK;
-  private OptionalInt port = OptionalInt.empty();
-  private boolean onlyListed;
+  final Map<String, MetricsConfig.Listed> listed = new LinkedHashMap<>();
+  final Set<MetricKind> kinds = EnumSet.allOf(MetricKind.class);
+  String prefix = "ucm:";
+  String host = "127.0.0.1";
+  OptionalInt port = OptionalInt.empty();
+  boolean onlyListed;
 
   MetricsYaml(String file) {
     this.file = file;
@@ -41,7 +44,7 @@ final class MetricsYaml {
     if (!problems.isEmpty()) {
       throw new StoreException(file + ": " + String.join("; ", problems));
     }
-    return new MetricsConfig(prefix, host, port, onlyListed, kinds, listed);
+    return new MetricsConfig(this);
   }
 
   private Map<?, ?> root(String text) {
@@ -86,13 +89,12 @@ final class MetricsYaml {
 
   private void prefix(@Nullable Object value) {
     String found = value == null ? "" : value.toString();
-    if (MetricsConfig.isPrefix(found)) {
-      prefix = found;
-    } else {
+    prefix = found;
+    if (!PREFIX_FORM.matcher(found).matches()) {
       problems.add(
-          "metric_prefix is '"
-              + found
-              + "'; a metric begins with a letter, _ or :, and goes on with those and digits");
+          ("metric_prefix is '%s'; a metric begins with a letter, _ or :, and goes on with those"
+                  + " and digits")
+              .formatted(found));
     }
   }
 
@@ -147,7 +149,7 @@ final class MetricsYaml {
     List<Double> buckets = buckets(section + "." + name, metric.get("buckets"));
     listed.put(
         MetricNames.withoutTotal(name),
-        new ListedMetric(kind, help == null ? "" : help.toString(), buckets));
+        new MetricsConfig.Listed(kind, help == null ? "" : help.toString(), buckets));
   }
 
   private List<Double> buckets(String where, @Nullable Object value) {

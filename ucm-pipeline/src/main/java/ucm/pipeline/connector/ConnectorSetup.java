@@ -17,6 +17,7 @@ import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.api.config.ConfigKey;
 import ucm.pipeline.Pipeline;
+import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
@@ -165,12 +166,8 @@ public final class ConnectorSetup {
               + shared
               + " keeps bytes: open the pipeline with openPipeline()");
     }
-    StageLookups lookups = stageLookups.get(shared);
-    return scheduler(
-        shared,
-        null,
-        spec.kv(),
-        lookups == null ? new StageLookups(StoreMetrics.NONE, List.of()) : lookups);
+    StageLookups none = new StageLookups(StoreMetrics.NONE, List.of());
+    return scheduler(shared, null, spec.kv(), stageLookups.getOrDefault(shared, none));
   }
 
   private SchedulerConnector scheduler(
@@ -180,35 +177,31 @@ public final class ConnectorSetup {
           "metrics_config_path is set, and the engine has no metrics: it must hand a registry to"
               + " withMetricsScopes()");
     }
-    return new SchedulerConnector(
-        this,
-        store,
-        owned,
-        settings.enableRecordTraces() ? recorder() : null,
-        settings.useLite() ? monitor() : null,
-        liteLayout,
-        lookups);
-  }
-
-  private LiteMonitor monitor() {
+    String instance = spec.instance();
     StoreMetrics counted = metrics(SCHEDULER);
-    ConnectorFaults faults = new ConnectorFaults("lite mode of " + spec.instance(), counted);
-    return new LiteMonitor(spec, traces.folder(), LiteMonitor.INTERVAL, counted, faults);
+    TraceRecorder recorder =
+        settings.enableRecordTraces()
+            ? new TraceRecorder(
+                spec,
+                traces,
+                counted,
+                new ConnectorFaults("traces of " + instance, counted),
+                () -> ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()))
+            : null;
+    LiteMonitor monitor =
+        settings.useLite()
+            ? new LiteMonitor(
+                spec,
+                traces.folder(),
+                LiteMonitor.INTERVAL,
+                counted,
+                new ConnectorFaults("lite mode of " + instance, counted))
+            : null;
+    return new SchedulerConnector(this, store, owned, recorder, monitor, liteLayout, lookups);
   }
 
   private StageLookups lookups(String worker, UcmConfig complete) {
     return new StageLookups(metrics(worker), stages(complete));
-  }
-
-  private TraceRecorder recorder() {
-    ConnectorFaults faults =
-        new ConnectorFaults("traces of " + spec.instance(), metrics(SCHEDULER));
-    return new TraceRecorder(
-        spec,
-        traces,
-        metrics(SCHEDULER),
-        faults,
-        () -> ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
   }
 
   /**
@@ -285,14 +278,13 @@ public final class ConnectorSetup {
   UcmConfig configOf(int deviceId, KvLayout layout) {
     Map<String, Object> keys = keys(deviceId, layout);
     // The ranks load the same blocks: one buffer has them once. A scheduler has no buffer.
-    if (spec.mla() && deviceId >= 0 && hasCache() && !config.storeConfig().isSet(SHARE_BUFFER)) {
+    if (spec.mla()
+        && deviceId >= 0
+        && stages(config).contains(CACHE_STAGE)
+        && !config.storeConfig().isSet(SHARE_BUFFER)) {
       keys.put(SHARE_BUFFER.name(), true);
     }
     return config.with(keys, ENGINE);
-  }
-
-  private boolean hasCache() {
-    return stages(config).contains(CACHE_STAGE);
   }
 
   private static List<String> stages(UcmConfig of) {
@@ -307,17 +299,10 @@ public final class ConnectorSetup {
   /** A configured {@code Fake} keeps its settings. */
   private UcmConfig liteConfig(KvLayout layout) {
     Map<String, Object> keys = keys(0, layout);
-    return isLitePipeline()
+    PipelineSpec opened = config.openedPipeline();
+    return stages(config).equals(opened.stages())
         ? config.with(keys, ENGINE)
-        : UcmConfig.of(config.openedPipeline().toString(), keys);
-  }
-
-  private boolean isLitePipeline() {
-    try {
-      return config.pipeline().equals(config.openedPipeline());
-    } catch (StoreException e) {
-      return false;
-    }
+        : UcmConfig.of(opened.toString(), keys);
   }
 
   private Map<String, Object> keys(int deviceId, KvLayout layout) {

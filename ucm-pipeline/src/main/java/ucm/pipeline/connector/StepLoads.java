@@ -25,8 +25,12 @@ final class StepLoads {
   private final @Nullable Task[] tasks;
   private int started;
   private int awaited;
-  private final BitSet corrupt = new BitSet();
-  private final BitSet gone = new BitSet();
+
+  /** The engine's blocks of which a part was found damaged. */
+  final BitSet corrupt = new BitSet();
+
+  /** The engine's blocks of which the store lacked a part. */
+  final BitSet gone = new BitSet();
 
   /**
    * Loads into an engine's memory.
@@ -66,16 +70,6 @@ final class StepLoads {
     while (awaited <= last) {
       awaitNext();
     }
-  }
-
-  /** The engine's blocks of which a part was found damaged. */
-  BitSet corrupt() {
-    return corrupt;
-  }
-
-  /** The engine's blocks of which the store lacked a part. */
-  BitSet gone() {
-    return gone;
   }
 
   /** Whether a layer has been waited for. */

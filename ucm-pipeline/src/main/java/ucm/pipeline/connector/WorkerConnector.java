@@ -113,7 +113,10 @@ public final class WorkerConnector implements AutoCloseable {
       throw new IllegalStateException(
           this + " is in a step already: end it with waitForSave() or abandonStep() first");
     }
-    plan.requests().forEach(this::requireBlocks);
+    for (RequestPlan request : plan.requests()) {
+      requireBlocks(request, request.loadBlocks());
+      requireBlocks(request, request.saveBlocks());
+    }
     earlier.or(untaken());
     failed.clear();
     taken.clear();
@@ -135,11 +138,6 @@ public final class WorkerConnector implements AutoCloseable {
       loads.await(0);
     }
     countLoads();
-  }
-
-  private void requireBlocks(RequestPlan request) {
-    requireBlocks(request, request.loadBlocks());
-    requireBlocks(request, request.saveBlocks());
   }
 
   private void requireBlocks(RequestPlan request, int[] blocks) {
@@ -172,7 +170,7 @@ public final class WorkerConnector implements AutoCloseable {
 
   private void countLoads() {
     if (loads.done()) {
-      counted.loaded(failed, loads.corrupt(), loads.gone());
+      counted.loaded(failed, loads.corrupt, loads.gone);
     }
   }
 
@@ -324,27 +322,23 @@ public final class WorkerConnector implements AutoCloseable {
       return;
     }
     closed = true;
+    boolean interrupted = false;
     try {
       if (owned != null) {
         // It ends the tasks under way.
         owned.close();
       }
     } finally {
-      settle();
-    }
-  }
-
-  private void settle() {
-    boolean interrupted = false;
-    while (inStep) {
-      try {
-        abandonStep();
-      } catch (InterruptedException e) {
-        interrupted = true;
+      while (inStep) {
+        try {
+          abandonStep();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
       }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 
