@@ -25,6 +25,9 @@ class StartedProgramTest {
   private static final Set<String> MODULES =
       Set.of(
           "ucm.lite",
+          "ucm.platform",
+          "ucm.device",
+          "com.sun.jna",
           "com.carrotsearch.hppc",
           "ucm.api",
           "ucm.pipeline",
