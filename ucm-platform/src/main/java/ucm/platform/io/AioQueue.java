@@ -1,5 +1,11 @@
 package ucm.platform.io;
 
+import static ucm.platform.io.Syscalls.IO_DESTROY;
+import static ucm.platform.io.Syscalls.IO_GETEVENTS;
+import static ucm.platform.io.Syscalls.IO_SETUP;
+import static ucm.platform.io.Syscalls.IO_SUBMIT;
+import static ucm.platform.io.Syscalls.syscall;
+
 import com.sun.jna.Native;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -53,7 +59,7 @@ public final class AioQueue implements KernelQueue {
     this.depth = depth;
     Arena arena = Arena.ofAuto();
     MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-    if (Syscalls.ioSetup(depth, result) < 0) {
+    if (syscall(IO_SETUP, depth, result.address(), 0, 0, 0) < 0) {
       throw new FileException("io_setup", "a queue of " + depth, Native.getLastError());
     }
     context = result.get(ValueLayout.JAVA_LONG, 0);
@@ -86,8 +92,8 @@ public final class AioQueue implements KernelQueue {
     }
     int done = 0;
     while (done < gatheredCount) {
-      MemorySegment rest = pointers.asSlice((long) done * Long.BYTES);
-      long taken = Syscalls.ioSubmit(context, gatheredCount - done, rest, iocbs);
+      long rest = pointers.address() + (long) done * Long.BYTES;
+      long taken = syscall(IO_SUBMIT, context, gatheredCount - done, rest, 0, 0);
       if (taken > 0) {
         underWay += (int) taken;
         done += (int) taken;
@@ -115,7 +121,7 @@ public final class AioQueue implements KernelQueue {
       }
       return;
     }
-    long count = Syscalls.ioGetEvents(context, 1, depth, events);
+    long count = syscall(IO_GETEVENTS, context, 1, depth, events.address(), 0);
     if (count < 0) {
       int errno = Native.getLastError();
       if (errno == Errno.EINTR) {
@@ -134,6 +140,6 @@ public final class AioQueue implements KernelQueue {
 
   @Override
   public void close() {
-    Syscalls.ioDestroy(context);
+    long _ = syscall(IO_DESTROY, context, 0, 0, 0, 0);
   }
 }

@@ -1,5 +1,9 @@
 package ucm.platform.io;
 
+import static ucm.platform.io.Syscalls.IO_URING_ENTER;
+import static ucm.platform.io.Syscalls.IO_URING_SETUP;
+import static ucm.platform.io.Syscalls.syscall;
+
 import com.sun.jna.Native;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -73,7 +77,7 @@ public final class UringQueue implements KernelQueue {
    */
   public UringQueue(int depth) {
     MemorySegment params = Arena.ofAuto().allocate(PARAMS_BYTES, Long.BYTES);
-    ring = Syscalls.uringSetup(depth, params);
+    ring = (int) syscall(IO_URING_SETUP, depth, params.address(), 0, 0, 0);
     if (ring < 0) {
       throw new FileException("io_uring_setup", "a queue of " + depth, Native.getLastError());
     }
@@ -97,16 +101,18 @@ public final class UringQueue implements KernelQueue {
   }
 
   /** Maps a part of the ring; when that fails, gives back all there is. */
+  @SuppressWarnings("restricted") // The address and the size are those of the mapping.
   private MemorySegment map(long bytes, long offset, MemorySegment mapped) {
-    try {
-      return Syscalls.mapShared(ring, bytes, offset);
-    } catch (FileException e) {
-      if (mapped.byteSize() > 0) {
-        Syscalls.unmap(mapped);
-      }
-      Libc.closeFile(ring);
-      throw e;
+    long address = Libc.mapShared(ring, bytes, offset);
+    if (address != -1) {
+      return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
+    int errno = Native.getLastError();
+    if (mapped.byteSize() > 0) {
+      Libc.munmap(mapped.address(), mapped.byteSize());
+    }
+    Libc.closeFile(ring);
+    throw new FileException("mmap", "a ring of io_uring", errno);
   }
 
   private static int number(MemorySegment from, int at) {
@@ -133,7 +139,7 @@ public final class UringQueue implements KernelQueue {
   @Override
   public void submit() {
     while (gatheredCount > 0) {
-      int taken = Syscalls.uringEnter(ring, gatheredCount, 0, 0);
+      int taken = (int) syscall(IO_URING_ENTER, ring, gatheredCount, 0, 0, 0);
       if (taken > 0) {
         underWay += taken;
         System.arraycopy(gathered, taken, gathered, 0, gatheredCount - taken);
@@ -161,7 +167,7 @@ public final class UringQueue implements KernelQueue {
     int head = number(rings, cqHead);
     int tail = (int) INT.getAcquire(rings, (long) cqTail);
     if (head == tail) {
-      if (Syscalls.uringEnter(ring, 0, 1, ENTER_GETEVENTS) < 0
+      if (syscall(IO_URING_ENTER, ring, 0, 1, ENTER_GETEVENTS, 0) < 0
           && Native.getLastError() != Errno.EINTR) {
         throw new FileException("io_uring_enter", "a wait for results", Native.getLastError());
       }
@@ -191,8 +197,8 @@ public final class UringQueue implements KernelQueue {
 
   @Override
   public void close() {
-    Syscalls.unmap(sqes);
-    Syscalls.unmap(rings);
+    Libc.munmap(sqes.address(), sqes.byteSize());
+    Libc.munmap(rings.address(), rings.byteSize());
     Libc.closeFile(ring);
   }
 }

@@ -20,7 +20,7 @@ public final class FileException extends StoreException {
    * @param errno the number of the error, see {@link Errno}
    */
   public FileException(String call, Object path, int errno) {
-    super(call + " " + path + ": " + Errno.name(errno) + " (" + Libc.text(errno) + ")");
+    super(call + " " + path + ": " + Errno.name(errno) + " (" + Libc.strerror(errno) + ")");
     this.errno = errno;
   }
 

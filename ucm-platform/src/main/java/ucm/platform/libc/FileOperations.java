@@ -1,5 +1,6 @@
 package ucm.platform.libc;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 
@@ -176,18 +177,16 @@ public interface FileOperations {
    *
    * @throws FileException with ENOTDIR when something else is in its place
    */
-  List<String> list(NativePath folder);
+  default List<String> list(NativePath folder) {
+    List<String> names = new ArrayList<>();
+    forEachName(folder, names::add);
+    return names;
+  }
 
   /**
    * Hands out the names in a folder one after the other, so that a large one takes no memory.
    *
    * @param visitor returns whether it wants another name
    */
-  default void forEachName(NativePath folder, Predicate<? super String> visitor) {
-    for (String name : list(folder)) {
-      if (!visitor.test(name)) {
-        return;
-      }
-    }
-  }
+  void forEachName(NativePath folder, Predicate<? super String> visitor);
 }

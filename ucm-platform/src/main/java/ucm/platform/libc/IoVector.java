@@ -163,36 +163,18 @@ public final class IoVector {
 
   private void copy(long start, MemorySegment other, long at, long length, boolean isOut) {
     Objects.checkFromIndexSize(start, length, byteSize);
-    if (length == 0) {
-      return;
-    }
-    int entry = 0;
-    long inEntry = start;
-    while (inEntry >= length(entry)) {
-      inEntry -= length(entry++);
-    }
+    long skip = start;
     long done = 0;
-    while (done < length) {
-      long part = Math.min(length - done, length(entry) - inEntry);
-      copy(entry, inEntry, other, at + done, part, isOut);
+    for (int entry = 0; done < length; entry++) {
+      long part = Math.clamp(length(entry) - skip, 0, length - done);
+      long address = address(entry) + skip;
+      if (part > 0 && isOut) {
+        MemorySegment.copy(MEMORY, address, other, at + done, part);
+      } else if (part > 0) {
+        MemorySegment.copy(other, at + done, MEMORY, address, part);
+      }
       done += part;
-      inEntry = 0;
-      entry++;
-    }
-  }
-
-  /**
-   * Copies bytes of one entry.
-   *
-   * @param from which of its bytes is the first
-   * @param isOut whether they go to {@code other}, or come from there
-   */
-  public void copy(int entry, long from, MemorySegment other, long at, long length, boolean isOut) {
-    Objects.checkFromIndexSize(from, length, length(entry));
-    if (isOut) {
-      MemorySegment.copy(MEMORY, address(entry) + from, other, at, length);
-    } else {
-      MemorySegment.copy(other, at, MEMORY, address(entry) + from, length);
+      skip = Math.max(0, skip - length(entry));
     }
   }
 

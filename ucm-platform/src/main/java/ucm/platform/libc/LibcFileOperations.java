@@ -2,8 +2,6 @@ package ucm.platform.libc;
 
 import com.sun.jna.Native;
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
@@ -13,8 +11,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.Predicate;
 
 /** The file system calls of the C library. A call that a signal interrupts is made again. */
@@ -25,15 +21,12 @@ public final class LibcFileOperations implements FileOperations {
   // O_NONBLOCK means nothing for a file; a pipe that lies in its place must not hang us.
   private static final int OPEN_FLAGS = Libc.O_CLOEXEC | Libc.O_NOFOLLOW | Libc.O_NONBLOCK;
 
-  // The unit in which stat counts what is allocated.
-  private static final int STAT_BLOCK = 512;
   private static final long NANOS = 1_000_000_000L;
 
-  private static final ThreadLocal<MemorySegment> TIMES =
-      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Libc.TIMES_BYTES, Long.BYTES));
+  private static final ThreadLocal<NativeBuffer> TIMES =
+      ThreadLocal.withInitial(() -> new NativeBuffer(Libc.TIMES_BYTES));
 
-  private static final ThreadLocal<MemorySegment> STATX =
-      ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(Statx.BYTES, Long.BYTES));
+  private static final ThreadLocal<FileStat> STAT = ThreadLocal.withInitial(FileStat::new);
 
   @Override
   public int openRead(NativePath path) {
@@ -97,55 +90,47 @@ public final class LibcFileOperations implements FileOperations {
 
   @Override
   public long size(NativePath path) {
-    MemorySegment statx = STATX.get();
-    while (true) {
-      if (Libc.statx(path, Statx.TYPE | Statx.SIZE, statx) >= 0) {
-        int mode = statx.get(ValueLayout.JAVA_SHORT, Statx.MODE_AT) & Statx.S_IFMT;
-        return mode == Statx.S_IFREG ? statx.get(ValueLayout.JAVA_LONG, Statx.SIZE_AT) : OTHER_TYPE;
-      }
-      int errno = Native.getLastError();
-      if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
-        return ABSENT;
-      }
-      retryOrThrow("statx", path, errno);
+    FileStat stat = STAT.get();
+    if (!stat(path, FileStat.TYPE | FileStat.SIZE, stat)) {
+      return ABSENT;
     }
+    return stat.isFile() ? stat.size() : OTHER_TYPE;
   }
 
   @Override
   public boolean stat(NativePath path, FileStat into) {
-    MemorySegment statx = STATX.get();
-    while (Libc.statx(path, Statx.BASIC, statx) < 0) {
-      int errno = Native.getLastError();
-      if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+    return stat(path, FileStat.BASIC, into);
+  }
+
+  private static boolean stat(NativePath path, int wanted, FileStat into) {
+    while (Libc.statx(path, wanted, into) < 0) {
+      if (isAbsentOrThrow("statx", path)) {
         return false;
       }
-      retryOrThrow("statx", path, errno);
     }
-    into.set(
-        statx.get(ValueLayout.JAVA_SHORT, Statx.MODE_AT) & Statx.S_IFMT,
-        statx.get(ValueLayout.JAVA_LONG, Statx.INODE_AT),
-        statx.get(ValueLayout.JAVA_LONG, Statx.SIZE_AT),
-        statx.get(ValueLayout.JAVA_LONG, Statx.BLOCKS_AT) * STAT_BLOCK);
-    into.setTimes(
-        statx.get(ValueLayout.JAVA_LONG, Statx.ATIME_AT),
-        statx.get(ValueLayout.JAVA_INT, Statx.ATIME_AT + Long.BYTES),
-        statx.get(ValueLayout.JAVA_LONG, Statx.MTIME_AT),
-        statx.get(ValueLayout.JAVA_INT, Statx.MTIME_AT + Long.BYTES));
     return true;
+  }
+
+  /** Whether the last call has not found its file; false when it is to be made again. */
+  private static boolean isAbsentOrThrow(String call, NativePath path) {
+    int errno = Native.getLastError();
+    if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+      return true;
+    }
+    retryOrThrow(call, path, errno);
+    return false;
   }
 
   @Override
   public boolean touch(NativePath path, long lastUseNanos) {
-    MemorySegment times = TIMES.get();
-    times.setAtIndex(ValueLayout.JAVA_LONG, 0, Math.floorDiv(lastUseNanos, NANOS));
-    times.setAtIndex(ValueLayout.JAVA_LONG, 1, Math.floorMod(lastUseNanos, NANOS));
-    times.setAtIndex(ValueLayout.JAVA_LONG, 3, Libc.UTIME_OMIT);
+    NativeBuffer times = TIMES.get();
+    times.bytes.setAtIndex(ValueLayout.JAVA_LONG, 0, Math.floorDiv(lastUseNanos, NANOS));
+    times.bytes.setAtIndex(ValueLayout.JAVA_LONG, 1, Math.floorMod(lastUseNanos, NANOS));
+    times.bytes.setAtIndex(ValueLayout.JAVA_LONG, 3, Libc.UTIME_OMIT);
     while (Libc.setTimes(path, times) < 0) {
-      int errno = Native.getLastError();
-      if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+      if (isAbsentOrThrow("utimensat", path)) {
         return false;
       }
-      retryOrThrow("utimensat", path, errno);
     }
     return true;
   }
@@ -165,19 +150,13 @@ public final class LibcFileOperations implements FileOperations {
 
   @Override
   public long version(int fd, NativePath path) {
-    MemorySegment statx = STATX.get();
-    int wanted = Statx.SIZE | Statx.NLINK | Statx.CTIME;
-    while (Libc.statx(fd, wanted, statx) < 0) {
+    FileStat stat = STAT.get();
+    while (Libc.statx(fd, FileStat.SIZE | FileStat.NLINK | FileStat.CTIME, stat) < 0) {
       retryOrThrow("statx", path, Native.getLastError());
     }
-    if (statx.get(ValueLayout.JAVA_INT, Statx.NLINK_AT) == 0) {
-      return ABSENT;
-    }
-    long changed =
-        statx.get(ValueLayout.JAVA_LONG, Statx.CTIME_AT) * 1_000_000_000L
-            + statx.get(ValueLayout.JAVA_INT, Statx.CTIME_AT + Long.BYTES);
-    long size = statx.get(ValueLayout.JAVA_LONG, Statx.SIZE_AT);
-    return (31 * changed + size) & Long.MAX_VALUE;
+    return stat.hasName()
+        ? (31 * stat.statusChangedNanos() + stat.size()) & Long.MAX_VALUE
+        : ABSENT;
   }
 
   @Override
@@ -205,19 +184,15 @@ public final class LibcFileOperations implements FileOperations {
   @Override
   public void allocate(int fd, NativePath path, long size) {
     // Writing to room set aside costs ext4 less than writing to a hole of the same size.
-    while (Libc.fallocate(fd, size) < 0) {
+    while (Libc.fallocate(fd, 0, 0, size) < 0) {
       int errno = Native.getLastError();
       if (errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS) {
-        setSize(fd, path, size);
+        while (Libc.ftruncate(fd, size) < 0) {
+          retryOrThrow("ftruncate", path, Native.getLastError());
+        }
         return;
       }
       retryOrThrow("fallocate", path, errno);
-    }
-  }
-
-  private static void setSize(int fd, NativePath path, long size) {
-    while (Libc.ftruncate(fd, size) < 0) {
-      retryOrThrow("ftruncate", path, Native.getLastError());
     }
   }
 
@@ -254,14 +229,14 @@ public final class LibcFileOperations implements FileOperations {
 
   @Override
   public void rename(NativePath from, NativePath to) {
-    if (Libc.rename(from, to) < 0) {
+    if (Libc.rename(from.buffer, to.buffer) < 0) {
       throw new FileException("rename", from + " to " + to, Native.getLastError());
     }
   }
 
   @Override
   public boolean remove(NativePath path) {
-    if (Libc.unlink(path) >= 0) {
+    if (Libc.unlink(path.buffer) >= 0) {
       return true;
     }
     int errno = Native.getLastError();
@@ -273,7 +248,7 @@ public final class LibcFileOperations implements FileOperations {
 
   @Override
   public boolean makeFolder(NativePath folder) {
-    if (Libc.mkdir(folder, FOLDER_MODE) >= 0) {
+    if (Libc.mkdir(folder.buffer, FOLDER_MODE) >= 0) {
       return true;
     }
     int errno = Native.getLastError();
@@ -300,20 +275,11 @@ public final class LibcFileOperations implements FileOperations {
   }
 
   @Override
-  public List<String> list(NativePath folder) {
-    List<String> names = new ArrayList<>();
-    forEachName(folder, names::add);
-    return names;
-  }
-
-  @Override
   public void forEachName(NativePath folder, Predicate<? super String> visitor) {
     Path path = Path.of(folder.toString());
     if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)
         && !Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
-      // A pipe would hold the thread that opens it, which is how the JDK finds out what it is; a
-      // link leads
-      // out of the tree.
+      // The JDK would open a pipe to find out what it is, and wait; a link leads out of the tree.
       throw new FileException("opendir", folder, Errno.ENOTDIR);
     }
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {

@@ -1,6 +1,5 @@
 package ucm.platform.libc;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -17,7 +16,8 @@ public final class NativePath {
   private static final int CAPACITY = 4096;
   private static final byte[] DIGITS = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
 
-  private final MemorySegment bytes = Arena.ofAuto().allocate(CAPACITY);
+  final NativeBuffer buffer = new NativeBuffer(CAPACITY);
+  private final MemorySegment bytes = buffer.bytes;
   private int length;
 
   /** A path that holds a text. */
@@ -93,11 +93,6 @@ public final class NativePath {
       bytes.set(ValueLayout.JAVA_BYTE, length + i, DIGITS[digit]);
     }
     return grown(digits);
-  }
-
-  /** Where the bytes are; for the class that makes the system call. */
-  long address() {
-    return bytes.address();
   }
 
   private NativePath grown(int by) {

@@ -88,10 +88,9 @@ final class DirectIoTest {
     AlignedVector aligned = new AlignedVector();
     IoVector from = vector(memory.asSlice(0, 2L * PAGE + 10), memory.asSlice(4L * PAGE, 6L * PAGE));
     aligned.planWrite(from, PAGE);
-    assertThat(aligned.pages().size()).isEqualTo(2);
+    assertThat(aligned.pages().size()).isEqualTo(1);
     assertThat(aligned.pages().address(0)).isEqualTo(memory.address());
-    assertThat(aligned.pages().length(0)).isEqualTo(2 * PAGE);
-    assertThat(aligned.pages().byteSize()).isEqualTo(8 * PAGE);
+    assertThat(aligned.pages().byteSize()).isEqualTo(2 * PAGE);
     from.clear().add(memory);
     aligned.planRead(from, 0);
     assertThat(aligned.pages().size()).isEqualTo(1);

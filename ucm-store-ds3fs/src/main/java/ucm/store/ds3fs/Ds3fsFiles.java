@@ -1,15 +1,13 @@
 package ucm.store.ds3fs;
 
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.MappedPathOperations;
+import ucm.platform.libc.ForwardingFileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.format.BlockPaths;
 
@@ -18,7 +16,7 @@ import ucm.store.file.format.BlockPaths;
  * for those, {@code <directory>/.temp}, although a store of files thinks it is in the folder of its block;
  * and a file's registration with USRBIO is taken back before it is closed. Thread-safe.
  */
-final class Ds3fsFiles extends MappedPathOperations {
+final class Ds3fsFiles extends ForwardingFileOperations {
 
   /** Folder, within a directory, of files that are being written. */
   static final String TEMP_FOLDER = ".temp";
@@ -119,13 +117,6 @@ final class Ds3fsFiles extends MappedPathOperations {
   public void close(int fd, NativePath path) {
     registered.deregister(fd);
     files.close(fd, map(path));
-  }
-
-  @Override
-  public List<String> list(NativePath folder) {
-    List<String> names = new ArrayList<>();
-    forEachName(folder, names::add);
-    return names;
   }
 
   /**

@@ -9,7 +9,7 @@ import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
 import ucm.platform.io.IoQueues;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.OpenFileLimit;
+import ucm.platform.libc.Libc;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
@@ -113,7 +113,7 @@ final class FileStoreComponents {
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks());
     index = new BlockIndex(config.indexMaxBlocks());
-    int kept = OpenFileLimit.now() / PARTS_OF_DESCRIPTORS;
+    int kept = Libc.openFileLimit() / PARTS_OF_DESCRIPTORS;
     opened = new OpenBlocks(operations, paths, clock, cleanup, Math.min(OpenBlocks.MAX_KEPT, kept));
     BlockFiles files = new BlockFiles(operations, paths, config, leases, space, index, opened);
     ThreadLocal<IoScratch> scratches =

@@ -1,14 +1,14 @@
 package ucm.store.nfs;
 
-import java.util.List;
 import java.util.function.Predicate;
+import java.util.function.ToLongFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
-import ucm.platform.libc.IoVector;
+import ucm.platform.libc.ForwardingFileOperations;
 import ucm.platform.libc.NativePath;
 
 /**
@@ -30,32 +30,30 @@ import ucm.platform.libc.NativePath;
  * it open keeps its bytes under a name that begins with {@code .nfs}, which is no block's; and no decision
  * compares the clock of this machine with times that others wrote, but for which blocks are cold.
  */
-final class NfsFiles implements FileOperations {
+final class NfsFiles extends ForwardingFileOperations {
 
   private static final Logger LOG = LoggerFactory.getLogger(NfsFiles.class);
 
-  private final FileOperations calls;
-
   NfsFiles(FileOperations calls) {
-    this.calls = calls;
+    super(calls);
   }
 
-  /** Opens in one of several ways. */
-  private interface Opening {
-    int open(NativePath path);
-  }
-
-  private static int open(Opening opening, NativePath path) {
+  /** Calls once more when the server has forgotten the file, which is absent if that does not help. */
+  private static long twice(ToLongFunction<NativePath> call, NativePath path, long absent) {
     try {
-      return opening.open(path);
+      return call.applyAsLong(path);
     } catch (FileException e) {
       requireStale(e);
     }
+    return orStale(call, path, absent);
+  }
+
+  private static long orStale(ToLongFunction<NativePath> call, NativePath path, long absent) {
     try {
-      return opening.open(path);
+      return call.applyAsLong(path);
     } catch (FileException e) {
       requireStale(e);
-      return ABSENT;
+      return absent;
     }
   }
 
@@ -67,114 +65,44 @@ final class NfsFiles implements FileOperations {
 
   @Override
   public int openRead(NativePath path) {
-    return open(calls::openRead, path);
+    return (int) twice(files::openRead, path, ABSENT);
   }
 
   @Override
   public int openUnnoticed(NativePath path) {
-    return open(calls::openUnnoticed, path);
+    return (int) twice(files::openUnnoticed, path, ABSENT);
   }
 
   @Override
   public int openWrite(NativePath path) {
-    return open(calls::openWrite, path);
+    return (int) twice(files::openWrite, path, ABSENT);
   }
 
   /** Creates; a folder that the server has forgotten is missing. */
   @Override
   public int create(NativePath path) {
-    return open(calls::create, path);
-  }
-
-  @Override
-  public void setDirect(int fd, NativePath path) {
-    calls.setDirect(fd, path);
+    return (int) twice(files::create, path, ABSENT);
   }
 
   @Override
   public long size(NativePath path) {
-    try {
-      return calls.size(path);
-    } catch (FileException e) {
-      requireStale(e);
-    }
-    try {
-      return calls.size(path);
-    } catch (FileException e) {
-      requireStale(e);
-      return ABSENT;
-    }
+    return twice(files::size, path, ABSENT);
   }
 
   @Override
   public boolean stat(NativePath path, FileStat into) {
-    try {
-      return calls.stat(path, into);
-    } catch (FileException e) {
-      requireStale(e);
-    }
-    try {
-      return calls.stat(path, into);
-    } catch (FileException e) {
-      requireStale(e);
-      return false;
-    }
+    return twice(name -> files.stat(name, into) ? 1 : 0, path, 0) == 1;
   }
 
   @Override
   public boolean touch(NativePath path, long lastUseNanos) {
-    try {
-      return calls.touch(path, lastUseNanos);
-    } catch (FileException e) {
-      requireStale(e);
-      return false;
-    }
-  }
-
-  @Override
-  public long size(int fd, NativePath path) {
-    return calls.size(fd, path);
+    return orStale(name -> files.touch(name, lastUseNanos) ? 1 : 0, path, 0) == 1;
   }
 
   /** A file that the server has forgotten has no name any more. */
   @Override
   public long version(int fd, NativePath path) {
-    try {
-      return calls.version(fd, path);
-    } catch (FileException e) {
-      requireStale(e);
-      return ABSENT;
-    }
-  }
-
-  @Override
-  public long readAt(int fd, NativePath path, IoVector into, long offset) {
-    return calls.readAt(fd, path, into, offset);
-  }
-
-  @Override
-  public long writeAt(int fd, NativePath path, IoVector from, long offset) {
-    return calls.writeAt(fd, path, from, offset);
-  }
-
-  @Override
-  public void allocate(int fd, NativePath path, long size) {
-    calls.allocate(fd, path, size);
-  }
-
-  @Override
-  public void syncData(int fd, NativePath path) {
-    calls.syncData(fd, path);
-  }
-
-  @Override
-  public void syncFolder(NativePath folder) {
-    calls.syncFolder(folder);
-  }
-
-  @Override
-  public void close(int fd, NativePath path) {
-    calls.close(fd, path);
+    return orStale(name -> files.version(fd, name), path, ABSENT);
   }
 
   /**
@@ -186,18 +114,18 @@ final class NfsFiles implements FileOperations {
   public void rename(NativePath from, NativePath to) {
     FileException first;
     try {
-      calls.rename(from, to);
+      files.rename(from, to);
       return;
     } catch (FileException e) {
       first = e;
     }
     try {
-      if (calls.size(from) >= 0) {
+      if (files.size(from) >= 0) {
         if (first.errno() != Errno.EINTR && first.errno() != Errno.ESTALE) {
           throw first;
         }
-        calls.rename(from, to);
-      } else if (calls.size(to) < 0) {
+        files.rename(from, to);
+      } else if (files.size(to) < 0) {
         throw first;
       }
     } catch (FileException e) {
@@ -211,40 +139,22 @@ final class NfsFiles implements FileOperations {
 
   @Override
   public boolean remove(NativePath path) {
-    try {
-      return calls.remove(path);
-    } catch (FileException e) {
-      if (e.errno() != Errno.EINTR && e.errno() != Errno.ESTALE) {
-        throw e;
-      }
-    }
-    return calls.remove(path);
+    return again(files::remove, path);
   }
 
   @Override
   public boolean makeFolder(NativePath folder) {
+    return again(files::makeFolder, folder);
+  }
+
+  private static boolean again(Predicate<NativePath> call, NativePath path) {
     try {
-      return calls.makeFolder(folder);
+      return call.test(path);
     } catch (FileException e) {
       if (e.errno() != Errno.EINTR && e.errno() != Errno.ESTALE) {
         throw e;
       }
     }
-    return calls.makeFolder(folder);
-  }
-
-  @Override
-  public boolean tryLock(int fd, NativePath path) {
-    return calls.tryLock(fd, path);
-  }
-
-  @Override
-  public List<String> list(NativePath folder) {
-    return calls.list(folder);
-  }
-
-  @Override
-  public void forEachName(NativePath folder, Predicate<? super String> visitor) {
-    calls.forEachName(folder, visitor);
+    return call.test(path);
   }
 }

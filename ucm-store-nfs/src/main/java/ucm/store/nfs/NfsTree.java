@@ -1,14 +1,12 @@
 package ucm.store.nfs;
 
 import java.io.File;
-import java.util.ArrayList;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.MappedPathOperations;
+import ucm.platform.libc.ForwardingFileOperations;
 import ucm.platform.libc.NativePath;
 
 /**
@@ -28,7 +26,7 @@ import ucm.platform.libc.NativePath;
  * steps of a writer, the writer makes it again. Whatever has other names passes through as it is.
  * Thread-safe.
  */
-final class NfsTree extends MappedPathOperations {
+final class NfsTree extends ForwardingFileOperations {
 
   private static final byte[] DATA = {'/', 'd', 'a', 't', 'a'};
   private static final byte[] TEMP = {'.', 't', 'm', 'p'};
@@ -179,13 +177,6 @@ final class NfsTree extends MappedPathOperations {
       // Nothing depends on it.
       boolean _ = new File(folder(path, start, SCRATCH.get().second).toString()).delete();
     }
-  }
-
-  @Override
-  public List<String> list(NativePath folder) {
-    List<String> names = new ArrayList<>();
-    forEachName(folder, names::add);
-    return names;
   }
 
   /** Hands out the names that the files of blocks go by here; those of other files with their folder. */

@@ -1,22 +1,25 @@
 package ucm.platform.libc;
 
+import java.util.function.Predicate;
+
 /**
- * Calls on files that really are at other paths than the caller says. Folders are passed through as
- * they are; subclasses add what lists and renames, and override what is more than another place.
- * Thread-safe when {@link #map} is.
+ * Calls that others make, on files that may really be at other paths than the caller says. Folders are
+ * passed through as they are. Thread-safe when {@link #map} is.
  */
-public abstract class MappedPathOperations implements FileOperations {
+public abstract class ForwardingFileOperations implements FileOperations {
 
   /** What is called in the end. */
   protected final FileOperations files;
 
-  /** Maps the paths of other calls. */
-  protected MappedPathOperations(FileOperations files) {
+  /** Forwards all calls. */
+  protected ForwardingFileOperations(FileOperations files) {
     this.files = files;
   }
 
-  /** Where a file really is; valid until the thread asks again. */
-  protected abstract NativePath map(NativePath path);
+  /** Where a file really is, by default where the caller says; valid until the thread asks again. */
+  protected NativePath map(NativePath path) {
+    return path;
+  }
 
   @Override
   public int openRead(NativePath path) {
@@ -99,6 +102,11 @@ public abstract class MappedPathOperations implements FileOperations {
   }
 
   @Override
+  public void rename(NativePath from, NativePath to) {
+    files.rename(from, to);
+  }
+
+  @Override
   public boolean remove(NativePath path) {
     return files.remove(map(path));
   }
@@ -111,5 +119,10 @@ public abstract class MappedPathOperations implements FileOperations {
   @Override
   public boolean tryLock(int fd, NativePath path) {
     return files.tryLock(fd, map(path));
+  }
+
+  @Override
+  public void forEachName(NativePath folder, Predicate<? super String> visitor) {
+    files.forEachName(folder, visitor);
   }
 }
