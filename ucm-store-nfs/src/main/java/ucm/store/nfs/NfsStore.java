@@ -63,7 +63,7 @@ public final class NfsStore extends FileStore {
 
   @Override
   public List<ConfigKey<?>> configKeys() {
-    return NfsKeys.all(super.configKeys());
+    return NfsConfig.keys(super.configKeys());
   }
 
   @Override
@@ -115,7 +115,7 @@ public final class NfsStore extends FileStore {
   }
 
   /** What the staging moves on. */
-  private final class ToFiles implements FileMover {
+  private final class ToFiles implements Staging.FileMover {
 
     @Override
     public Task load(Transfer transfer) {

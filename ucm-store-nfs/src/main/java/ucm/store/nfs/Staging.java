@@ -3,9 +3,15 @@ package ucm.store.nfs;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -13,6 +19,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
@@ -23,8 +30,6 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.device.EngineDevice;
-import ucm.platform.thread.ThreadEnd;
-import ucm.store.file.health.TimeoutScheduler;
 
 /**
  * Moves device memory to and from files through a bounded number of buffers.
@@ -42,12 +47,26 @@ final class Staging {
   // So that some chunks are on their way to the device while others are with the files.
   private static final int CHUNKS_AT_ONCE = 4;
 
+  /** Moves shards between host memory and files, as {@link ucm.api.Store} says. */
+  interface FileMover {
+
+    /** Starts to read. */
+    Task load(Transfer transfer);
+
+    /** Starts to write. */
+    Task dump(Transfer transfer);
+
+    /** Has the next flush report a block that will not be written. */
+    void dumpFailed(long idHigh, long idLow, Throwable why);
+  }
+
   private final NfsConfig config;
   private final FileMover files;
   private final LongSupplier clock;
   private final EngineDevice device;
-  private final TimeoutScheduler timeouts;
-  private final UnsettledDumps unsettled = new UnsettledDumps();
+  private final ScheduledThreadPoolExecutor timeouts =
+      new ScheduledThreadPoolExecutor(
+          1, Thread.ofPlatform().daemon().name("ucm-nfs-timeouts-", 0).factory());
   private final AtomicInteger pumps = new AtomicInteger();
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -55,8 +74,9 @@ final class Staging {
   // Guarded by lock.
   private @Nullable StagingBuffers buffers;
   private final ArrayDeque<StagedTransfer> waiting = new ArrayDeque<>();
-  private final LinkedHashSet<StagedTransfer> undue = new LinkedHashSet<>();
-  private int openTasks;
+  private final Set<StagedTransfer> open = new LinkedHashSet<>();
+  // Dumps that the files do not have all of; what failed has been reported to them.
+  private final Set<StagedTransfer> unsettled = new LinkedHashSet<>();
   private int openShards;
   private boolean closed;
   // Used by close.
@@ -73,7 +93,7 @@ final class Staging {
     this.config = config;
     this.files = files;
     this.clock = context.nanoClock();
-    this.timeouts = new TimeoutScheduler(NfsStore.KIND.newThread("timeouts", 0), this::endDue);
+    timeouts.setRemoveOnCancelPolicy(true);
     try {
       this.device = EngineDevice.open(config.engineDevice(), this::allocate);
     } catch (RuntimeException | Error e) {
@@ -89,11 +109,11 @@ final class Staging {
           .metrics()
           .gauge("nfs_buffers_in_use", "Buffers between device and files in use", known::inUse);
     }
-    LOG.info("{}: {}; device: {}", NfsStore.NAME, buffers == null ? "no buffers" : buffers, device);
+    LOG.info("{}: {}; device: {}", NfsStore.NAME, known == null ? "no buffers" : known, device);
   }
 
   private StagingBuffers allocate() {
-    StagingBuffers allocated = StagingBuffers.allocate(config.slots(), config.stride());
+    StagingBuffers allocated = new StagingBuffers(config.slots(), config.stride());
     buffers = allocated;
     return allocated;
   }
@@ -138,39 +158,54 @@ final class Staging {
     StagedTransfer staged =
         new StagedTransfer(task, isDump, clock.getAsLong() + config.timeoutNanos());
     if (transfer.shardCount() > 0) {
-      // Before others can see it, and so end it.
-      task.beforeTerminal(() -> finished(staged));
-      enter(staged);
-      timeouts.checkIn(config.timeoutNanos());
+      Future<?> timeout = enter(staged);
+      task.whenTerminal(() -> timeout.cancel(false));
       pump();
     }
     return task;
   }
 
-  private void enter(StagedTransfer staged) {
+  private Future<?> enter(StagedTransfer staged) {
     int shards = staged.transfer.shardCount();
+    // Before others can see it, and so end it.
+    staged.task.beforeTerminal(() -> finished(staged));
     lock.lock();
     try {
       if (closed) {
         throw new StoreClosedException(NfsStore.NAME);
       }
-      if (openTasks >= config.waitingQueueDepth()) {
-        throw new QueueFullException("Nfs tasks", openTasks, CommonKeys.WAITING_QUEUE_DEPTH.name());
+      if (open.size() >= config.waitingQueueDepth()) {
+        throw new QueueFullException(
+            "Nfs tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
       }
       // One that is larger than the bound may be under way alone.
       if (openShards > 0 && (long) openShards + shards > config.runningQueueDepth()) {
         throw new QueueFullException(
             "Nfs shards", openShards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
       }
-      openTasks++;
+      Future<?> timeout = checkIn(staged, config.timeoutNanos());
       openShards += shards;
-      undue.add(staged);
+      open.add(staged);
       waiting.add(staged);
       if (staged.isDump) {
         unsettled.add(staged);
       }
+      return timeout;
     } finally {
       lock.unlock();
+    }
+  }
+
+  private Future<?> checkIn(StagedTransfer staged, long nanos) {
+    return timeouts.schedule(() -> endIfDue(staged), nanos, TimeUnit.NANOSECONDS);
+  }
+
+  private void endIfDue(StagedTransfer staged) {
+    long left = staged.deadlineNanos - clock.getAsLong();
+    if (left <= 0) {
+      timeOut(staged);
+    } else if (!staged.task.check()) {
+      Future<?> _ = checkIn(staged, left);
     }
   }
 
@@ -196,32 +231,35 @@ final class Staging {
         return null;
       }
       int first = staged.taken;
-      int count = chunkEnd(staged, first) - first;
+      int count = chunkEnd(staged.transfer, first) - first;
       int[] slots = buffers().take(count);
       if (slots.length == 0) {
         return null;
       }
       staged.taken += count;
+      staged.openChunks++;
       if (staged.taken == staged.transfer.shardCount()) {
         waiting.remove();
       }
-      return staged.isDump
-          ? new DumpChunk(this, staged, first, slots)
-          : new LoadChunk(this, staged, first, slots);
+      return new StagedChunk(this, staged, first, slots);
     } finally {
       lock.unlock();
     }
   }
 
   /** Where a chunk ends: whole blocks if they are not too large. */
-  private int chunkEnd(StagedTransfer staged, int first) {
+  private int chunkEnd(Transfer transfer, int first) {
     long bytes = Math.max(CHUNK_BYTES, config.layout().blockSize());
     int share = Math.max(1, buffers().slots() / CHUNKS_AT_ONCE);
     int most = Math.clamp(bytes / config.layout().shardSize(), 1, share);
-    int shards = staged.transfer.shardCount();
+    int shards = transfer.shardCount();
     int limit = Math.min(shards, first + most);
     int end = limit;
-    while (end > first && end < shards && staged.continuesBlock(end)) {
+    BlockIds ids = transfer.ids();
+    while (end > first
+        && end < shards
+        && ids.high(end) == ids.high(end - 1)
+        && ids.low(end) == ids.low(end - 1)) {
       end--;
     }
     return end == first ? limit : end;
@@ -230,18 +268,31 @@ final class Staging {
   private void finished(StagedTransfer staged) {
     lock.lock();
     try {
-      undue.remove(staged);
-      openTasks--;
-      openShards -= staged.transfer.shardCount();
-      changed.signalAll();
+      if (open.remove(staged)) {
+        openShards -= staged.transfer.shardCount();
+        changed.signalAll();
+      }
     } finally {
       lock.unlock();
     }
   }
 
-  /** Some shards of a dump, begun by the caller, are the files' now, or have {@link #failed}. */
-  void settled(StagedTransfer staged, int shards) {
-    unsettled.settled(staged, shards);
+  /** The files have a chunk of a dump, or it has {@link #failed}. */
+  void settled(StagedTransfer staged) {
+    lock.lock();
+    try {
+      staged.openChunks--;
+      removeIfSettled(staged);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void removeIfSettled(StagedTransfer staged) {
+    if (staged.openChunks == 0 && staged.taken == staged.transfer.shardCount()) {
+      unsettled.remove(staged);
+      changed.signalAll();
+    }
   }
 
   /** A shard of a dump will not come to the files. */
@@ -249,49 +300,24 @@ final class Staging {
     files.dumpFailed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
   }
 
-  /** Ends the tasks whose time has passed; returns the nanoseconds until the next one is due. */
-  private long endDue() {
-    while (true) {
-      StagedTransfer first;
-      lock.lock();
-      try {
-        if (undue.isEmpty()) {
-          return Long.MAX_VALUE;
-        }
-        first = undue.getFirst();
-        long left = first.deadlineNanos - clock.getAsLong();
-        if (left > 0) {
-          return left;
-        }
-        undue.remove(first);
-      } finally {
-        lock.unlock();
-      }
-      timeOut(first);
-    }
-  }
-
+  /** Ends what no thread has begun to copy. */
   private void timeOut(StagedTransfer staged) {
+    StoreException cause = staged.timeout();
+    for (int shard = 0; shard < staged.transfer.shardCount(); shard++) {
+      if (staged.task.begin(shard)) {
+        if (staged.isDump) {
+          failed(staged.transfer, shard, cause);
+        }
+        staged.task.end(shard, ShardOutcome.EXPIRED, cause);
+      }
+    }
     lock.lock();
     try {
       staged.taken = staged.transfer.shardCount();
       waiting.remove(staged);
+      removeIfSettled(staged);
     } finally {
       lock.unlock();
-    }
-    StoreException cause = staged.timeout();
-    int begun = 0;
-    for (int shard = 0; shard < staged.transfer.shardCount(); shard++) {
-      if (staged.begin(shard)) {
-        begun++;
-        if (staged.isDump) {
-          failed(staged.transfer, shard, cause);
-        }
-        staged.end(shard, ShardOutcome.EXPIRED, cause);
-      }
-    }
-    if (staged.isDump && begun > 0) {
-      settled(staged, begun);
     }
     pump();
   }
@@ -302,67 +328,62 @@ final class Staging {
    * @return how many blocks are still on their way to the files
    */
   long flush(Duration timeout) throws InterruptedException {
-    return unsettled.await(timeout);
+    long left = timeout.toNanos();
+    lock.lock();
+    try {
+      List<StagedTransfer> before = new ArrayList<>(unsettled);
+      while (!before.isEmpty() && left > 0) {
+        left = changed.awaitNanos(left);
+        before.retainAll(unsettled);
+      }
+      Set<BlockIds> blocks = new HashSet<>();
+      for (StagedTransfer staged : before) {
+        BlockIds ids = staged.transfer.ids();
+        for (int i = 0; i < ids.size(); i++) {
+          blocks.add(ids.slice(i, i + 1));
+        }
+      }
+      return blocks.size();
+    } finally {
+      lock.unlock();
+    }
   }
 
   /**
    * Takes nothing more, and ends what was accepted, at the latest with the deadline of a task. Idempotent;
-   * one at a time. An interrupt does not hurry it, as device and memory would then be kept for ever; the
-   * flag is set when it returns.
+   * one at a time. An interrupt does not hurry it, as device and memory would then be kept for ever.
    */
   void close() {
-    if (closeBegun) {
-      return;
+    if (!closeBegun) {
+      closeBegun = true;
+      // Bounded as it is, it is done by a thread that is not interrupted.
+      Thread.Builder closer = Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0");
+      CompletableFuture.runAsync(this::closeNow, closer::start).join();
     }
-    closeBegun = true;
-    // Bounded as it is, it is done by a thread that is not interrupted.
-    Thread closer =
-        Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0").start(this::closeNow);
-    ThreadEnd.await(List.of(closer));
   }
 
   private void closeNow() {
-    awaitEnd();
-    List<StagedTransfer> late;
-    lock.lock();
     try {
-      late = new ArrayList<>(undue);
-      undue.clear();
-    } finally {
-      lock.unlock();
-    }
-    try {
-      late.forEach(this::timeOut);
+      awaitEnd().forEach(this::timeOut);
       threadsEnded = device.closeThreads(JOIN);
-      timeouts.close();
-    } catch (RuntimeException e) {
+      timeouts.shutdownNow();
+    } catch (InterruptedException | RuntimeException e) {
       LOG.error("Nfs failed to end what was under way between device and files", e);
     }
   }
 
-  /** Takes nothing more, and waits for what was accepted. */
-  private void awaitEnd() {
+  /** Takes nothing more, and waits for what was accepted; returns what has not ended. */
+  private List<StagedTransfer> awaitEnd() throws InterruptedException {
     long left = config.timeoutNanos();
     lock.lock();
     try {
       closed = true;
-      while (left > 0 && openTasks > 0) {
+      while (left > 0 && !(open.isEmpty() && unsettled.isEmpty())) {
         left = changed.awaitNanos(left);
       }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return;
+      return List.copyOf(open);
     } finally {
       lock.unlock();
-    }
-    awaitSettled(left);
-  }
-
-  private void awaitSettled(long nanos) {
-    try {
-      unsettled.await(Duration.ofNanos(Math.max(0, nanos)));
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 

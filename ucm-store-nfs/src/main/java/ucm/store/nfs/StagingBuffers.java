@@ -1,6 +1,7 @@
 package ucm.store.nfs;
 
 import java.lang.foreign.Arena;
+import java.util.Arrays;
 import java.util.List;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
@@ -10,31 +11,41 @@ import ucm.platform.memory.HugeMemory;
 
 /**
  * The host memory between device and files, cut into slots of one shard that start on a page, so that
- * direct I/O works on them. A slot belongs to the thread that took it until it is given back. Thread-safe.
+ * direct I/O works on them. A slot belongs to the chunk that took it until it is given back. Thread-safe.
  */
 final class StagingBuffers implements SlotMemory {
 
   private static final long PAGE_BYTES = 4096;
   private static final int[] NONE = {};
 
-  private final Arena arena;
+  private final Arena arena = Arena.ofShared();
   private final MemoryRegion region;
   private final long stride;
-  private final int slots;
   // Guarded by this: a stack of the free slots.
   private final int[] free;
   private int freeCount;
 
-  private StagingBuffers(Arena arena, MemoryRegion region, int slots, long stride) {
-    this.arena = arena;
-    this.region = region;
-    this.slots = slots;
+  /**
+   * Allocates slots.
+   *
+   * @throws StoreException when the system does not give the memory
+   */
+  StagingBuffers(int slots, long stride) {
     this.stride = stride;
     this.free = new int[slots];
-    for (int slot = 0; slot < slots; slot++) {
-      free[slot] = slots - 1 - slot;
-    }
     this.freeCount = slots;
+    Arrays.setAll(free, i -> slots - 1 - i);
+    try {
+      region = MemoryRegion.host(HugeMemory.map(slots * stride, arena));
+    } catch (FileException e) {
+      arena.close();
+      throw new StoreException(
+          "the system did not give the "
+              + slots * stride
+              + " bytes of Nfs's buffers: lower "
+              + NfsConfig.BUFFER_NUMBER.name(),
+          e);
+    }
   }
 
   /** Bytes from one slot to the next: the shard, rounded up to whole pages. */
@@ -42,30 +53,9 @@ final class StagingBuffers implements SlotMemory {
     return Math.ceilDiv(shardSize, PAGE_BYTES) * PAGE_BYTES;
   }
 
-  /**
-   * Allocates slots.
-   *
-   * @throws StoreException when the system does not give the memory
-   */
-  static StagingBuffers allocate(int slots, long stride) {
-    Arena arena = Arena.ofShared();
-    try {
-      MemoryRegion region = MemoryRegion.host(HugeMemory.map(slots * stride, arena));
-      return new StagingBuffers(arena, region, slots, stride);
-    } catch (FileException e) {
-      arena.close();
-      throw new StoreException(
-          "the system did not give the "
-              + slots * stride
-              + " bytes of Nfs's buffers: lower "
-              + NfsKeys.BUFFER_NUMBER.name(),
-          e);
-    }
-  }
-
   /** How many slots there are. */
   int slots() {
-    return slots;
+    return free.length;
   }
 
   /** Takes so many slots; returns none when there are fewer. */
@@ -73,20 +63,19 @@ final class StagingBuffers implements SlotMemory {
     if (freeCount < count) {
       return NONE;
     }
-    int[] taken = new int[count];
     freeCount -= count;
-    System.arraycopy(free, freeCount, taken, 0, count);
-    return taken;
+    return Arrays.copyOfRange(free, freeCount, freeCount + count);
   }
 
-  /** Gives a slot back, which must not be touched any more. */
-  synchronized void release(int slot) {
-    free[freeCount++] = slot;
+  /** Gives slots back, which must not be touched any more. */
+  synchronized void release(int[] taken) {
+    System.arraycopy(taken, 0, free, freeCount, taken.length);
+    freeCount += taken.length;
   }
 
   /** How many slots are in use. */
   synchronized int inUse() {
-    return slots - freeCount;
+    return free.length - freeCount;
   }
 
   @Override
@@ -111,6 +100,6 @@ final class StagingBuffers implements SlotMemory {
 
   @Override
   public String toString() {
-    return slots + " buffers of " + stride + " bytes";
+    return free.length + " buffers of " + stride + " bytes";
   }
 }
