@@ -1,10 +1,9 @@
 package ucm.device.cuda;
 
 import java.lang.foreign.MemorySegment;
-import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
@@ -35,9 +34,8 @@ final class CudaDevice implements Device {
   private final CUdevice device;
   private final CUcontext context = new CUcontext();
   private final long maxPitch;
-  // Guarded by this.
-  private final Set<Pin> pins = new HashSet<>();
-  private final Map<MemoryRegion, Kind> regions = new HashMap<>();
+  // Guarded by this: how to give back what is pinned, and each region.
+  private final Map<Object, Runnable> kept = new LinkedHashMap<>();
   private boolean closed;
 
   CudaDevice(CUdevice device, DeviceInfo info) {
@@ -50,33 +48,6 @@ final class CudaDevice implements Device {
         "cuDeviceGetAttribute(MAX_PITCH)");
     this.maxPitch = pitch[0];
     check(JCudaDriver.cuDevicePrimaryCtxRetain(context, device), "cuDevicePrimaryCtxRetain");
-  }
-
-  private enum Kind {
-    DEVICE,
-    PINNED,
-    SHARED
-  }
-
-  private final class Pin implements Pinned {
-
-    private final MemoryRegion region;
-
-    private Pin(MemoryRegion region) {
-      this.region = region;
-    }
-
-    @Override
-    public void close() {
-      synchronized (CudaDevice.this) {
-        if (!pins.remove(this)) {
-          return;
-        }
-        within(
-            () ->
-                check(JCudaDriver.cuMemHostUnregister(hostPointer(region)), "cuMemHostUnregister"));
-      }
-    }
   }
 
   @Override
@@ -93,9 +64,26 @@ final class CudaDevice implements Device {
                 JCudaDriver.cuMemHostRegister(
                     hostPointer(host), host.byteSize(), JCudaDriver.CU_MEMHOSTREGISTER_PORTABLE),
                 "cuMemHostRegister of " + host.byteSize() + " bytes"));
-    Pin pin = new Pin(host);
-    pins.add(pin);
+    Pinned pin =
+        new Pinned() {
+          @Override
+          public void close() {
+            giveBack(this);
+          }
+        };
+    kept.put(
+        pin,
+        () -> check(JCudaDriver.cuMemHostUnregister(hostPointer(host)), "cuMemHostUnregister"));
     return pin;
+  }
+
+  /** Gives back what is kept; false when it was before. */
+  private synchronized boolean giveBack(Object pinOrRegion) {
+    Runnable release = kept.remove(pinOrRegion);
+    if (release != null) {
+      within(release);
+    }
+    return release != null;
   }
 
   @Override
@@ -114,7 +102,7 @@ final class CudaDevice implements Device {
     within(
         () -> check(JCudaDriver.cuMemAlloc(address, bytes), "cuMemAlloc of " + bytes + " bytes"));
     MemoryRegion region = MemoryRegion.device(info.id(), Handles.get(address), bytes);
-    regions.put(region, Kind.DEVICE);
+    kept.put(region, () -> check(JCudaDriver.cuMemFree(address), "cuMemFree"));
     return region;
   }
 
@@ -130,7 +118,7 @@ final class CudaDevice implements Device {
                     address, opened, CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
                 "cuIpcOpenMemHandle"));
     MemoryRegion region = MemoryRegion.device(info.id(), Handles.get(address), bytes);
-    regions.put(region, Kind.SHARED);
+    kept.put(region, () -> check(JCudaDriver.cuIpcCloseMemHandle(address), "cuIpcCloseMemHandle"));
     return region;
   }
 
@@ -146,26 +134,15 @@ final class CudaDevice implements Device {
                 "cuMemHostAlloc of " + bytes + " bytes"));
     MemoryRegion region =
         MemoryRegion.host(MemorySegment.ofAddress(Handles.get(address)).reinterpret(bytes));
-    regions.put(region, Kind.PINNED);
+    kept.put(region, () -> check(JCudaDriver.cuMemFreeHost(address), "cuMemFreeHost"));
     return region;
   }
 
   @Override
-  public synchronized void free(MemoryRegion region) {
-    Kind kind = regions.remove(region);
-    if (kind == null) {
+  public void free(MemoryRegion region) {
+    if (!giveBack(region)) {
       throw new IllegalArgumentException(region + " is not of this device, or is free already");
     }
-    within(
-        () -> {
-          switch (kind) {
-            case DEVICE -> check(JCudaDriver.cuMemFree(devicePointer(region)), "cuMemFree");
-            case PINNED -> check(JCudaDriver.cuMemFreeHost(hostPointer(region)), "cuMemFreeHost");
-            case SHARED ->
-                check(
-                    JCudaDriver.cuIpcCloseMemHandle(devicePointer(region)), "cuIpcCloseMemHandle");
-          }
-        });
   }
 
   @Override
@@ -174,11 +151,8 @@ final class CudaDevice implements Device {
       return;
     }
     DeviceException first = null;
-    for (Pin pin : Set.copyOf(pins)) {
-      first = attempt(pin::close, first);
-    }
-    for (MemoryRegion region : Set.copyOf(regions.keySet())) {
-      first = attempt(() -> free(region), first);
+    for (Object pinOrRegion : List.copyOf(kept.keySet())) {
+      first = attempt(() -> giveBack(pinOrRegion), first);
     }
     closed = true;
     first =
@@ -228,12 +202,6 @@ final class CudaDevice implements Device {
       first.addSuppressed(e);
     }
     return first;
-  }
-
-  private static CUdeviceptr devicePointer(MemoryRegion region) {
-    CUdeviceptr pointer = new CUdeviceptr();
-    Handles.set(pointer, region.address());
-    return pointer;
   }
 
   private static Pointer hostPointer(MemoryRegion region) {

@@ -4,7 +4,8 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -37,13 +38,11 @@ public final class DeviceQueue {
   private final CpuAffinity affinity;
   private final SlotMemory memory;
   private final List<Thread> threads = new ArrayList<>();
-  private final CountDownLatch started;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition work = lock.newCondition();
   // Guarded by lock.
   private final ArrayDeque<DeviceBatch> waiting = new ArrayDeque<>();
   private boolean closed;
-  private @Nullable RuntimeException startFault;
 
   /**
    * Starts the threads.
@@ -56,11 +55,19 @@ public final class DeviceQueue {
     this.device = device;
     this.memory = memory;
     this.affinity = affinity;
-    this.started = new CountDownLatch(count);
+    Thread.Builder newThreads = Thread.ofPlatform().daemon().name("ucm-" + role + "-", 0);
+    List<CompletableFuture<Void>> started = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      threads.add(Thread.ofPlatform().daemon().name("ucm-" + role + "-" + i).start(this::run));
+      CompletableFuture<Void> up = new CompletableFuture<>();
+      started.add(up);
+      threads.add(newThreads.start(() -> run(up)));
     }
-    awaitStart();
+    try {
+      CompletableFuture.allOf(started.toArray(CompletableFuture<?>[]::new)).join();
+    } catch (CompletionException e) {
+      close(START_JOIN);
+      throw e.getCause() instanceof RuntimeException fault ? fault : new IllegalStateException(e);
+    }
   }
 
   /**
@@ -135,52 +142,18 @@ public final class DeviceQueue {
     }
   }
 
-  private void run() {
+  private void run(CompletableFuture<Void> up) {
     DeviceStream stream;
     try {
       affinity.applyToThisThread();
       stream = device.stream(DEPTH);
     } catch (RuntimeException | Error e) {
-      lock.lock();
-      try {
-        startFault = e instanceof RuntimeException fault ? fault : new IllegalStateException(e);
-      } finally {
-        lock.unlock();
-        started.countDown();
-      }
+      up.completeExceptionally(e);
       return;
     }
     try (stream) {
-      started.countDown();
+      up.complete(null);
       new Pump(stream).run();
-    }
-  }
-
-  private void awaitStart() {
-    boolean interrupted = false;
-    while (started.getCount() > 0) {
-      try {
-        started.await();
-      } catch (InterruptedException e) {
-        // The threads are on their way, and it must be known which came up.
-        interrupted = true;
-      }
-    }
-    RuntimeException fault;
-    lock.lock();
-    try {
-      fault = startFault;
-    } finally {
-      lock.unlock();
-    }
-    if (fault != null) {
-      close(START_JOIN);
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-    if (fault != null) {
-      throw fault;
     }
   }
 

@@ -3,11 +3,11 @@ package ucm.store.ds3fs;
 import com.sun.jna.Native;
 import com.sun.jna.NativeLibrary;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.Reference;
 
 /**
  * The functions of 3FS's {@code libhf3fs_api_shared.so}, and the layout of what they take, as {@code
- * hf3fs_usrbio.h} of 3FS has them on 64 bits. {@link #bind} comes before any other call.
+ * hf3fs_usrbio.h} of 3FS has them on 64 bits. {@link #bind} comes before any other call. What is handed
+ * in is of an arena that is closed by hand.
  */
 final class UsrbioCalls {
 
@@ -48,20 +48,12 @@ final class UsrbioCalls {
 
   /** Returns the length of the mount point with a zero at its end, or -1 when the path is on none. */
   static int extractMountPoint(MemorySegment into, MemorySegment path) {
-    try {
-      return hf3fs_extract_mount_point(into.address(), (int) into.byteSize(), path.address());
-    } finally {
-      Reference.reachabilityFence(path);
-    }
+    return hf3fs_extract_mount_point(into.address(), (int) into.byteSize(), path.address());
   }
 
   /** Returns 0, or an error number, negated. */
   static int createMemory(MemorySegment iov, MemorySegment mountPoint, long bytes, int numa) {
-    try {
-      return hf3fs_iovcreate(iov.address(), mountPoint.address(), bytes, 0, numa);
-    } finally {
-      Reference.reachabilityFence(mountPoint);
-    }
+    return hf3fs_iovcreate(iov.address(), mountPoint.address(), bytes, 0, numa);
   }
 
   static void destroyMemory(MemorySegment iov) {
@@ -81,12 +73,8 @@ final class UsrbioCalls {
       boolean isRead,
       int ioDepth,
       int numa) {
-    try {
-      return hf3fs_iorcreate4(
-          ior.address(), mountPoint.address(), entries, flag(isRead), ioDepth, 0, numa, 0);
-    } finally {
-      Reference.reachabilityFence(mountPoint);
-    }
+    return hf3fs_iorcreate4(
+        ior.address(), mountPoint.address(), entries, flag(isRead), ioDepth, 0, numa, 0);
   }
 
   static void destroyRing(MemorySegment ior) {
