@@ -110,7 +110,7 @@ public final class ShardWorkers implements AutoCloseable {
             .uncaughtExceptionHandler(this::threadEnds);
     this.threads =
         new ScheduledThreadPoolExecutor(
-            maxThreads,
+            0,
             life ->
                 newThreads.unstarted(
                     () -> {
@@ -182,7 +182,6 @@ public final class ShardWorkers implements AutoCloseable {
    */
   public void compensate(int count) {
     compensating = count;
-    threads.setCorePoolSize(Math.max(threads.getCorePoolSize(), maxThreads + count));
     callOne();
   }
 
@@ -236,10 +235,21 @@ public final class ShardWorkers implements AutoCloseable {
     }
     int now = working.get();
     if (now < limit() && working.compareAndSet(now, now + 1)) {
+      allow(now + 1);
       threads.execute(this::work);
     } else if (now < maxThreads && !isTicking.get() && isTicking.compareAndSet(false, true)) {
       long ended = endedShards.get();
+      allow(now + 1);
       Future<?> _ = threads.schedule(() -> tick(ended), TICK_NANOS, TimeUnit.NANOSECONDS);
+    }
+  }
+
+  /** Lets so many threads exist; the executor starts one only where there are fewer. */
+  private void allow(int count) {
+    if (threads.getCorePoolSize() < count) {
+      synchronized (threads) {
+        threads.setCorePoolSize(Math.max(threads.getCorePoolSize(), count));
+      }
     }
   }
 
