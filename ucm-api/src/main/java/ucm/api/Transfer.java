@@ -34,14 +34,14 @@ public final class Transfer {
   private final ShardListener listener;
 
   private Transfer(Builder from, ShardListener listener) {
-    int pieces = from.shards * from.segments;
+    from.trim();
     this.layout = from.layout;
     this.segments = from.segments;
-    this.ids = BlockIds.wrap(Arrays.copyOf(from.words, 2 * from.shards));
-    this.shardIndexes = Arrays.copyOf(from.shardIndexes, from.shards);
+    this.ids = BlockIds.wrap(from.words);
+    this.shardIndexes = from.shardIndexes;
     this.regions = Arrays.copyOf(from.regions, from.regionCount);
-    this.regionOfPiece = Arrays.copyOf(from.regionOfPiece, pieces);
-    this.offsets = Arrays.copyOf(from.offsets, pieces);
+    this.regionOfPiece = from.regionOfPiece;
+    this.offsets = from.offsets;
     this.device = deviceOf(regions);
     this.event = from.event;
     this.listener = listener;
@@ -151,11 +151,12 @@ public final class Transfer {
 
     private final BlockLayout layout;
     private final int segments;
-    private long[] words = new long[2 * FIRST_CAPACITY];
-    private int[] shardIndexes = new int[FIRST_CAPACITY];
+    // These are the next transfer's.
+    private long[] words = {};
+    private int[] shardIndexes = {};
+    private int[] regionOfPiece = {};
+    private long[] offsets = {};
     private MemoryRegion[] regions = new MemoryRegion[2];
-    private int[] regionOfPiece;
-    private long[] offsets;
     private int shards;
     private int placed;
     private int regionCount;
@@ -165,8 +166,12 @@ public final class Transfer {
     private Builder(BlockLayout layout, int segments) {
       this.layout = layout;
       this.segments = segments;
-      this.regionOfPiece = new int[FIRST_CAPACITY * segments];
-      this.offsets = new long[FIRST_CAPACITY * segments];
+    }
+
+    /** Has room for so many shards at once, so that a transfer of just these is not copied. */
+    public Builder expect(int shardCount) {
+      reserve(Math.max(shards, shardCount));
+      return this;
     }
 
     /**
@@ -185,7 +190,7 @@ public final class Transfer {
       requireComplete();
       Objects.checkIndex(shardIndex, layout.shardCount());
       if (shards == shardIndexes.length) {
-        reserve(2 * shards);
+        reserve(Math.max(FIRST_CAPACITY, 2 * shards));
       }
       words[2 * shards] = idHigh;
       words[2 * shards + 1] = idLow;
@@ -260,7 +265,9 @@ public final class Transfer {
       requireComplete();
       Transfer transfer = new Transfer(this, listener);
       Arrays.fill(regions, 0, regionCount, null);
+      words = new long[0];
       shards = 0;
+      reserve(0);
       regionCount = 0;
       lastRegion = 0;
       event = 0;
@@ -271,6 +278,12 @@ public final class Transfer {
       if (shards > 0 && placed < segments) {
         throw new IllegalStateException(
             "shard " + (shards - 1) + " has " + placed + " of " + segments + " segments");
+      }
+    }
+
+    private void trim() {
+      if (shards < shardIndexes.length) {
+        reserve(shards);
       }
     }
 

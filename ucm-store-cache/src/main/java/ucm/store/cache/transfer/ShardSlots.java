@@ -64,7 +64,7 @@ final class ShardSlots {
    * @param of the task's transfer
    */
   Transfer onward(PoolMemory memory, Transfer of, int from, int to, ShardListener listener) {
-    Transfer.Builder onward = Transfer.packed(of.layout());
+    Transfer.Builder onward = Transfer.packed(of.layout()).expect(to - from);
     for (int i = from; i < to; i++) {
       int slot = slots[i];
       if (slot >= 0) {
