@@ -192,6 +192,9 @@ public final class Libc {
 
   public static native int munmap(long address, long bytes);
 
+  /** Gives a file real memory, or room on its device; returns 0 or an error number. */
+  public static native int posix_fallocate(int fd, long offset, long bytes);
+
   /** What an error number means, in words. */
   static native String strerror(int errno);
 
