@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
@@ -37,7 +37,7 @@ import ucm.store.cache.transfer.CacheRuntime;
 public final class CacheStore implements Store {
 
   private final StoreLife life = new StoreLife("Cache");
-  private final CountDownLatch closed = new CountDownLatch(1);
+  private final ReentrantLock closing = new ReentrantLock();
   private @Nullable CacheConfig config;
   private @Nullable Store next;
   // Null while not open, and for a scheduler.
@@ -97,7 +97,6 @@ public final class CacheStore implements Store {
               : new CacheRuntime(checked, context, new ThreadFaults("Cache", this::close));
     } catch (RuntimeException | Error e) {
       life.closed();
-      closed.countDown();
       throw e;
     }
   }
@@ -175,36 +174,16 @@ public final class CacheStore implements Store {
     return gone;
   }
 
+  /** A second thread that closes waits for the first, which is bounded. */
   @Override
   public void close() {
-    if (!life.closed()) {
-      awaitOtherClose();
-      return;
-    }
+    closing.lock();
     try {
-      if (cache != null) {
+      if (life.closed() && cache != null) {
         cache.close();
       }
     } finally {
-      closed.countDown();
-    }
-  }
-
-  private void awaitOtherClose() {
-    if (config == null || cache == null) {
-      return;
-    }
-    boolean interrupted = false;
-    while (closed.getCount() > 0) {
-      try {
-        closed.await();
-      } catch (InterruptedException e) {
-        // The other one is bounded.
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+      closing.unlock();
     }
   }
 

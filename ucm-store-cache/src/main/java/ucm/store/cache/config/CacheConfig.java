@@ -8,7 +8,6 @@ import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.platform.device.EngineDevice;
-import ucm.store.cache.eviction.CachePolicy;
 
 /**
  * The checked configuration of a Cache store.
@@ -93,11 +92,10 @@ public record CacheConfig(
 
   static final ConfigKey<String> POLICY =
       ConfigKey.choice("cache_policy", CachePolicy.words())
-          .defaultTo(CachePolicy.AGED_LRU.word())
+          .defaultTo(CachePolicy.LRU.word())
           .doc(
-              "Which blocks leave a full buffer first: lru, the least recently used; aged_lru, the"
-                  + " same, but blocks used more than once age half as fast; s3fifo, S3-FIFO of"
-                  + " SOSP 2023.");
+              "Which blocks leave a full buffer first: lru, the least recently used; s3fifo,"
+                  + " S3-FIFO of SOSP 2023. aged_lru, of older configurations, is taken for lru.");
 
   static final ConfigKey<Boolean> USE_GDR =
       ConfigKey.flag("use_gdr")
@@ -171,6 +169,9 @@ public record CacheConfig(
             config.get(CommonKeys.CPU_AFFINITY_CORES),
             shared,
             layout.orElse(null));
+    if (config.get(POLICY).equals(CachePolicy.AGED_LRU.word())) {
+      config.warn(POLICY, "is aged_lru, which is no policy of its own any more: lru is used");
+    }
     if (config.get(USE_GDR)) {
       config.reject(
           USE_GDR,

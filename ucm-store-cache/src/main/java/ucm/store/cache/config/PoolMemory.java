@@ -11,6 +11,7 @@ import ucm.api.MemoryProvider;
 import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreException;
+import ucm.api.Transfer;
 import ucm.platform.device.SlotMemory;
 import ucm.platform.libc.FileException;
 import ucm.platform.memory.HugeMemory;
@@ -179,6 +180,33 @@ public final class PoolMemory implements SlotMemory {
   @Override
   public long offset(int slot) {
     return slot * stride;
+  }
+
+  /** Gathers the segments of a shard in host memory into a slot. */
+  public void toSlot(Transfer transfer, int shard, int slot) {
+    copy(transfer, shard, slot, true);
+  }
+
+  /** Scatters a slot over the segments of a shard in host memory. */
+  public void fromSlot(int slot, Transfer transfer, int shard) {
+    copy(transfer, shard, slot, false);
+  }
+
+  private void copy(Transfer transfer, int shard, int slot, boolean intoSlot) {
+    MemorySegment own = region.segment();
+    long at = offset(slot);
+    int segments = transfer.pieceCount();
+    for (int segment = 0; segment < segments; segment++) {
+      long size = transfer.pieceSize(segment);
+      MemorySegment engine = transfer.region(shard, segment).segment();
+      long offset = transfer.offset(shard, segment);
+      if (intoSlot) {
+        MemorySegment.copy(engine, offset, own, at, size);
+      } else {
+        MemorySegment.copy(own, at, engine, offset, size);
+      }
+      at += size;
+    }
   }
 
   /** Frees private memory. No slot may be touched afterwards. */

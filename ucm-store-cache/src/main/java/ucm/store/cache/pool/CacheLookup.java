@@ -4,25 +4,44 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.Store;
+import ucm.api.StoreMetrics;
+import ucm.api.StoreMetrics.Counter;
+import ucm.api.StoreMetrics.Histogram;
 
 /** Answers which blocks are in the pool or in the next stage. */
 public final class CacheLookup {
 
+  private static final double NANOS_PER_MS = 1e6;
+
   private final SlotPool pool;
   private final @Nullable Store next;
   private final boolean nextOnly;
-  private final LookupMetrics metrics;
+  private final Counter hits;
+  private final Counter misses;
+  private final Histogram millis;
+  private volatile double lastRate;
 
   /**
    * Looks into a pool and asks the next stage.
    *
    * @param nextOnly leaves the pool out
    */
-  public CacheLookup(SlotPool pool, @Nullable Store next, boolean nextOnly, LookupMetrics metrics) {
+  public CacheLookup(SlotPool pool, @Nullable Store next, boolean nextOnly, StoreMetrics metrics) {
     this.pool = pool;
     this.next = next;
     this.nextOnly = nextOnly;
-    this.metrics = metrics;
+    // Under the names of the original.
+    hits = metrics.counter("cache_lookup_hit_blocks", "Blocks looked up and found in the pool.");
+    misses =
+        metrics.counter(
+            "cache_lookup_miss_blocks", "Blocks looked up that the pool did not answer for.");
+    millis =
+        metrics.histogram(
+            "cache_lookup_duration_ms", "Time a look-up spent here, not in the next stage (ms).");
+    metrics.gauge(
+        "cache_lookup_hit_rate",
+        "Share of the blocks of the last look-up that the pool had.",
+        () -> lastRate);
   }
 
   /** See {@link Store#lookup}. */
@@ -38,7 +57,7 @@ public final class CacheLookup {
         absent++;
       }
     }
-    metrics.looked(size - absent, absent, System.nanoTime() - start);
+    looked(size - absent, absent, System.nanoTime() - start);
     if (absent == 0 || next == null) {
       return found;
     }
@@ -66,14 +85,14 @@ public final class CacheLookup {
     long start = System.nanoTime();
     int size = ids.size();
     int at = 0;
-    int hits = 0;
+    int found = 0;
     long nextNanos = 0;
     while (at < size) {
       int from = at;
       while (at < size && inPool(ids, at)) {
         at++;
       }
-      hits += at - from;
+      found += at - from;
       if (at == size || next == null) {
         break;
       }
@@ -85,8 +104,18 @@ public final class CacheLookup {
         break;
       }
     }
-    metrics.looked(hits, size - hits, System.nanoTime() - start - nextNanos);
+    looked(found, size - found, System.nanoTime() - start - nextNanos);
     return at - 1;
+  }
+
+  /** A look-up has ended. */
+  private void looked(int found, int absent, long nanos) {
+    hits.add(found);
+    misses.add(absent);
+    millis.record(nanos / NANOS_PER_MS);
+    if (found + absent > 0) {
+      lastRate = (double) found / (found + absent);
+    }
   }
 
   private boolean inPool(BlockIds ids, int i) {

@@ -1,16 +1,29 @@
 package ucm.store.cache.pool;
 
-import java.util.concurrent.locks.StampedLock;
+import java.util.Arrays;
+import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreMetrics;
-import ucm.store.cache.eviction.BlockTable;
-import ucm.store.cache.eviction.CachePolicy;
+import ucm.platform.eviction.EvictionOrder;
+import ucm.platform.table.BlockTable;
+import ucm.store.cache.config.CachePolicy;
 
 /**
- * One part of the pool: some slots and the blocks that hash to it, under one lock.
+ * One part of the pool: some slots as a state machine, the blocks they belong to, and the order in which
+ * these are evicted. The methods are atomic under the monitor of this, and call nobody else's code.
  *
- * <p>Look-ups read optimistically and take no lock unless the stripe changes at that moment. A
- * stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
+ * <pre>
+ *   FREE --take--> LOADING | DUMPING --filled--> READY --evicted--> FREE
+ *                        |                         |
+ *                     orphan                     orphan
+ *                        +--------> ORPHAN <-------+   --last reference gone--> FREE
+ * </pre>
+ *
+ * <p>A task that fills, reads or writes on a slot holds a reference; only a READY slot without references is
+ * evicted. An ORPHAN is not found by look-ups and lives on until its references go. Whole blocks are
+ * evicted rather than shards, because a block that lacks one shard is no hit.
+ *
+ * <p>A stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
  */
 final class PoolStripe {
 
@@ -20,15 +33,42 @@ final class PoolStripe {
   /** Answer to several calls: a slot can now be taken by others. */
   static final int ROOM = 2;
 
+  private static final byte FREE = 0;
+  private static final byte LOADING = 1;
+  private static final byte DUMPING = 2;
+  private static final byte READY = 3;
+  private static final byte ORPHAN = 4;
+
+  private static final int LEAST_BLOCKS = 256;
   private static final int NONE = BlockTable.NONE;
 
   private final int number;
   private final int firstSlot;
+  private final int shards;
   private final StoreMetrics.Counter evictions;
-  private final StampedLock lock = new StampedLock();
-  // Guarded by lock.
-  private final StripeSlots slots;
-  private final SlotWaits joined;
+  private final BlockTable table;
+  private final EvictionOrder order;
+  private final IntPredicate isIdle = this::isIdle;
+
+  // By slot.
+  private final byte[] states;
+  private final int[] references;
+  private final int[] entries;
+  private final int[] shardOf;
+  private final @Nullable SlotWait[] waits;
+  // By entry of the table: the slot of each shard; how many shards are READY, have a slot, are
+  // referenced; and whether some were dumped here, of which none was evicted alone.
+  private int[] slots;
+  private int[] ready;
+  private int[] held;
+  private int[] busy;
+  private boolean[] dumped;
+
+  private final int[] free;
+  private int freeCount;
+  private int idleSlots;
+  private int idleBlocks;
+  private int hand;
 
   /**
    * A stripe of free slots.
@@ -48,36 +88,51 @@ final class PoolStripe {
       StoreMetrics.Counter evictions) {
     this.number = number;
     this.firstSlot = firstSlot;
+    this.shards = shards;
     this.evictions = evictions;
-    this.slots = new StripeSlots(count, shards, policy);
-    this.joined = new SlotWaits(count);
+    // Room for all the blocks that fit in whole; blocks of which only some shards come may be more.
+    int blocks = Math.min(count, Math.max(LEAST_BLOCKS, count / shards));
+    table = new BlockTable(blocks);
+    order = policy.order(Math.max(1, count / shards));
+    states = new byte[count];
+    references = new int[count];
+    entries = new int[count];
+    shardOf = new int[count];
+    waits = new SlotWait[count];
+    slots = new int[blocks * shards];
+    ready = new int[blocks];
+    held = new int[blocks];
+    busy = new int[blocks];
+    dumped = new boolean[blocks];
+    Arrays.fill(slots, NONE);
+    free = new int[count];
+    // The lowest slot is on top: shards that come together lie together.
+    for (int slot = count - 1; slot >= 0; slot--) {
+      free[freeCount++] = slot;
+    }
   }
 
-  boolean isComplete(long hash, long high, long low) {
-    long stamp = lock.tryOptimisticRead();
-    boolean complete = slots.isComplete(hash, high, low);
-    if (!lock.validate(stamp)) {
-      stamp = lock.readLock();
-      try {
-        complete = slots.isComplete(hash, high, low);
-      } finally {
-        lock.unlockRead(stamp);
-      }
-    }
-    return complete;
+  /** Whether all shards of a block are complete here. */
+  synchronized boolean isComplete(long hash, long high, long low) {
+    int entry = table.find(hash, high, low);
+    return entry != NONE && ready[entry] == shards;
   }
 
   /** Whether a shard of the block was dumped and some shard is still here. */
-  boolean wasDumped(long hash, long high, long low) {
-    long stamp = lock.readLock();
-    try {
-      return slots.wasDumped(hash, high, low);
-    } finally {
-      lock.unlockRead(stamp);
-    }
+  synchronized boolean wasDumped(long hash, long high, long low) {
+    int entry = table.find(hash, high, low);
+    return entry != NONE && dumped[entry];
   }
 
-  long reserveForLoad(
+  /**
+   * Asks for a shard in order to read it.
+   *
+   * @param waiter waits for a slot that is being filled; null when no result is wanted
+   * @param index what the waiter calls the shard
+   * @param mayTake whether a slot may be taken if the shard is not there
+   * @return a {@link Reservation}
+   */
+  synchronized long reserveForLoad(
       long hash,
       long high,
       long low,
@@ -85,55 +140,44 @@ final class PoolStripe {
       @Nullable SlotWaiter waiter,
       int index,
       boolean mayTake) {
-    long stamp = lock.writeLock();
-    try {
-      int slot = slots.find(hash, high, low, shard);
-      if (slot == NONE) {
-        return mayTake
-            ? reserved(slots.take(hash, high, low, shard, StripeSlots.LOADING))
-            : Reservation.of(Reservation.NO_ROOM, number);
-      }
-      if (slots.state(slot) == StripeSlots.READY) {
-        slots.reference(slot);
-        slots.use(slot);
-        return Reservation.of(Reservation.HIT, firstSlot + slot);
-      }
-      if (waiter != null) {
-        slots.reference(slot);
-        joined.add(slot, waiter, index);
-      }
-      return Reservation.of(Reservation.FILLING, firstSlot + slot);
-    } finally {
-      lock.unlockWrite(stamp);
+    int slot = find(hash, high, low, shard);
+    if (slot == NONE) {
+      return take(hash, high, low, shard, LOADING, mayTake);
     }
+    if (states[slot] == READY) {
+      reference(slot);
+      use(slot);
+      return Reservation.of(Reservation.HIT, firstSlot + slot);
+    }
+    if (waiter != null) {
+      reference(slot);
+      waits[slot] = new SlotWait(waiter, index, waits[slot]);
+    }
+    return Reservation.of(Reservation.FILLING, firstSlot + slot);
   }
 
-  long reserveForDump(long hash, long high, long low, int shard, boolean mayTake) {
-    long stamp = lock.writeLock();
-    try {
-      int slot = slots.find(hash, high, low, shard);
-      if (slot != NONE && slots.state(slot) != StripeSlots.LOADING) {
-        boolean ready = slots.state(slot) == StripeSlots.READY;
-        if (ready) {
-          slots.use(slot);
-        }
-        return Reservation.of(ready ? Reservation.HIT : Reservation.FILLING, firstSlot + slot);
-      }
-      return mayTake
-          ? reserved(slots.take(hash, high, low, shard, StripeSlots.DUMPING))
-          : Reservation.of(Reservation.NO_ROOM, number);
-    } finally {
-      lock.unlockWrite(stamp);
+  /** Asks for a slot to dump a shard into; see {@link SlotPool#reserveForDump}. */
+  synchronized long reserveForDump(long hash, long high, long low, int shard, boolean mayTake) {
+    int slot = find(hash, high, low, shard);
+    if (slot == NONE || states[slot] == LOADING) {
+      return take(hash, high, low, shard, DUMPING, mayTake);
     }
+    boolean isReady = states[slot] == READY;
+    if (isReady) {
+      use(slot);
+    }
+    return Reservation.of(isReady ? Reservation.HIT : Reservation.FILLING, firstSlot + slot);
   }
 
-  long reserveUnnamed() {
-    long stamp = lock.writeLock();
-    try {
-      return reserved(slots.takeOrphan());
-    } finally {
-      lock.unlockWrite(stamp);
+  /** Asks for a slot that belongs to no block: an orphan from the start. */
+  synchronized long reserveUnnamed() {
+    int slot = takeAny();
+    if (slot == NONE) {
+      return Reservation.of(Reservation.NO_ROOM, number);
     }
+    states[slot] = ORPHAN;
+    references[slot] = 1;
+    return Reservation.of(Reservation.RESERVED, firstSlot + slot);
   }
 
   /**
@@ -145,148 +189,259 @@ final class PoolStripe {
    * @param release whether to give the filler's references back
    * @return {@link #JOINED}, or {@link #ROOM}, or 0
    */
-  int filled(int[] filled, int from, int to, boolean release) {
+  synchronized int filled(int[] filled, int from, int to, boolean release) {
     int answer = 0;
-    long stamp = lock.writeLock();
-    try {
-      for (int i = from; i < to; i++) {
-        if (filled[i] >= 0) {
-          answer |= fill(filled[i] - firstSlot);
-        }
+    for (int i = from; i < to; i++) {
+      if (filled[i] >= 0) {
+        answer |= fill(filled[i] - firstSlot);
       }
-      for (int i = from; i < to && release && answer != JOINED; i++) {
-        if (filled[i] >= 0 && slots.release(filled[i] - firstSlot)) {
-          answer = ROOM;
-        }
+    }
+    return answer == 0 && release ? release(filled, from, to) : answer;
+  }
+
+  /** Says that one reserved slot is filled; see {@link #filled(int[], int, int, boolean)}. */
+  synchronized int filled(int slot, boolean release) {
+    int answer = fill(slot - firstSlot);
+    return answer == 0 && release ? release(slot) : answer;
+  }
+
+  /** Has look-ups not find a slot that will not be filled; the filler keeps its reference. */
+  synchronized void notFilled(int slot) {
+    orphan(slot - firstSlot);
+  }
+
+  /** The waits for a slot that is filled now, or will not be. No wait is added any more. */
+  synchronized @Nullable SlotWait takeWaits(int slot) {
+    SlotWait all = waits[slot - firstSlot];
+    waits[slot - firstSlot] = null;
+    return all;
+  }
+
+  /** Gives references back; negative numbers are passed over. {@link #ROOM} or 0. */
+  synchronized int release(int[] given, int from, int to) {
+    int answer = 0;
+    for (int i = from; i < to; i++) {
+      if (given[i] >= 0) {
+        answer |= release(given[i]);
       }
-    } finally {
-      lock.unlockWrite(stamp);
     }
     return answer;
   }
 
-  int filled(int slot, boolean release) {
-    long stamp = lock.writeLock();
-    try {
-      int answer = fill(slot - firstSlot);
-      return answer == 0 && release && slots.release(slot - firstSlot) ? ROOM : answer;
-    } finally {
-      lock.unlockWrite(stamp);
+  /** Gives one reference back; {@link #ROOM} or 0. */
+  synchronized int release(int outer) {
+    int slot = outer - firstSlot;
+    if (--references[slot] > 0) {
+      return 0;
     }
+    if (states[slot] == ORPHAN) {
+      toFree(slot);
+    } else {
+      idleSlots++;
+      addBusy(entries[slot], -1);
+    }
+    return ROOM;
   }
 
-  void notFilled(int slot) {
-    long stamp = lock.writeLock();
-    try {
-      slots.orphan(slot - firstSlot);
-    } finally {
-      lock.unlockWrite(stamp);
-    }
+  /** Drops a block; shards in use go with their last reference. {@link #ROOM} or 0. */
+  synchronized int drop(long hash, long high, long low) {
+    int entry = table.find(hash, high, low);
+    return entry != NONE && dropShards(entry) > 0 ? ROOM : 0;
   }
 
-  @Nullable SlotWait takeWaits(int slot) {
-    long stamp = lock.writeLock();
-    try {
-      return joined.take(slot - firstSlot);
-    } finally {
-      lock.unlockWrite(stamp);
-    }
-  }
-
-  void giveBack(SlotWait all) {
-    long stamp = lock.writeLock();
-    try {
-      joined.giveBack(all);
-    } finally {
-      lock.unlockWrite(stamp);
-    }
-  }
-
-  int release(int[] held, int from, int to) {
-    int answer = 0;
-    long stamp = lock.writeLock();
-    try {
-      for (int i = from; i < to; i++) {
-        if (held[i] >= 0 && slots.release(held[i] - firstSlot)) {
-          answer = ROOM;
-        }
-      }
-    } finally {
-      lock.unlockWrite(stamp);
-    }
-    return answer;
-  }
-
-  int release(int slot) {
-    long stamp = lock.writeLock();
-    try {
-      return slots.release(slot - firstSlot) ? ROOM : 0;
-    } finally {
-      lock.unlockWrite(stamp);
-    }
-  }
-
-  int drop(long hash, long high, long low) {
-    long stamp = lock.writeLock();
-    try {
-      return slots.drop(hash, high, low) > 0 ? ROOM : 0;
-    } finally {
-      lock.unlockWrite(stamp);
-    }
-  }
-
-  int forgetLost(long hash, long high, long low) {
-    long stamp = lock.writeLock();
-    try {
-      boolean dumping = slots.isBeingDumped(hash, high, low);
-      return !dumping && slots.drop(hash, high, low) > 0 ? ROOM : 0;
-    } finally {
-      lock.unlockWrite(stamp);
-    }
+  /** See {@link SlotPool#forgetLost}; {@link #ROOM} or 0. */
+  synchronized int forgetLost(long hash, long high, long low) {
+    int entry = table.find(hash, high, low);
+    boolean isBeingDumped =
+        entry != NONE && dumped[entry] && (ready[entry] < shards || busy[entry] > 0);
+    return entry != NONE && !isBeingDumped && dropShards(entry) > 0 ? ROOM : 0;
   }
 
   /** Drops the blocks of which only some shards were dumped; {@link #ROOM} or 0. */
-  int dropUnfinished() {
-    long stamp = lock.writeLock();
-    try {
-      return slots.dropUnfinished() > 0 ? ROOM : 0;
-    } finally {
-      lock.unlockWrite(stamp);
+  synchronized int dropUnfinished() {
+    int freed = 0;
+    for (int entry = 0; entry < table.end(); entry++) {
+      if (held[entry] > 0 && dumped[entry] && ready[entry] < shards) {
+        freed += dropShards(entry);
+      }
     }
+    return freed > 0 ? ROOM : 0;
   }
 
-  /** Slots that hold, or are about to hold, something. */
-  int inUse() {
-    long stamp = lock.readLock();
-    try {
-      return slots.inUse();
-    } finally {
-      lock.unlockRead(stamp);
-    }
+  /** Slots that are not FREE. */
+  synchronized int inUse() {
+    return states.length - freeCount;
   }
 
-  int referenced() {
-    long stamp = lock.readLock();
-    try {
-      return slots.referenced();
-    } finally {
-      lock.unlockRead(stamp);
-    }
+  /** Slots with references. */
+  synchronized int referenced() {
+    return states.length - freeCount - idleSlots;
   }
 
-  private int fill(int slot) {
-    slots.ready(slot);
-    return joined.has(slot) ? JOINED : 0;
+  private boolean isIdle(int entry) {
+    return busy[entry] == 0;
   }
 
-  private long reserved(int slot) {
+  private int find(long hash, long high, long low, int shard) {
+    int entry = table.find(hash, high, low);
+    return entry == NONE ? NONE : slots[entry * shards + shard];
+  }
+
+  /** Takes a slot for a shard, with one reference; a slot that has the shard becomes an orphan. */
+  private long take(long hash, long high, long low, int shard, byte state, boolean mayTake) {
+    int slot = mayTake ? takeAny() : NONE;
     if (slot == NONE) {
       return Reservation.of(Reservation.NO_ROOM, number);
     }
-    long evicted = slots.takeEvicted();
-    if (evicted > 0) {
-      evictions.add(evicted);
+    // Taking a slot may have evicted shards of this very block: look now, not before.
+    int displaced = find(hash, high, low, shard);
+    if (displaced != NONE) {
+      orphan(displaced);
     }
+    int entry = put(hash, high, low);
+    slots[entry * shards + shard] = slot;
+    held[entry]++;
+    addBusy(entry, 1);
+    dumped[entry] |= state == DUMPING;
+    states[slot] = state;
+    references[slot] = 1;
+    entries[slot] = entry;
+    shardOf[slot] = shard;
     return Reservation.of(Reservation.RESERVED, firstSlot + slot);
+  }
+
+  private int takeAny() {
+    return freeCount > 0 || evict() ? free[--freeCount] : NONE;
+  }
+
+  private boolean evict() {
+    if (idleSlots == 0) {
+      return false;
+    }
+    int entry = idleBlocks == 0 ? NONE : order.evict(isIdle);
+    if (entry != NONE) {
+      evictions.add(dropShards(entry));
+      return true;
+    }
+    // Every block has a shard in use, as when the blocks under way fill the pool: take single
+    // shards.
+    while (states[hand] != READY || references[hand] > 0) {
+      hand = hand + 1 == states.length ? 0 : hand + 1;
+    }
+    // The shards that stay no longer tell whether those that are not here were dumped.
+    dumped[entries[hand]] = false;
+    dropIdle(hand);
+    evictions.increment();
+    return true;
+  }
+
+  private int fill(int slot) {
+    if (states[slot] != ORPHAN) {
+      states[slot] = READY;
+      ready[entries[slot]]++;
+    }
+    return waits[slot] == null ? 0 : JOINED;
+  }
+
+  private void reference(int slot) {
+    if (references[slot]++ == 0) {
+      idleSlots--;
+      addBusy(entries[slot], 1);
+    }
+  }
+
+  /** A load or dump of a block takes all its shards, in one task or in many: one of them counts as a use. */
+  private void use(int slot) {
+    if (shardOf[slot] == 0) {
+      order.touch(entries[slot]);
+    }
+  }
+
+  /** Takes a referenced slot from its block, unless that has happened. */
+  private void orphan(int slot) {
+    if (states[slot] != ORPHAN) {
+      addBusy(entries[slot], -1);
+      detach(slot);
+      states[slot] = ORPHAN;
+    }
+  }
+
+  /** Takes all slots from a block, and says how many became free. */
+  private int dropShards(int entry) {
+    int freed = 0;
+    // The entry is gone, and may not be touched, once its last slot is.
+    int left = held[entry];
+    // Backwards, so that the next block finds its slots in the order of memory.
+    for (int shard = shards - 1; left > 0; shard--) {
+      int slot = slots[entry * shards + shard];
+      if (slot == NONE) {
+        continue;
+      }
+      left--;
+      if (references[slot] > 0) {
+        orphan(slot);
+      } else {
+        dropIdle(slot);
+        freed++;
+      }
+    }
+    return freed;
+  }
+
+  private void dropIdle(int slot) {
+    detach(slot);
+    toFree(slot);
+    idleSlots--;
+  }
+
+  private void detach(int slot) {
+    int entry = entries[slot];
+    if (states[slot] == READY) {
+      ready[entry]--;
+    }
+    slots[entry * shards + shardOf[slot]] = NONE;
+    if (--held[entry] == 0) {
+      order.remove(entry);
+      table.remove(entry);
+      dumped[entry] = false;
+      idleBlocks--;
+    }
+  }
+
+  private void toFree(int slot) {
+    states[slot] = FREE;
+    free[freeCount++] = slot;
+  }
+
+  private int put(long hash, long high, long low) {
+    int before = table.size();
+    int entry = table.put(hash, high, low);
+    if (table.size() > before) {
+      if (entry >= ready.length) {
+        grow(Math.max(entry + 1, ready.length + ready.length / 2));
+      }
+      order.add(entry, hash);
+      idleBlocks++;
+    }
+    return entry;
+  }
+
+  private void grow(int length) {
+    int before = slots.length;
+    slots = Arrays.copyOf(slots, length * shards);
+    Arrays.fill(slots, before, slots.length, NONE);
+    ready = Arrays.copyOf(ready, length);
+    held = Arrays.copyOf(held, length);
+    busy = Arrays.copyOf(busy, length);
+    dumped = Arrays.copyOf(dumped, length);
+  }
+
+  private void addBusy(int entry, int change) {
+    busy[entry] += change;
+    if (busy[entry] == 0) {
+      idleBlocks++;
+    } else if (change > 0 && busy[entry] == 1) {
+      idleBlocks--;
+    }
   }
 }

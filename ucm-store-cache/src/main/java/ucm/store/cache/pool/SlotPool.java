@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreMetrics;
-import ucm.store.cache.eviction.BlockTable;
-import ucm.store.cache.eviction.CachePolicy;
+import ucm.platform.table.BlockTable;
+import ucm.store.cache.config.CachePolicy;
 
 /**
  * Says which slot of the pool a shard has, and gives slots out.
@@ -139,13 +139,9 @@ public final class SlotPool {
   public void notFilled(int slot, ShardOutcome outcome, @Nullable Throwable cause) {
     PoolStripe stripe = stripes[stripeOfSlot(slot)];
     stripe.notFilled(slot);
-    SlotWait all = stripe.takeWaits(slot);
-    for (SlotWait joined = all; joined != null; joined = joined.next()) {
+    for (SlotWait joined = stripe.takeWaits(slot); joined != null; joined = joined.next()) {
       release(slot);
       joined.waiter().notFilled(joined.index(), outcome, cause);
-    }
-    if (all != null) {
-      stripe.giveBack(all);
     }
   }
 
@@ -268,12 +264,8 @@ public final class SlotPool {
   }
 
   private static void tellFilled(PoolStripe stripe, int slot) {
-    SlotWait all = stripe.takeWaits(slot);
-    for (SlotWait joined = all; joined != null; joined = joined.next()) {
+    for (SlotWait joined = stripe.takeWaits(slot); joined != null; joined = joined.next()) {
       joined.waiter().filled(joined.index(), slot);
-    }
-    if (all != null) {
-      stripe.giveBack(all);
     }
   }
 }

@@ -14,8 +14,8 @@ import ucm.api.StoreMetrics;
 import ucm.platform.device.EngineDevice;
 import ucm.platform.device.SlotMemory;
 import ucm.store.cache.config.CacheConfig;
+import ucm.store.cache.config.CachePolicy;
 import ucm.store.cache.config.PoolMemory;
-import ucm.store.cache.eviction.CachePolicy;
 import ucm.store.cache.pool.SlotPool;
 
 /**

@@ -21,10 +21,8 @@ import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.cache.config.Admission;
 import ucm.store.cache.config.CacheConfig;
-import ucm.store.cache.config.HostDevice;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.pool.CacheLookup;
-import ucm.store.cache.pool.LookupMetrics;
 import ucm.store.cache.pool.SlotPool;
 
 /**
@@ -58,7 +56,6 @@ public final class CacheRuntime {
   public final PoolMemory memory;
   public final SlotPool pool;
   final CachePool buffer;
-  final HostDevice device;
   final EngineDevice engineDevice;
   final ShardWorkers copiers;
   final int copyThreads;
@@ -100,7 +97,6 @@ public final class CacheRuntime {
     }
     this.dispatcher = new Dispatcher(this, faults);
     metrics.show(context.metrics(), buffer);
-    this.device = new HostDevice(memory);
     // The tasks let in bound what these are given.
     this.copyThreads = Math.min(config.streams(), Runtime.getRuntime().availableProcessors());
     this.copiers =
@@ -118,7 +114,7 @@ public final class CacheRuntime {
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
     this.lookups =
-        new CacheLookup(pool, next, config.loadNextOnly(), new LookupMetrics(context.metrics()));
+        new CacheLookup(pool, next, config.loadNextOnly(), context.metrics());
     this.flush = new CacheFlush(this, clock);
     this.prefetcher = new Prefetcher(this);
     this.timeouts =

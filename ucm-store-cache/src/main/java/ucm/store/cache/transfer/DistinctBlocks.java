@@ -1,7 +1,7 @@
 package ucm.store.cache.transfer;
 
 import ucm.api.BlockIds;
-import ucm.store.cache.eviction.BlockTable;
+import ucm.platform.table.BlockTable;
 
 /** The different blocks among the shards of a transfer, in order of their first shard. Immutable. */
 final class DistinctBlocks {
@@ -13,30 +13,19 @@ final class DistinctBlocks {
   /** Numbers the blocks of a transfer's ids. */
   DistinctBlocks(BlockIds ids) {
     int shards = ids.size();
-    int runs = runs(ids);
-    int mask = Integer.highestOneBit(Math.max(1, 2 * runs)) * 2 - 1;
-    int[] buckets = new int[mask + 1];
+    int most = runs(ids);
+    BlockTable table = new BlockTable(most);
     blockOfShard = new int[shards];
-    firstShard = new int[runs];
-    int blocks = 0;
+    firstShard = new int[most];
     for (int shard = 0; shard < shards; shard++) {
-      long high = ids.high(shard);
-      long low = ids.low(shard);
-      if (shard > 0 && same(ids, shard - 1, high, low)) {
-        blockOfShard[shard] = blockOfShard[shard - 1];
-        continue;
+      int before = table.size();
+      int block = table.put(ids.high(shard), ids.low(shard));
+      if (table.size() > before) {
+        firstShard[block] = shard;
       }
-      int at = (int) BlockTable.hash(high, low) & mask;
-      while (buckets[at] != 0 && !same(ids, firstShard[buckets[at] - 1], high, low)) {
-        at = (at + 1) & mask;
-      }
-      if (buckets[at] == 0) {
-        firstShard[blocks++] = shard;
-        buckets[at] = blocks;
-      }
-      blockOfShard[shard] = buckets[at] - 1;
+      blockOfShard[shard] = block;
     }
-    count = blocks;
+    count = table.size();
   }
 
   /** How many blocks. */
@@ -58,14 +47,12 @@ final class DistinctBlocks {
   private static int runs(BlockIds ids) {
     int runs = 0;
     for (int shard = 0; shard < ids.size(); shard++) {
-      if (shard == 0 || !same(ids, shard - 1, ids.high(shard), ids.low(shard))) {
-        runs++;
-      }
+      boolean same =
+          shard > 0
+              && ids.high(shard) == ids.high(shard - 1)
+              && ids.low(shard) == ids.low(shard - 1);
+      runs += same ? 0 : 1;
     }
     return runs;
-  }
-
-  private static boolean same(BlockIds ids, int shard, long high, long low) {
-    return ids.high(shard) == high && ids.low(shard) == low;
   }
 }

@@ -156,7 +156,7 @@ final class DumpCopy extends CopyBatch {
 
   private void gather(int index) {
     try {
-      cache.device.toSlot(dump.transfer, held.shards[index], held.slots[index]);
+      cache.memory.toSlot(dump.transfer, held.shards[index], held.slots[index]);
     } catch (RuntimeException | Error e) {
       // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
       fail(index, e, true);

@@ -204,9 +204,9 @@ final class DumpTask extends CacheTask {
     SlotPool pool = cache.pool;
     int settled = 0;
     int most = Math.min(todo.cardinality(), cache.memory.slots());
-    ShardSlots reserved = new ShardSlots(most);
-    long full = fullStripes;
     boolean again = wantsRoom();
+    ShardSlots reserved = again ? new ShardSlots(most) : ShardSlots.fixed(most);
+    long full = fullStripes;
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       long high = ids.high(shard);
       long low = ids.low(shard);

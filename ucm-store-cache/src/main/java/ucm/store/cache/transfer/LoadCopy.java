@@ -2,7 +2,6 @@ package ucm.store.cache.transfer;
 
 import ucm.api.ShardOutcome;
 import ucm.platform.device.DeviceCopies;
-import ucm.store.cache.eviction.BlockTable;
 
 /** Shards of a load that lie in slots, each slot referenced, on their way into the engine's memory. */
 final class LoadCopy extends CopyBatch {
@@ -96,7 +95,7 @@ final class LoadCopy extends CopyBatch {
     if (done) {
       load.cache.pool.release(held.slots[index]);
     }
-    held.slots[index] = BlockTable.NONE;
+    held.slots[index] = ENDED;
     held.shards[index] = ENDED;
     load.finish(shard, ShardOutcome.FAILED, cause);
   }

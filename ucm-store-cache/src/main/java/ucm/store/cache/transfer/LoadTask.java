@@ -144,7 +144,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   /** Copies a shard that was begun into the engine's memory; returns what went wrong, or null. */
   @Nullable Throwable copyOut(int shard, int slot) {
     try {
-      cache.device.fromSlot(slot, transfer, shard);
+      cache.memory.fromSlot(slot, transfer, shard);
       return null;
     } catch (RuntimeException | Error e) {
       // The engine's memory is gone, say: the shard fails, and the copy thread lives on.

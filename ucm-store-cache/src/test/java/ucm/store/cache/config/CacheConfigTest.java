@@ -12,7 +12,6 @@ import ucm.api.BlockLayout;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
-import ucm.store.cache.eviction.CachePolicy;
 
 final class CacheConfigTest {
 
@@ -28,7 +27,7 @@ final class CacheConfigTest {
                 8192,
                 524_288,
                 4,
-                CachePolicy.AGED_LRU,
+                CachePolicy.LRU,
                 "auto",
                 false,
                 30_000,
@@ -151,6 +150,16 @@ final class CacheConfigTest {
             "cache_stream_number",
             "timeout_ms");
     assertThat(problems).allMatch(ConfigProblem::isError);
+  }
+
+  @Test
+  void aPolicyOfOlderConfigurationsIsTakenForTheDefault() {
+    Map<String, Object> settings = new HashMap<>(ENGINE);
+    settings.put("cache_policy", "aged_lru");
+    assertThat(CacheConfig.from(StoreConfig.of(settings)).policy()).isEqualTo(CachePolicy.LRU);
+    ConfigProblem told = problems(settings).getFirst();
+    assertThat(told.isError()).isFalse();
+    assertThat(told.message()).contains("lru is used");
   }
 
   @Test

@@ -7,7 +7,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import ucm.api.ShardOutcome;
-import ucm.store.cache.eviction.CachePolicy;
+import ucm.store.cache.config.CachePolicy;
 
 /** A run of slots that are filled and released at once, while a task waits for one of them. */
 final class FilledRunTest {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
-import ucm.store.cache.eviction.CachePolicy;
+import ucm.store.cache.config.CachePolicy;
 
 @Timeout(180)
 final class SlotPoolTest {
@@ -157,7 +157,7 @@ final class SlotPoolTest {
   void readersAlwaysFindTheShardTheyAskedFor() throws Exception {
     int slots = 64;
     int blocks = 100;
-    SlotPool shared = new SlotPool(slots, SHARDS, CachePolicy.AGED_LRU, _ -> {});
+    SlotPool shared = new SlotPool(slots, SHARDS, CachePolicy.S3FIFO, _ -> {});
     // What lies in each slot: the name of a shard, or 0 while it is being filled.
     AtomicLongArray bytes = new AtomicLongArray(slots);
     List<Future<Integer>> results = new ArrayList<>();

@@ -73,13 +73,7 @@ final class SharedPoolTest {
     Task waiting = second.store.load(two.transfer());
     read.endAll(ShardOutcome.FAILED, new StoreException("broken"));
     assertThat(failing.await(PATIENCE).outcome(0)).isEqualTo(ShardOutcome.FAILED);
-    while (!waiting.check()) {
-      HeldNext.Held own = nextStages.get(1).loads.poll(10, TimeUnit.MILLISECONDS);
-      if (own != null) {
-        own.serveAll();
-      }
-    }
-    waiting.result().requireOk();
+    serveUntilDone(waiting, nextStages.get(1));
     two.check();
     first.awaitUnreferenced();
   }
@@ -93,8 +87,7 @@ final class SharedPoolTest {
     Task waiting = wanting.store.load(memory.transfer());
     wanting.awaitWanting();
     nextStages.get(0).nextDump().takeAll();
-    nextStages.get(1).nextLoad().serveAll();
-    waiting.await(PATIENCE).requireOk();
+    serveUntilDone(waiting, nextStages.get(1));
     memory.check();
     holder.awaitUnreferenced();
   }
@@ -160,6 +153,17 @@ final class SharedPoolTest {
     BlockIds ids = BlockBytes.ids(1, 1);
     first.store.dump(memory(ids).fill().transfer()).await(PATIENCE).requireOk();
     assertThat(second.store.lookup(ids).isEmpty()).isTrue();
+  }
+
+  /** Slots come free one by one, so a load may be several reads. */
+  private static void serveUntilDone(Task waiting, HeldNext next) throws InterruptedException {
+    while (!waiting.check()) {
+      HeldNext.Held read = next.loads.poll(10, TimeUnit.MILLISECONDS);
+      if (read != null) {
+        read.serveAll();
+      }
+    }
+    waiting.result().requireOk();
   }
 
   private TestCache store(int blocks) {

@@ -1,4 +1,4 @@
-package ucm.store.cache.eviction;
+package ucm.store.cache.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -21,6 +21,7 @@ import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.Task;
 import ucm.api.TransferResult;
+import ucm.store.cache.config.CachePolicy;
 import ucm.store.cache.fixture.TestCache;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
