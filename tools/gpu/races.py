@@ -5,6 +5,7 @@ must find wrong bytes, or it proves nothing.
 """
 
 import random
+import shutil
 import time
 
 import torch
@@ -129,4 +130,5 @@ def measure(options, results, start):
             else:
                 raise AssertionError("without the fences nothing was wrong: the test proves nothing")
         finally:
-            daemon.kill()
+            daemon.stop()
+            shutil.rmtree(daemon.folder)
