@@ -1,25 +1,20 @@
 package ucm.pipeline.yaml;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
-import org.snakeyaml.engine.v2.api.LoadSettings;
-import org.snakeyaml.engine.v2.events.AliasEvent;
-import org.snakeyaml.engine.v2.events.CollectionStartEvent;
-import org.snakeyaml.engine.v2.events.Event;
-import org.snakeyaml.engine.v2.events.MappingStartEvent;
-import org.snakeyaml.engine.v2.events.ScalarEvent;
-import org.snakeyaml.engine.v2.events.SequenceStartEvent;
 import org.snakeyaml.engine.v2.exceptions.Mark;
 import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
-import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
-import org.snakeyaml.engine.v2.parser.Parser;
-import org.snakeyaml.engine.v2.parser.ParserImpl;
-import org.snakeyaml.engine.v2.scanner.StreamReader;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.TokenStreamLocation;
+import tools.jackson.dataformat.yaml.YAMLFactory;
+import tools.jackson.dataformat.yaml.YAMLParser;
 import ucm.api.config.ConfigOrigin;
 import ucm.pipeline.yaml.YamlNode.Entry;
 import ucm.pipeline.yaml.YamlNode.YamlList;
@@ -35,18 +30,20 @@ import ucm.pipeline.yaml.YamlNode.YamlScalar;
 public final class UcmYaml {
 
   private static final int MAX_DEPTH = 32;
-  private static final String ROOT = "; a configuration is a map of keys and values";
-  private static final Pattern WHOLE = Pattern.compile("[-+]?(0|[1-9][0-9]*)");
-  private static final Pattern FRACTION =
-      Pattern.compile("[-+]?(\\.[0-9]+|[0-9]+\\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?");
+  private static final YAMLFactory FACTORY = YAMLFactory.builder().build();
+
+  // Numbers of the YAML 1.2 core schema that the parser takes for text.
+  private static final Pattern SIGNED = Pattern.compile("\\+[0-9]+");
+  private static final Pattern FRACTION = Pattern.compile("[-+]?\\.[0-9]+([eE][-+]?[0-9]+)?");
 
   private final String source;
-  private final Parser events;
+  private final String[] lines;
+  private final YAMLParser parser;
 
-  private UcmYaml(String source, String text) {
+  private UcmYaml(String source, String text, YAMLParser parser) {
     this.source = source;
-    LoadSettings settings = LoadSettings.builder().build();
-    this.events = new ParserImpl(settings, new StreamReader(settings, text));
+    this.lines = text.split("\\R", -1);
+    this.parser = parser;
   }
 
   /**
@@ -57,132 +54,148 @@ public final class UcmYaml {
    */
   public static YamlMap read(String source, String text) throws YamlSyntaxException {
     YamlText.requireReadable(source, text);
-    try {
-      return new UcmYaml(source, text).document();
-    } catch (YamlEngineException e) {
+    try (JsonParser parser = FACTORY.createParser(ObjectReadContext.empty(), text)) {
+      return new UcmYaml(source, text, (YAMLParser) parser).document();
+    } catch (JacksonException e) {
       throw syntax(source, e);
     }
   }
 
   private YamlMap document() throws YamlSyntaxException {
-    events.next(); // The stream begins.
-    if (events.next().getEventId() == Event.ID.StreamEnd) {
-      throw new YamlSyntaxException(ConfigOrigin.of(source), "is empty" + ROOT);
-    }
-    YamlNode root = node(events.next(), 0);
-    if (!(root instanceof YamlMap map)) {
-      throw new YamlSyntaxException(root.at(), "found " + root.kind() + ROOT);
-    }
-    events.next(); // The document ends.
-    Event next = events.next();
-    if (next.getEventId() != Event.ID.StreamEnd) {
+    JsonToken first = parser.nextToken();
+    if (first == null) {
       throw new YamlSyntaxException(
-          origin(source, next.getStartMark()),
-          "a second document starts here; a configuration is one document");
+          ConfigOrigin.of(source), "is empty; a configuration is a map of keys and values");
+    }
+    YamlNode root = node(first, 0);
+    if (!(root instanceof YamlMap map)) {
+      throw new YamlSyntaxException(
+          root.at(), "found " + root.kind() + "; a configuration is a map of keys and values");
+    }
+    if (parser.nextToken() != null) {
+      throw new YamlSyntaxException(
+          here(), "a second document starts here; a configuration is one document");
     }
     return map;
   }
 
-  private YamlNode node(Event event, int depth) throws YamlSyntaxException {
-    ConfigOrigin at = origin(source, event.getStartMark());
-    refuseAliasAndTag(event, at);
+  private YamlNode node(@Nullable JsonToken token, int depth) throws YamlSyntaxException {
+    ConfigOrigin at = here();
+    if (parser.isCurrentAlias()) {
+      throw new YamlSyntaxException(
+          at,
+          "found the alias *" + parser.getString() + "; write the value out, aliases are refused");
+    }
+    if (parser.getTypeId() != null) {
+      throw new YamlSyntaxException(
+          at, "found the tag " + parser.getTypeId() + "; write the plain value, tags are refused");
+    }
     if (depth > MAX_DEPTH) {
       throw new YamlSyntaxException(at, "is nested more than " + MAX_DEPTH + " deep");
     }
-    return switch (event) {
-      case MappingStartEvent _ -> map(at, depth);
-      case SequenceStartEvent _ -> list(at, depth);
-      case ScalarEvent scalar ->
-          new YamlScalar(at, scalar.isPlain() ? plain(scalar.getValue()) : scalar.getValue());
-      default -> throw new IllegalStateException("no node begins with " + event);
+    return switch (token) {
+      case START_OBJECT -> map(at, depth);
+      case START_ARRAY -> list(at, depth);
+      case null, default -> new YamlScalar(at, scalar(token, at));
     };
   }
 
-  private static void refuseAliasAndTag(Event event, ConfigOrigin at) throws YamlSyntaxException {
-    if (event instanceof AliasEvent alias) {
-      throw new YamlSyntaxException(
-          at,
-          "found the alias *%s; write the value out, aliases are refused"
-              .formatted(alias.getAlias()));
-    }
-    Optional<String> tag =
-        switch (event) {
-          case CollectionStartEvent collection -> collection.getTag();
-          case ScalarEvent scalar -> scalar.getTag();
-          default -> Optional.empty();
-        };
-    if (tag.isPresent()) {
-      throw new YamlSyntaxException(
-          at, "found the tag %s; write the plain value, tags are refused".formatted(tag.get()));
-    }
-  }
-
   private YamlMap map(ConfigOrigin at, int depth) throws YamlSyntaxException {
-    Map<String, Entry> entries = new LinkedHashMap<>();
-    for (Event event = events.next();
-        event.getEventId() != Event.ID.MappingEnd;
-        event = events.next()) {
-      ConfigOrigin keyAt = origin(source, event.getStartMark());
-      refuseAliasAndTag(event, keyAt);
-      if (!(event instanceof ScalarEvent scalar)) {
-        throw new YamlSyntaxException(
-            keyAt, "is no YAML: a key is plain text, not a list or a map");
-      }
-      String key = scalar.getValue();
-      Entry earlier = entries.get(key);
+    List<Entry> entries = new ArrayList<>();
+    Map<String, ConfigOrigin> seen = new HashMap<>();
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      String key = parser.currentName();
+      ConfigOrigin keyAt = here();
+      ConfigOrigin earlier = seen.putIfAbsent(key, keyAt);
       if (earlier != null) {
         throw new YamlSyntaxException(
-            keyAt,
-            "the key %s stands here and in line %s; keep one".formatted(key, earlier.at().line()));
+            keyAt, "the key " + key + " stands here and in line " + earlier.line() + "; keep one");
       }
-      entries.put(key, new Entry(key, keyAt, node(events.next(), depth + 1)));
+      entries.add(new Entry(key, keyAt, node(parser.nextToken(), depth + 1)));
     }
-    return new YamlMap(at, List.copyOf(entries.values()));
+    return new YamlMap(at, List.copyOf(entries));
   }
 
   private YamlList list(ConfigOrigin at, int depth) throws YamlSyntaxException {
     List<YamlNode> items = new ArrayList<>();
-    for (Event event = events.next();
-        event.getEventId() != Event.ID.SequenceEnd;
-        event = events.next()) {
-      items.add(node(event, depth + 1));
+    for (JsonToken token = parser.nextToken();
+        token != JsonToken.END_ARRAY;
+        token = parser.nextToken()) {
+      items.add(node(token, depth + 1));
     }
     return new YamlList(at, List.copyOf(items));
   }
 
-  /** The value of a word without quotes. A number too large stays text, so that a message can show it. */
-  private static @Nullable Object plain(String text) {
-    try {
-      if (WHOLE.matcher(text).matches()) {
-        return Long.valueOf(text);
-      }
-    } catch (NumberFormatException e) {
-      return text;
+  private @Nullable Object scalar(@Nullable JsonToken token, ConfigOrigin at) {
+    if (token == null || token == JsonToken.VALUE_NULL) {
+      return null;
     }
-    if (FRACTION.matcher(text).matches()) {
-      Double number = Double.valueOf(text);
-      return number.isInfinite() ? text : number;
-    }
-    return switch (text) {
-      case "true" -> true;
-      case "false" -> false;
-      case "", "~" -> null;
-      default -> text.equalsIgnoreCase("null") ? null : text;
+    String text = parser.getString();
+    return switch (token) {
+      case VALUE_TRUE -> true;
+      case VALUE_FALSE -> false;
+      case VALUE_NUMBER_INT -> whole(text);
+      case VALUE_NUMBER_FLOAT -> fraction(text);
+      default -> isQuoted(at) ? text : plain(text);
     };
   }
 
-  private static ConfigOrigin origin(String source, Optional<Mark> mark) {
-    return mark.map(at -> new ConfigOrigin(source, at.getLine() + 1, at.getColumn() + 1))
-        .orElseGet(() -> ConfigOrigin.of(source));
+  private static @Nullable Object plain(String text) {
+    if (text.equals("~") || text.equalsIgnoreCase("null")) {
+      return null;
+    }
+    if (SIGNED.matcher(text).matches()) {
+      return whole(text);
+    }
+    return FRACTION.matcher(text).matches() ? fraction(text) : text;
   }
 
-  private static YamlSyntaxException syntax(String source, YamlEngineException fault) {
-    if (fault instanceof MarkedYamlEngineException marked) {
-      return new YamlSyntaxException(
-          origin(source, marked.getProblemMark()), "is no YAML: " + explain(marked));
+  /** A number too large stays the text it is, so that a message can show it. */
+  private static Object whole(String text) {
+    try {
+      return Long.valueOf(text);
+    } catch (NumberFormatException e) {
+      return text;
     }
-    String message = String.valueOf(fault.getMessage()).lines().findFirst().orElse("");
-    return new YamlSyntaxException(ConfigOrigin.of(source), "is no YAML: " + message);
+  }
+
+  private static Object fraction(String text) {
+    try {
+      Double number = Double.valueOf(text);
+      return number.isInfinite() || number.isNaN() ? text : number;
+    } catch (NumberFormatException e) {
+      return text;
+    }
+  }
+
+  private boolean isQuoted(ConfigOrigin at) {
+    String line = at.line() <= lines.length ? lines[at.line() - 1] : "";
+    char first = at.column() <= line.length() ? line.charAt(at.column() - 1) : ' ';
+    return first == '"' || first == '\'';
+  }
+
+  private ConfigOrigin here() {
+    return origin(source, parser.currentTokenLocation());
+  }
+
+  private static ConfigOrigin origin(String source, @Nullable TokenStreamLocation location) {
+    return location == null
+        ? ConfigOrigin.of(source)
+        : new ConfigOrigin(source, location.getLineNr(), location.getColumnNr());
+  }
+
+  private static YamlSyntaxException syntax(String source, JacksonException fault) {
+    if (fault.getCause() instanceof MarkedYamlEngineException marked
+        && marked.getProblemMark().isPresent()) {
+      Mark mark = marked.getProblemMark().get();
+      ConfigOrigin at = new ConfigOrigin(source, mark.getLine() + 1, mark.getColumn() + 1);
+      return new YamlSyntaxException(at, "is no YAML: " + explain(marked));
+    }
+    String message = String.valueOf(fault.getOriginalMessage()).lines().findFirst().orElse("");
+    if (message.startsWith("Expected a property name")) {
+      message = "a key is plain text, not a list or a map";
+    }
+    return new YamlSyntaxException(origin(source, fault.getLocation()), "is no YAML: " + message);
   }
 
   private static String explain(MarkedYamlEngineException fault) {
@@ -194,6 +207,7 @@ public final class UcmYaml {
       return "found a ':' where none is allowed; quote the value, or check how the line is"
           + " indented";
     }
-    return fault.getContext() == null ? problem : fault.getContext() + ", " + problem;
+    String context = String.valueOf(fault.getContext());
+    return fault.getContext() == null ? problem : context + ", " + problem;
   }
 }

@@ -43,12 +43,12 @@ class UcmYamlTest {
             + " <stream end>",
         "a: 'open ^ 1:9 ^ is no YAML: while scanning a quoted scalar, found unexpected end of"
             + " stream",
-        "a: 1\\n---\\nb: 2 ^ 2:1 ^ a second document starts here; a configuration is one document",
+        "a: 1\\n---\\nb: 2 ^ 3:1 ^ a second document starts here; a configuration is one document",
         "a: &x {k: 1}\\nb: *x ^ 2:4 ^ found the alias *x; write the value out, aliases are refused",
         "a: &x 1\\n<<: *x ^ 2:5 ^ found the alias *x; write the value out, aliases are refused",
         "a: !!java/object {} ^ 1:4 ^ found the tag tag:yaml.org,2002:java/object; write the plain"
             + " value, tags are refused",
-        "? [a, b]\\n: 1 ^ 1:3 ^ is no YAML: a key is plain text, not a list or a map",
+        "? [a, b]\\n: 1 ^ 1:4 ^ is no YAML: a key is plain text, not a list or a map",
         "- a\\n- b ^ 1:1 ^ found a list; a configuration is a map of keys and values",
         "just text ^ 1:1 ^ found \"just text\"; a configuration is a map of keys and values",
         "a: %x ^ 1:4 ^ is no YAML: while scanning for the next token, found character '%' that"
