@@ -5,10 +5,8 @@ import ucm.lite.record.TouchOrder;
 
 /**
  * The hits of an LRU cache over a whole trace, for every capacity: exact, or estimated from a sample
- * of the blocks.
- *
- * <p>A step function: between two {@linkplain #stepCapacity(int) steps} nothing changes. Immutable
- * and safe to share.
+ * of the blocks. A step function: between two {@linkplain #stepCapacity(int) steps} nothing changes.
+ * Immutable and safe to share.
  */
 public final class LruCurve {
   /** A capacity that holds everything. */
@@ -20,36 +18,34 @@ public final class LruCurve {
   private final long[] blocks;
   private final long[] tokens;
 
+  /** Takes the first entries of arrays. */
   private LruCurve(
-      TouchOrder order, double sampleRate, long[] capacities, long[] blocks, long[] tokens) {
+      TouchOrder order, double rate, int steps, long[] capacities, long[] blocks, long[] tokens) {
     this.order = order;
-    this.sampleRate = sampleRate;
-    this.capacities = capacities;
-    this.blocks = blocks;
-    this.tokens = tokens;
+    this.sampleRate = rate;
+    this.capacities = Arrays.copyOf(capacities, steps);
+    this.blocks = Arrays.copyOf(blocks, steps);
+    this.tokens = Arrays.copyOf(tokens, steps);
   }
 
   /** Sums up what hits from each capacity on; index 0 is not looked at. */
   public static LruCurve of(TouchOrder order, long[] blocksAt, long[] tokensAt) {
+    long[] capacities = new long[blocksAt.length];
+    long[] blocks = new long[blocksAt.length];
+    long[] tokens = new long[blocksAt.length];
+    long blockSum = 0;
+    long tokenSum = 0;
     int steps = 0;
     for (int capacity = 1; capacity < blocksAt.length; capacity++) {
       if (blocksAt[capacity] != 0) {
-        steps++;
+        blockSum += blocksAt[capacity];
+        tokenSum += tokensAt[capacity];
+        capacities[steps] = capacity;
+        blocks[steps] = blockSum;
+        tokens[steps++] = tokenSum;
       }
     }
-    LruCurve curve = new LruCurve(order, 1, new long[steps], new long[steps], new long[steps]);
-    long blocks = 0;
-    long tokens = 0;
-    for (int capacity = 1, step = 0; step < steps; capacity++) {
-      if (blocksAt[capacity] != 0) {
-        blocks += blocksAt[capacity];
-        tokens += tokensAt[capacity];
-        curve.capacities[step] = capacity;
-        curve.blocks[step] = blocks;
-        curve.tokens[step++] = tokens;
-      }
-    }
-    return curve;
+    return new LruCurve(order, 1, steps, capacities, blocks, tokens);
   }
 
   /**
@@ -84,12 +80,7 @@ public final class LruCurve {
         lastTokens = tokensHere;
       }
     }
-    return new LruCurve(
-        order,
-        sampleRate,
-        Arrays.copyOf(capacities, steps),
-        Arrays.copyOf(blocks, steps),
-        Arrays.copyOf(tokens, steps));
+    return new LruCurve(order, sampleRate, steps, capacities, blocks, tokens);
   }
 
   /** The share of blocks looked at: 1 for an exact curve, less for an estimated one. */
@@ -104,19 +95,25 @@ public final class LruCurve {
 
   /** Blocks hit by a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
   public long hitBlocks(long capacityBlocks) {
-    int step = stepFor(capacityBlocks);
-    return step < 0 ? 0 : blocks[step];
+    return at(capacityBlocks).hitBlocks();
   }
 
   /** Tokens hit by a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
   public long hitTokens(long capacityBlocks) {
-    int step = stepFor(capacityBlocks);
-    return step < 0 ? 0 : tokens[step];
+    return at(capacityBlocks).hitTokens();
   }
 
   /** The hits of a cache of so many blocks, 0 or more; {@link #UNBOUNDED} for all. */
   public CacheHits at(long capacityBlocks) {
-    return new CacheHits(capacityBlocks, hitBlocks(capacityBlocks), hitTokens(capacityBlocks));
+    if (capacityBlocks < 0) {
+      throw new IllegalArgumentException(
+          "capacityBlocks is " + capacityBlocks + ", must not be negative");
+    }
+    int found = Arrays.binarySearch(capacities, capacityBlocks);
+    int step = found >= 0 ? found : -found - 2;
+    return step < 0
+        ? new CacheHits(capacityBlocks, 0, 0)
+        : new CacheHits(capacityBlocks, blocks[step], tokens[step]);
   }
 
   /** The number of capacities at which the hits grow; 0 when nothing hits at any capacity. */
@@ -124,10 +121,7 @@ public final class LruCurve {
     return capacities.length;
   }
 
-  /**
-   * The capacity of a step in blocks: the smallest with these hits. It grows with the step, from 0
-   * on.
-   */
+  /** The capacity of a step in blocks: the smallest with these hits. It grows with the step. */
   public long stepCapacity(int step) {
     return capacities[step];
   }
@@ -165,16 +159,6 @@ public final class LruCurve {
       }
     }
     return knee;
-  }
-
-  /** Returns the last step at or below the capacity, or -1. */
-  private int stepFor(long capacityBlocks) {
-    if (capacityBlocks < 0) {
-      throw new IllegalArgumentException(
-          "capacityBlocks is " + capacityBlocks + ", must not be negative");
-    }
-    int found = Arrays.binarySearch(capacities, capacityBlocks);
-    return found >= 0 ? found : -found - 2;
   }
 
   @Override

@@ -18,6 +18,7 @@ public final class QuantileHistogram {
     this.unit = unit;
   }
 
+  /** A histogram of the same values, which changes by itself. */
   public QuantileHistogram copy() {
     QuantileHistogram copy = new QuantileHistogram(unit);
     copy.counts = counts.clone();
@@ -27,10 +28,12 @@ public final class QuantileHistogram {
     return copy;
   }
 
+  /** Counts a value once. */
   public void add(double value) {
     add(value, 1);
   }
 
+  /** Counts a value that stands for {@code weight} values. */
   public void add(double value, double weight) {
     int bucket = DistanceHistogram.bucket(Math.round(value / unit));
     if (bucket >= counts.length) {
@@ -42,6 +45,7 @@ public final class QuantileHistogram {
     max = Math.max(max, value);
   }
 
+  /** How many values there are. */
   public long count() {
     return Math.round(count);
   }
@@ -49,15 +53,13 @@ public final class QuantileHistogram {
   /** How many values are at most this, to within 1% of it. */
   public long countUpTo(double value) {
     double seen = 0;
-    for (int bucket = 0; bucket < counts.length; bucket++) {
-      if (DistanceHistogram.end(bucket) * unit > value) {
-        break;
-      }
+    for (int bucket = 0; bucket < counts.length && end(bucket) <= value; bucket++) {
       seen += counts[bucket];
     }
     return Math.round(seen);
   }
 
+  /** How the values are distributed. */
   public Quantiles quantiles() {
     return new Quantiles(
         count(), count == 0 ? 0 : sum / count, quantile(0.5), quantile(0.9), quantile(0.99), max);
@@ -70,9 +72,13 @@ public final class QuantileHistogram {
     for (int bucket = 0; bucket < counts.length; bucket++) {
       seen += counts[bucket];
       if (seen >= wanted && seen > 0) {
-        return Math.min(max, DistanceHistogram.end(bucket) * unit);
+        return Math.min(max, end(bucket));
       }
     }
     return 0;
+  }
+
+  private double end(int bucket) {
+    return DistanceHistogram.end(bucket) * unit;
   }
 }

@@ -56,16 +56,10 @@ final class RecencyOrder {
     if (now >>> 6 == live.length) {
       renumberTimes();
     }
-    int left = lastTime[block];
-    if (left == NEVER) {
-      liveCount++;
-    } else {
-      int word = left >>> 6;
-      live[word] &= ~(1L << left);
-      if (word < now >>> 6) {
-        add(word, -1);
-      }
+    if (lastTime[block] != NEVER) {
+      remove(block);
     }
+    liveCount++;
     int time = now++;
     lastTime[block] = time;
     int word = time >>> 6;

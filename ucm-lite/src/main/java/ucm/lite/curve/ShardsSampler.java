@@ -40,17 +40,11 @@ final class ShardsSampler {
     references += count;
     tokens += request.prefixTokens(count);
     int sampled = select(request, count);
-    if (sampled == 0) {
-      return;
-    }
     int known = 0;
-    for (int k = 0; k < sampled; k++) {
-      int number = sample.number(hashes[k]);
-      numbers[k] = number;
-      known += known == k && number != SampledBlocks.NONE ? 1 : 0;
-    }
     double weight = 1 / sample.rate();
     for (int k = 0; k < sampled; k++) {
+      numbers[k] = sample.number(hashes[k]);
+      known += known == k && numbers[k] != SampledBlocks.NONE ? 1 : 0;
       weighedReferences += weight;
       weighedTokens += weight * request.tokensOf(positions[k]);
     }
@@ -130,7 +124,7 @@ final class ShardsSampler {
   LruCurve curve(TouchOrder order) {
     return LruCurve.sampled(
         order,
-        rate(),
+        sample.rate(),
         order == TouchOrder.LEAF_LAST ? leafHits : rootHits,
         references - weighedReferences,
         tokens - weighedTokens);

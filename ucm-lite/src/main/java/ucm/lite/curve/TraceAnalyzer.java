@@ -23,6 +23,7 @@ import ucm.lite.trace.TraceVisitor;
  * and {@link TraceAnalysis#exact()} says so. Not for use by several threads.
  */
 public final class TraceAnalyzer implements TraceVisitor {
+  /** So many requests of a recording count as a block: what follows takes some 20 bytes for each. */
   private static final int REQUESTS_A_BLOCK = 6;
 
   private final AnalysisOptions options;
@@ -41,6 +42,7 @@ public final class TraceAnalyzer implements TraceVisitor {
     this(AnalysisOptions.DEFAULT);
   }
 
+  /** Creates an analyzer of no requests. */
   public TraceAnalyzer(AnalysisOptions options) {
     this.options = options;
     exact = options.exact() ? new ExactCurves(options.recording()) : null;
@@ -54,9 +56,13 @@ public final class TraceAnalyzer implements TraceVisitor {
   @Override
   public void request(TraceRequest request) {
     int count = request.blockCount();
-    if (count > 0) {
-      checkBlockTokens(request.blockTokens());
+    if (count > 0 && blockTokens > 0 && blockTokens != request.blockTokens()) {
+      throw new IllegalArgumentException(
+          String.format(
+              "a request with %s tokens a block after ones with %s",
+              request.blockTokens(), blockTokens));
     }
+    blockTokens = count > 0 ? request.blockTokens() : blockTokens;
     requests++;
     inputTokens += request.inputTokens();
     outputTokens += request.outputTokens();
@@ -66,26 +72,13 @@ public final class TraceAnalyzer implements TraceVisitor {
     ExactCurves all = exact;
     if (all != null) {
       all.accept(request);
-      if (all.index.size() + heldRequests() > options.maxUniqueBlocks()) {
+      long held = options.recording() ? requests / REQUESTS_A_BLOCK : 0;
+      if (all.index.size() + held > options.maxUniqueBlocks()) {
         all.drop();
         exact = null;
       }
     }
     sampler.accept(request);
-  }
-
-  /** Requests of a recording in blocks: what follows takes some 20 bytes for each. */
-  private long heldRequests() {
-    return options.recording() ? requests / REQUESTS_A_BLOCK : 0;
-  }
-
-  private void checkBlockTokens(int tokens) {
-    if (blockTokens == 0) {
-      blockTokens = tokens;
-    } else if (blockTokens != tokens) {
-      throw new IllegalArgumentException(
-          "a request with " + tokens + " tokens a block after ones with " + blockTokens);
-    }
   }
 
   /**

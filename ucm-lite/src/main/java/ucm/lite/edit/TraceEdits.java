@@ -10,7 +10,7 @@ public final class TraceEdits {
   private TraceEdits() {}
 
   /**
-   * Replaces block ids by 0, 1, 2, ... in the order first seen. Memory: 24 to 48 bytes a distinct
+   * Replaces block ids by 0, 1, 2, ... in the order first seen. Memory: 27 to 46 bytes a distinct
    * block.
    */
   public static TraceVisitor renumbered(TraceVisitor next) {

@@ -16,9 +16,6 @@ import ucm.lite.trace.TraceVisitor;
  */
 public final class TraceGenerator {
   private static final int DOCUMENTS = 300;
-  private static final double MEAN_TURNS_CHAT = 5;
-  private static final double MEAN_TURNS_AGENT = 20;
-  private static final double MEAN_TURNS_DOCUMENT = 3;
 
   private final GeneratorOptions options;
   private final SplittableRandom random;
@@ -40,9 +37,9 @@ public final class TraceGenerator {
 
   /** The kinds of sessions: how many turns, how far apart, and how much comes with each. */
   private enum Kind {
-    CHAT(MEAN_TURNS_CHAT, 60, 250, 350),
-    AGENT(MEAN_TURNS_AGENT, 6, 1200, 150),
-    DOCUMENT(MEAN_TURNS_DOCUMENT, 45, 60, 300);
+    CHAT(5, 60, 250, 350),
+    AGENT(20, 6, 1200, 150),
+    DOCUMENT(3, 45, 60, 300);
 
     private final double meanTurns;
     private final double gapSeconds;
@@ -89,9 +86,9 @@ public final class TraceGenerator {
   private double nextArrival(double afterMillis) {
     double all = options.chatShare() + options.agentShare() + options.documentShare();
     double meanTurns =
-        (options.chatShare() * MEAN_TURNS_CHAT
-                + options.agentShare() * MEAN_TURNS_AGENT
-                + options.documentShare() * MEAN_TURNS_DOCUMENT)
+        (options.chatShare() * Kind.CHAT.meanTurns
+                + options.agentShare() * Kind.AGENT.meanTurns
+                + options.documentShare() * Kind.DOCUMENT.meanTurns)
             / all;
     double gap = -Math.log(1 - random.nextDouble()) * meanTurns / options.requestsPerSecond();
     return afterMillis + 1000 * gap;

@@ -13,7 +13,7 @@ import ucm.platform.table.BlockTable;
 
 /**
  * Brings the requests of several traces into the order of time. They are kept until all are there:
- * its request id, 24 to 48 bytes a distinct block, and 36 bytes a request and 4 a reference, beyond a
+ * its request id, 27 to 46 bytes a distinct block, and 36 bytes a request and 4 a reference, beyond a
  * bound in temporary files. Requests of the same time keep the order they came in.
  */
 public final class TraceMerge implements TraceVisitor, AutoCloseable {

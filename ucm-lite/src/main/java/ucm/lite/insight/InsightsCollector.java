@@ -3,7 +3,6 @@ package ucm.lite.insight;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
@@ -16,10 +15,6 @@ import ucm.lite.record.SessionTracker;
 final class InsightsCollector implements Consumer<NumberedRequest> {
   private static final int NONE = -1;
   private static final double MILLISECOND = 1e-3;
-  private static final int HOT_PREFIXES = 10;
-
-  /** A continuation this frequent belongs to the same hot prefix. */
-  private static final double AS_FREQUENT = 0.9;
 
   /** Ends of the time bins, in seconds; the last bin takes what is longer, too. */
   private static final double[] BIN_EDGES = {
@@ -86,7 +81,7 @@ final class InsightsCollector implements Consumer<NumberedRequest> {
   }
 
   /** Traces of several sources may not be sorted; a time that runs back counts as none. */
-  private static double seconds(double fromMillis, double toMillis) {
+  static double seconds(double fromMillis, double toMillis) {
     return Math.max(0, toMillis - fromMillis) / 1e3;
   }
 
@@ -125,24 +120,24 @@ final class InsightsCollector implements Consumer<NumberedRequest> {
   private List<TimeBin> timeBins(QuantileHistogram lifetimes) {
     List<TimeBin> bins = new ArrayList<>();
     long all = sessionGaps.count() + blockGaps.count() + lifetimes.count();
-    long sessionsBefore = 0;
-    long blocksBefore = 0;
-    long lifetimesBefore = 0;
-    for (int edge = 0; sessionsBefore + blocksBefore + lifetimesBefore < all; edge++) {
-      boolean last = edge == BIN_EDGES.length - 1;
-      double end = last ? Double.MAX_VALUE : BIN_EDGES[edge];
-      long sessions = sessionGaps.countUpTo(end);
-      long blocks = blockGaps.countUpTo(end);
-      long lives = lifetimes.countUpTo(end);
+    TimeBin before = new TimeBin(0, 0, 0, 0);
+    for (int edge = 0;
+        before.sessionGaps() + before.blockGaps() + before.lifetimes() < all;
+        edge++) {
+      double end = edge == BIN_EDGES.length - 1 ? Double.MAX_VALUE : BIN_EDGES[edge];
+      TimeBin upTo =
+          new TimeBin(
+              BIN_EDGES[edge],
+              sessionGaps.countUpTo(end),
+              blockGaps.countUpTo(end),
+              lifetimes.countUpTo(end));
       bins.add(
           new TimeBin(
               BIN_EDGES[edge],
-              sessions - sessionsBefore,
-              blocks - blocksBefore,
-              lives - lifetimesBefore));
-      sessionsBefore = sessions;
-      blocksBefore = blocks;
-      lifetimesBefore = lives;
+              upTo.sessionGaps() - before.sessionGaps(),
+              upTo.blockGaps() - before.blockGaps(),
+              upTo.lifetimes() - before.lifetimes()));
+      before = upTo;
     }
     return bins;
   }
@@ -152,7 +147,7 @@ final class InsightsCollector implements Consumer<NumberedRequest> {
     boolean[] goesOn = new boolean[blocks];
     for (int block = 0; block < blocks; block++) {
       int parent = before[block];
-      if (parent != NONE && uses[block] >= AS_FREQUENT * uses[parent]) {
+      if (parent != NONE && uses[block] >= HotPrefix.AS_FREQUENT * uses[parent]) {
         goesOn[parent] = true;
       }
     }
@@ -160,18 +155,15 @@ final class InsightsCollector implements Consumer<NumberedRequest> {
         .filter(block -> uses[block] > 1 && !goesOn[block])
         .boxed()
         .sorted(Comparator.comparingLong(this::saved).reversed())
-        .limit(HOT_PREFIXES)
-        .map(block -> new HotPrefix(id(block), depth[block], uses[block]))
+        .limit(HotPrefix.MOST)
+        .map(
+            block ->
+                HotPrefix.of(trace.idHigh(block), trace.idLow(block), depth[block], uses[block]))
         .toList();
   }
 
   /** Block references that the prefix up to a block saves. */
   private long saved(int block) {
     return (uses[block] - 1L) * depth[block];
-  }
-
-  private String id(int block) {
-    HexFormat hex = HexFormat.of();
-    return hex.toHexDigits(trace.idHigh(block)) + hex.toHexDigits(trace.idLow(block));
   }
 }

@@ -3,7 +3,6 @@ package ucm.lite.insight;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HexFormat;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import ucm.lite.curve.QuantileHistogram;
@@ -35,15 +34,11 @@ public final class InsightsSampler implements TraceVisitor {
   public static final int BYTES_A_BLOCK = 200;
 
   private static final double MILLISECOND = 1e-3;
-  private static final int HOT_PREFIXES = 10;
 
   /** Hot is a block that was used this often, and by one of so many requests. */
   private static final int HOT_USES = 20;
 
   private static final int HOT_SHARE = 20;
-
-  /** A continuation this frequent belongs to the same hot prefix. */
-  private static final double AS_FREQUENT = 0.9;
 
   /** No block; hashes are this by a chance of 2^-64. */
   private static final long NONE = 0;
@@ -121,17 +116,19 @@ public final class InsightsSampler implements TraceVisitor {
     boolean sessionIsHere = block == null;
     if (block == null) {
       block = new SampledBlock(request, at, requests);
-      put(sample.add(hashes[at]), block);
+      number = sample.add(hashes[at]);
+      blocks = number < blocks.length ? blocks : Arrays.copyOf(blocks, 2 * number);
+      blocks[number] = block;
     } else if (block.lastRequest != requests) {
       block.uses++;
       if (weight == 1 || block.uses < HOT_USES || block.uses * HOT_SHARE < requests) {
-        blockGaps.add(seconds(block.lastUse, now), weight);
+        blockGaps.add(InsightsCollector.seconds(block.lastUse, now), weight);
       }
       block.lastUse = now;
       block.lastRequest = requests;
       if (!Double.isNaN(block.sessionTime)
           && (block.sessionNext == NONE || block.sessionNext != next)) {
-        sessionGaps.add(seconds(block.sessionTime, now), weight);
+        sessionGaps.add(InsightsCollector.seconds(block.sessionTime, now), weight);
         // Another request that goes on from here is another session.
         block.sessionTime = Double.NaN;
         sessionIsHere = true;
@@ -143,24 +140,12 @@ public final class InsightsSampler implements TraceVisitor {
     }
   }
 
-  private void put(int number, SampledBlock block) {
-    if (number >= blocks.length) {
-      blocks = Arrays.copyOf(blocks, 2 * number);
-    }
-    blocks[number] = block;
-  }
-
-  /** Traces of several sources may not be sorted; a time that runs back counts as none. */
-  private static double seconds(double fromMillis, double toMillis) {
-    return Math.max(0, toMillis - fromMillis) / 1e3;
-  }
-
   /** What the requests so far tell; it does not change any more. */
   public SampledInsights result() {
     QuantileHistogram gaps = blockGaps.copy();
     double missing = references - sample.size() / sample.rate() - gaps.count();
     if (sample.rate() < 1 && missing > 0) {
-      gaps.add(seconds(first, last) / requests, missing);
+      gaps.add(InsightsCollector.seconds(first, last) / requests, missing);
     }
     QuantileHistogram lifetimes = new QuantileHistogram(MILLISECOND);
     double weight = 1 / sample.rate();
@@ -168,7 +153,7 @@ public final class InsightsSampler implements TraceVisitor {
     for (SampledBlock block : blocks) {
       if (block != null && block.uses > 1) {
         reused.add(block);
-        lifetimes.add(seconds(block.firstUse, block.lastUse), weight);
+        lifetimes.add(InsightsCollector.seconds(block.firstUse, block.lastUse), weight);
       }
     }
     return new SampledInsights(
@@ -185,25 +170,19 @@ public final class InsightsSampler implements TraceVisitor {
     reused.sort(Comparator.comparingLong(InsightsSampler::saved).reversed());
     List<SampledBlock> hot = new ArrayList<>();
     for (SampledBlock block : reused) {
-      if (hot.size() < HOT_PREFIXES && hot.stream().noneMatch(other -> onePrefix(block, other))) {
+      if (hot.size() < HotPrefix.MOST && hot.stream().noneMatch(other -> onePrefix(block, other))) {
         hot.add(block);
       }
     }
-    HexFormat hex = HexFormat.of();
     return hot.stream()
-        .map(
-            block ->
-                new HotPrefix(
-                    hex.toHexDigits(block.high) + hex.toHexDigits(block.low),
-                    block.depth,
-                    block.uses))
+        .map(block -> HotPrefix.of(block.high, block.low, block.depth, block.uses))
         .toList();
   }
 
   /** Whether one is the beginning of the other, because one prompt has both, and as frequent. */
   private static boolean onePrefix(SampledBlock a, SampledBlock b) {
     return (a.firstRequest == b.firstRequest || a.lastRequest == b.lastRequest)
-        && Math.min(a.uses, b.uses) >= AS_FREQUENT * Math.max(a.uses, b.uses);
+        && Math.min(a.uses, b.uses) >= HotPrefix.AS_FREQUENT * Math.max(a.uses, b.uses);
   }
 
   /** Block references that the prefix up to a block saves. */

@@ -18,7 +18,7 @@ import ucm.lite.record.TouchOrder;
  * Simulates eviction policies at chosen capacities over a recorded trace, each policy and capacity
  * by itself, in parallel. The trace was read and its blocks were numbered once for all of them.
  *
- * <p>Memory: at most 20 bytes a distinct block for each thread, and 4 bytes a reference when {@link
+ * <p>Memory: at most 70 bytes a distinct block for each thread, and 4 bytes a reference when {@link
  * CachePolicy#OPTIMAL} is among the policies. Immutable.
  */
 public record PolicySimulation(RecordedTrace trace, TouchOrder order, int threads) {

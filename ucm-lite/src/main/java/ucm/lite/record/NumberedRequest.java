@@ -39,25 +39,15 @@ public final class NumberedRequest {
   /** To be filled. */
   public NumberedRequest() {}
 
-  /** Makes room for some blocks; their numbers may be lost. */
-  void ensureBlocks(int wanted) {
-    if (wanted > blocks.length) {
-      blocks = new int[Math.max(wanted, 2 * blocks.length)];
-    }
-  }
-
-  /** Returns the block that is touched after {@code before} others. */
-  public int touched(TouchOrder order, int before) {
-    return blocks[order == TouchOrder.LEAF_LAST ? before : count - 1 - before];
-  }
-
   /**
    * Empties it, with room for so many blocks.
    *
    * @param before number of distinct blocks of all earlier requests
    */
   public void begin(int wanted, int before) {
-    ensureBlocks(wanted);
+    if (wanted > blocks.length) {
+      blocks = new int[Math.max(wanted, 2 * blocks.length)];
+    }
     count = 0;
     known = 0;
     distinct = before;
@@ -77,6 +67,11 @@ public final class NumberedRequest {
     inputTokens = request.inputTokens();
     outputTokens = request.outputTokens();
     blockTokens = request.blockTokens();
+  }
+
+  /** Returns the block that is touched after {@code before} others. */
+  public int touched(TouchOrder order, int before) {
+    return blocks[order == TouchOrder.LEAF_LAST ? before : count - 1 - before];
   }
 
   /** Returns how many prompt tokens a run of leading blocks covers; the last may be partial. */

@@ -9,7 +9,7 @@ import ucm.platform.table.BlockTable;
  * A trace kept to be read again and again: the numbered blocks of all requests in order, and what
  * the requests say. Models that need the future, or facts about the whole trace first, run on it.
  *
- * <p>Memory: 24 to 48 bytes a distinct block on the heap; 4 bytes a reference and 36 a request on the
+ * <p>Memory: 27 to 46 bytes a distinct block on the heap; 4 bytes a reference and 36 a request on the
  * heap up to a bound, then in memory-mapped temporary files. Made by a {@code TraceAnalyzer} or a
  * {@code TraceSample}; its opener closes it. Many threads may read it.
  */
@@ -23,9 +23,6 @@ public final class RecordedTrace implements AutoCloseable {
   /** What the tape of requests has of each: see {@link #add}. */
   static final int FACTS = 9;
 
-  /** Requests are fewer than references, and take more room. */
-  private static final int REFERENCES_A_FACT = 4;
-
   private static final int TIMESTAMP = 3;
 
   private final IntTape references;
@@ -35,16 +32,13 @@ public final class RecordedTrace implements AutoCloseable {
   private int requests;
   private int blockTokens;
 
+  /** An empty trace of blocks that the table numbers. */
   @SuppressWarnings("exports") // For packages of this module.
   public RecordedTrace(BlockTable index) {
-    this(index, HEAP_REFERENCES);
-  }
-
-  @SuppressWarnings("exports") // For packages of this module.
-  public RecordedTrace(BlockTable index, long heapReferences) {
     this.index = index;
-    this.references = new IntTape(heapReferences);
-    this.facts = new IntTape(heapReferences / REFERENCES_A_FACT);
+    this.references = new IntTape(HEAP_REFERENCES);
+    // Requests are fewer than references, and take more room.
+    this.facts = new IntTape(HEAP_REFERENCES / 4);
   }
 
   /** A table by block or request, filled with -1 for none. */
@@ -54,13 +48,12 @@ public final class RecordedTrace implements AutoCloseable {
     return table;
   }
 
+  /** Adds a request, whose blocks the table of this trace has numbered. */
   public void add(NumberedRequest request) {
     if (requests == Integer.MAX_VALUE) {
       throw new TraceException("more than " + requests + " requests, expected fewer");
     }
-    if (request.count > 0) {
-      blockTokens = request.blockTokens;
-    }
+    blockTokens = request.count > 0 ? request.blockTokens : blockTokens;
     long start = references.size();
     long timestamp = Double.doubleToRawLongBits(request.timestampMillis);
     added[0] = (int) start;
@@ -77,6 +70,7 @@ public final class RecordedTrace implements AutoCloseable {
     requests++;
   }
 
+  /** The number of requests. */
   public int requests() {
     return requests;
   }
@@ -100,12 +94,11 @@ public final class RecordedTrace implements AutoCloseable {
   public void read(int request, NumberedRequest cursor) {
     int[] of = cursor.facts;
     facts.read((long) request * FACTS, of, FACTS);
+    cursor.begin(of[2], index.size());
     cursor.start = pair(of, 0);
     cursor.count = of[2];
-    cursor.ensureBlocks(cursor.count);
     references.read(cursor.start, cursor.blocks, cursor.count);
     cursor.known = of[7];
-    cursor.distinct = index.size();
     cursor.number = request;
     cursor.place = of[8];
     cursor.timestampMillis = Double.longBitsToDouble(pair(of, TIMESTAMP));
@@ -130,16 +123,19 @@ public final class RecordedTrace implements AutoCloseable {
     }
   }
 
+  /** When a request came. */
   public double timestampMillis(int request) {
     int[] of = new int[2];
     facts.read((long) request * FACTS + TIMESTAMP, of, of.length);
     return Double.longBitsToDouble(pair(of, 0));
   }
 
+  /** The first half of a block's id. */
   public long idHigh(int block) {
     return index.high(block);
   }
 
+  /** The second half of a block's id. */
   public long idLow(int block) {
     return index.low(block);
   }

@@ -148,16 +148,9 @@ public final class KvModels {
       throw new TraceException(
           where + " has values of another size than keys (v_head_dim): not supported");
     }
-    return new KvModel(
-        name,
-        kvLayers,
-        false,
-        config.kvHeads(heads),
-        size,
-        bytes,
-        parameters,
-        (long) heads * size,
-        notes);
+    int kvHeads = config.kvHeads(heads);
+    long width = (long) heads * size;
+    return new KvModel(name, kvLayers, false, kvHeads, size, bytes, parameters, width, notes);
   }
 
   /** Weights of 8 bits or fewer are computed with as 16 bits, and so are keys and values. */

@@ -17,8 +17,6 @@ import ucm.lite.curve.CacheHits;
  */
 public record SampleScale(
     double rate, long references, long sampledReferences, long tokens, long sampledTokens) {
-  private static final int TIERS = 3;
-
   /**
    * The capacity in the small copy that stands for one in the trace: 1 at the least, unless nothing
    * was asked for.
@@ -53,23 +51,11 @@ public record SampleScale(
    */
   public TierResult estimate(TierResult small, TierPlan plan) {
     int nearest =
-        plan.hbmBlocks() > 0 ? 0 : plan.dramBlocks() > 0 ? 1 : plan.storageBlocks() > 0 ? 2 : TIERS;
-    long[] blocks =
-        scaled(
-            references,
-            sampledReferences,
-            nearest,
-            small.hbmBlocks(),
-            small.dramBlocks(),
-            small.storageBlocks());
-    long[] found =
-        scaled(
-            tokens,
-            sampledTokens,
-            nearest,
-            small.hbmTokens(),
-            small.dramTokens(),
-            small.storageTokens());
+        plan.hbmBlocks() > 0 ? 0 : plan.dramBlocks() > 0 ? 1 : plan.storageBlocks() > 0 ? 2 : 3;
+    long[] hits = {small.hbmBlocks(), small.dramBlocks(), small.storageBlocks()};
+    long[] blocks = scaled(references, sampledReferences, nearest, hits);
+    long[] hitTokens = {small.hbmTokens(), small.dramTokens(), small.storageTokens()};
+    long[] found = scaled(tokens, sampledTokens, nearest, hitTokens);
     return new TierResult(
         blocks[0],
         blocks[1],

@@ -20,12 +20,7 @@ public final class ServingSimulation {
     this.plan = plan;
   }
 
-  /**
-   * The two results of a run.
-   *
-   * @param tiers what the tiers did
-   * @param serving what that is worth
-   */
+  /** What the tiers did, and what that is worth. */
   public record Result(TierResult tiers, ServingResult serving) {}
 
   /** Runs a plan over a trace. Blocks until done. */

@@ -55,10 +55,10 @@ final class BlockSize {
       problems.warning(
           input,
           line,
-          Plural.of(blocks, "block id") + " for input_length " + draft.inputTokens,
+          TraceProblem.plural(blocks, "block id") + " for input_length " + draft.inputTokens,
           (full == all ? "" + full : full + " or " + all)
               + " blocks of "
-              + Plural.of(tokens, "token"));
+              + TraceProblem.plural(tokens, "token"));
     }
     return tokens;
   }

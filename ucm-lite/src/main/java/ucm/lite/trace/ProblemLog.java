@@ -30,7 +30,10 @@ final class ProblemLog {
       throw new TraceException(
           "stopped at %s:%s: more than %s; the last one: %s"
               .formatted(
-                  problem.input(), problem.line(), Plural.of(maxBadLines, "bad line"), problem),
+                  problem.input(),
+                  problem.line(),
+                  TraceProblem.plural(maxBadLines, "bad line"),
+                  problem),
           kept);
     }
   }

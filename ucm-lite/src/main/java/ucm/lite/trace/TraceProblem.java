@@ -33,4 +33,9 @@ public record TraceProblem(
     }
     return text.append(": found ").append(found).append(", expected ").append(expected).toString();
   }
+
+  /** For example {@code 1 line} or {@code 2 lines}. */
+  static String plural(long count, String noun) {
+    return count + " " + noun + (count == 1 ? "" : "s");
+  }
 }

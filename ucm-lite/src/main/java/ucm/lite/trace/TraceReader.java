@@ -16,8 +16,7 @@ import java.util.List;
  * one format and one block size. Requests arrive in the order of the inputs and of the lines in
  * them; they are not sorted by time.
  *
- * <p>A reader is immutable and may be shared between threads; each reading stays on the thread that
- * calls, and only one at a time may name standard input.
+ * <p>Immutable and thread-safe; only one reading at a time may name standard input.
  */
 public final class TraceReader {
   private final TraceReaderOptions options;

@@ -147,7 +147,7 @@ final class TraceReading {
           noRecord(
               new BadLineException(
                       1,
-                      "a line of " + Plural.of(end, "byte") + " that is no trace record",
+                      "a line of " + TraceProblem.plural(end, "byte") + " that is no trace record",
                       "a JSON object or a UCM trace line")
                   .at(input, number));
     }
@@ -180,7 +180,9 @@ final class TraceReading {
 
   private void withoutRecord(TraceInput input, long inputLines) {
     String found =
-        inputLines == 0 ? "an empty input" : "no trace record in " + Plural.of(inputLines, "line");
+        inputLines == 0
+            ? "an empty input"
+            : "no trace record in " + TraceProblem.plural(inputLines, "line");
     String expected = "Mooncake or Qwen-Bailian JSON lines, or UCM trace lines";
     if (input.fromDirectory()) {
       problems.warning(input.name(), 0, found, expected);

@@ -1,7 +1,5 @@
 package ucm.lite.trace;
 
-import java.util.HexFormat;
-
 /**
  * One request of a trace: when it came, how long it is, and the blocks of its prompt from first to
  * last. Equal block ids mean an equal prefix up to and including that block.
@@ -90,17 +88,7 @@ public record TraceRequest(
 
   @Override
   public String toString() {
-    int last = blockCount() - 1;
-    HexFormat hex = HexFormat.of();
-    return "TraceRequest[%s at %s ms, input %s, output %s, %s blocks, last %s]"
-        .formatted(
-            requestId,
-            timestampMillis,
-            inputTokens,
-            outputTokens,
-            blockCount(),
-            last < 0
-                ? "none"
-                : hex.toHexDigits(blockIdHigh(last)) + hex.toHexDigits(blockIdLow(last)));
+    return "TraceRequest[%s at %s ms, input %s, output %s, %s blocks]"
+        .formatted(requestId, timestampMillis, inputTokens, outputTokens, blockCount());
   }
 }

@@ -42,6 +42,7 @@ public final class TraceWriter implements TraceVisitor {
     }
   }
 
+  /** How many requests were written. */
   public long written() {
     return written;
   }
@@ -49,9 +50,7 @@ public final class TraceWriter implements TraceVisitor {
   private void mooncake(TraceRequest request) {
     line.append("{\"timestamp\": ").append(number(request.timestampMillis()));
     lengths(request);
-    line.append(", \"hash_ids\": ");
-    jsonIds(request);
-    line.append("}\n");
+    ids(request);
   }
 
   private void bailian(TraceRequest request) {
@@ -59,9 +58,8 @@ public final class TraceWriter implements TraceVisitor {
     line.append(", \"parent_chat_id\": -1, \"timestamp\": ")
         .append(number(request.timestampMillis() / MILLIS_PER_SECOND));
     lengths(request);
-    line.append(", \"type\": \"text\", \"turn\": 1, \"hash_ids\": ");
-    jsonIds(request);
-    line.append("}\n");
+    line.append(", \"type\": \"text\", \"turn\": 1");
+    ids(request);
   }
 
   /** A chat id is a number; a request without one gets its place in the trace. */
@@ -101,15 +99,16 @@ public final class TraceWriter implements TraceVisitor {
     line.append(", \"output_length\": ").append(request.outputTokens());
   }
 
-  private void jsonIds(TraceRequest request) {
-    line.append('[');
+  /** Ends a JSON line with the block ids. */
+  private void ids(TraceRequest request) {
+    line.append(", \"hash_ids\": [");
     for (int i = 0; i < request.blockCount(); i++) {
       if (request.blockIdHigh(i) != 0) {
         throw new IllegalArgumentException("a block id of more than 64 bits: renumber the trace");
       }
       line.append(i == 0 ? "" : ", ").append(Long.toUnsignedString(request.blockIdLow(i)));
     }
-    line.append(']');
+    line.append("]}\n");
   }
 
   /** A number without a fraction where it has none, and never with an exponent. */
