@@ -31,8 +31,6 @@ module ucm.cli {
   exports ucm.cli.output to
       ucm.bench,
       ucm.server;
-  exports ucm.cli.replay to
-      ucm.bench;
   exports ucm.cli.runtime to
       ucm.bench,
       ucm.server;
@@ -53,7 +51,8 @@ module ucm.cli {
   opens ucm.cli.model to
       info.picocli;
   opens ucm.cli.output to
-      info.picocli;
+      info.picocli,
+      tools.jackson.databind;
   opens ucm.cli.replay to
       info.picocli;
   opens ucm.cli.runtime to

@@ -13,7 +13,6 @@ import ucm.cli.Subcommand;
     subcommands = {
       BenchStoreCommand.class,
       BenchLayerwiseCommand.class,
-      BenchPoliciesCommand.class,
       BenchGpuCommand.class,
       BenchServeCommand.class
     })
@@ -27,6 +26,6 @@ public final class BenchCommand implements Subcommand {
   @Override
   public void run() {
     throw new ParameterException(
-        spec.commandLine(), "name a command: store, layerwise, policies, gpu or serve");
+        spec.commandLine(), "name a command: store, layerwise, gpu or serve");
   }
 }

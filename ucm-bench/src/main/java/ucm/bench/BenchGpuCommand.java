@@ -1,28 +1,26 @@
 package ucm.bench;
 
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.bench.measure.BenchMeasure;
 import ucm.bench.measure.BenchReport;
-import ucm.bench.measure.Processor;
 import ucm.bench.store.GpuBench;
-import ucm.bench.store.GpuResult;
-import ucm.bench.store.GpuShape;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.Json;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
-import ucm.cli.output.Spread;
-import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
-import ucm.cli.runtime.HostMemory;
 import ucm.cli.runtime.PluginsOption;
+import ucm.cli.runtime.Room;
 import ucm.device.Device;
 import ucm.device.DeviceDriver;
 import ucm.device.DeviceException;
@@ -41,7 +39,22 @@ import ucm.device.DeviceInfo;
 final class BenchGpuCommand extends JsonCommand {
 
   private static final long MIB = 1 << 20;
-  private static final int LEAST_MIB = 8;
+
+  /** One way of one shape. */
+  private record Row(GpuBench.Result result, BenchMeasure measure) {}
+
+  private static final Columns<Row> COLUMNS =
+      new Columns<Row>()
+          .text("SHAPE", row -> row.result.shape().text())
+          .text("WAY", row -> row.measure.name())
+          .text("OURS GB/S", row -> Figures.plain(row.measure.values().median()))
+          .text("MIN", row -> Figures.plain(row.measure.values().min()))
+          .text("MAX", row -> Figures.plain(row.measure.values().max()))
+          .text("PLAIN GB/S", row -> Figures.plain(row.measure.limits().median()))
+          .text("RATIO", row -> Figures.plain(row.measure.ratios().median()))
+          .text("MIN", row -> Figures.plain(row.measure.ratios().min()))
+          .text("MAX", row -> Figures.plain(row.measure.ratios().max()))
+          .text("QUEUEING US", row -> Figures.plain(row.result.callMicros().median()));
 
   @Mixin private PluginsOption plugins = new PluginsOption();
 
@@ -80,11 +93,11 @@ final class BenchGpuCommand extends JsonCommand {
   @Override
   public void run() throws InterruptedException {
     UsageException.atLeast("--device", deviceId, 0);
-    UsageException.atLeast("--round-mb", roundMib, LEAST_MIB);
+    UsageException.atLeast("--round-mb", roundMib, 8);
     UsageException.atLeast("--streams", streams, 1);
     UsageException.atLeast("--repeat", repeat, 1);
     UsageException.atLeast("--warmup", warmup, 0);
-    HostMemory.require("the benchmark needs", 4L * roundMib * MIB, "--round-mb");
+    Room.inMemory("the benchmark needs", 4L * roundMib * MIB, "--round-mb");
     DeviceDriver driver =
         DeviceDriver.find("cuda")
             .orElseThrow(
@@ -93,59 +106,35 @@ final class BenchGpuCommand extends JsonCommand {
                         "this image has no part for CUDA (module ucm.device.cuda): use the one with"
                             + " it"));
     double loadBefore = BenchReport.loadAverage();
-    List<GpuResult> results = new ArrayList<>();
+    List<GpuBench.Result> results = new ArrayList<>();
     DeviceInfo info;
     try (Device device = driver.open(deviceId);
         GpuBench bench = new GpuBench(device, plugins.catalog(), streams)) {
       info = device.info();
-      for (GpuShape shape : GpuShape.ALL) {
+      for (GpuBench.Shape shape : GpuBench.Shape.ALL) {
         try (Progress progress = new Progress("bench gpu " + shape.text(), warmup + repeat)) {
           results.add(bench.run(shape, roundMib * MIB, warmup, repeat, progress));
         }
       }
     }
-    print(info, loadBefore, results);
+    Fields machine = machine(info, loadBefore);
+    print(
+        () ->
+            new Fields()
+                .with("machine", machine)
+                .with("results", results.stream().map(GpuBench.Result::data).toList()),
+        () -> show(machine, results));
   }
 
-  private void print(DeviceInfo info, double loadBefore, List<GpuResult> results) {
+  private void show(Fields machine, List<GpuBench.Result> results) {
+    List<Row> rows =
+        results.stream()
+            .flatMap(
+                result ->
+                    Stream.of(new Row(result, result.toDevice()), new Row(result, result.toHost())))
+            .toList();
     PrintWriter out = out();
-    Map<String, Object> machine = machine(info, loadBefore);
-    if (json) {
-      Map<String, Object> data = new LinkedHashMap<>();
-      data.put("machine", machine);
-      data.put("results", results.stream().map(GpuResult::data).toList());
-      Json.print(out, data);
-      return;
-    }
-    Table table =
-        new Table(
-            "SHAPE",
-            "WAY",
-            "OURS GB/S",
-            "MIN",
-            "MAX",
-            "PLAIN GB/S",
-            "RATIO",
-            "MIN",
-            "MAX",
-            "QUEUEING US");
-    for (GpuResult result : results) {
-      for (BenchMeasure measure : List.of(result.toDevice(), result.toHost())) {
-        Spread ratios = measure.ratios();
-        table.row(
-            result.shape().text(),
-            measure.name(),
-            Figures.plain(measure.values().median()),
-            Figures.plain(measure.values().min()),
-            Figures.plain(measure.values().max()),
-            Figures.plain(measure.limits().median()),
-            Figures.plain(ratios.median()),
-            Figures.plain(ratios.min()),
-            Figures.plain(ratios.max()),
-            Figures.plain(result.callMicros().median()));
-      }
-    }
-    table.print(out);
+    COLUMNS.table(rows).print(out);
     out.println();
     machine.forEach((name, value) -> out.println(name + ": " + value));
     out.println(
@@ -154,20 +143,32 @@ final class BenchGpuCommand extends JsonCommand {
             + " compared.");
   }
 
-  private Map<String, Object> machine(DeviceInfo info, double loadBefore) {
-    Map<String, Object> machine = new LinkedHashMap<>();
-    machine.put("gpu", info.name());
-    machine.put("gpu_memory_bytes", info.memoryBytes());
-    machine.put("driver", info.driver());
-    machine.put("processor", Processor.model());
-    machine.put("processors", Runtime.getRuntime().availableProcessors());
-    machine.put("system", System.getProperty("os.name") + " " + System.getProperty("os.version"));
-    machine.put("java", Runtime.version().toString());
-    machine.put("round_mib", roundMib);
-    machine.put("rounds", repeat);
-    machine.put("streams", streams);
-    machine.put("load_average_before", loadBefore);
-    machine.put("load_average_after", BenchReport.loadAverage());
-    return machine;
+  private Fields machine(DeviceInfo info, double loadBefore) {
+    return new Fields()
+        .with("gpu", info.name())
+        .with("gpu_memory_bytes", info.memoryBytes())
+        .with("driver", info.driver())
+        .with("processor", processor())
+        .with("processors", Runtime.getRuntime().availableProcessors())
+        .with("system", System.getProperty("os.name") + " " + System.getProperty("os.version"))
+        .with("java", Runtime.version().toString())
+        .with("round_mib", roundMib)
+        .with("rounds", repeat)
+        .with("streams", streams)
+        .with("load_average_before", loadBefore)
+        .with("load_average_after", BenchReport.loadAverage());
+  }
+
+  /** What the processor's maker calls it, as Linux knows it. */
+  private static String processor() {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/cpuinfo"))) {
+      return lines
+          .filter(line -> line.startsWith("model name"))
+          .map(line -> line.substring(line.indexOf(':') + 1).strip())
+          .findFirst()
+          .orElse("unknown");
+    } catch (IOException e) {
+      return "unknown";
+    }
   }
 }

@@ -1,19 +1,18 @@
 package ucm.bench;
 
-import java.io.PrintWriter;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import ucm.bench.serve.ServeCase;
 import ucm.bench.serve.ServeComputeOptions;
 import ucm.bench.serve.ServeExperiment;
+import ucm.bench.serve.ServeExperiment.Case;
+import ucm.bench.serve.ServeExperiment.Load;
 import ucm.bench.serve.ServeKvOptions;
-import ucm.bench.serve.ServeLoad;
 import ucm.bench.serve.ServeReport;
 import ucm.bench.serve.ServeSite;
 import ucm.bench.serve.ServeTrace;
@@ -21,16 +20,13 @@ import ucm.bench.simulator.ComputeModel;
 import ucm.bench.simulator.EnginePlan;
 import ucm.bench.simulator.ServeResult;
 import ucm.cli.output.JsonCommand;
-import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.HostMemory;
 import ucm.cli.runtime.MetricsOptions;
-import ucm.cli.runtime.PluginsOption;
-import ucm.pipeline.catalog.StoreCatalog;
+import ucm.cli.runtime.PipelineOptions;
+import ucm.cli.runtime.Room;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
-import ucm.pipeline.hash.BlockHasher;
 
 /** {@code ucm bench serve}: a simulated engine that uses a real pipeline. */
 @Command(
@@ -57,14 +53,7 @@ final class BenchServeCommand extends JsonCommand {
   @Mixin private ServeComputeOptions computeOptions = new ServeComputeOptions();
   @Mixin private ServeKvOptions kv = new ServeKvOptions();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
-  @Mixin private PluginsOption plugins = new PluginsOption();
-
-  @Option(
-      names = "--config",
-      required = true,
-      paramLabel = "FILE",
-      description = "the YAML file that names the pipeline")
-  private Path config = Path.of("");
+  @Mixin private PipelineOptions pipeline = new PipelineOptions();
 
   @Option(
       names = "--lengths",
@@ -150,7 +139,7 @@ final class BenchServeCommand extends JsonCommand {
   @Override
   public void run() throws InterruptedException {
     requireSense();
-    UcmConfig ucm = UcmConfig.read(config);
+    UcmConfig ucm = pipeline.read();
     if (ucm.settings().useLite()) {
       err()
           .println(
@@ -168,140 +157,108 @@ final class BenchServeCommand extends JsonCommand {
   }
 
   private void requireSense() {
-    lengths.forEach(tokens -> require("--lengths", tokens, 1, 1 << 20));
-    concurrencies.forEach(count -> require("--concurrency", count, 1, 1024));
-    require("--hit-percent", hitPercent, 0, 100);
-    require("--repeat", repeat, 1, 1000);
-    require("--output-tokens", outputTokens == null ? 1 : outputTokens, 1, 1 << 20);
-    require("--step-tokens", stepTokens, 1, 1 << 24);
-    require("--max-requests", maxRequests, 1, 1 << 16);
-    require("--kv-tokens", kvTokens == null ? 1 : kvTokens, 1, Integer.MAX_VALUE);
-    require("--requests", requests, 1, 1 << 24);
+    lengths.forEach(tokens -> UsageException.within("--lengths", tokens, 1, 1 << 20));
+    concurrencies.forEach(count -> UsageException.within("--concurrency", count, 1, 1024));
+    UsageException.within("--hit-percent", hitPercent, 0, 100);
+    UsageException.within("--repeat", repeat, 1, 1000);
+    UsageException.within("--output-tokens", outputTokens, 1, 1 << 20);
+    UsageException.within("--step-tokens", stepTokens, 1, 1 << 24);
+    UsageException.within("--max-requests", maxRequests, 1, 1 << 16);
+    UsageException.within("--kv-tokens", kvTokens, 1, Integer.MAX_VALUE);
+    UsageException.within("--requests", requests, 1, 1 << 24);
     UsageException.when(
         !(speed > 0 && speed <= 1e6), "--speed is above 0 and at most 1000000; found " + speed);
-  }
-
-  private static void require(String option, int value, int least, int most) {
-    UsageException.when(
-        value < least || value > most,
-        option + " is " + least + " to " + most + "; found " + value);
   }
 
   private void experiment(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
       throws InterruptedException {
     int output = outputTokens == null ? DEFAULT_OUTPUT_TOKENS : outputTokens;
     EngineSpec engine = kv.spec();
-    List<ServeLoad> all = new ArrayList<>();
-    concurrencies.forEach(count -> lengths.forEach(each -> all.add(new ServeLoad(each, count))));
-    List<ServeLoad> loads = all.stream().filter(load -> fits(load, output, engine)).toList();
-    if (loads.isEmpty()) {
-      // The site says what is missing.
-      loads = all;
-    }
-    List<ServeLoad> leftOut = new ArrayList<>(all);
+    List<Load> all = new ArrayList<>();
+    concurrencies.forEach(count -> lengths.forEach(each -> all.add(new Load(each, count))));
+    // Where the KV memory is given, requests wait for it.
+    List<Load> fitting =
+        all.stream()
+            .filter(
+                load -> kvTokens != null || blocks(load, output, engine) <= blocksInMemory(engine))
+            .toList();
+    // The site says what is missing.
+    List<Load> loads = fitting.isEmpty() ? all : fitting;
+    List<Load> leftOut = new ArrayList<>(all);
     leftOut.removeAll(loads);
-    int longest = loads.stream().mapToInt(ServeLoad::tokens).max().orElseThrow();
-    long largest =
-        loads.stream().mapToLong(load -> blocks(load, output, engine)).max().orElseThrow();
-    long stored =
-        loads.stream()
-            .mapToLong(load -> (long) load.concurrency() * load.tokens())
-            .max()
-            .orElseThrow();
-    ServeSite site = site(cleanup, ucm, engine, longest + output, largest, stored);
-    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
-    ServeExperiment experiment = new ServeExperiment(site, compute, hitPercent / 100.0, output);
-    long requestsInAll = loads.stream().mapToLong(ServeLoad::concurrency).sum() * repeat;
-    List<ServeCase> cases = new ArrayList<>();
-    try (Progress progress = new Progress("bench serve", requestsInAll)) {
-      experiment.warmUp(Collections.min(lengths), Collections.min(concurrencies), progress);
-      long done = 0;
-      for (ServeLoad load : loads) {
-        cases.add(experiment.run(load.tokens(), load.concurrency(), repeat, progress, done));
-        done += (long) load.concurrency() * repeat;
-        progress.at(done);
-      }
-    }
-    report.print(out(), cases, leftOut, hitPercent, json);
-  }
-
-  /** Whether the engine's KV memory may hold all of a load; where it is given, requests wait. */
-  private boolean fits(ServeLoad load, int output, EngineSpec engine) {
-    return kvTokens != null || blocks(load, output, engine) <= blocksInMemory(engine);
-  }
-
-  /** Half of what is available, as the stages and the page cache need memory, too. */
-  private static long blocksInMemory(EngineSpec engine) {
-    return HostMemory.availableBytes()
-        / 2
-        / engine.tpSize()
-        / engine.kv().blockLayout().blockSize();
-  }
-
-  private static long blocks(ServeLoad load, int output, EngineSpec engine) {
-    return (long) load.concurrency() * blocks(load.tokens() + output, engine);
-  }
-
-  private void trace(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
-      throws InterruptedException {
-    PrintWriter out = out();
-    int output = outputTokens == null ? Integer.MAX_VALUE : outputTokens;
-    ServeTrace trace = ServeTrace.read(traceFiles, requests, speed, output, err());
-    EngineSpec engine = kv.spec();
-    long wanted = blocks(Math.max(LEAST_TRACE_KV_TOKENS, 4L * trace.longest()), engine);
-    long capacity = Math.max(blocks(trace.longest(), engine), blocksInMemory(engine));
     ServeSite site =
         site(
             cleanup,
             ucm,
             engine,
-            trace.longest(),
-            Math.min(wanted, capacity),
-            trace.distinctTokens());
+            most(loads, Load::tokens) + output,
+            most(loads, load -> blocks(load, output, engine)),
+            most(loads, load -> (long) load.concurrency() * load.tokens()));
     ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
-    try (Progress progress = new Progress("bench serve", trace.size())) {
-      trace.warmUp(site);
-      ServeResult with = trace.serve(site, compute, progress);
-      ServeResult full = trace.computeEverything(site, compute);
-      report.print(out, full, with, speed, json);
-    }
+    Load warmUp = new Load(Collections.min(lengths), Collections.min(concurrencies));
+    List<Case> cases =
+        new ServeExperiment(site, compute, hitPercent / 100.0, output).run(loads, warmUp, repeat);
+    print(
+        () -> report.data(cases, leftOut, hitPercent),
+        () -> report.print(out(), cases, leftOut, hitPercent));
+  }
+
+  private static long most(List<Load> loads, ToLongFunction<Load> of) {
+    return loads.stream().mapToLong(of).max().orElseThrow();
+  }
+
+  /** Half of what is available, as the stages and the page cache need memory, too. */
+  private static long blocksInMemory(EngineSpec engine) {
+    long ofBlock = engine.tpSize() * engine.kv().blockLayout().blockSize();
+    return Room.availableMemory() / 2 / ofBlock;
+  }
+
+  private static long blocks(Load load, int output, EngineSpec engine) {
+    return (long) load.concurrency() * blocks(load.tokens() + output, engine);
+  }
+
+  private static long blocks(long tokens, EngineSpec engine) {
+    return Math.ceilDiv(tokens, engine.blockTokens());
+  }
+
+  private void trace(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
+      throws InterruptedException {
+    int output = outputTokens == null ? Integer.MAX_VALUE : outputTokens;
+    ServeTrace trace = ServeTrace.read(traceFiles, requests, speed, output, err());
+    EngineSpec engine = kv.spec();
+    int longest = trace.longest();
+    long wanted = blocks(Math.max(LEAST_TRACE_KV_TOKENS, 4L * longest), engine);
+    long capacity = Math.max(blocks(longest, engine), blocksInMemory(engine));
+    ServeSite site =
+        site(cleanup, ucm, engine, longest, Math.min(wanted, capacity), trace.distinctTokens());
+    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
+    ServeResult with = trace.serve(site, compute);
+    ServeResult full = trace.computeEverything(site, compute);
+    print(() -> report.data(full, with, speed), () -> report.print(out(), full, with, speed));
   }
 
   private ServeSite site(
       Cleanup cleanup,
       UcmConfig ucm,
       EngineSpec engine,
-      int longest,
+      long longest,
       long blocks,
       long storedTokens) {
-    long given = kvTokens == null ? blocks : Math.ceilDiv((long) kvTokens, engine.blockTokens());
-    if (given < blocks(longest, engine)) {
-      throw new UsageException(
-          "--kv-tokens must hold the longest request, "
-              + longest
-              + " tokens with what it generates; found "
-              + kvTokens);
-    }
+    long given = kvTokens == null ? blocks : blocks(kvTokens, engine);
+    UsageException.when(
+        given < blocks(longest, engine),
+        "--kv-tokens must hold the longest request, %s tokens with what it generates; found %s"
+            .formatted(longest, kvTokens));
     UsageException.when(
         given > Integer.MAX_VALUE, "the largest case needs more than 2147483647 blocks");
-    EnginePlan plan =
-        new EnginePlan((int) given, engine.blockTokens(), stepTokens, maxRequests, prefixCache);
-    StoreCatalog catalog = plugins.catalog();
-    BlockHasher hasher =
-        ucm.blockHashing(catalog).hasher(engine.model(), engine.tpSize(), engine.dtype());
     return new ServeSite(
         cleanup,
         ucm,
-        catalog,
+        pipeline.catalog(),
         engine,
         metrics.open(ucm, cleanup, err()),
-        hasher,
-        plan,
+        new EnginePlan((int) given, engine.blockTokens(), stepTokens, maxRequests, prefixCache),
         storedTokens * kv.storedBytesPerToken(engine),
         traceFiles.isEmpty() ? "--lengths, --concurrency" : "--requests");
-  }
-
-  private static long blocks(long tokens, EngineSpec engine) {
-    return Math.ceilDiv(tokens, engine.blockTokens());
   }
 }

@@ -1,12 +1,9 @@
 package ucm.bench;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -17,17 +14,16 @@ import ucm.api.StoreMetrics;
 import ucm.api.config.StoreConfig;
 import ucm.bench.measure.BenchPlan;
 import ucm.bench.measure.BenchReport;
-import ucm.bench.measure.BenchResult;
 import ucm.bench.store.StoreBench;
+import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.DiskSpace;
 import ucm.cli.runtime.EngineConfig;
-import ucm.cli.runtime.HostMemory;
 import ucm.cli.runtime.MetricsOptions;
 import ucm.cli.runtime.PluginsOption;
+import ucm.cli.runtime.Room;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.statistics.MetricsScopes;
@@ -42,21 +38,17 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
           + " segments of 32 KiB. Each round dumps fresh blocks, waits until they are flushed,"
           + " loads them from the same instance and from another one that does not know them, and"
           + " looks them up. The limits are memcpy of the same segments, and create+pwrite+close,"
-          + " open+pread+close and access of files of the same size, and fio where it is installed."
+          + " open+pread+close and access of files of the same size, by threads that stay awake."
           + " Files are made in new folders within those that the configuration names, and removed"
           + " at the end."
     })
 final class BenchStoreCommand extends JsonCommand {
 
-  private static final double GIB = 1L << 30;
   private static final double DEFAULT_BUFFER_GB = 0.5;
   private static final String BUFFER_KEY = "cache_buffer_capacity_gb";
-  private static final long WARM_SEGMENT = 1024;
-  private static final long WARM_SHARD = 4096;
-  private static final int WARM_BLOCKS = 256;
   // So many blocks in all that few of 4096 folders are made later, while something is timed.
+  private static final int WARM_BLOCKS = 256;
   private static final int WARM_ROUNDS = 48;
-  private static final String FOLDER_PREFIX = "ucm-bench-";
   private static final List<BlockLayout> DEFAULT_LAYOUTS =
       List.of(
           BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20),
@@ -79,7 +71,7 @@ final class BenchStoreCommand extends JsonCommand {
       description =
           "where to make the temporary folder, without --config or when its pipeline has no"
               + " storage_backends (default: the system's temporary folder)")
-  private @Nullable Path dir;
+  private Path dir = Path.of(System.getProperty("java.io.tmpdir"));
 
   @Option(
       names = "--block-size",
@@ -133,33 +125,7 @@ final class BenchStoreCommand extends JsonCommand {
       description = "ids looked up of each kind in a round (default: ${DEFAULT-VALUE})")
   private int lookups = 8192;
 
-  @Option(
-      names = "--repeat",
-      paramLabel = "N",
-      description = "rounds that count; fewer than 7 say little (default: ${DEFAULT-VALUE})")
-  private int repeat = 7;
-
-  @Option(
-      names = "--warmup",
-      paramLabel = "N",
-      description =
-          "rounds before them, after some of many small blocks; 0: none at all"
-              + " (default: ${DEFAULT-VALUE})")
-  private int warmup = 3;
-
-  @Option(
-      names = "--idle",
-      paramLabel = "SECONDS",
-      description =
-          "after the rounds, do nothing for so long, and print what the open instances take of a"
-              + " processor meanwhile (default: ${DEFAULT-VALUE}, not looked at)")
-  private int idleSeconds = 0;
-
-  @Option(
-      names = "--threads",
-      paramLabel = "N",
-      description = "threads of the machine's limits (default: the number of processors)")
-  private int threads = Runtime.getRuntime().availableProcessors();
+  @Mixin private RoundOptions rounds = new RoundOptions();
 
   @Option(
       names = "--buffer-gb",
@@ -171,91 +137,74 @@ final class BenchStoreCommand extends JsonCommand {
 
   @Override
   public void run() throws InterruptedException {
-    requireSense();
-    PrintWriter out = out();
-    double loadBefore = BenchReport.loadAverage();
-    List<BenchResult> results = new ArrayList<>();
-    try (Cleanup cleanup = new Cleanup()) {
-      StoreCatalog catalog = plugins.catalog();
-      List<BlockLayout> layouts = layouts();
-      List<UcmConfig> pipelines = pipelines();
-      List<Path> parents = parents();
-      requireSpace(parents, layouts, pipelines);
-      List<Path> folders = new ArrayList<>();
-      parents.forEach(parent -> folders.add(cleanup.folder(parent, FOLDER_PREFIX)));
-      MetricsScopes places = metrics.open(pipelines.getFirst(), cleanup, err());
-      for (int i = 0; i < pipelines.size(); i++) {
-        UcmConfig pipeline = pipelines.get(i);
-        String store = "store-" + i;
-        List<String> stores = folders.stream().map(f -> f.resolve(store).toString()).toList();
-        if (warmup > 0) {
-          Path limit = folders.getFirst().resolve("limit-warm-" + i);
-          warmUp(pipeline, stores, limit, catalog, cleanup);
-        }
-        for (BlockLayout layout : layouts) {
-          Path limit = folders.getFirst().resolve("limit-" + results.size());
-          BenchPlan plan = plan(pipeline, layout, stores, limit);
-          String what = "bench " + (results.size() + 1) + " " + pipeline.pipeline();
-          try (StoreBench bench = cleanup.add(new StoreBench(plan, catalog, places));
-              Progress progress = new Progress(what, plan.rounds())) {
-            results.add(bench.run(progress));
-          }
-        }
-      }
-      if (json) {
-        BenchReport.printJson(out, loadBefore, results);
-      } else {
-        BenchReport.print(out, loadBefore, results);
-      }
-    }
-  }
-
-  /**
-   * Moves many small blocks, so that the JVM has compiled what an engine runs all day, and the store has
-   * made its folders, before large ones are timed. What that measured is dropped.
-   */
-  private void warmUp(
-      UcmConfig pipeline, List<String> stores, Path limit, StoreCatalog catalog, Cleanup cleanup)
-      throws InterruptedException {
-    BenchPlan plan =
-        plan(pipeline, smallLayout(), stores, limit).withRounds(WARM_BLOCKS, WARM_ROUNDS);
-    try (StoreBench bench =
-            cleanup.add(new StoreBench(plan, catalog, (model, worker) -> StoreMetrics.NONE));
-        Progress progress = new Progress("warm-up " + pipeline.pipeline(), plan.rounds())) {
-      bench.warmUp(progress);
-    }
-  }
-
-  private BlockLayout smallLayout() {
-    return BlockLayout.uniform(WARM_SEGMENT, WARM_SHARD, layerwise ? 4 * WARM_SHARD : WARM_SHARD);
-  }
-
-  private void requireSense() {
     UsageException.atLeast("--blocks", blocks, 1);
     UsageException.atLeast("--task-blocks", taskBlocks, 1);
     UsageException.atLeast("--in-flight", inFlight, 1);
     UsageException.atLeast("--lookups", lookups, 1);
-    UsageException.atLeast("--repeat", repeat, 1);
-    UsageException.atLeast("--warmup", warmup, 0);
-    UsageException.atLeast("--threads", threads, 1);
-    UsageException.atLeast("--idle", idleSeconds, 0);
-    UsageException.when(
-        blockSize == null && (shardSize != null || tensorSize != null),
-        "--shard-size and --tensor-size go with --block-size");
+    rounds.require();
+    double loadBefore = BenchReport.loadAverage();
+    List<BenchReport.Result> results = new ArrayList<>();
+    try (Cleanup cleanup = new Cleanup()) {
+      StoreCatalog catalog = plugins.catalog();
+      List<BlockLayout> layouts = layouts();
+      List<UcmConfig> pipelines = pipelines();
+      List<Path> parents = parents(pipelines.getFirst());
+      requireRoom(parents, layouts, pipelines);
+      List<Path> folders = new ArrayList<>();
+      parents.forEach(parent -> folders.add(cleanup.folder(parent, "ucm-bench-")));
+      MetricsScopes scopes = metrics.open(pipelines.getFirst(), cleanup, err());
+      for (int i = 0; i < pipelines.size(); i++) {
+        UcmConfig pipeline = pipelines.get(i);
+        String store = "store-" + i;
+        List<String> stores = folders.stream().map(f -> f.resolve(store).toString()).toList();
+        if (rounds.warmup > 0) {
+          Path limit = folders.getFirst().resolve("limit-warm-" + i);
+          // So that the JVM has compiled what an engine runs all day, and the store has its
+          // folders.
+          BenchPlan small =
+              plan(pipeline, small(), stores, limit, WARM_BLOCKS, WARM_BLOCKS, WARM_ROUNDS, 0);
+          BenchReport.Result _ =
+              measure("warm-up", small, catalog, (_, _) -> StoreMetrics.NONE, cleanup);
+        }
+        for (BlockLayout layout : layouts) {
+          Path limit = folders.getFirst().resolve("limit-" + results.size());
+          BenchPlan plan =
+              plan(pipeline, layout, stores, limit, blocks, lookups, rounds.warmup, rounds.repeat);
+          String what = "bench " + (results.size() + 1);
+          results.add(measure(what, plan, catalog, scopes, cleanup));
+        }
+      }
+      print(
+          () -> BenchReport.data(loadBefore, results),
+          () -> BenchReport.print(out(), loadBefore, results));
+    }
+  }
+
+  private static BenchReport.Result measure(
+      String what, BenchPlan plan, StoreCatalog catalog, MetricsScopes scopes, Cleanup cleanup)
+      throws InterruptedException {
+    try (StoreBench bench = cleanup.add(new StoreBench(plan, catalog, scopes));
+        Progress progress = new Progress(what + " " + plan.config().pipeline(), plan.rounds())) {
+      return bench.run(progress);
+    }
+  }
+
+  private BlockLayout small() {
+    return BlockLayout.uniform(1024, 4096, layerwise ? 16_384 : 4096);
   }
 
   private List<BlockLayout> layouts() {
+    UsageException.when(
+        blockSize == null && (shardSize != null || tensorSize != null),
+        "--shard-size and --tensor-size go with --block-size");
     if (blockSize == null) {
       return DEFAULT_LAYOUTS;
     }
-    long shard = shardSize == null ? blockSize : shardSize;
+    long block = blockSize;
+    long shard = shardSize == null ? block : shardSize;
     long tensor = tensorSize == null ? shard : tensorSize;
-    UsageException.when(blockSize > 1 << 30, "--block-size is 1 to 1073741824; found " + blockSize);
-    try {
-      return List.of(BlockLayout.uniform(tensor, shard, blockSize));
-    } catch (IllegalArgumentException e) {
-      throw new UsageException(String.valueOf(e.getMessage()));
-    }
+    UsageException.when(block > 1 << 30, "--block-size is 1 to 1073741824; found " + block);
+    return List.of(UsageException.accepted(() -> BlockLayout.uniform(tensor, shard, block)));
   }
 
   private List<UcmConfig> pipelines() {
@@ -270,21 +219,26 @@ final class BenchStoreCommand extends JsonCommand {
   }
 
   /** The folders within which to make new ones: one for each directory of the pipeline. */
-  private List<Path> parents() {
-    if (config != null) {
-      Optional<List<String>> configured =
-          UcmConfig.read(config).storeConfig().find(CommonKeys.STORAGE_BACKENDS);
-      if (configured.isPresent()) {
-        return configured.get().stream().map(Path::of).toList();
-      }
-    }
-    return List.of(dir != null ? dir : Path.of(System.getProperty("java.io.tmpdir")));
+  private List<Path> parents(UcmConfig pipeline) {
+    return pipeline
+        .storeConfig()
+        .find(CommonKeys.STORAGE_BACKENDS)
+        .map(directories -> directories.stream().map(Path::of).toList())
+        .orElse(List.of(dir));
   }
 
   /** The folders of a pipeline's store are the same for all layouts, that of the limits is not. */
-  private BenchPlan plan(UcmConfig pipeline, BlockLayout layout, List<String> stores, Path limit) {
+  private BenchPlan plan(
+      UcmConfig pipeline,
+      BlockLayout layout,
+      List<String> stores,
+      Path limit,
+      int roundBlocks,
+      int asked,
+      int warmup,
+      int repeat) {
     StoreConfig values = pipeline.storeConfig();
-    Map<String, Object> engine = new LinkedHashMap<>(EngineConfig.of(layout));
+    Map<String, Object> engine = EngineConfig.of(layout);
     if (config == null || values.isSet(CommonKeys.STORAGE_BACKENDS)) {
       engine.put(CommonKeys.STORAGE_BACKENDS.name(), stores);
     }
@@ -293,46 +247,43 @@ final class BenchStoreCommand extends JsonCommand {
         layout,
         values.get(CommonKeys.IO_DIRECT),
         limit,
-        blocks,
-        Math.min(taskBlocks, blocks),
+        roundBlocks,
+        Math.min(taskBlocks, roundBlocks),
         layerwise,
         inFlight,
-        lookups,
+        asked,
         warmup,
         repeat,
-        threads,
-        idleSeconds);
+        rounds.threads);
   }
 
   /** Says what is lacking before anything is written. */
-  private void requireSpace(
+  private void requireRoom(
       List<Path> parents, List<BlockLayout> layouts, List<UcmConfig> pipelines) {
     // The warm-up's files, the store's and the plain ones.
-    long written =
-        warmup == 0
-            ? 0
-            : 2L * pipelines.size() * WARM_ROUNDS * fileBytes(smallLayout(), WARM_BLOCKS);
+    long warm = 2L * pipelines.size() * WARM_ROUNDS * fileBytes(small(), WARM_BLOCKS);
+    long written = rounds.warmup == 0 ? 0 : warm;
     long largest = 0;
     for (BlockLayout layout : layouts) {
       long round = fileBytes(layout, blocks);
       for (UcmConfig pipeline : pipelines) {
         boolean keepsFiles = pipeline.storeConfig().get(CommonKeys.IO_DIRECT);
-        // The store's files and the plain ones of a round or all, and fio's.
-        written += (2L * (keepsFiles ? warmup + repeat : 1) + 2) * round;
+        // The store's files and the plain ones of a round or all, and the room for these.
+        written += (2L * (keepsFiles ? rounds.warmup + rounds.repeat : 1) + 1) * round;
       }
       largest = Math.max(largest, round);
     }
     for (Path parent : parents) {
-      DiskSpace.require(
+      Room.onDisk(
           "the benchmark",
           parent,
           written,
           "name another folder with --dir or --config, or ask for less with --blocks or --repeat");
     }
-    // The engine's pages, both sides of memcpy and the buffers of the plain files.
+    // The engine's pages, and both sides of memcpy.
     double buffers = 2 * (bufferGb != null ? bufferGb : config == null ? DEFAULT_BUFFER_GB : 0);
-    long need = 4 * largest + (long) (buffers * GIB);
-    HostMemory.require("the benchmark needs", need, "--blocks or --buffer-gb");
+    long need = 3 * largest + (long) (buffers * Figures.GIB);
+    Room.inMemory("the benchmark needs", need, "--blocks or --buffer-gb");
   }
 
   /** Bytes that files of so many blocks take, with what a store puts beside them. */

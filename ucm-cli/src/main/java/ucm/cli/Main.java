@@ -184,30 +184,25 @@ public final class Main implements Runnable {
       return outputFailed(output, err);
     }
     switch (e) {
-      case UsageException usage -> err.println("ucm: " + LongText.cut(usage.getMessage()));
-      case ConfigException config -> err.println(config.getMessage());
-      case UnknownStageException stage -> err.println("ucm: " + stage.getMessage());
-      case StoreException store -> err.println("ucm: " + LongText.cut(store.getMessage()));
-      case TraceException trace -> err.println("ucm: " + LongText.cut(trace.getMessage()));
-      case WrongBytesException bytes -> err.println("ucm: " + bytes.getMessage());
-      case UncheckedIOException io -> err.println("ucm: " + LongText.cut(io.getMessage()));
-      case InterruptedException stopped -> err.println("ucm: stopped");
+      case ConfigException _ -> err.println(e.getMessage());
+      case UnknownStageException _, WrongBytesException _ -> err.println("ucm: " + e.getMessage());
+      case UsageException _, StoreException _, TraceException _, UncheckedIOException _ ->
+          err.println("ucm: " + LongText.cut(e.getMessage()));
+      case InterruptedException _ -> err.println("ucm: stopped");
       default -> {
         err.println("ucm: this should not happen, please report it:");
         e.printStackTrace(err);
       }
     }
-    return e instanceof UsageException
-            || e instanceof ConfigException
-            || e instanceof UnknownStageException
-            || isMissingFile(e)
-        ? WRONG_USAGE
-        : FAILED;
+    return switch (e) {
+      case UsageException _, ConfigException _, UnknownStageException _ -> WRONG_USAGE;
+      case UncheckedIOException _, TraceException _ when isMissingFile(e) -> WRONG_USAGE;
+      default -> FAILED;
+    };
   }
 
   private static boolean isMissingFile(Exception e) {
-    return (e instanceof UncheckedIOException || e instanceof TraceException)
-        && e.getCause() instanceof NoSuchFileException;
+    return e.getCause() instanceof NoSuchFileException;
   }
 
   static final class Version implements IVersionProvider {

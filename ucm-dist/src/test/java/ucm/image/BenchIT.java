@@ -92,13 +92,7 @@ class BenchIT {
     assertThat(bench.out())
         .contains("Posix: blocks of 0.02 MiB, 4 shard(s) of 2 tensor(s) of 2.0 KiB")
         .contains(
-            "dump, until flushed",
-            "prefix look-up, 0% hits",
-            "RATIO",
-            "P99 MS",
-            "An instance opened in",
-            "load average")
-        .doesNotContain("With nothing to do");
+            "dump, until flushed", "prefix look-up, 0% hits", "RATIO", "P99 MS", "load average");
   }
 
   @Test
@@ -129,8 +123,6 @@ class BenchIT {
             "--layerwise",
             "--in-flight",
             3,
-            "--idle",
-            1,
             "--json");
     assertThat(bench.exitCode()).as(bench.all()).isZero();
     JsonNode result = bench.json().get("results").get(0);
@@ -139,12 +131,6 @@ class BenchIT {
     assertThat(result.get("calls").findValuesAsString("calls"))
         .as("four layers in each of two rounds")
         .startsWith("8", "8", "8");
-    JsonNode life = result.get("life");
-    assertThat(life.get("open_ms").asDouble()).isPositive();
-    assertThat(life.get("close_ms").asDouble()).isPositive();
-    assertThat(life.get("idle_s").asInt()).isEqualTo(1);
-    assertThat(life.get("idle_instances").asInt()).isEqualTo(2);
-    assertThat(life.get("idle_processor_share").asDouble()).isNotNegative();
   }
 
   @Test
@@ -154,11 +140,10 @@ class BenchIT {
     assertRefused("are available", "--buffer-gb", 1_000_000, "--dir", folder);
     assertRefused("--repeat", "--repeat", 0, "--dir", folder);
     assertRefused("--in-flight", "--in-flight", 0, "--dir", folder);
-    assertRefused("--idle", "--idle", -1, "--dir", folder);
     assertRefused("--block-size", "--shard-size", 4096, "--dir", folder);
     assertRefused("whole number of shards", "--block-size", 100, "--shard-size", 64);
     assertRefused("Posits", "--config", config("Cache|Posits", folder.toString()));
-    assertRefused("name a command: store, layerwise, policies, gpu or serve", List.of("bench"));
+    assertRefused("name a command: store, layerwise, gpu or serve", List.of("bench"));
     try (Stream<Path> left = Files.list(folder)) {
       assertThat(left.map(path -> path.getFileName().toString())).containsOnly("ucm.yaml");
     }

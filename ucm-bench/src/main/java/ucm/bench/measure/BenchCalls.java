@@ -2,9 +2,13 @@ package ucm.bench.measure;
 
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import ucm.cli.output.Durations;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Figures;
+import ucm.cli.output.Spread;
 
 /**
  * The single calls of one kind: how long each took, and what they allocated on the heap, counted over
@@ -14,10 +18,29 @@ public final class BenchCalls {
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
+  /** The table of calls. */
+  static final Columns<BenchCalls> COLUMNS =
+      new Columns<BenchCalls>()
+          .both("CALL", "name", calls -> calls.name)
+          .both("CALLS", "calls", calls -> calls.millis.size())
+          .both("P50 MS", "p50_ms", calls -> calls.quantile(0.5), BenchCalls::millis)
+          .both("P99 MS", "p99_ms", calls -> calls.quantile(0.99), BenchCalls::millis)
+          .both(
+              "ALLOCATED B/CALL",
+              "allocated_bytes_per_call",
+              calls -> ratio(calls.allocatedBytes, calls.millis.size()),
+              bytes -> Figures.whole(bytes))
+          .both(
+              "ALLOCATED B",
+              "allocated_bytes_per_item",
+              calls -> ratio(calls.allocatedBytes, calls.items),
+              bytes -> Figures.whole(bytes))
+          .both("FOR A", "item", calls -> calls.item)
+          .data("items_per_call", calls -> ratio(calls.items, calls.millis.size()));
+
   private final String name;
   private final String item;
-  private final Durations durations = new Durations();
-  private long calls;
+  private final List<Double> millis = new ArrayList<>();
   private long items;
   private long allocatedBytes;
 
@@ -34,49 +57,28 @@ public final class BenchCalls {
 
   /** Calls that took so long each, were about some items together, and allocated on the heap. */
   public void add(long[] nanos, long someItems, long bytes) {
-    for (long one : nanos) {
-      durations.add(one);
-    }
-    calls += nanos.length;
+    Arrays.stream(nanos).forEach(one -> millis.add(one / 1e6));
     items += someItems;
     allocatedBytes += bytes;
   }
 
-  String name() {
-    return name;
+  /** Forgets all calls. */
+  public void clear() {
+    millis.clear();
+    items = 0;
+    allocatedBytes = 0;
   }
 
-  String item() {
-    return item;
+  private double quantile(double share) {
+    return Spread.quantile(millis.stream().mapToDouble(Double::doubleValue).toArray(), share);
   }
 
-  long calls() {
-    return calls;
+  /** Look-ups take microseconds. */
+  private static String millis(double value) {
+    return value < 1 ? String.format(Locale.ROOT, "%.4f", value) : Figures.millis(value);
   }
 
-  double millis(double quantile) {
-    return durations.quantileMillis(quantile);
-  }
-
-  double bytesPerCall() {
-    return calls == 0 ? 0 : (double) allocatedBytes / calls;
-  }
-
-  double bytesPerItem() {
-    return items == 0 ? 0 : (double) allocatedBytes / items;
-  }
-
-  /** For JSON. */
-  Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("name", name);
-    data.put("calls", calls);
-    data.put("p50_ms", millis(0.5));
-    data.put("p99_ms", millis(0.99));
-    data.put("item", item);
-    data.put("items_per_call", calls == 0 ? 0 : (double) items / calls);
-    data.put("allocated_bytes_per_call", bytesPerCall());
-    data.put("allocated_bytes_per_item", bytesPerItem());
-    return data;
+  private static double ratio(long part, long whole) {
+    return whole == 0 ? 0 : (double) part / whole;
   }
 }

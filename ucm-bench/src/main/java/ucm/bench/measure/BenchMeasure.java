@@ -1,9 +1,9 @@
 package ucm.bench.measure;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.function.ToDoubleFunction;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Spread;
 
 /**
@@ -25,29 +25,34 @@ public record BenchMeasure(String name, String unit, String limitName, List<Pair
   }
 
   public Spread values() {
-    return Spread.of(pairs.stream().mapToDouble(Pair::value).toArray());
+    return spread(Pair::value);
   }
 
   public Spread limits() {
-    return Spread.of(pairs.stream().mapToDouble(Pair::limit).toArray());
+    return spread(Pair::limit);
   }
 
   /** Value by limit, of each pair. */
   public Spread ratios() {
-    return Spread.of(pairs.stream().mapToDouble(pair -> pair.value / pair.limit).toArray());
+    return spread(pair -> pair.value / pair.limit);
+  }
+
+  private Spread spread(ToDoubleFunction<Pair> of) {
+    return Spread.of(pairs.stream().mapToDouble(of).toArray());
   }
 
   /** For JSON. */
-  public Map<String, Object> data() {
-    Map<String, Object> limit = new LinkedHashMap<>();
-    limit.put("name", limitName);
-    limit.putAll(limits().data());
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("name", name);
-    data.put("unit", unit);
-    data.putAll(values().data());
-    data.put("limit", limit);
-    data.put("ratio", ratios().data());
-    return data;
+  public Fields data() {
+    return spread(new Fields().with("name", name).with("unit", unit), values())
+        .with("limit", spread(new Fields().with("name", limitName), limits()))
+        .with("ratio", ratios());
+  }
+
+  /** Adds a spread to fields for JSON. */
+  static Fields spread(Fields fields, Spread spread) {
+    return fields
+        .with("median", spread.median())
+        .with("min", spread.min())
+        .with("max", spread.max());
   }
 }

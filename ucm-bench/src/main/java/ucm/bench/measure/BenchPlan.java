@@ -1,8 +1,8 @@
 package ucm.bench.measure;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import ucm.api.BlockLayout;
 import ucm.pipeline.config.UcmConfig;
 
@@ -21,7 +21,6 @@ import ucm.pipeline.config.UcmConfig;
  * @param warmup rounds that do not count
  * @param repeat rounds that count
  * @param threads of the machine's limits
- * @param idleSeconds how long to look at instances that have nothing to do
  */
 public record BenchPlan(
     UcmConfig config,
@@ -35,46 +34,30 @@ public record BenchPlan(
     int lookups,
     int warmup,
     int repeat,
-    int threads,
-    int idleSeconds) {
+    int threads) {
+
+  /**
+   * What one task moves: a stretch of each of some blocks.
+   *
+   * @param from first block, inclusive
+   * @param to last block, exclusive
+   * @param firstShard of each block, inclusive
+   * @param endShard of each block, exclusive
+   */
+  public record Step(int from, int to, int firstShard, int endShard) {}
 
   public int rounds() {
     return warmup + repeat;
   }
 
-  /** The same with other rounds, in which as many ids are looked up as there are blocks. */
-  public BenchPlan withRounds(int blocks, int repeat) {
-    return new BenchPlan(
-        config,
-        layout,
-        direct,
-        folder,
-        blocks,
-        Math.min(taskBlocks, blocks),
-        layerwise,
-        inFlight,
-        blocks,
-        0,
-        repeat,
-        threads,
-        0);
-  }
-
   /** What the tasks of a round move, in their order. */
-  public List<BenchStep> steps() {
-    List<BenchStep> steps = new ArrayList<>();
-    if (layerwise) {
-      for (int shard = 0; shard < layout.shardCount(); shard++) {
-        long size = layout.shardSize();
-        steps.add(new BenchStep(0, blocks, shard, shard * size, size));
-      }
-      return steps;
-    }
-    for (int from = 0; from < blocks; from += taskBlocks) {
-      int to = Math.min(blocks, from + taskBlocks);
-      steps.add(new BenchStep(from, to, BenchStep.ALL_SHARDS, 0, layout.blockSize()));
-    }
-    return steps;
+  public List<Step> steps() {
+    int shards = layout.shardCount();
+    return layerwise
+        ? IntStream.range(0, shards).mapToObj(i -> new Step(0, blocks, i, i + 1)).toList()
+        : IntStream.iterate(0, from -> from < blocks, from -> from + taskBlocks)
+            .mapToObj(from -> new Step(from, Math.min(blocks, from + taskBlocks), 0, shards))
+            .toList();
   }
 
   /** Bytes of all blocks of a round. */

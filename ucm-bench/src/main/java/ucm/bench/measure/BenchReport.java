@@ -2,22 +2,32 @@ package ucm.bench.measure;
 
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
-import ucm.cli.output.Durations;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.Json;
-import ucm.cli.output.Spread;
-import ucm.cli.output.Table;
 
 /** Shows what benchmarks of stores found. */
 public final class BenchReport {
 
-  private static final double MIB = 1048576;
+  private static final Columns<BenchMeasure> SPEEDS =
+      new Columns<BenchMeasure>()
+          .text("WHAT", BenchMeasure::name)
+          .text("MEDIAN", measure -> speed(measure.values().median()))
+          .text("MIN", measure -> speed(measure.values().min()))
+          .text("MAX", measure -> speed(measure.values().max()))
+          .text("UNIT", BenchMeasure::unit)
+          .text("LIMIT", measure -> speed(measure.limits().median()))
+          .text("RATIO", measure -> Figures.plain(measure.ratios().median()))
+          .text("MIN", measure -> Figures.plain(measure.ratios().min()))
+          .text("MAX", measure -> Figures.plain(measure.ratios().max()))
+          .text("LIMIT IS", BenchMeasure::limitName);
 
   private BenchReport() {}
+
+  /** What a benchmark of one pipeline with one shape of blocks found. */
+  public record Result(BenchPlan plan, List<BenchMeasure> measures, List<BenchCalls> calls) {}
 
   /** Runnable threads of the whole machine over the last minute: how alone the benchmark is. */
   public static double loadAverage() {
@@ -25,11 +35,11 @@ public final class BenchReport {
   }
 
   /** Adds what figures depend on to JSON. */
-  public static void addMachine(Map<String, Object> data, double loadBefore) {
-    data.put("processors", Runtime.getRuntime().availableProcessors());
-    data.put("java", Runtime.version().toString());
-    data.put("load_average_before", loadBefore);
-    data.put("load_average_after", loadAverage());
+  public static Fields addMachine(Fields data, double loadBefore) {
+    return data.with("processors", Runtime.getRuntime().availableProcessors())
+        .with("java", Runtime.version().toString())
+        .with("load_average_before", loadBefore)
+        .with("load_average_after", loadAverage());
   }
 
   /** Prints what figures depend on. */
@@ -43,16 +53,34 @@ public final class BenchReport {
         loadAverage());
   }
 
-  public static void printJson(PrintWriter out, double loadBefore, List<BenchResult> results) {
-    Map<String, Object> machine = new LinkedHashMap<>();
-    addMachine(machine, loadBefore);
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("machine", machine);
-    data.put("results", results.stream().map(BenchResult::data).toList());
-    Json.print(out, data);
+  /** Results for JSON. */
+  public static Fields data(double loadBefore, List<Result> results) {
+    return new Fields()
+        .with("machine", addMachine(new Fields(), loadBefore))
+        .with("results", results.stream().map(BenchReport::data).toList());
   }
 
-  public static void print(PrintWriter out, double loadBefore, List<BenchResult> results) {
+  private static Fields data(Result result) {
+    BenchPlan plan = result.plan;
+    return new Fields()
+        .with("pipeline", plan.config().pipeline().toString())
+        .with("io_direct", plan.direct())
+        .with("block_bytes", plan.layout().blockSize())
+        .with("shard_bytes", plan.layout().shardSize())
+        .with("tensor_bytes", plan.layout().tensorSize(0))
+        .with("blocks", plan.blocks())
+        .with("task_blocks", plan.taskBlocks())
+        .with("layerwise", plan.layerwise())
+        .with("in_flight", plan.inFlight())
+        .with("lookups", plan.lookups())
+        .with("repeat", plan.repeat())
+        .with("warmup", plan.warmup())
+        .with("limit_threads", plan.threads())
+        .with("measures", result.measures.stream().map(BenchMeasure::data).toList())
+        .with("calls", BenchCalls.COLUMNS.data(result.calls));
+  }
+
+  public static void print(PrintWriter out, double loadBefore, List<Result> results) {
     results.forEach(result -> print(out, result));
     printMachine(out, loadBefore);
     out.println(
@@ -60,21 +88,21 @@ public final class BenchReport {
             + " calls.");
     out.println(
         "The limits move the same segments with FileChannel and memcpy of Java, on as many threads"
-            + " as said; files are one a block, not synced.");
+            + " as said, which do not sleep; files are one a block, not synced.");
     out.println(
         "ALLOCATED is heap of all threads of the process, by ThreadMXBean."
             + "getTotalThreadAllocatedBytes. Every loaded byte was compared.");
   }
 
-  private static void print(PrintWriter out, BenchResult result) {
-    BenchPlan plan = result.plan();
+  private static void print(PrintWriter out, Result result) {
+    BenchPlan plan = result.plan;
     out.printf(
         Locale.ROOT,
         "%s%s: blocks of %.2f MiB, %d shard(s) of %d tensor(s) of %.1f KiB; %d rounds of %d blocks,"
-            + " %s, %d task(s) at a time; limits on %d thread(s), in the same steps%n",
+            + " %s, %d task(s) at a time; limits on %d thread(s), in the same steps%n%n",
         plan.config().pipeline(),
         plan.direct() ? " (io_direct)" : "",
-        plan.layout().blockSize() / MIB,
+        plan.layout().blockSize() / Figures.MIB,
         plan.layout().shardCount(),
         plan.layout().tensorCount(),
         plan.layout().tensorSize(0) / 1024.0,
@@ -83,52 +111,13 @@ public final class BenchReport {
         plan.layerwise() ? "a shard of each a task" : plan.taskBlocks() + " a task",
         plan.inFlight(),
         plan.threads());
+    SPEEDS.table(result.measures).print(out);
     out.println();
-    Table speeds =
-        new Table(
-            "WHAT", "MEDIAN", "MIN", "MAX", "UNIT", "LIMIT", "RATIO", "MIN", "MAX", "LIMIT IS");
-    for (BenchMeasure measure : result.measures()) {
-      Spread values = measure.values();
-      Spread ratios = measure.ratios();
-      speeds.row(
-          measure.name(),
-          speed(values.median()),
-          speed(values.min()),
-          speed(values.max()),
-          measure.unit(),
-          speed(measure.limits().median()),
-          Figures.plain(ratios.median()),
-          Figures.plain(ratios.min()),
-          Figures.plain(ratios.max()),
-          measure.limitName());
-    }
-    speeds.print(out);
-    out.println();
-    Table calls =
-        new Table("CALL", "CALLS", "P50 MS", "P99 MS", "ALLOCATED B/CALL", "ALLOCATED B", "FOR A");
-    for (BenchCalls call : result.calls()) {
-      calls.row(
-          call.name(),
-          Long.toString(call.calls()),
-          millis(call.millis(0.5)),
-          millis(call.millis(0.99)),
-          String.format(Locale.ROOT, "%.0f", call.bytesPerCall()),
-          String.format(Locale.ROOT, "%.0f", call.bytesPerItem()),
-          call.item());
-    }
-    calls.print(out);
-    out.println();
-    out.println(result.life());
-    out.println(result.fio() == null ? "fio is not installed: no figures of it." : result.fio());
+    BenchCalls.COLUMNS.table(result.calls).print(out);
     out.println();
   }
 
   private static String speed(double value) {
     return Figures.fixed(value, value < 1000 ? 2 : 0);
-  }
-
-  /** Look-ups take microseconds. */
-  private static String millis(double value) {
-    return value < 1 ? String.format(Locale.ROOT, "%.4f", value) : Durations.millis(value);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * How to measure: warm-up, repetition, pinned threads, and the machine's own limits beside it
- * (copies, files, fio). Steps go in, quantiles and ratios come out. It knows no store.
+ * How to measure: warm-up, repetition, threads that stay awake, and the machine's own limits beside it
+ * (copies, files). Steps go in, quantiles and ratios come out. It knows no store.
  */
 package ucm.bench.measure;

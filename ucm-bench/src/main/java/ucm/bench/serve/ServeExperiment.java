@@ -2,6 +2,9 @@ package ucm.bench.serve;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.function.ToLongFunction;
+import java.util.stream.IntStream;
 import ucm.bench.simulator.ComputeModel;
 import ucm.bench.simulator.EngineSimulator;
 import ucm.bench.simulator.Prompts;
@@ -9,6 +12,7 @@ import ucm.bench.simulator.ServeEngine;
 import ucm.bench.simulator.ServeRequest;
 import ucm.bench.simulator.ServeResult;
 import ucm.cli.output.Progress;
+import ucm.cli.output.Spread;
 
 /**
  * The experiment of the original's documentation: requests of one length, some at once, computed in full
@@ -26,6 +30,50 @@ public final class ServeExperiment {
   private long seed = 1;
 
   /**
+   * Requests of one length, some at once.
+   *
+   * @param tokens of each prompt
+   * @param concurrency requests at once
+   */
+  public record Load(int tokens, int concurrency) {
+
+    @Override
+    public String toString() {
+      return String.format(Locale.ROOT, "%,d x %,d", tokens, concurrency);
+    }
+  }
+
+  /**
+   * What a load came to.
+   *
+   * @param full without UCM
+   * @param hits with UCM and part of each prompt stored; a run each time it was repeated
+   */
+  public record Case(Load load, ServeResult full, List<ServeResult> hits) {
+
+    Spread hitMillis() {
+      return Spread.of(hits.stream().mapToDouble(ServeResult::meanTtftMillis).toArray());
+    }
+
+    /** How much sooner the first token comes: 1 is twice as soon. */
+    double speedup() {
+      return full.meanTtftMillis() / hitMillis().median() - 1;
+    }
+
+    /** Tokens that were found outside, as a share of all prompts. */
+    double hitRate() {
+      return hits.stream()
+          .mapToDouble(run -> (double) run.externalTokens() / run.promptTokens())
+          .average()
+          .orElse(0);
+    }
+
+    long sum(ToLongFunction<ServeResult> of) {
+      return hits.stream().mapToLong(of).sum();
+    }
+  }
+
+  /**
    * Prepares.
    *
    * @param hitShare of each prompt that is stored, in whole blocks
@@ -37,43 +85,43 @@ public final class ServeExperiment {
     this.outputTokens = outputTokens;
   }
 
-  /** Runs a case that does not count, so that the first one that does meets warm code. */
-  public void warmUp(int tokens, int concurrency, Progress progress) throws InterruptedException {
-    for (int round = 0; round < WARM_UP_ROUNDS; round++) {
-      ServeResult _ = hits(tokens, concurrency, progress, 0);
+  /** Runs loads some times, each time with other prompts; a first one does not count. */
+  public List<Case> run(List<Load> loads, Load warmUp, int repeat) throws InterruptedException {
+    long requests = loads.stream().mapToLong(Load::concurrency).sum() * repeat;
+    List<Case> cases = new ArrayList<>();
+    try (Progress progress = new Progress("bench serve", requests)) {
+      for (int round = 0; round < WARM_UP_ROUNDS; round++) {
+        ServeResult _ = hits(warmUp, progress, 0);
+      }
+      long done = 0;
+      for (Load load : loads) {
+        List<ServeResult> hits = new ArrayList<>();
+        for (int round = 0; round < repeat; round++) {
+          hits.add(hits(load, progress, done));
+          done += load.concurrency();
+          progress.at(done);
+        }
+        ServeResult full =
+            EngineSimulator.computeEverything(
+                site.plan(), site.hasher(), compute, requests(load, load.tokens()));
+        cases.add(new Case(load, full, hits));
+      }
     }
+    return cases;
   }
 
-  /** Runs a case some times, each time with other prompts. */
-  public ServeCase run(int tokens, int concurrency, int repeat, Progress progress, long before)
-      throws InterruptedException {
-    List<ServeResult> hits = new ArrayList<>();
-    for (int round = 0; round < repeat; round++) {
-      long done = before + (long) round * concurrency;
-      hits.add(hits(tokens, concurrency, progress, done));
-    }
-    ServeResult full =
-        EngineSimulator.computeEverything(
-            site.plan(), site.hasher(), compute, requests(tokens, tokens, concurrency));
-    return new ServeCase(tokens, concurrency, full, hits);
-  }
-
-  private ServeResult hits(int tokens, int concurrency, Progress progress, long done)
-      throws InterruptedException {
+  private ServeResult hits(Load load, Progress progress, long done) throws InterruptedException {
     int blockTokens = site.spec().blockTokens();
-    int stored = (int) (hitShare * tokens) / blockTokens * blockTokens;
-    seed += 2L * concurrency;
+    int stored = (int) (hitShare * load.tokens()) / blockTokens * blockTokens;
+    seed += 2L * load.concurrency();
     String name = "case-" + seed;
     try {
       if (stored > 0) {
-        fill(name, stored, concurrency);
+        fill(name, stored, load.concurrency());
       }
       try (ServeEngine engine = site.open(name)) {
         return engine.run(
-            site.plan(),
-            compute,
-            requests(tokens, stored, concurrency),
-            finished -> progress.at(done + finished));
+            site.plan(), compute, requests(load, stored), finished -> progress.at(done + finished));
       }
     } finally {
       site.remove(name);
@@ -82,21 +130,21 @@ public final class ServeExperiment {
 
   private void fill(String name, int tokens, int concurrency) throws InterruptedException {
     try (ServeEngine engine = site.open(name)) {
-      List<ServeRequest> prefixes = new ArrayList<>();
-      for (int i = 0; i < concurrency; i++) {
-        prefixes.add(new ServeRequest("prefix-" + i, prompt(i, tokens, tokens), 1, 0));
-      }
+      List<ServeRequest> prefixes =
+          IntStream.range(0, concurrency)
+              .mapToObj(i -> new ServeRequest("prefix-" + i, prompt(i, tokens, tokens), 1, 0))
+              .toList();
       ServeResult _ = engine.run(site.plan(), ComputeModel.FREE, prefixes, _ -> {});
       engine.flush(site.patience());
     }
   }
 
-  private List<ServeRequest> requests(int tokens, int stored, int concurrency) {
-    List<ServeRequest> requests = new ArrayList<>();
-    for (int i = 0; i < concurrency; i++) {
-      requests.add(new ServeRequest("request-" + i, prompt(i, stored, tokens), outputTokens, 0));
-    }
-    return requests;
+  private List<ServeRequest> requests(Load load, int stored) {
+    return IntStream.range(0, load.concurrency())
+        .mapToObj(
+            i ->
+                new ServeRequest("request-" + i, prompt(i, stored, load.tokens()), outputTokens, 0))
+        .toList();
   }
 
   private int[] prompt(int i, int stored, int tokens) {

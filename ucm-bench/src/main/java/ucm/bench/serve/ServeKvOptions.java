@@ -50,18 +50,18 @@ public final class ServeKvOptions {
     int ranks = models.tensorParallel();
     boolean own = bytesPerToken == null;
     int count = own ? model.layers() : layers;
+    int parts = model.latent() ? 1 : ranks;
     UsageException.within("--layers", count, 1, 1024);
     UsageException.within("--block-tokens", blockTokens, 1, 8192);
     long bytes = bytesPerToken == null ? 0 : bytesPerToken;
-    long ofRank = own ? model.bytesPerTokenAndRank(ranks) : bytes / (model.latent() ? 1 : ranks);
+    long ofRank = own ? model.bytesPerTokenAndRank(ranks) : bytes / parts;
     long segments = (long) count * model.tensorsPerLayer();
-    if (!own && (bytes < 1 || bytes > 1 << 24 || bytes % (segments * parts(model, ranks)) != 0)) {
-      throw new UsageException(
-          "--bytes-per-token is a multiple of layers x tensors x ranks, here "
-              + segments * parts(model, ranks)
-              + ", and at most 16777216; found "
-              + bytes);
-    }
+    UsageException.when(
+        !own && (bytes < 1 || bytes > 1 << 24 || bytes % (segments * parts) != 0),
+        String.format(
+            "--bytes-per-token is a multiple of layers x tensors x ranks, here %s, and at most"
+                + " 16777216; found %s",
+            segments * parts, bytes));
     long[] tensors = new long[model.tensorsPerLayer()];
     Arrays.fill(tensors, ofRank / segments * blockTokens);
     return new EngineSpec(
@@ -72,10 +72,6 @@ public final class ServeKvOptions {
         model.latent(),
         blockTokens,
         KvLayout.uniform(count, tensors));
-  }
-
-  private static int parts(KvModel model, int ranks) {
-    return model.latent() ? 1 : ranks;
   }
 
   /** What a token takes in the store, of all ranks together. */

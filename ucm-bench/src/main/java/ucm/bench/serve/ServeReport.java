@@ -1,18 +1,18 @@
 package ucm.bench.serve;
 
 import java.io.PrintWriter;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.stream.Collectors;
 import ucm.bench.measure.BenchReport;
+import ucm.bench.serve.ServeExperiment.Case;
+import ucm.bench.serve.ServeExperiment.Load;
 import ucm.bench.simulator.ComputeModel;
 import ucm.bench.simulator.EnginePlan;
 import ucm.bench.simulator.ServeResult;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.Json;
-import ucm.cli.output.Table;
 import ucm.pipeline.connector.engine.EngineSpec;
 
 /** Shows what a simulated engine came to, with what is simulated said first. */
@@ -26,6 +26,9 @@ public final class ServeReport {
   private final long modelBytesPerToken;
   private final double loadBefore = BenchReport.loadAverage();
 
+  /** How an engine served a trace. */
+  private record Run(String engine, ServeResult result) {}
+
   public ServeReport(String pipeline, ServeSite site, ComputeModel compute, ServeKvOptions kv) {
     this.pipeline = pipeline;
     this.spec = site.spec();
@@ -35,78 +38,123 @@ public final class ServeReport {
     this.modelBytesPerToken = kv.modelBytesPerToken();
   }
 
-  public void print(
-      PrintWriter out,
-      List<ServeCase> cases,
-      List<ServeLoad> leftOut,
-      int hitPercent,
-      boolean json) {
-    if (json) {
-      Map<String, Object> data = data();
-      data.put("hit_percent", hitPercent);
-      data.put("left_out", leftOut.stream().map(ServeLoad::toString).toList());
-      data.put("results", cases.stream().map(each -> each.data(blockBytes())).toList());
-      Json.print(out, data);
-      return;
-    }
+  private Columns<Case> cases(int hitPercent) {
+    return new Columns<Case>()
+        .both("INPUT TOKENS", "input_tokens", one -> one.load().tokens(), ServeReport::grouped)
+        .both("CONCURRENT", "concurrency", one -> one.load().concurrency(), ServeReport::grouped)
+        .both(
+            "FULL COMPUTE MS",
+            "full_compute_ttft_ms",
+            one -> one.full().meanTtftMillis(),
+            ServeReport::millis)
+        .both(
+            "UCM " + hitPercent + "% MS",
+            "hits_ttft_ms",
+            Case::hitMillis,
+            spread -> millis(spread.median()))
+        .both("SPEED-UP", "speedup", Case::speedup, share -> percent("%+.1f%%", share))
+        .both("HIT", "external_hit_rate", Case::hitRate, share -> percent("%.1f%%", share))
+        .both(
+            "LOADED GB",
+            "loaded_bytes",
+            one -> one.sum(ServeResult::loadedBlocks) * blockBytes(),
+            bytes -> Figures.gigabytes(bytes))
+        .data("load_failed_blocks", one -> one.sum(ServeResult::failedBlocks))
+        .data("saved_blocks", one -> one.sum(ServeResult::savedBlocks))
+        .both(
+            "PREEMPTED", "preemptions", one -> one.sum(ServeResult::preemptions), Figures::grouped)
+        .data("full_compute_preemptions", one -> one.full().preemptions())
+        .data("steps", one -> one.hits().getFirst().steps())
+        .data("most_requests_in_a_step", one -> one.hits().getFirst().mostRequests());
+  }
+
+  private Columns<Run> runs() {
+    return new Columns<Run>()
+        .text("ENGINE", Run::engine)
+        .data("requests", run -> run.result.served().size())
+        .data("prompt_tokens", run -> run.result.promptTokens())
+        .data("hbm_tokens", run -> run.result.hbmTokens())
+        .data("external_tokens", run -> run.result.externalTokens())
+        .both(
+            "TTFT MS: MEAN",
+            "ttft_ms_mean",
+            run -> run.result.meanTtftMillis(),
+            ServeReport::millis)
+        .both("P50", "ttft_ms_p50", run -> run.result.ttftMillis(0.5), ServeReport::millis)
+        .both("P90", "ttft_ms_p90", run -> run.result.ttftMillis(0.9), ServeReport::millis)
+        .both("P99", "ttft_ms_p99", run -> run.result.ttftMillis(0.99), ServeReport::millis)
+        .text("HBM HIT", run -> share(run, run.result.hbmTokens()))
+        .text("EXTERNAL HIT", run -> share(run, run.result.externalTokens()))
+        .both(
+            "LOADED GB",
+            "loaded_bytes",
+            run -> run.result.loadedBlocks() * blockBytes(),
+            bytes -> Figures.gigabytes(bytes))
+        .data("load_failed_blocks", run -> run.result.failedBlocks())
+        .data("saved_blocks", run -> run.result.savedBlocks())
+        .both("PREEMPTED", "preemptions", run -> run.result.preemptions(), ServeReport::grouped)
+        .data("steps", run -> run.result.steps())
+        .data("most_requests_in_a_step", run -> run.result.mostRequests())
+        .both("SECONDS", "seconds", run -> run.result.seconds(), ServeReport::millis);
+  }
+
+  private static String grouped(int number) {
+    return Figures.grouped(number);
+  }
+
+  private static String millis(double millis) {
+    return Figures.fixed(millis, 1);
+  }
+
+  private static String percent(String format, double share) {
+    return String.format(Locale.ROOT, format, 100 * share);
+  }
+
+  private static String share(Run run, long tokens) {
+    return percent("%.1f%%", (double) tokens / run.result.promptTokens());
+  }
+
+  public Fields data(List<Case> cases, List<Load> leftOut, int hitPercent) {
+    return data()
+        .with("hit_percent", hitPercent)
+        .with("left_out", leftOut.stream().map(Load::toString).toList())
+        .with("results", cases(hitPercent).data(cases));
+  }
+
+  public void print(PrintWriter out, List<Case> cases, List<Load> leftOut, int hitPercent) {
     head(out);
     out.printf(
-        Locale.ROOT,
-        "FULL COMPUTE is without UCM; for UCM %d%% that much of each prompt, in whole blocks, is in"
+        "FULL COMPUTE is without UCM; for UCM %s%% that much of each prompt, in whole blocks, is in"
             + " the storage and nowhere else.%n%n",
         hitPercent);
-    Table table =
-        new Table(
-            "INPUT TOKENS",
-            "CONCURRENT",
-            "FULL COMPUTE MS",
-            "UCM " + hitPercent + "% MS",
-            "SPEED-UP",
-            "HIT",
-            "LOADED GB",
-            "PREEMPTED");
-    for (ServeCase each : cases) {
-      table.row(
-          Figures.grouped(each.tokens()),
-          Figures.grouped(each.concurrency()),
-          Figures.fixed(each.fullMillis(), 1),
-          Figures.fixed(each.hitMillis().median(), 1),
-          String.format(Locale.ROOT, "%+.1f%%", 100 * each.speedup()),
-          String.format(Locale.ROOT, "%.1f%%", 100 * each.hitRate()),
-          Figures.gigabytes((double) each.loadedBlocks() * blockBytes()),
-          Figures.grouped(each.preemptions()));
-    }
-    table.print(out);
+    cases(hitPercent).table(cases).print(out);
     out.println();
     out.println(
         "Mean time to first token (TTFT). SPEED-UP is FULL COMPUTE by UCM, minus 1: +100% is twice"
             + " as soon.");
     cases.stream()
-        .filter(each -> each.concurrency() == 1)
+        .filter(each -> each.load().concurrency() == 1)
         .findFirst()
         .ifPresent(one -> rate(out, one));
     if (!leftOut.isEmpty()) {
       out.println(
           "Left out, as half of the available memory does not hold their KV cache (INPUT TOKENS x"
               + " CONCURRENT): "
-              + leftOut.stream().map(ServeLoad::toString).collect(Collectors.joining(", "))
+              + leftOut.stream().map(Load::toString).collect(Collectors.joining(", "))
               + ". --bytes-per-token makes it smaller.");
     }
-    long failed = cases.stream().mapToLong(ServeCase::failedBlocks).sum();
-    foot(out, failed);
+    foot(out, cases.stream().mapToLong(each -> each.sum(ServeResult::failedBlocks)).sum());
   }
 
-  public void print(
-      PrintWriter out, ServeResult full, ServeResult with, double speed, boolean json) {
-    if (json) {
-      Map<String, Object> data = data();
-      data.put("speed", speed);
-      data.put("full_compute", traceData(full));
-      data.put("ucm", traceData(with));
-      data.put("speedup", full.meanTtftMillis() / with.meanTtftMillis() - 1);
-      Json.print(out, data);
-      return;
-    }
+  public Fields data(ServeResult full, ServeResult with, double speed) {
+    return data()
+        .with("speed", speed)
+        .with("full_compute", runs().data(new Run("full compute", full)))
+        .with("ucm", runs().data(new Run("with UCM", with)))
+        .with("speedup", full.meanTtftMillis() / with.meanTtftMillis() - 1);
+  }
+
+  public void print(PrintWriter out, ServeResult full, ServeResult with, double speed) {
     head(out);
     out.printf(
         Locale.ROOT,
@@ -115,65 +163,30 @@ public final class ServeReport {
         with.served().size(),
         with.promptTokens(),
         speed);
-    Table table =
-        new Table(
-            "ENGINE",
-            "TTFT MS: MEAN",
-            "P50",
-            "P90",
-            "P99",
-            "HBM HIT",
-            "EXTERNAL HIT",
-            "LOADED GB",
-            "PREEMPTED",
-            "SECONDS");
-    row(table, "full compute", full);
-    row(table, "with UCM", with);
-    table.print(out);
+    runs().table(List.of(new Run("full compute", full), new Run("with UCM", with))).print(out);
     out.println();
-    out.printf(
-        Locale.ROOT,
-        "TTFT counts the time in the queue. %s%n",
-        meanText(full.meanTtftMillis(), with.meanTtftMillis()));
+    out.println(
+        "TTFT counts the time in the queue. "
+            + meanText(full.meanTtftMillis(), with.meanTtftMillis()));
     foot(out, with.failedBlocks());
   }
 
   /** What UCM does to the mean, in words that hold both ways. */
-  public static String meanText(double fullMillis, double withMillis) {
-    double change = 100 * (withMillis / fullMillis - 1);
-    return String.format(
-        Locale.ROOT,
-        "With UCM the mean is %.1f%% %s than with full compute.",
-        Math.abs(change),
-        change > 0 ? "longer" : "shorter");
-  }
-
-  private void row(Table table, String name, ServeResult result) {
-    table.row(
-        name,
-        Figures.fixed(result.meanTtftMillis(), 1),
-        Figures.fixed(result.ttftMillis(0.5), 1),
-        Figures.fixed(result.ttftMillis(0.9), 1),
-        Figures.fixed(result.ttftMillis(0.99), 1),
-        percent(result.hbmTokens(), result.promptTokens()),
-        percent(result.externalTokens(), result.promptTokens()),
-        Figures.gigabytes((double) result.loadedBlocks() * blockBytes()),
-        Figures.grouped(result.preemptions()),
-        Figures.fixed(result.seconds(), 1));
+  static String meanText(double fullMillis, double withMillis) {
+    double change = withMillis / fullMillis - 1;
+    return "With UCM the mean is %s %s than with full compute."
+        .formatted(percent("%.1f%%", Math.abs(change)), change > 0 ? "longer" : "shorter");
   }
 
   /** What decides whether hits pay: how fast the same bytes would be computed. */
-  private void rate(PrintWriter out, ServeCase one) {
+  private void rate(PrintWriter out, Case one) {
+    long tokens = one.load().tokens();
     out.printf(
         Locale.ROOT,
         "Full compute makes %.2f GB of KV cache a second at %,d tokens: hits pay where pipeline and"
             + " storage load faster than that.%n",
-        one.tokens() * bytesPerToken / one.fullMillis() / 1e6,
-        one.tokens());
-  }
-
-  private static String percent(long part, long whole) {
-    return String.format(Locale.ROOT, "%.1f%%", 100.0 * part / whole);
+        tokens * bytesPerToken / one.full().meanTtftMillis() / 1e6,
+        tokens);
   }
 
   private void head(PrintWriter out) {
@@ -219,41 +232,21 @@ public final class ServeReport {
     return bytesPerToken * spec.blockTokens();
   }
 
-  private Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("simulated_compute", compute.toString());
-    data.put("pipeline", pipeline);
-    data.put("model", spec.model());
-    data.put("bytes_per_token", bytesPerToken);
-    data.put("model_bytes_per_token", modelBytesPerToken);
-    data.put("ranks", spec.tpSize());
-    data.put("layers", spec.kv().layers());
-    data.put("block_tokens", spec.blockTokens());
-    data.put("kv_tokens", (long) plan.kvBlocks() * spec.blockTokens());
-    data.put("step_tokens", plan.stepTokens());
-    data.put("max_requests", plan.maxRunning());
-    data.put("prefix_cache", plan.prefixCache());
-    BenchReport.addMachine(data, loadBefore);
-    return data;
-  }
-
-  private Map<String, Object> traceData(ServeResult result) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("requests", result.served().size());
-    data.put("prompt_tokens", result.promptTokens());
-    data.put("hbm_tokens", result.hbmTokens());
-    data.put("external_tokens", result.externalTokens());
-    data.put("ttft_ms_mean", result.meanTtftMillis());
-    data.put("ttft_ms_p50", result.ttftMillis(0.5));
-    data.put("ttft_ms_p90", result.ttftMillis(0.9));
-    data.put("ttft_ms_p99", result.ttftMillis(0.99));
-    data.put("loaded_bytes", result.loadedBlocks() * blockBytes());
-    data.put("load_failed_blocks", result.failedBlocks());
-    data.put("saved_blocks", result.savedBlocks());
-    data.put("preemptions", result.preemptions());
-    data.put("steps", result.steps());
-    data.put("most_requests_in_a_step", result.mostRequests());
-    data.put("seconds", result.seconds());
-    return data;
+  private Fields data() {
+    Fields data =
+        new Fields()
+            .with("simulated_compute", compute.toString())
+            .with("pipeline", pipeline)
+            .with("model", spec.model())
+            .with("bytes_per_token", bytesPerToken)
+            .with("model_bytes_per_token", modelBytesPerToken)
+            .with("ranks", spec.tpSize())
+            .with("layers", spec.kv().layers())
+            .with("block_tokens", spec.blockTokens())
+            .with("kv_tokens", (long) plan.kvBlocks() * spec.blockTokens())
+            .with("step_tokens", plan.stepTokens())
+            .with("max_requests", plan.maxRunning())
+            .with("prefix_cache", plan.prefixCache());
+    return BenchReport.addMachine(data, loadBefore);
   }
 }

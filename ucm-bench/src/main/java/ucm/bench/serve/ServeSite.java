@@ -2,20 +2,19 @@ package ucm.bench.serve;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.bench.simulator.EnginePlan;
-import ucm.bench.simulator.KvPages;
 import ucm.bench.simulator.ServeEngine;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.DiskSpace;
 import ucm.cli.runtime.EngineConfig;
-import ucm.cli.runtime.HostMemory;
+import ucm.cli.runtime.EngineMemory;
+import ucm.cli.runtime.Room;
 import ucm.lite.trace.FileFault;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
@@ -32,15 +31,16 @@ import ucm.pipeline.hash.BlockHasher;
  */
 public final class ServeSite {
 
+  private static final String FOLDER_PREFIX = "ucm-bench-serve-";
+
   private final Cleanup cleanup;
   private final UcmConfig config;
   private final StoreCatalog catalog;
   private final EngineSpec spec;
   private final MetricsScopes metrics;
-  private final BlockHasher hasher;
   private final EnginePlan plan;
   private final List<Path> folders = new ArrayList<>();
-  private final List<KvPages> memory = new ArrayList<>();
+  private final List<EngineMemory> memory = new ArrayList<>();
 
   /**
    * Takes memory and makes folders.
@@ -54,7 +54,6 @@ public final class ServeSite {
       StoreCatalog catalog,
       EngineSpec spec,
       MetricsScopes metrics,
-      BlockHasher hasher,
       EnginePlan plan,
       long storedBytes,
       String lessLoad) {
@@ -63,38 +62,30 @@ public final class ServeSite {
     this.catalog = catalog;
     this.spec = spec;
     this.metrics = metrics;
-    this.hasher = hasher;
     this.plan = plan;
-    List<Path> parents =
+    List<String> parents =
         config.settings().useLite()
             ? List.of()
-            : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
-                .map(Path::of)
-                .toList();
-    requireSpace(parents, storedBytes, lessLoad);
-    requireMemory(lessLoad);
-    parents.forEach(parent -> folders.add(cleanup.folder(parent, "ucm-bench-serve-")));
-    for (int rank = 0; rank < spec.tpSize(); rank++) {
-      memory.add(cleanup.add(new KvPages(spec.kv(), spec.mla() ? 0 : rank, plan.kvBlocks())));
-    }
-  }
-
-  private static void requireSpace(List<Path> parents, long storedBytes, String lessLoad) {
-    for (Path parent : parents) {
+            : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of());
+    for (String parent : parents) {
       long share = storedBytes / parents.size();
       // Footers, and what the file system adds.
-      DiskSpace.require(
+      Room.onDisk(
           "the run",
-          parent,
+          Path.of(parent),
           share + share / 16,
           "ask for less with --bytes-per-token, " + lessLoad);
     }
-  }
-
-  private void requireMemory(String lessLoad) {
-    long need = (long) spec.tpSize() * plan.kvBlocks() * spec.kv().blockLayout().blockSize();
-    HostMemory.require(
-        "the engine's KV memory takes", need, "--kv-tokens, --bytes-per-token, " + lessLoad);
+    BlockLayout layout = spec.kv().blockLayout();
+    Room.inMemory(
+        "the engine's KV memory takes",
+        (long) spec.tpSize() * plan.kvBlocks() * layout.blockSize(),
+        "--kv-tokens, --bytes-per-token, " + lessLoad);
+    parents.forEach(parent -> folders.add(cleanup.folder(Path.of(parent), FOLDER_PREFIX)));
+    for (int rank = 0; rank < spec.tpSize(); rank++) {
+      int part = spec.mla() ? 0 : rank;
+      memory.add(cleanup.add(new EngineMemory(layout, part, plan.kvBlocks())));
+    }
   }
 
   EngineSpec spec() {
@@ -105,8 +96,9 @@ public final class ServeSite {
     return plan;
   }
 
+  /** The one that the configuration names. */
   BlockHasher hasher() {
-    return hasher;
+    return config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
   }
 
   /** How long stores may take to write what they have. */
@@ -116,30 +108,27 @@ public final class ServeSite {
 
   /** Opens an engine whose blocks are in a folder of this name. */
   ServeEngine open(String name) {
+    List<String> directories =
+        folders.stream().map(folder -> folder.resolve(name).toString()).toList();
     UcmConfig here =
         folders.isEmpty()
             ? config
-            : config.with(
-                Map.of(
-                    CommonKeys.STORAGE_BACKENDS.name(),
-                    folders.stream().map(folder -> folder.resolve(name).toString()).toList()),
-                "bench serve");
+            : config.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), directories), "bench serve");
     ConnectorSetup setup = ConnectorSetup.of(here, catalog, spec).withMetricsScopes(metrics);
     if (config.settings().useLite()) {
       // The folder of the engines' own traces is left to engines that serve real requests.
       Path tmp = Path.of(System.getProperty("java.io.tmpdir"));
-      setup = setup.withTraces(new TraceOptions(cleanup.folder(tmp, "ucm-bench-serve-"), 1, 1));
+      setup = setup.withTraces(new TraceOptions(cleanup.folder(tmp, FOLDER_PREFIX), 1, 1));
     }
-    return cleanup.add(new ServeEngine(setup, spec, hasher, memory));
+    return cleanup.add(new ServeEngine(setup, spec, hasher(), memory));
   }
 
   /** Removes the blocks of engines of a name, which are closed. */
   void remove(String name) {
     for (Path folder : folders) {
       try {
-        if (Files.exists(folder.resolve(name))) {
-          Cleanup.delete(folder.resolve(name));
-        }
+        // Left out where it is not there.
+        Cleanup.delete(folder.resolve(name));
       } catch (IOException e) {
         throw new UncheckedIOException(
             "cannot remove " + folder.resolve(name) + ": " + FileFault.of(e), e);

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import ucm.api.BlockIds;
 import ucm.bench.simulator.ComputeModel;
 import ucm.bench.simulator.EngineSimulator;
 import ucm.bench.simulator.Prompts;
@@ -33,8 +34,6 @@ public record ServeTrace(List<TraceRequest> requests, double speed, int mostOutp
 
   private static final int WARM_UP_REQUESTS = 8;
 
-  private record Id(long high, long low) {}
-
   /** Reads the first requests of a trace, which come {@code speed} times faster than it says. */
   public static ServeTrace read(
       List<String> inputs, int limit, double speed, int mostOutputTokens, PrintWriter err) {
@@ -59,10 +58,6 @@ public record ServeTrace(List<TraceRequest> requests, double speed, int mostOutp
     return new ServeTrace(requests, speed, mostOutputTokens);
   }
 
-  public int size() {
-    return requests.size();
-  }
-
   /** Most tokens that a request will have in the KV cache. */
   public int longest() {
     return requests.stream()
@@ -73,13 +68,13 @@ public record ServeTrace(List<TraceRequest> requests, double speed, int mostOutp
 
   /** Tokens of the blocks that differ, and of what no block covers: about what a store will hold. */
   public long distinctTokens() {
-    Set<Id> seen = new HashSet<>();
+    Set<BlockIds> seen = new HashSet<>();
     long tokens = 0;
     for (TraceRequest request : requests) {
       int covered = 0;
       for (int block = 0; block < request.blockCount(); block++) {
         int to = request.prefixTokens(block + 1);
-        if (seen.add(new Id(request.blockIdHigh(block), request.blockIdLow(block)))) {
+        if (seen.add(BlockIds.of(request.blockIdHigh(block), request.blockIdLow(block)))) {
           tokens += to - covered;
         }
         covered = to;
@@ -96,14 +91,10 @@ public record ServeTrace(List<TraceRequest> requests, double speed, int mostOutp
   private List<ServeRequest> requests(double atSpeed) {
     List<ServeRequest> made = new ArrayList<>();
     double first = requests.stream().mapToDouble(TraceRequest::timestampMillis).min().orElse(0);
-    for (int i = 0; i < requests.size(); i++) {
-      TraceRequest request = requests.get(i);
-      made.add(
-          new ServeRequest(
-              "trace-" + i,
-              Prompts.of(request, i),
-              outputTokens(request),
-              Math.round((request.timestampMillis() - first) / atSpeed * 1e6)));
+    for (TraceRequest request : requests) {
+      int[] prompt = Prompts.of(request, made.size());
+      long arrival = Math.round((request.timestampMillis() - first) / atSpeed * 1e6);
+      made.add(new ServeRequest("trace-" + made.size(), prompt, outputTokens(request), arrival));
     }
     return made;
   }
@@ -114,21 +105,18 @@ public record ServeTrace(List<TraceRequest> requests, double speed, int mostOutp
     return EngineSimulator.computeEverything(site.plan(), site.hasher(), compute, requests(speed));
   }
 
-  /** Serves the first few for nothing, so that those that count meet warm code. */
-  public void warmUp(ServeSite site) throws InterruptedException {
+  /** Serves the requests with UCM, whose store is empty at the beginning. */
+  public ServeResult serve(ServeSite site, ComputeModel compute) throws InterruptedException {
+    // For nothing, so that those that count meet warm code.
     try (ServeEngine engine = site.open("warm-up")) {
-      List<ServeRequest> few =
-          requests(Double.POSITIVE_INFINITY).subList(0, Math.min(WARM_UP_REQUESTS, size()));
-      ServeResult _ = engine.run(site.plan(), ComputeModel.FREE, few, _ -> {});
+      int few = Math.min(WARM_UP_REQUESTS, requests.size());
+      List<ServeRequest> first = requests(Double.POSITIVE_INFINITY).subList(0, few);
+      ServeResult _ = engine.run(site.plan(), ComputeModel.FREE, first, _ -> {});
     } finally {
       site.remove("warm-up");
     }
-  }
-
-  /** Serves the requests with UCM, whose store is empty at the beginning. */
-  public ServeResult serve(ServeSite site, ComputeModel compute, Progress progress)
-      throws InterruptedException {
-    try (ServeEngine engine = site.open("trace")) {
+    try (Progress progress = new Progress("bench serve", requests.size());
+        ServeEngine engine = site.open("trace")) {
       return engine.run(site.plan(), compute, requests(speed), progress::at);
     }
   }

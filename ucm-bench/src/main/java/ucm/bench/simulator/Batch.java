@@ -2,6 +2,8 @@ package ucm.bench.simulator;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToIntFunction;
+import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 
 /**
@@ -20,8 +22,7 @@ record Batch(List<Part> parts) {
    * @param loadTo last block that is loaded, exclusive
    * @param newBlocks what the connector is told of the request's table
    */
-  // These are never compared.
-  @SuppressWarnings("ArrayRecordComponent")
+  @SuppressWarnings("ArrayRecordComponent") // These are never compared.
   record Part(
       ServeRequest request, int from, int newTokens, int loadFrom, int loadTo, int[] newBlocks) {
 
@@ -35,44 +36,50 @@ record Batch(List<Part> parts) {
     }
   }
 
+  /**
+   * Blocks of a prompt and where they lie.
+   *
+   * @param ids as rank 0 names them
+   * @param pages the engine's block for each
+   */
+  @SuppressWarnings("ArrayRecordComponent") // These are never compared.
+  record Pages(BlockIds ids, int[] pages) {}
+
   boolean isEmpty() {
     return parts.isEmpty();
   }
 
   /** As the connector is told. */
   List<ScheduledRequest> scheduled() {
-    List<ScheduledRequest> scheduled = new ArrayList<>(parts.size());
-    for (Part part : parts) {
-      scheduled.add(
-          new ScheduledRequest(
-              part.request.id(), part.from, part.newTokens, part.newBlocks, false));
-    }
-    return scheduled;
+    return parts.stream()
+        .map(
+            part ->
+                new ScheduledRequest(
+                    part.request.id(), part.from, part.newTokens, part.newBlocks, false))
+        .toList();
   }
 
   /** The blocks that the step completes. */
-  List<PageRun> completed(int blockTokens) {
-    List<PageRun> runs = new ArrayList<>();
-    for (Part part : parts) {
-      int from = Math.max(part.from / blockTokens, part.loadTo);
-      int to = Math.min(part.to() / blockTokens, part.request.ids().size());
-      addRun(runs, part.request, from, to);
-    }
-    return runs;
+  List<Pages> completed(int blockTokens) {
+    return pages(
+        part -> Math.max(part.from / blockTokens, part.loadTo),
+        part -> Math.min(part.to() / blockTokens, part.request.ids().size()));
   }
 
   /** The blocks that the step loads. */
-  List<PageRun> loaded() {
-    List<PageRun> runs = new ArrayList<>();
-    for (Part part : parts) {
-      addRun(runs, part.request, part.loadFrom, part.loadTo);
-    }
-    return runs;
+  List<Pages> loaded() {
+    return pages(Part::loadFrom, Part::loadTo);
   }
 
-  private static void addRun(List<PageRun> runs, ServeRequest request, int from, int to) {
-    if (from < to) {
-      runs.add(new PageRun(request.ids().slice(from, to), request.table(from, to)));
+  private List<Pages> pages(ToIntFunction<Part> from, ToIntFunction<Part> to) {
+    List<Pages> all = new ArrayList<>();
+    for (Part part : parts) {
+      int first = from.applyAsInt(part);
+      int end = to.applyAsInt(part);
+      if (first < end) {
+        all.add(new Pages(part.request.ids().slice(first, end), part.request.table(first, end)));
+      }
     }
+    return all;
   }
 }

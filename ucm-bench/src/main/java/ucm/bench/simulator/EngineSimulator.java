@@ -16,12 +16,25 @@ import ucm.pipeline.hash.BlockHasher;
  */
 public final class EngineSimulator {
 
+  /** What computes the steps of an engine. */
+  interface Steps {
+
+    /**
+     * Computes a step: returns when the engine would have the result.
+     *
+     * @param plan what is loaded and saved
+     * @param computeNanos how long the step computes
+     * @return the engine's blocks that could not be loaded
+     */
+    BitSet run(Batch batch, StepPlan plan, long computeNanos) throws InterruptedException;
+  }
+
   private final EngineClock clock;
   private final ComputeModel compute;
   private final BatchScheduler scheduler;
   private final @Nullable SchedulerConnector connector;
-  private final StepRunner runner;
-  private final List<Served> served = new ArrayList<>();
+  private final Steps runner;
+  private final List<ServeResult.Served> served = new ArrayList<>();
   private int steps;
   private int mostRequests;
   private long loaded;
@@ -34,7 +47,7 @@ public final class EngineSimulator {
       EngineClock clock,
       ComputeModel compute,
       @Nullable SchedulerConnector connector,
-      StepRunner runner) {
+      Steps runner) {
     this.clock = clock;
     this.compute = compute;
     this.connector = connector;
@@ -50,8 +63,8 @@ public final class EngineSimulator {
   public static ServeResult computeEverything(
       EnginePlan plan, BlockHasher hasher, ComputeModel compute, List<ServeRequest> requests)
       throws InterruptedException {
-    VirtualClock clock = new VirtualClock();
-    StepRunner computeOnly =
+    EngineClock.Virtual clock = new EngineClock.Virtual();
+    Steps computeOnly =
         (_, _, nanos) -> {
           clock.waitUntil(clock.nanos() + nanos);
           return new BitSet();

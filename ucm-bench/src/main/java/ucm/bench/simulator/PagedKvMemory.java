@@ -16,13 +16,11 @@ import ucm.api.BlockIds;
  */
 final class PagedKvMemory {
 
-  private record Name(long high, long low) {}
-
   private final int blockTokens;
   private final boolean prefixCache;
   private final int[] users;
-  private final @Nullable Name[] names;
-  private final Map<Name, Integer> cached = new HashMap<>();
+  private final @Nullable BlockIds[] names;
+  private final Map<BlockIds, Integer> cached = new HashMap<>();
   private final ArrayDeque<Integer> empty = new ArrayDeque<>();
   private final LinkedHashSet<Integer> idle = new LinkedHashSet<>();
 
@@ -30,7 +28,7 @@ final class PagedKvMemory {
     this.blockTokens = blockTokens;
     this.prefixCache = prefixCache;
     this.users = new int[blocks];
-    this.names = new @Nullable Name[blocks];
+    this.names = new @Nullable BlockIds[blocks];
     for (int block = 0; block < blocks; block++) {
       empty.add(block);
     }
@@ -111,7 +109,7 @@ final class PagedKvMemory {
   }
 
   private void forget(int block) {
-    Name name = names[block];
+    BlockIds name = names[block];
     if (name != null) {
       cached.remove(name);
       names[block] = null;
@@ -126,7 +124,7 @@ final class PagedKvMemory {
     for (int i = 0; i < Math.min(blocks, request.ids().size()); i++) {
       int block = request.block(i);
       if (names[block] == null) {
-        Name name = name(request.ids(), i);
+        BlockIds name = name(request.ids(), i);
         if (cached.putIfAbsent(name, block) == null) {
           names[block] = name;
         }
@@ -149,7 +147,7 @@ final class PagedKvMemory {
     }
   }
 
-  private static Name name(BlockIds ids, int i) {
-    return new Name(ids.high(i), ids.low(i));
+  private static BlockIds name(BlockIds ids, int i) {
+    return ids.slice(i, i + 1);
   }
 }

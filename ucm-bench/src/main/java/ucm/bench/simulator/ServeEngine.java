@@ -6,9 +6,11 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.function.IntConsumer;
-import ucm.api.FlushResult;
-import ucm.api.Store;
 import ucm.api.StoreException;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.EngineConfig;
+import ucm.cli.runtime.EngineMemory;
+import ucm.cli.runtime.WrongBytesException;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.SchedulerConnector;
@@ -22,9 +24,8 @@ import ucm.pipeline.hash.BlockHasher;
  */
 public final class ServeEngine implements AutoCloseable {
 
-  private final EngineSpec spec;
   private final BlockHasher hasher;
-  private final WallClock clock = new WallClock();
+  private final EngineClock.Wall clock = new EngineClock.Wall();
   private final List<Pipeline> pipelines = new ArrayList<>();
   private final Deque<AutoCloseable> open = new ArrayDeque<>();
   private final RankGroup ranks;
@@ -40,16 +41,18 @@ public final class ServeEngine implements AutoCloseable {
    *     it is not in lite mode
    */
   public ServeEngine(
-      ConnectorSetup setup, EngineSpec spec, BlockHasher hasher, List<KvPages> memory) {
-    this.spec = spec;
+      ConnectorSetup setup, EngineSpec spec, BlockHasher hasher, List<EngineMemory> memory) {
     this.hasher = hasher;
     try {
       List<WorkerConnector> workers = new ArrayList<>();
       for (int rank = 0; rank < spec.tpSize(); rank++) {
         Pipeline pipeline = setup.openPipeline(rank);
         open.push(pipeline);
-        if (!setup.settings().useLite()) {
-          requireBytes(pipeline);
+        if (!setup.settings().useLite() && !pipeline.keepsBytes()) {
+          throw new StoreException(
+              pipeline
+                  + " keeps no bytes, so the engine would be told of no hits: name a pipeline that"
+                  + " stores blocks, such as Cache|Posix");
         }
         pipelines.add(pipeline);
         workers.add(setup.worker(rank, memory.get(rank).caches(), pipeline));
@@ -61,15 +64,6 @@ public final class ServeEngine implements AutoCloseable {
     } catch (RuntimeException | Error e) {
       close();
       throw e;
-    }
-  }
-
-  private static void requireBytes(Pipeline pipeline) {
-    if (!pipeline.keepsBytes()) {
-      throw new StoreException(
-          pipeline
-              + " keeps no bytes, so the engine would be told of no hits: name a pipeline that"
-              + " stores blocks, such as Cache|Posix");
     }
   }
 
@@ -88,19 +82,8 @@ public final class ServeEngine implements AutoCloseable {
 
   /** Waits until everything that was saved is durable; throws when it is not, in time. */
   public void flush(Duration timeout) throws InterruptedException {
-    for (Store pipeline : pipelines) {
-      FlushResult flushed = pipeline.flush(timeout);
-      if (!flushed.ok()) {
-        Throwable cause = flushed.cause();
-        throw new StoreException(
-            "%s did not store everything: %s blocks failed, %s are pending%s"
-                .formatted(
-                    pipeline,
-                    flushed.failedCount(),
-                    flushed.pendingBlocks(),
-                    cause == null ? "" : ": " + cause.getMessage()),
-            cause);
-      }
+    for (Pipeline pipeline : pipelines) {
+      long _ = EngineConfig.flush(pipeline, timeout);
     }
   }
 
@@ -112,20 +95,6 @@ public final class ServeEngine implements AutoCloseable {
   /** Ends what runs and closes the pipelines. Idempotent. */
   @Override
   public synchronized void close() {
-    RuntimeException first = null;
-    while (!open.isEmpty()) {
-      try {
-        open.pop().close();
-      } catch (Exception e) {
-        if (first == null) {
-          first = new StoreException(spec.instance() + " was not closed: " + e.getMessage(), e);
-        } else {
-          first.addSuppressed(e);
-        }
-      }
-    }
-    if (first != null) {
-      throw first;
-    }
+    Cleanup.closeAll(open);
   }
 }

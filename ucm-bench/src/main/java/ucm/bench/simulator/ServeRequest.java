@@ -167,9 +167,9 @@ public final class ServeRequest {
   }
 
   /** What became of it. */
-  Served served(long originNanos, long nanos) {
+  ServeResult.Served served(long originNanos, long nanos) {
     long arrived = originNanos + arrivalNanos;
-    return new Served(
+    return new ServeResult.Served(
         id,
         promptTokens,
         hbmTokens,

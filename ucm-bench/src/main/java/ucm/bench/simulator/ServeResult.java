@@ -1,6 +1,7 @@
 package ucm.bench.simulator;
 
 import java.util.List;
+import ucm.cli.output.Spread;
 
 /**
  * What an engine did.
@@ -24,6 +25,25 @@ public record ServeResult(
     long savedBlocks,
     double seconds) {
 
+  /**
+   * What became of a request.
+   *
+   * @param promptTokens tokens of its prompt
+   * @param hbmTokens of them found on the device when it was first admitted
+   * @param externalTokens of them found outside then
+   * @param preemptions how often it lost its memory to others
+   * @param ttftNanos from its arrival to its first token
+   * @param totalNanos from its arrival to its last
+   */
+  public record Served(
+      String id,
+      int promptTokens,
+      int hbmTokens,
+      int externalTokens,
+      int preemptions,
+      long ttftNanos,
+      long totalNanos) {}
+
   /** Copies the list. */
   public ServeResult {
     served = List.copyOf(served);
@@ -36,10 +56,8 @@ public record ServeResult(
 
   /** The time to the first token that a share of the requests does not exceed, in milliseconds. */
   public double ttftMillis(double share) {
-    long[] sorted = served.stream().mapToLong(Served::ttftNanos).sorted().toArray();
-    return sorted.length == 0
-        ? 0
-        : sorted[Math.max(0, (int) Math.ceil(share * sorted.length) - 1)] / 1e6;
+    double[] millis = served.stream().mapToDouble(one -> one.ttftNanos / 1e6).toArray();
+    return Spread.quantile(millis, share);
   }
 
   /** Tokens of all prompts. */

@@ -6,9 +6,8 @@
  *   EngineSimulator   requests arrive, steps follow one another
  *     BatchScheduler  chooses what a step computes; asks the connector what need not be
  *       PagedKvMemory which blocks are whose
- *     StepRunner      ComputeOnly (no bytes) or RankGroup: the same step on each rank
- *       Rank          loads and saves layer by layer; KvPages holds its bytes
- *       LayerBarrier     waits for as long as a GPU would compute a layer
+ *     RankGroup       the same step on each rank: loads and saves layer by layer
+ *       LayerBarrier  waits for as long as a GPU would compute a layer
  * </pre>
  *
  * <p>Compute is simulated by waiting; look-ups, block names and the movement of bytes are real. What a GPU

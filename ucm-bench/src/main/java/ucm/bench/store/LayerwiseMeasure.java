@@ -2,9 +2,11 @@ package ucm.bench.store;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.function.ToDoubleFunction;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.output.Spread;
 
 /**
@@ -13,13 +15,50 @@ import ucm.cli.output.Spread;
  */
 public final class LayerwiseMeasure {
 
+  /** The table of steps. */
+  public static final Columns<LayerwiseMeasure> COLUMNS =
+      new Columns<LayerwiseMeasure>()
+          .both("WHAT", "name", measure -> measure.name)
+          .both(
+              "SIMULATED COMPUTE MS",
+              "simulated_compute_ms",
+              LayerwiseMeasure::computeMillis,
+              Figures::plain)
+          .both("STEP MS", "step_ms", measure -> measure.of(Step::millis), LayerwiseMeasure::median)
+          .both(
+              "IDEAL",
+              "ideal_step_ms",
+              measure -> measure.of(Step::ideal),
+              LayerwiseMeasure::median)
+          .both("RATIO", "ratio", LayerwiseMeasure::ratios, LayerwiseMeasure::median)
+          .text("MIN", measure -> Figures.plain(measure.ratios().min()))
+          .text("MAX", measure -> Figures.plain(measure.ratios().max()))
+          .both(
+              "WAIT A LAYER MS",
+              "wait_per_layer_ms",
+              measure -> Spread.of(measure.waits()),
+              LayerwiseMeasure::median)
+          .both(
+              "P90",
+              "wait_per_layer_p90_ms",
+              measure -> Spread.quantile(measure.waits(), 0.9),
+              Figures::plain)
+          .both(
+              "IDEAL WAIT",
+              "ideal_wait_per_layer_ms",
+              measure -> Math.max(0, measure.transfers().median() - measure.computeMillis),
+              Figures::plain)
+          .text("TRANSFER AT THE LIMIT MS", measure -> median(measure.transfers()))
+          .data("limit_per_layer_ms", LayerwiseMeasure::limit);
+
   private final String name;
   private final String limitName;
   private final double computeMillis;
-  private final List<Double> steps = new ArrayList<>();
-  private final List<Double> ideals = new ArrayList<>();
-  private final List<Double> transfers = new ArrayList<>();
-  private double[] waits = new double[0];
+  private final List<Step> steps = new ArrayList<>();
+
+  /** What one step took, would ideally have taken, and what the machine needs to move a layer. */
+  @SuppressWarnings("ArrayRecordComponent") // Steps are never compared.
+  private record Step(double millis, double ideal, double transfer, double[] waits) {}
 
   /**
    * Nothing yet.
@@ -38,96 +77,54 @@ public final class LayerwiseMeasure {
    *
    * @param waitNanos for each layer
    * @param computeNanos of each layer, as long as the pauses really were
-   * @param transferMillis what the machine needs to move a layer
+   * @param transfer milliseconds that the machine needs to move a layer
    */
-  void add(double stepMillis, long[] waitNanos, long[] computeNanos, double transferMillis) {
-    int layers = waitNanos.length;
-    steps.add(stepMillis);
-    transfers.add(transferMillis);
+  void add(double stepMillis, long[] waitNanos, long[] computeNanos, double transfer) {
+    int last = waitNanos.length - 1;
     // The first transfer, or the last, overlaps with nothing.
-    double ideal = transferMillis + computeNanos[layers - 1] / 1e6;
-    for (int i = 0; i < layers - 1; i++) {
-      ideal += Math.max(computeNanos[i] / 1e6, transferMillis);
+    double ideal = transfer + computeNanos[last] / 1e6;
+    for (int i = 0; i < last; i++) {
+      ideal += Math.max(computeNanos[i] / 1e6, transfer);
     }
-    ideals.add(ideal);
-    int before = waits.length;
-    waits = Arrays.copyOf(waits, before + layers);
-    for (int i = 0; i < layers; i++) {
-      waits[before + i] = waitNanos[i] / 1e6;
-    }
+    double[] waits = Arrays.stream(waitNanos).mapToDouble(nanos -> nanos / 1e6).toArray();
+    steps.add(new Step(stepMillis, ideal, transfer, waits));
   }
 
-  public String name() {
-    return name;
+  void clear() {
+    steps.clear();
   }
 
-  String limitName() {
-    return limitName;
-  }
-
-  public double computeMillis() {
+  double computeMillis() {
     return computeMillis;
   }
 
-  public Spread steps() {
-    return spread(steps);
-  }
-
-  /** The time of a step when each layer takes the longer of compute and transfer. */
-  public Spread ideals() {
-    return spread(ideals);
-  }
-
-  /** What the machine needs to move a layer. */
-  public Spread transfers() {
-    return spread(transfers);
+  private Spread of(ToDoubleFunction<Step> value) {
+    return Spread.of(steps.stream().mapToDouble(value).toArray());
   }
 
   /** Ideal by measured, of each pair: 1 is the ideal. */
-  public Spread ratios() {
-    double[] ratios = new double[steps.size()];
-    for (int i = 0; i < ratios.length; i++) {
-      ratios[i] = ideals.get(i) / steps.get(i);
-    }
-    return Spread.of(ratios);
+  private Spread ratios() {
+    return of(step -> step.ideal / step.millis);
   }
 
-  /** The wait for a layer; its maximum is often that for the first one. */
-  public Spread waits() {
-    return Spread.of(waits);
+  private Spread transfers() {
+    return of(Step::transfer);
   }
 
-  /** The wait that nine of ten layers do not exceed. */
-  public double slowWait() {
-    double[] sorted = waits.clone();
-    Arrays.sort(sorted);
-    return sorted.length == 0 ? Double.NaN : sorted[sorted.length * 9 / 10];
+  private double[] waits() {
+    return steps.stream().flatMapToDouble(step -> Arrays.stream(step.waits)).toArray();
   }
 
-  /** The wait for a layer in the ideal step, the first one aside. */
-  public double idealWait() {
-    return Math.max(0, transfers().median() - computeMillis);
+  private Fields limit() {
+    Spread found = transfers();
+    return new Fields()
+        .with("name", limitName)
+        .with("median", found.median())
+        .with("min", found.min())
+        .with("max", found.max());
   }
 
-  /** For JSON. */
-  public Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("name", name);
-    data.put("simulated_compute_ms", computeMillis);
-    data.put("step_ms", steps().data());
-    data.put("ideal_step_ms", ideals().data());
-    data.put("ratio", ratios().data());
-    data.put("wait_per_layer_ms", waits().data());
-    data.put("wait_per_layer_p90_ms", slowWait());
-    data.put("ideal_wait_per_layer_ms", idealWait());
-    Map<String, Object> limit = new LinkedHashMap<>();
-    limit.put("name", limitName);
-    limit.putAll(transfers().data());
-    data.put("limit_per_layer_ms", limit);
-    return data;
-  }
-
-  private static Spread spread(List<Double> values) {
-    return Spread.of(values.stream().mapToDouble(Double::doubleValue).toArray());
+  private static String median(Spread spread) {
+    return Figures.plain(spread.median());
   }
 }

@@ -2,15 +2,22 @@ package ucm.bench.store;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.Store;
@@ -20,25 +27,17 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.bench.measure.BenchCalls;
 import ucm.bench.measure.BenchIds;
-import ucm.bench.measure.BenchLife;
-import ucm.bench.measure.BenchLimits;
-import ucm.bench.measure.BenchLimits.Kind;
 import ucm.bench.measure.BenchMeasure;
 import ucm.bench.measure.BenchPlan;
-import ucm.bench.measure.BenchResult;
-import ucm.bench.measure.BenchStep;
-import ucm.bench.measure.BenchThreads;
-import ucm.bench.measure.CopyLimit;
-import ucm.bench.measure.DiscardedFiles;
-import ucm.bench.measure.FileLimit;
-import ucm.bench.measure.FioLimit;
-import ucm.bench.measure.FioResult;
+import ucm.bench.measure.BenchReport;
+import ucm.bench.measure.MachineLimits;
+import ucm.bench.measure.MachineLimits.Kind;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.EngineMemory;
-import ucm.cli.runtime.TimedFlush;
+import ucm.cli.runtime.FileTreeVisitor;
 import ucm.lite.trace.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -52,22 +51,29 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
  * round has blocks of its own. Round by round the limit is measured before the store or after it, so
  * that neither always comes first. Every loaded byte is compared, between the timed regions.
  *
+ * <p>Before a Cache, what is done at once is limited by copying, and what goes through it to the volume
+ * takes both times one after the other. Any other pipeline is limited by the volume.
+ *
  * <p>Run by one thread; {@link #close} may come from another and ends the run.
  */
 public final class StoreBench implements AutoCloseable {
-  // Of the pipeline: one that dumps, and one that has not seen what it loads.
-  private static final int INSTANCES = 2;
+
+  // Smaller files take little room, and the warm-up makes many of them.
+  private static final long LEAST_CUT = 64 << 10;
 
   private final BenchPlan plan;
   private final StoreCatalog catalog;
   private final MetricsScopes metrics;
   private final Duration timeout;
-  private final BenchLimits limits;
-  private final BenchMeasure dumpReady;
-  private final BenchMeasure dumpFlushed;
-  private final BenchMeasure loadHot;
-  private final BenchMeasure loadCold;
-  private final List<BenchMeasure> checkedLoads = new ArrayList<>();
+  private final boolean checks;
+  private final Map<Kind, Double> limits = new EnumMap<>(Kind.class);
+  private final Speed dumpReady;
+  private final Speed dumpFlushed;
+  private final Speed loadHot;
+  private final Speed loadCold;
+  private final Speed checkedHot = new Speed("load, just dumped", Kind.CHECKED_READ);
+  private final Speed checkedCold = new Speed("load, by another instance", Kind.CHECKED_READ);
+  private final Speed plainChecked = new Speed("plain load that checks", Kind.READ);
   private final LookupBench lookups;
   private final BenchCalls dumps = new BenchCalls("dump", "shard");
   private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
@@ -77,200 +83,199 @@ public final class StoreBench implements AutoCloseable {
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private boolean closed;
 
+  /** A speed beside what some kinds of plain work come to, one after the other. */
+  private final class Speed {
+
+    private final List<Kind> kinds;
+    private final BenchMeasure measure;
+
+    Speed(String name, Kind... kinds) {
+      this.kinds = List.of(kinds);
+      String limit = this.kinds.stream().map(Kind::text).collect(Collectors.joining(", then "));
+      measure = new BenchMeasure(name, "GB/s", limit);
+    }
+
+    void add(double value) {
+      double sum = 0;
+      for (Kind kind : kinds) {
+        sum += 1 / limits.getOrDefault(kind, 0.0);
+      }
+      measure.add(value, 1 / sum);
+    }
+  }
+
   public StoreBench(BenchPlan plan, StoreCatalog catalog, MetricsScopes metrics) {
     this.metrics = metrics;
     this.plan = plan;
     this.catalog = catalog;
     timeout = EngineConfig.taskTimeout(plan.config());
     List<String> stages = plan.config().pipeline().stages();
-    limits = new BenchLimits(stages.size() > 1 && stages.getFirst().equals("Cache"));
-    dumpReady = measure("dump, until the engine may go on", limits.frontWriteName());
-    dumpFlushed = measure("dump, until flushed", limits.throughWriteName());
-    loadHot = measure("load, just dumped", limits.frontReadName());
-    loadCold = measure("load, by another instance", limits.throughReadName());
-    if (!limits.isBuffered()) {
-      checkedLoads.add(measure(loadHot.name(), limits.checkedReadName()));
-      checkedLoads.add(measure(loadCold.name(), limits.checkedReadName()));
-      checkedLoads.add(measure("plain load that checks", limits.frontReadName()));
-    }
-    lookups = new LookupBench(plan.lookups(), limits);
+    boolean buffered = stages.size() > 1 && stages.getFirst().equals("Cache");
+    checks = !buffered;
+    Kind[] write = buffered ? new Kind[] {Kind.COPY_OUT, Kind.WRITE} : new Kind[] {Kind.WRITE};
+    Kind[] read = buffered ? new Kind[] {Kind.READ, Kind.COPY_IN} : new Kind[] {Kind.READ};
+    dumpReady = new Speed("dump, until the engine may go on", write[0]);
+    dumpFlushed = new Speed("dump, until flushed", write);
+    loadHot = new Speed("load, just dumped", read[read.length - 1]);
+    loadCold = new Speed("load, by another instance", read);
+    lookups = new LookupBench(plan.lookups());
   }
 
-  private static BenchMeasure measure(String name, String limit) {
-    return new BenchMeasure(name, "GB/s", limit);
-  }
-
-  /** Does all rounds, and what is measured once after them. */
-  public BenchResult run(Progress progress) throws InterruptedException {
-    BenchLife life = makeRounds(progress, true);
-    return new BenchResult(
-        plan,
-        concat(
-            List.of(
-                List.of(dumpReady, dumpFlushed, loadHot, loadCold),
-                checkedLoads,
-                lookups.measures())),
-        concat(List.of(List.of(dumps, hotLoads, coldLoads), lookups.calls())),
-        life,
-        fio());
-  }
-
-  /** Does all rounds, to warm up; their files stay. */
-  public void warmUp(Progress progress) throws InterruptedException {
-    BenchLife _ = makeRounds(progress, false);
-  }
-
-  /** What does the work of the limits, and the memory that is moved. */
-  private record Machine(CopyLimit copy, FileLimit files, EngineMemory memory) {}
-
-  private BenchLife makeRounds(Progress progress, boolean cutsFiles) throws InterruptedException {
-    BenchThreads threads = own(new BenchThreads(plan.threads()));
-    long start = System.nanoTime();
+  /** Does all rounds; what the first ones measured is dropped. */
+  public BenchReport.Result run(Progress progress) throws InterruptedException {
     Pipeline writer = own(open("writer"));
-    double openMillis = BenchLife.millisSince(start);
     Pipeline reader = own(open("reader"));
-    if (!writer.keepsBytes()) {
-      throw new UsageException(
-          "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
-    }
-    Machine machine =
-        new Machine(
-            own(new CopyLimit(plan, threads)),
-            own(new FileLimit(plan.folder().resolve("files"), plan, threads)),
-            own(new EngineMemory(plan.layout(), plan.blocks())));
+    UsageException.when(
+        !writer.keepsBytes(),
+        "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
+    MachineLimits machine = own(new MachineLimits(plan));
+    EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
     BenchIds ids = new BenchIds(System.nanoTime());
+    BenchReport.Result result = new BenchReport.Result(plan, measures(), calls());
     for (int round = 0; round < plan.rounds(); round++) {
+      if (round == plan.warmup()) {
+        result.measures().forEach(measure -> measure.pairs().clear());
+        result.calls().forEach(BenchCalls::clear);
+      }
       progress.at(round);
-      round(round, writer, reader, machine, ids);
-      if (cutsFiles && !plan.direct()) {
-        cutFiles();
-      }
+      machine.round(round);
+      BlockIds blocks = ids.next(plan.blocks());
+      round(round, writer, reader, machine, memory, blocks);
+      lookups.round(writer, blocks, ids.next(plan.lookups()), machine);
+      cutFiles();
     }
-    return BenchLife.of(openMillis, writer, INSTANCES, plan.idleSeconds());
+    return result;
   }
 
-  private void round(int round, Pipeline writer, Pipeline reader, Machine machine, BenchIds ids)
+  private List<BenchMeasure> measures() {
+    Stream<Speed> speeds = Stream.of(dumpReady, dumpFlushed, loadHot, loadCold);
+    Stream<Speed> checked =
+        checks ? Stream.of(checkedHot, checkedCold, plainChecked) : Stream.empty();
+    return Stream.concat(
+            Stream.concat(speeds, checked).map(speed -> speed.measure), lookups.measures().stream())
+        .toList();
+  }
+
+  private List<BenchCalls> calls() {
+    return Stream.concat(Stream.of(dumps, hotLoads, coldLoads), lookups.calls().stream()).toList();
+  }
+
+  private void round(
+      int round,
+      Pipeline writer,
+      Pipeline reader,
+      MachineLimits machine,
+      EngineMemory memory,
+      BlockIds blocks)
       throws InterruptedException {
-    boolean counts = round >= plan.warmup();
     boolean limitFirst = round % 2 == 0;
-    boolean checkedFirst = round / 2 % 2 == 0;
-    // The first read of a file makes it note that it was read, plain reads in half of the rounds,
-    // too.
-    boolean coldFirst = round / 4 % 2 == 1;
-    BlockIds blocks = ids.next(plan.blocks());
-    Transfer[] tasks = tasks(machine.memory, blocks);
-    machine.files.round(round);
-    machine.memory.fill(blocks, 0, plan.blocks());
+    List<Kind> ofDumps = List.of(Kind.WRITE, Kind.COPY_OUT);
+    List<Kind> ofLoads = new ArrayList<>(List.of(Kind.READ));
+    if (checks) {
+      // The first read of a file makes it note that it was read.
+      ofLoads.add(round / 2 % 2, Kind.CHECKED_READ);
+    }
+    ofLoads.add(Kind.COPY_IN);
+    Transfer[] tasks = tasks(memory, blocks);
+    memory.fill(blocks, 0, plan.blocks());
     if (limitFirst) {
-      limitOfDumps(machine);
+      measure(machine, ofDumps);
     }
-    long ready = move(writer, tasks, true, counts ? dumps : null);
-    long flushed = ready + TimedFlush.nanos(writer, timeout);
+    long ready = move(writer, tasks, true, dumps);
+    long flushed = ready + EngineConfig.flush(writer, timeout);
+    measure(machine, limitFirst ? ofLoads : ofDumps);
+    dumpReady.add(gigabytesPerSecond(ready));
+    dumpFlushed.add(gigabytesPerSecond(flushed));
+    long cold = load(reader, tasks, blocks, memory, coldLoads);
+    long hot = load(writer, tasks, blocks, memory, hotLoads);
     if (!limitFirst) {
-      limitOfDumps(machine);
+      measure(machine, ofLoads);
     }
-    if (counts) {
-      dumpReady.add(gigabytesPerSecond(ready), limits.frontWrite());
-      dumpFlushed.add(gigabytesPerSecond(flushed), limits.throughWrite());
+    loadHot.add(gigabytesPerSecond(hot));
+    loadCold.add(gigabytesPerSecond(cold));
+    if (checks) {
+      checkedHot.add(gigabytesPerSecond(hot));
+      checkedCold.add(gigabytesPerSecond(cold));
+      plainChecked.add(limits.getOrDefault(Kind.CHECKED_READ, 0.0));
     }
-    if (limitFirst) {
-      limitOfLoads(machine, checkedFirst);
-    }
-    long cold = coldFirst ? load(reader, tasks, blocks, machine, counts ? coldLoads : null) : 0;
-    long hot = load(writer, tasks, blocks, machine, counts ? hotLoads : null);
-    cold = coldFirst ? cold : load(reader, tasks, blocks, machine, counts ? coldLoads : null);
-    if (!limitFirst) {
-      limitOfLoads(machine, checkedFirst);
-    }
-    if (counts) {
-      loadHot.add(gigabytesPerSecond(hot), limits.frontRead());
-      loadCold.add(gigabytesPerSecond(cold), limits.throughRead());
-      if (!limits.isBuffered()) {
-        double checked = limits.get(Kind.CHECKED_READ);
-        checkedLoads.getFirst().add(gigabytesPerSecond(hot), checked);
-        checkedLoads.get(1).add(gigabytesPerSecond(cold), checked);
-        checkedLoads.getLast().add(checked, limits.frontRead());
-      }
-    }
-    limits.set(Kind.EXISTING, machine.files.access(plan.lookups(), true));
-    limits.set(Kind.ABSENT, machine.files.access(plan.lookups(), false));
-    lookups.round(writer, blocks, ids.next(plan.lookups()), counts);
   }
 
-  /** Only files in the page cache are worth it: others are on the disk already when the round ends. */
+  private void measure(MachineLimits machine, List<Kind> kinds) throws InterruptedException {
+    for (Kind kind : kinds) {
+      limits.put(kind, machine.gigabytesPerSecond(kind));
+    }
+  }
+
+  /**
+   * Cuts off to nothing what is not read again: so the next files are written to memory that was just
+   * used, and the disk is not busy with these while something is timed. They keep their names, because ext4
+   * is slow to make files for minutes after others were removed. What passes by the page cache is on the
+   * disk already.
+   */
   private void cutFiles() {
+    long least = plan.layout().blockSize();
+    if (plan.direct() || least < LEAST_CUT) {
+      return;
+    }
+    FileTreeVisitor cut =
+        new FileTreeVisitor() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            if (attributes.isRegularFile() && attributes.size() >= least) {
+              try (FileChannel open = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                open.truncate(0);
+              } catch (NoSuchFileException e) {
+                // Removed since it was listed.
+              }
+            }
+            return FileVisitResult.CONTINUE;
+          }
+        };
     try {
-      DiscardedFiles.cut(plan.folder(), plan.layout().blockSize());
+      Files.walkFileTree(plan.folder(), cut);
       for (String folder :
           plan.config().storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of())) {
-        DiscardedFiles.cut(Path.of(folder), plan.layout().blockSize());
+        Files.walkFileTree(Path.of(folder), cut);
       }
     } catch (IOException e) {
       throw new UncheckedIOException("cannot cut off the files of a round: " + FileFault.of(e), e);
     }
   }
 
-  private @Nullable FioResult fio() throws InterruptedException {
-    Optional<Path> program = FioLimit.find(System.getenv().getOrDefault("PATH", ""));
-    return program.isEmpty()
-        ? null
-        : new FioLimit(program.get(), plan, plan.folder().resolve("fio")).run();
-  }
-
   private double gigabytesPerSecond(long nanos) {
     return (double) plan.roundBytes() / nanos;
   }
 
-  private static <T> List<T> concat(List<List<T>> lists) {
-    return lists.stream().flatMap(List::stream).toList();
-  }
-
   private Pipeline open(String role) {
-    Map<String, ?> id =
-        Map.of(
-            CommonKeys.UNIQUE_ID.name(), "ucm-bench-" + ProcessHandle.current().pid() + "-" + role);
+    String id = "ucm-bench-" + ProcessHandle.current().pid() + "-" + role;
     StoreMetrics scope = metrics.scope("bench", role);
-    return Pipeline.open(plan.config().with(id, "engine"), catalog, stage -> scope);
+    return Pipeline.open(
+        plan.config().with(Map.of(CommonKeys.UNIQUE_ID.name(), id), "engine"), catalog, _ -> scope);
   }
 
   private Transfer[] tasks(EngineMemory memory, BlockIds blocks) {
     return plan.steps().stream()
         .map(
             step ->
-                step.shard() == BenchStep.ALL_SHARDS
-                    ? memory.transfer(blocks, step.from(), step.to())
-                    : memory.layer(blocks, step.from(), step.to(), step.shard()))
+                plan.layerwise()
+                    ? memory.layer(blocks, step.from(), step.to(), step.firstShard())
+                    : memory.transfer(blocks, step.from(), step.to()))
         .toArray(Transfer[]::new);
   }
 
   /** Loads all blocks and compares them; returns how long the loads took, in nanoseconds. */
   private long load(
-      Store store, Transfer[] tasks, BlockIds blocks, Machine machine, @Nullable BenchCalls calls)
+      Store store, Transfer[] tasks, BlockIds blocks, EngineMemory memory, BenchCalls calls)
       throws InterruptedException {
-    machine.memory.poison();
+    memory.poison();
     long nanos = move(store, tasks, false, calls);
-    machine.memory.verify(blocks, 0, plan.blocks());
+    memory.verify(blocks, 0, plan.blocks());
     return nanos;
   }
 
-  private void limitOfDumps(Machine machine) throws InterruptedException {
-    limits.set(Kind.WRITE, machine.files.write());
-    limits.set(Kind.COPY, machine.copy.gigabytesPerSecond());
-  }
-
-  private void limitOfLoads(Machine machine, boolean checkedFirst) throws InterruptedException {
-    if (checkedFirst && !limits.isBuffered()) {
-      limits.set(Kind.CHECKED_READ, machine.files.readChecked());
-    }
-    limits.set(Kind.READ, machine.files.read());
-    if (!checkedFirst && !limits.isBuffered()) {
-      limits.set(Kind.CHECKED_READ, machine.files.readChecked());
-    }
-    limits.set(Kind.COPY, machine.copy.gigabytesPerSecond());
-  }
-
   /** Moves all tasks, some at a time; returns how long that took, in nanoseconds. */
-  private long move(Store store, Transfer[] tasks, boolean isDump, @Nullable BenchCalls calls)
+  private long move(Store store, Transfer[] tasks, boolean isDump, BenchCalls calls)
       throws InterruptedException {
     Task[] started = new Task[tasks.length];
     long[] nanos = new long[tasks.length];
@@ -291,9 +296,7 @@ public final class StoreBench implements AutoCloseable {
         nanos[ended] = last - nanos[ended];
       }
     }
-    if (calls != null) {
-      calls.add(nanos, shards, BenchCalls.allocatedNow() - allocated);
-    }
+    calls.add(nanos, shards, BenchCalls.allocatedNow() - allocated);
     return last - first;
   }
 

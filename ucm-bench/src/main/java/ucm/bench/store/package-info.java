@@ -1,5 +1,5 @@
 /**
- * What is measured of stores: dumps, loads, look-ups, layer by layer, eviction policies, copies
+ * What is measured of stores: dumps, loads, look-ups, layer by layer, copies
  * of a GPU. A pipeline goes in, results come out. It simulates no engine.
  */
 package ucm.bench.store;

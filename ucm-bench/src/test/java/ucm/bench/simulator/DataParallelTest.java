@@ -14,6 +14,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.cli.runtime.EngineMemory;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
@@ -32,11 +33,11 @@ class DataParallelTest {
   private static final KvLayout LAYOUT = KvLayout.uniform(3, 4096);
 
   @TempDir private Path folder;
-  private final List<KvPages> memory = new ArrayList<>();
+  private final List<EngineMemory> memory = new ArrayList<>();
 
   @AfterEach
   void freeMemory() {
-    memory.forEach(KvPages::close);
+    memory.forEach(EngineMemory::close);
   }
 
   private static String name(int instance) {
@@ -57,9 +58,9 @@ class DataParallelTest {
                 true,
                 "cache_buffer_capacity_gb",
                 0.01));
-    List<KvPages> pages = new ArrayList<>();
+    List<EngineMemory> pages = new ArrayList<>();
     for (int rank = 0; rank < RANKS; rank++) {
-      pages.add(new KvPages(LAYOUT, 0, BLOCKS));
+      pages.add(new EngineMemory(LAYOUT.blockLayout(), 0, BLOCKS));
     }
     memory.addAll(pages);
     BlockHasher hasher = BlockHasher.of(spec.model(), RANKS, spec.dtype());

@@ -30,7 +30,7 @@ class EngineSimulatorTest {
             ComputeModel.measured(2, 5),
             List.of(request("a", 0, 10, 3), request("b", 100, 10, 1)));
     // Step 1 is a's prompt; in step 2 a generates and b computes nine tokens; then both one more.
-    assertThat(result.served()).extracting(Served::id).containsExactly("a", "b");
+    assertThat(result.served()).extracting(ServeResult.Served::id).containsExactly("a", "b");
     assertThat(result.served().get(0).ttftNanos()).isEqualTo(20 * MS);
     assertThat(result.served().get(1).ttftNanos()).isEqualTo((20 + 20 + 5) * MS);
     assertThat(result.served().get(0).totalNanos()).isEqualTo(45 * MS);
@@ -49,8 +49,8 @@ class EngineSimulatorTest {
             HASHER,
             ComputeModel.measured(1, 0),
             List.of(request("late", 0, 10, 1, 500 * MS), request("early", 100, 10, 1, 5 * MS)));
-    assertThat(result.served()).extracting(Served::id).containsExactly("early", "late");
-    assertThat(result.served()).extracting(Served::ttftNanos).containsOnly(10 * MS);
+    assertThat(result.served()).extracting(ServeResult.Served::id).containsExactly("early", "late");
+    assertThat(result.served()).extracting(ServeResult.Served::ttftNanos).containsOnly(10 * MS);
     assertThat(result.seconds()).isEqualTo(0.510, EXACT);
   }
 
@@ -60,8 +60,10 @@ class EngineSimulatorTest {
     ServeResult result =
         EngineSimulator.computeEverything(
             plan(100, 100, true), HASHER, ComputeModel.measured(1, 0), requests);
-    assertThat(result.served()).extracting(Served::hbmTokens).containsExactly(0, 16);
-    assertThat(result.served()).extracting(Served::ttftNanos).containsExactly(16 * MS, 2 * MS);
+    assertThat(result.served()).extracting(ServeResult.Served::hbmTokens).containsExactly(0, 16);
+    assertThat(result.served())
+        .extracting(ServeResult.Served::ttftNanos)
+        .containsExactly(16 * MS, 2 * MS);
   }
 
   @Test
@@ -72,8 +74,10 @@ class EngineSimulatorTest {
         EngineSimulator.computeEverything(
             plan(6, 100, false), HASHER, ComputeModel.measured(1, 1), requests);
     assertThat(result.preemptions()).isPositive();
-    assertThat(result.served()).extracting(Served::id).containsExactlyInAnyOrder("a", "b", "c");
-    assertThat(result.served().stream().mapToInt(Served::preemptions).sum())
+    assertThat(result.served())
+        .extracting(ServeResult.Served::id)
+        .containsExactlyInAnyOrder("a", "b", "c");
+    assertThat(result.served().stream().mapToInt(ServeResult.Served::preemptions).sum())
         .isEqualTo(result.preemptions());
   }
 

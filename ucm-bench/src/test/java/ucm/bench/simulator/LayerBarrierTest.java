@@ -11,7 +11,7 @@ class LayerBarrierTest {
 
   @Test
   void layerEndsAfterItsLoadAndItsShareOfTheCompute() throws InterruptedException {
-    VirtualClock clock = new VirtualClock();
+    EngineClock.Virtual clock = new EngineClock.Virtual();
     LayerBarrier barrier = new LayerBarrier(clock, 1, 4);
     clock.waitUntil(1000);
     barrier.begin(400);
@@ -64,7 +64,7 @@ class LayerBarrierTest {
 
   @Test
   void stepThatIsGivenUpLetsEveryRankGo() {
-    LayerBarrier barrier = new LayerBarrier(new VirtualClock(), 2, 1);
+    LayerBarrier barrier = new LayerBarrier(new EngineClock.Virtual(), 2, 1);
     CompletableFuture<Void> waits =
         CompletableFuture.runAsync(
             () -> {

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.Store;
+import ucm.cli.runtime.EngineMemory;
 import ucm.cli.runtime.WrongBytesException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
@@ -33,11 +34,11 @@ class ServeEngineTest {
   private static final int BLOCKS = 64;
 
   private final MemoryStore.Volume volume = new MemoryStore.Volume();
-  private final List<KvPages> memory = new ArrayList<>();
+  private final List<EngineMemory> memory = new ArrayList<>();
 
   @AfterEach
   void freeMemory() {
-    memory.forEach(KvPages::close);
+    memory.forEach(EngineMemory::close);
   }
 
   private static EngineSpec spec(int ranks, boolean mla) {
@@ -47,7 +48,7 @@ class ServeEngineTest {
 
   private ServeEngine engine(EngineSpec spec, boolean layerwise, Supplier<Store> store) {
     for (int rank = memory.size(); rank < spec.tpSize(); rank++) {
-      memory.add(new KvPages(spec.kv(), spec.mla() ? 0 : rank, BLOCKS));
+      memory.add(new EngineMemory(spec.kv().blockLayout(), spec.mla() ? 0 : rank, BLOCKS));
     }
     UcmConfig config =
         UcmConfig.of("Memory", Map.of()).withTopLevel(Map.of("use_layerwise", layerwise), "test");
@@ -139,7 +140,7 @@ class ServeEngineTest {
     }
     memory.removeFirst().close();
     // Expects another part of each block than was stored.
-    memory.add(new KvPages(spec.kv(), 1, BLOCKS));
+    memory.add(new EngineMemory(spec.kv().blockLayout(), 1, BLOCKS));
     try (ServeEngine second = engine(spec, true, this::plain)) {
       assertThatThrownBy(() -> second.run(plan(BLOCKS), ComputeModel.FREE, requests(1), _ -> {}))
           .isInstanceOf(WrongBytesException.class)

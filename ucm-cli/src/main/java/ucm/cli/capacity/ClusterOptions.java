@@ -1,8 +1,11 @@
 package ucm.cli.capacity;
 
 import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
 import picocli.CommandLine.Option;
 import ucm.cli.output.ByteSize;
+import ucm.cli.output.Figures;
 import ucm.cli.output.UsageException;
 import ucm.lite.tier.Routing;
 import ucm.lite.tier.TierPlan;
@@ -10,6 +13,14 @@ import ucm.lite.tier.WritePolicy;
 
 /** The cluster whose tiers are simulated. */
 final class ClusterOptions {
+
+  private static final Map<String, WritePolicy> WRITES =
+      Map.of("through", WritePolicy.WRITE_THROUGH, "on-eviction", WritePolicy.ON_EVICTION);
+  private static final Map<String, Routing> ROUTINGS =
+      Map.of(
+          "round-robin", Routing.ROUND_ROBIN,
+          "session", Routing.SESSION,
+          "prefix", Routing.PREFIX);
 
   @Option(names = "--nodes", paramLabel = "N", description = "machines (default: ${DEFAULT-VALUE})")
   private int nodes = 1;
@@ -59,7 +70,6 @@ final class ClusterOptions {
   @Option(
       names = "--write",
       paramLabel = "WHEN",
-      defaultValue = "through",
       description =
           "blocks go to DRAM and storage when computed (through) or when the tier above evicts them"
               + " (on-eviction) (default: ${DEFAULT-VALUE})")
@@ -68,44 +78,31 @@ final class ClusterOptions {
   @Option(
       names = "--routing",
       paramLabel = "HOW",
-      defaultValue = "round-robin",
       description =
           "how engines are chosen: round-robin, session, or prefix (default: ${DEFAULT-VALUE})")
   private String routing = "round-robin";
 
   TierPlan plan(long blockBytes) {
-    try {
-      return new TierPlan(
-          nodes,
-          ranks,
-          hbm.blocks(blockBytes),
-          dram.blocks(blockBytes),
-          sharedDram,
-          storage.blocks(blockBytes),
-          !localStorage,
-          writePolicy(),
-          routing());
-    } catch (IllegalArgumentException e) {
-      throw new UsageException(String.valueOf(e.getMessage()));
+    WritePolicy writes = WRITES.get(write.toLowerCase(Locale.ROOT));
+    Routing routes = ROUTINGS.get(routing.toLowerCase(Locale.ROOT));
+    if (writes == null) {
+      throw new UsageException("--write is through or on-eviction; found " + write);
     }
-  }
-
-  private WritePolicy writePolicy() {
-    return switch (write.toLowerCase(Locale.ROOT)) {
-      case "through" -> WritePolicy.WRITE_THROUGH;
-      case "on-eviction" -> WritePolicy.ON_EVICTION;
-      default -> throw new UsageException("--write is through or on-eviction; found " + write);
-    };
-  }
-
-  private Routing routing() {
-    return switch (routing.toLowerCase(Locale.ROOT)) {
-      case "round-robin" -> Routing.ROUND_ROBIN;
-      case "session" -> Routing.SESSION;
-      case "prefix" -> Routing.PREFIX;
-      default ->
-          throw new UsageException("--routing is round-robin, session or prefix; found " + routing);
-    };
+    if (routes == null) {
+      throw new UsageException("--routing is round-robin, session or prefix; found " + routing);
+    }
+    return UsageException.accepted(
+        () ->
+            new TierPlan(
+                nodes,
+                ranks,
+                hbm.blocks(blockBytes),
+                dram.blocks(blockBytes),
+                sharedDram,
+                storage.blocks(blockBytes),
+                !localStorage,
+                writes,
+                routes));
   }
 
   ByteSize dram() {
@@ -116,11 +113,48 @@ final class ClusterOptions {
     return storage;
   }
 
-  boolean localStorage() {
-    return localStorage;
+  /**
+   * A configuration of the stores with these sizes; the folder is to be filled in.
+   *
+   * @param workers processes of a machine: each has a part of its DRAM
+   * @param breakEven the shortest prefix that is loaded faster than it is computed, where one is known
+   */
+  String yaml(int workers, Optional<Long> breakEven) {
+    boolean hasDram = dram.bytes() > 0;
+    boolean hasStorage = storage.bytes() > 0;
+    String below = hasStorage || !hasDram ? "Posix" : "Empty";
+    StringBuilder yaml = new StringBuilder();
+    // The connector loads when the hit exceeds the threshold, so one token less is the last
+    // refusal.
+    breakEven
+        .filter(tokens -> tokens > 1)
+        .ifPresent(tokens -> yaml.append("load_tokens_threshold: " + (tokens - 1) + "\n"));
+    yaml.append(
+        """
+        ucm_connectors:
+          - ucm_connector_name: "UcmPipelineStore"
+            ucm_connector_config:
+              store_pipeline: "%s"
+        """
+            .formatted(hasDram ? "Cache|" + below : below));
+    if (below.equals("Posix")) {
+      yaml.append("      storage_backends: \"/mnt/ucm\"\n");
+    }
+    if (hasDram) {
+      yaml.append(
+          """
+                # %s GiB a machine, for each worker process:
+                cache_buffer_capacity_gb: %s
+          """
+              .formatted(gib(dram.bytes()), gib(dram.bytes() / workers)));
+    }
+    if (hasStorage) {
+      yaml.append("      posix_capacity_gb: " + gib(storage.bytes()) + "\n");
+    }
+    return yaml.toString();
   }
 
-  int nodes() {
-    return nodes;
+  private static String gib(double bytes) {
+    return String.format(Locale.ROOT, "%.1f", Math.max(0.1, bytes / Figures.GIB));
   }
 }

@@ -43,27 +43,45 @@ final class PriceOptions {
       description = "drive writes a day that the drives endure; warns when the trace writes more")
   private @Nullable Double endurance;
 
-  /** Checks what was given against what else the command was told; empty without prices. */
-  Optional<TierPrices> prices(ClusterOptions cluster, boolean computes) {
-    atLeastZero("--gpu-hour", gpuHour);
-    atLeastZero("--dram-gb-month", dramGbMonth);
-    atLeastZero("--ssd-gb-month", ssdGbMonth);
-    aboveZero("--ttft-p90", ttft);
-    aboveZero("--endurance", endurance);
-    if (gpuHour == null) {
-      if (dramGbMonth != null || ssdGbMonth != null || ttft != null) {
-        throw new UsageException(
-            "--dram-gb-month, --ssd-gb-month and --ttft-p90 need --gpu-hour, the price to weigh"
-                + " against");
-      }
-      return Optional.empty();
+  /** Checks what was given against what else the command was told. */
+  void check(ClusterOptions cluster, boolean computes) {
+    inRange("--gpu-hour", gpuHour, -1, "0 or more");
+    inRange("--dram-gb-month", dramGbMonth, -1, "0 or more");
+    inRange("--ssd-gb-month", ssdGbMonth, -1, "0 or more");
+    inRange("--ttft-p90", ttft, 0, "above 0");
+    inRange("--endurance", endurance, 0, "above 0");
+    UsageException.when(
+        gpuHour == null && (dramGbMonth != null || ssdGbMonth != null || ttft != null),
+        "--dram-gb-month, --ssd-gb-month and --ttft-p90 need --gpu-hour, the price to weigh"
+            + " against");
+    if (gpuHour != null) {
+      UsageException.when(!computes, "--gpu-hour needs --gpu, --tflops or --prefill-rate");
+      needed("--dram", cluster.dram(), "--dram-gb-month", dramGbMonth);
+      needed("--storage", cluster.storage(), "--ssd-gb-month", ssdGbMonth);
     }
-    UsageException.when(!computes, "--gpu-hour needs --gpu, --tflops or --prefill-rate");
-    needed("--dram", cluster.dram(), "--dram-gb-month", dramGbMonth);
-    needed("--storage", cluster.storage(), "--ssd-gb-month", ssdGbMonth);
-    return Optional.of(
-        new TierPrices(
-            gpuHour, dramGbMonth == null ? 0 : dramGbMonth, ssdGbMonth == null ? 0 : ssdGbMonth));
+  }
+
+  /** Whether there are prices. */
+  boolean given() {
+    return gpuHour != null;
+  }
+
+  double gpuHour() {
+    return price(gpuHour);
+  }
+
+  /** Of 10^9 bytes of DRAM for a month. */
+  double dramGbMonth() {
+    return price(dramGbMonth);
+  }
+
+  /** Of 10^9 bytes of storage for a month. */
+  double ssdGbMonth() {
+    return price(ssdGbMonth);
+  }
+
+  private static double price(@Nullable Double given) {
+    return given == null ? 0 : given;
   }
 
   Optional<Double> ttft() {
@@ -79,15 +97,9 @@ final class PriceOptions {
         size.bytes() > 0 && price == null, "costs of " + tier + " need its price: give " + option);
   }
 
-  private static void atLeastZero(String option, @Nullable Double value) {
+  private static void inRange(String option, @Nullable Double value, double above, String range) {
     UsageException.when(
-        value != null && !(value >= 0 && value <= Double.MAX_VALUE),
-        option + " is 0 or more; found " + value);
-  }
-
-  private static void aboveZero(String option, @Nullable Double value) {
-    UsageException.when(
-        value != null && !(value > 0 && value <= Double.MAX_VALUE),
-        option + " is above 0; found " + value);
+        value != null && !(value > above && value >= 0 && value <= Double.MAX_VALUE),
+        option + " is " + range + "; found " + value);
   }
 }

@@ -1,8 +1,10 @@
 package ucm.cli.capacity;
 
 import java.util.Optional;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import ucm.cli.model.GpuRate;
+import ucm.cli.model.GpuOptions;
+import ucm.cli.output.Figures;
 import ucm.cli.output.UsageException;
 import ucm.lite.tier.KvModel;
 import ucm.lite.tier.ServingPlan;
@@ -10,27 +12,7 @@ import ucm.lite.tier.ServingPlan;
 /** How fast engines compute and load; without a rate of computing, times are left out. */
 final class ServingOptions {
 
-  private static final double GIGA = 1e9;
-  private static final double TERA = 1e12;
-
-  @Option(
-      names = "--gpu",
-      paramLabel = "NAME",
-      description =
-          "GPU of the engines, for simulated compute: a10, a100, h20, h100, h200, l20, l40s, b200")
-  private String gpu = "";
-
-  @Option(
-      names = "--tflops",
-      paramLabel = "N",
-      description = "BF16 operations a second of another GPU, in units of 10^12")
-  private double tflops;
-
-  @Option(
-      names = "--mfu",
-      paramLabel = "SHARE",
-      description = "share of the GPU's peak that prefill reaches (default: ${DEFAULT-VALUE})")
-  private double utilization = 0.5;
+  @Mixin private GpuOptions gpu = new GpuOptions();
 
   @Option(
       names = "--prefill-rate",
@@ -61,27 +43,21 @@ final class ServingOptions {
 
   /** The plan; empty when no rate of computing was given. */
   Optional<ServingPlan> plan(KvModel model, int tensorParallel) {
-    int rates = (gpu.isEmpty() ? 0 : 1) + (tflops != 0 ? 1 : 0) + (prefillRate != 0 ? 1 : 0);
-    UsageException.when(rates > 1, "--gpu, --tflops and --prefill-rate exclude each other");
-    UsageException.when(
-        !(utilization > 0 && utilization <= 1),
-        "--mfu is above 0 and at most 1; found " + utilization);
-    if (rates == 0) {
+    boolean computes = gpu.given("--prefill-rate", prefillRate != 0);
+    if (!computes && prefillRate == 0) {
       return Optional.empty();
     }
-    double operations = gpu.isEmpty() ? tflops * TERA : GpuRate.of(gpu).operationsPerSecond();
-    try {
-      return Optional.of(
-          new ServingPlan(
-              model,
-              tensorParallel,
-              prefillRate,
-              operations * utilization * tensorParallel,
-              dramBandwidth * GIGA,
-              storageBandwidth * GIGA,
-              loadLatency / 1e3));
-    } catch (IllegalArgumentException e) {
-      throw new UsageException(String.valueOf(e.getMessage()));
-    }
+    double operations = computes ? gpu.operationsPerSecond("") * tensorParallel : 0;
+    return Optional.of(
+        UsageException.accepted(
+            () ->
+                new ServingPlan(
+                    model,
+                    tensorParallel,
+                    prefillRate,
+                    operations,
+                    dramBandwidth * Figures.GB,
+                    storageBandwidth * Figures.GB,
+                    loadLatency / 1e3)));
   }
 }

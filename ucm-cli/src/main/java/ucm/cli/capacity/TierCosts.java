@@ -1,12 +1,18 @@
 package ucm.cli.capacity;
 
-import java.io.PrintWriter;
-import java.util.LinkedHashMap;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 import ucm.cli.output.Table;
+import ucm.lite.record.RecordedTrace;
+import ucm.lite.record.TouchOrder;
+import ucm.lite.tier.ServingPlan;
 import ucm.lite.tier.ServingResult;
+import ucm.lite.tier.ServingSimulation;
 import ucm.lite.tier.TierPlan;
 
 /**
@@ -22,26 +28,29 @@ record TierCosts(double without, double gpus, double dram, double storage) {
 
   private static final double DAYS_A_MONTH = 365.25 / 12;
   private static final double SECONDS_AN_HOUR = 3600;
-  private static final double GB = 1e9;
+  private static final double[] SHARES = {0, 0.125, 0.25, 0.5, 0.75, 1};
 
-  /** Adds up for a trace of so many days. */
-  static TierCosts of(
-      TierPrices prices,
-      TierPlan plan,
-      long blockBytes,
-      int tensorParallel,
-      ServingResult serving,
-      double days) {
-    double ofSecond = prices.gpuHour() * tensorParallel / SECONDS_AN_HOUR * DAYS_A_MONTH / days;
-    return new TierCosts(
-        serving.computeSecondsWithout() * ofSecond,
-        (serving.computeSecondsWith() + serving.loadSeconds()) * ofSecond,
-        prices.dramGbMonth() * gigabytes(plan.dramBlocks() * plan.nodes(), blockBytes),
-        prices.ssdGbMonth() * gigabytes(storageBlocks(plan), blockBytes));
-  }
+  /**
+   * What costs are counted from.
+   *
+   * @param blockBytes bytes of a block
+   * @param gpus of an engine
+   * @param days that the trace takes
+   */
+  record Basis(PriceOptions prices, long blockBytes, int gpus, double days) {
 
-  private static double gigabytes(long blocks, long blockBytes) {
-    return (double) blocks * blockBytes / GB;
+    TierCosts of(TierPlan plan, ServingResult serving) {
+      double ofSecond = prices.gpuHour() * gpus / SECONDS_AN_HOUR * DAYS_A_MONTH / days;
+      return new TierCosts(
+          serving.computeSecondsWithout() * ofSecond,
+          (serving.computeSecondsWith() + serving.loadSeconds()) * ofSecond,
+          prices.dramGbMonth() * gigabytes(plan.dramBlocks() * plan.nodes()),
+          prices.ssdGbMonth() * gigabytes(storageBlocks(plan)));
+    }
+
+    private double gigabytes(long blocks) {
+      return (double) blocks * blockBytes / Figures.GB;
+    }
   }
 
   /** Blocks in the storage of all machines. */
@@ -53,12 +62,11 @@ record TierCosts(double without, double gpus, double dram, double storage) {
     return gpus + dram + storage;
   }
 
-  void print(PrintWriter out) {
-    out.println();
+  Table table() {
     Table table = new Table("COST A MONTH (YOUR PRICES)", "GPUS", "DRAM", "STORAGE", "IN ALL");
     table.row("without cache", money(without), "-", "-", money(without));
     table.row("with these tiers", money(gpus), money(dram), money(storage), money(with()));
-    table.print(out);
+    return table;
   }
 
   /** Terms of an HTML report, each with what it comes to. */
@@ -76,13 +84,82 @@ record TierCosts(double without, double gpus, double dram, double storage) {
     return Figures.fixed(amount, 2);
   }
 
-  Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("without_cache_a_month", without);
-    data.put("with_tiers_a_month", with());
-    data.put("gpus_a_month", gpus);
-    data.put("dram_a_month", dram);
-    data.put("storage_a_month", storage);
-    return data;
+  Fields data() {
+    return new Fields()
+        .with("without_cache_a_month", without)
+        .with("with_tiers_a_month", with())
+        .with("gpus_a_month", gpus)
+        .with("dram_a_month", dram)
+        .with("storage_a_month", storage);
+  }
+
+  /**
+   * The cheapest capacities with which nine of ten requests get their first token in time; or, where
+   * none do, those with which they come nearest.
+   *
+   * @param wanted 90th percentile of the time to first token that was asked for, in seconds
+   * @param plan the cluster with these capacities
+   * @param serving what it comes to
+   * @param costs a month
+   */
+  record Cheapest(double wanted, TierPlan plan, ServingResult serving, TierCosts costs) {
+
+    /** Simulates parts of the capacities of a plan. Blocks until done. */
+    static Cheapest find(
+        double wanted,
+        RecordedTrace trace,
+        TierPlan tiers,
+        TouchOrder order,
+        ServingPlan engines,
+        Basis basis)
+        throws InterruptedException {
+      List<Cheapest> tried = new ArrayList<>();
+      for (long dram : parts(tiers.dramBlocks())) {
+        for (long storage : parts(tiers.storageBlocks())) {
+          TierPlan plan = tiers.withCapacities(tiers.hbmBlocks(), dram, storage);
+          ServingResult serving = ServingSimulation.run(trace, plan, order, engines).serving();
+          tried.add(new Cheapest(wanted, plan, serving, basis.of(plan, serving)));
+        }
+      }
+      Comparator<Cheapest> inTimeFirst = Comparator.comparing(one -> !one.inTime());
+      return Collections.min(
+          tried,
+          inTimeFirst.thenComparingDouble(one -> one.inTime() ? one.costs.with() : one.ttft()));
+    }
+
+    private static long[] parts(long blocks) {
+      return Arrays.stream(SHARES).mapToLong(share -> (long) (share * blocks)).distinct().toArray();
+    }
+
+    private double ttft() {
+      return serving.ttftWith().p90();
+    }
+
+    private boolean inTime() {
+      return ttft() <= wanted;
+    }
+
+    /** A sentence for people. */
+    String sentence(long blockBytes) {
+      return String.format(
+          "Cheapest for a TTFT P90 of %s s: %s%s GB of DRAM a machine and %s GB of storage: TTFT"
+              + " P90 %s s for %s a month.",
+          wanted,
+          inTime() ? "" : "none of those tried is enough; nearest is ",
+          Figures.gigabytes((double) plan.dramBlocks() * blockBytes),
+          Figures.gigabytes((double) plan.storageBlocks() * blockBytes),
+          Figures.fixed(ttft(), 3),
+          money(costs.with()));
+    }
+
+    Fields data(long blockBytes) {
+      return new Fields()
+          .with("wanted_ttft_p90", wanted)
+          .with("reached", inTime())
+          .with("ttft_p90", ttft())
+          .with("dram_bytes_a_node", plan.dramBlocks() * blockBytes)
+          .with("storage_bytes", plan.storageBlocks() * blockBytes)
+          .with("costs", costs.data());
+    }
   }
 }

@@ -1,15 +1,14 @@
 package ucm.cli.capacity;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import ucm.cli.capacity.TierCosts.Cheapest;
 import ucm.cli.model.ModelOptions;
 import ucm.cli.output.CliCommand;
 import ucm.cli.output.FormatOptions;
@@ -19,6 +18,7 @@ import ucm.cli.trace.ReportPage;
 import ucm.cli.trace.SampleNote;
 import ucm.cli.trace.SampleOptions;
 import ucm.cli.trace.TraceInputOptions;
+import ucm.lite.curve.LruCurve;
 import ucm.lite.curve.TraceAnalysis;
 import ucm.lite.curve.TraceAnalyzer;
 import ucm.lite.insight.TraceInsights;
@@ -58,13 +58,11 @@ public final class TiersCommand extends CliCommand {
   /** What is recorded and simulated may take a sixth of the heap. */
   private static final int HEAP_PARTS = 6;
 
-  private static final double MILLIS_A_DAY = 86_400_000;
-
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private ModelOptions models = new ModelOptions();
   @Mixin private ClusterOptions cluster = new ClusterOptions();
   @Mixin private ServingOptions serving = new ServingOptions();
-  @Mixin private PriceOptions priceOptions = new PriceOptions();
+  @Mixin private PriceOptions prices = new PriceOptions();
   @Mixin private SampleOptions sample = new SampleOptions();
 
   @Option(
@@ -85,37 +83,39 @@ public final class TiersCommand extends CliCommand {
   @Override
   public void run() throws InterruptedException {
     KvModel model = models.required();
-    Optional<ServingPlan> plan = serving.plan(model, models.tensorParallel());
+    Optional<ServingPlan> engines = serving.plan(model, models.tensorParallel());
     // Checked before a long trace is read.
-    Optional<TierPrices> prices = priceOptions.prices(cluster, plan.isPresent());
+    prices.check(cluster, engines.isPresent());
     TierPlan caches = cluster.plan(1);
     TraceAnalyzer analyzer = new TraceAnalyzer(sample.analysis());
     format.check();
     long bound = SampleOptions.blocksIn(HEAP_PARTS, TierSimulation.bytesABlock(caches));
     try (TraceSample trace = new TraceSample(sample.bounded(bound))) {
-      PrintWriter err = err();
-      TraceReadReport read = inputs.read("requests", err, analyzer.andThen(trace));
+      TraceReadReport read = inputs.read("requests", err(), analyzer.andThen(trace));
       TraceAnalysis analysis = analyzer.finish();
-      sample.warn(err, trace.rate());
-      TiersReport report = report(model, plan, prices, analysis, trace);
-      PrintWriter out = out();
+      sample.warn(err(), trace.rate());
+      TiersReport report = report(model, engines, analysis, trace);
       if (html != null) {
-        HtmlReport.write(html, page(report, read, analysis, trace), out);
+        HtmlReport.write(html, page(report, model, read, analysis, trace), out());
       }
       if (yaml) {
-        out.print(report.yaml());
-        out.flush();
+        out().print(report.yaml());
+        out().flush();
       } else {
-        format.print(out, report);
+        format.print(out(), report);
       }
     }
   }
 
   private static Map<String, Object> page(
-      TiersReport report, TraceReadReport read, TraceAnalysis analysis, TraceSample trace)
+      TiersReport report,
+      KvModel model,
+      TraceReadReport read,
+      TraceAnalysis analysis,
+      TraceSample trace)
       throws InterruptedException {
     ReportPage page =
-        new ReportPage(read, analysis, report.model(), report.blockBytes(), Instant.now());
+        new ReportPage(read, analysis, model.name(), report.blockBytes(), Instant.now());
     if (trace.whole()) {
       page.insights(TraceInsights.of(trace.recorded()));
     }
@@ -124,81 +124,61 @@ public final class TiersCommand extends CliCommand {
   }
 
   private TiersReport report(
-      KvModel model,
-      Optional<ServingPlan> plan,
-      Optional<TierPrices> prices,
-      TraceAnalysis analysis,
-      TraceSample trace)
+      KvModel model, Optional<ServingPlan> engines, TraceAnalysis analysis, TraceSample trace)
       throws InterruptedException {
-    long blockBytes =
-        model.storedBytesPerToken(models.tensorParallel())
-            * Math.max(1, analysis.summary().blockTokens());
+    int gpus = models.tensorParallel();
+    int blockTokens = Math.max(1, analysis.summary().blockTokens());
+    long blockBytes = model.storedBytesPerToken(gpus) * blockTokens;
     TierPlan tiers = cluster.plan(blockBytes);
+    SampleScale scale = trace.scale();
     TierResult result;
-    Optional<TierWorth> worth = Optional.empty();
-    if (plan.isPresent() && trace.whole()) {
+    Optional<TiersReport.Worth> worth = Optional.empty();
+    if (engines.isPresent() && trace.whole()) {
       ServingSimulation.Result both =
-          ServingSimulation.run(trace.recorded(), tiers, touchOrder, plan.get());
+          ServingSimulation.run(trace.recorded(), tiers, touchOrder, engines.get());
       result = both.tiers();
-      worth =
-          Optional.of(
-              worth(plan.get(), prices, tiers, blockBytes, both.serving(), analysis, trace));
+      double days = TiersReport.days(analysis.summary());
+      TierCosts.Basis basis = new TierCosts.Basis(prices, blockBytes, gpus, days);
+      worth = Optional.of(worth(both.serving(), basis, tiers, engines.get(), trace));
     } else {
-      SampleScale scale = trace.scale();
       result =
           scale.estimate(
               TierSimulation.run(trace.recorded(), scale.plan(tiers), touchOrder), tiers);
     }
-    Advice advice =
-        new Advice(
-            tiers.ranksPerNode() * models.tensorParallel(),
-            cluster,
-            analysis.lru(touchOrder).kneeCapacity() * blockBytes,
-            plan.map(p -> p.breakEvenTokens(Math.max(1, analysis.summary().blockTokens()))));
+    Optional<Long> breakEven = engines.map(plan -> plan.breakEvenTokens(blockTokens));
+    LruCurve curve = analysis.lru(touchOrder);
     return new TiersReport(
         model,
-        models.tensorParallel(),
+        gpus,
         blockBytes,
         analysis.summary(),
         tiers,
         result,
         worth,
-        advice,
-        priceOptions.endurance(),
-        new SampleNote(trace.rate(), analysis.lru(touchOrder).sampleRate()),
-        trace.scale().plan(tiers).smallestTier());
+        curve.kneeCapacity() * blockBytes,
+        breakEven,
+        cluster.yaml(tiers.ranksPerNode() * gpus, breakEven),
+        prices.endurance(),
+        new SampleNote(trace.rate(), curve.sampleRate()),
+        scale.plan(tiers).smallestTier());
   }
 
-  private TierWorth worth(
-      ServingPlan engines,
-      Optional<TierPrices> prices,
+  private TiersReport.Worth worth(
+      ServingResult found,
+      TierCosts.Basis basis,
       TierPlan tiers,
-      long blockBytes,
-      ServingResult serving,
-      TraceAnalysis analysis,
+      ServingPlan engines,
       TraceSample trace)
       throws InterruptedException {
-    double days = analysis.summary().timeSpanMillis() / MILLIS_A_DAY;
-    if (prices.isEmpty() || days <= 0) {
-      return new TierWorth(serving, Optional.empty(), Optional.empty());
+    if (!prices.given() || basis.days() <= 0) {
+      return new TiersReport.Worth(found, Optional.empty(), Optional.empty());
     }
-    Function<CheapestTiers.Candidate, TierCosts> costs =
-        tried ->
-            TierCosts.of(
-                prices.get(),
-                tried.plan(),
-                blockBytes,
-                models.tensorParallel(),
-                tried.serving(),
-                days);
-    Optional<CheapestTiers> cheapest = Optional.empty();
-    if (priceOptions.ttft().isPresent()) {
-      double wanted = priceOptions.ttft().get();
+    Optional<Cheapest> cheapest = Optional.empty();
+    if (prices.ttft().isPresent()) {
+      double wanted = prices.ttft().get();
       cheapest =
-          Optional.of(
-              CheapestTiers.find(wanted, trace.recorded(), tiers, touchOrder, engines, costs));
+          Optional.of(Cheapest.find(wanted, trace.recorded(), tiers, touchOrder, engines, basis));
     }
-    return new TierWorth(
-        serving, Optional.of(costs.apply(new CheapestTiers.Candidate(tiers, serving))), cheapest);
+    return new TiersReport.Worth(found, Optional.of(basis.of(tiers, found)), cheapest);
   }
 }

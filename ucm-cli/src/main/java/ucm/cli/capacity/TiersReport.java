@@ -2,12 +2,13 @@ package ucm.cli.capacity;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
+import ucm.cli.capacity.TierCosts.Cheapest;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.FormattedReport;
+import ucm.cli.output.FormatOptions;
 import ucm.cli.output.Table;
 import ucm.cli.trace.ReportPage;
 import ucm.cli.trace.SampleNote;
@@ -18,38 +19,94 @@ import ucm.lite.tier.ServingResult;
 import ucm.lite.tier.TierPlan;
 import ucm.lite.tier.TierResult;
 
-/** What {@code ucm trace tiers} prints. */
+/**
+ * What {@code ucm trace tiers} prints.
+ *
+ * @param gpus of an engine
+ * @param kneeBytes the capacity from which on more of it brings less than its share
+ * @param breakEven the shortest prefix that is loaded faster than it is computed; -1 when none is;
+ *     empty when no rate of computing was given
+ * @param yaml a configuration of the stores with the simulated sizes
+ */
 record TiersReport(
     KvModel kv,
-    int tensorParallel,
+    int gpus,
     long blockBytes,
     TraceSummary summary,
     TierPlan plan,
     TierResult result,
-    Optional<TierWorth> worth,
-    Advice advice,
+    Optional<Worth> worth,
+    long kneeBytes,
+    Optional<Long> breakEven,
+    String yaml,
     Optional<Double> endurance,
     SampleNote note,
     long smallestSimulated)
-    implements FormattedReport {
+    implements FormatOptions.Report {
 
-  private static final double SECONDS_A_DAY = 86_400;
+  private static final double MILLIS_A_DAY = 86_400_000;
   private static final double SECONDS_AN_HOUR = 3600;
   private static final double HOURS_A_DAY = 24;
 
   /** A long prompt of the sample is as long as such a tier, and drives out all that is in it. */
   private static final long FEW_BLOCKS = 64;
 
+  /**
+   * What tiers are worth.
+   *
+   * @param serving in time
+   * @param costs in money; empty without prices, or when the trace takes no time
+   * @param cheapest the capacity to buy; empty unless a time to first token was asked for
+   */
+  record Worth(ServingResult serving, Optional<TierCosts> costs, Optional<Cheapest> cheapest) {}
+
   /** A row: bytes of a tier that does not move any, and a capacity that there is none of, are -1. */
   private record Tier(
       String name, long capacity, long blocks, long tokens, long loaded, long written) {}
+
+  private Columns<Tier> columns() {
+    return new Columns<Tier>()
+        .both("TIER", "tier", Tier::name)
+        .text("CAPACITY, GB", tier -> gigabytes(tier.capacity))
+        .data("capacity_bytes", tier -> Math.max(0, tier.capacity) * blockBytes)
+        .both("HIT BLOCKS", "blocks", Tier::blocks, Figures::grouped)
+        .both("HIT TOKENS", "tokens", Tier::tokens, Figures::grouped)
+        .both("OF INPUT", "token_share", t -> summary.tokenHitRate(t.tokens), Figures::percent)
+        .text("GB LOADED", tier -> gigabytes(tier.loaded))
+        .data("loaded_bytes", tier -> Math.max(0, tier.loaded) * blockBytes)
+        .text("GB WRITTEN", tier -> gigabytes(tier.written))
+        .data("written_bytes", tier -> Math.max(0, tier.written) * blockBytes)
+        .data("sample_rate", _ -> note.simulated());
+  }
+
+  private List<Tier> tiers() {
+    long computed = summary.inputTokens() - result.hitTokens();
+    return List.of(
+        new Tier(
+            "HBM", plan.hbmBlocks() * plan.ranks(), result.hbmBlocks(), result.hbmTokens(), -1, -1),
+        new Tier(
+            "DRAM",
+            plan.dramBlocks() * plan.nodes(),
+            result.dramBlocks(),
+            result.dramTokens(),
+            result.dramBlocks(),
+            result.dramWrites()),
+        new Tier(
+            "storage",
+            TierCosts.storageBlocks(plan),
+            result.storageBlocks(),
+            result.storageTokens(),
+            result.storageBlocks(),
+            result.storageWrites()),
+        new Tier("computed", -1, result.computedBlocks(), computed, -1, -1));
+  }
 
   @Override
   public void print(PrintWriter out) {
     out.println(Figures.grouped(summary.requests()) + " requests; " + cluster());
     kv.notes().forEach(note -> out.println("Note: " + note + "."));
     out.println();
-    table().print(out);
+    columns().table(tiers()).print(out);
     out.println();
     Table more = new Table("MORE", "");
     more.row("ideal hit rate", Figures.percent(summary.idealTokenHitRate()) + " of input tokens");
@@ -58,8 +115,7 @@ record TiersReport(
     more.row("busiest engine", Figures.fixed(result.imbalance(), 2) + " times the mean");
     more.row(
         "knee of the curve",
-        Figures.gigabytes((double) advice.kneeBytes())
-            + " GB: more than that brings less than its share");
+        Figures.gigabytes((double) kneeBytes) + " GB: more than that brings less than its share");
     more.print(out);
     worth.ifPresent(found -> printWorth(out, found));
     out.println();
@@ -73,24 +129,26 @@ record TiersReport(
       out.println();
     }
     out.println("# Suggested configuration; fill in the folder.");
-    out.print(advice.yaml());
+    out.print(yaml);
     out.flush();
   }
 
   private String sampled() {
-    String times =
-        note.simulated() < 1
-            ? " Times need whole requests, which a sample of blocks does not have: "
-                + advice.breakEvenTokens().map(_ -> breakEven() + ".").orElse("none are simulated.")
-            : "";
-    String few =
-        note.simulated() < 1 && smallestSimulated < FEW_BLOCKS
-            ? " The smallest tier is "
-                + smallestSimulated
-                + " blocks of the sample, so few that hits may be off by many points: take a larger"
-                + " sample or heap."
-            : "";
-    return note.text("tiers and bytes", "ideal hit rate and knee") + few + times;
+    String text = note.text("tiers and bytes", "ideal hit rate and knee");
+    if (note.simulated() == 1) {
+      return text;
+    }
+    if (smallestSimulated < FEW_BLOCKS) {
+      text +=
+          String.format(
+              " The smallest tier is %s blocks of the sample, so few that hits may be off by many"
+                  + " points: take a larger sample or heap.",
+              smallestSimulated);
+    }
+    return text
+        + " Times need whole requests, which a sample of blocks does not have: "
+        + (breakEven.isPresent() ? breakEvenText() : "none are simulated")
+        + ".";
   }
 
   private String cluster() {
@@ -101,81 +159,55 @@ record TiersReport(
         summary.blockTokens(),
         plan.nodes(),
         plan.ranksPerNode(),
-        tensorParallel);
+        gpus);
+  }
+
+  static double days(TraceSummary summary) {
+    return summary.timeSpanMillis() / MILLIS_A_DAY;
   }
 
   private double days() {
-    return summary.timeSpanMillis() / 1e3 / SECONDS_A_DAY;
+    return days(summary);
   }
 
-  private List<Tier> tiers() {
-    return List.of(
-        new Tier(
-            "HBM", plan.hbmBlocks() * plan.ranks(), result.hbmBlocks(), result.hbmTokens(), -1, -1),
-        new Tier(
-            "DRAM",
-            plan.dramBlocks() * plan.nodes(),
-            result.dramBlocks(),
-            result.dramTokens(),
-            result.dramBlocks(),
-            result.dramWrites()),
-        new Tier(
-            "storage",
-            storageCapacity(),
-            result.storageBlocks(),
-            result.storageTokens(),
-            result.storageBlocks(),
-            result.storageWrites()),
-        new Tier(
-            "computed",
-            -1,
-            result.computedBlocks(),
-            summary.inputTokens() - result.hitTokens(),
-            -1,
-            -1));
-  }
-
-  private Table table() {
-    Table table =
-        new Table(
-            "TIER",
-            "CAPACITY, GB",
-            "HIT BLOCKS",
-            "HIT TOKENS",
-            "OF INPUT",
-            "GB LOADED",
-            "GB WRITTEN");
-    for (Tier tier : tiers()) {
-      table.row(
-          tier.name,
-          gigabytes(tier.capacity),
-          Figures.grouped(tier.blocks),
-          Figures.grouped(tier.tokens),
-          Figures.percent(summary.tokenHitRate(tier.tokens)),
-          gigabytes(tier.loaded),
-          gigabytes(tier.written));
-    }
-    return table;
-  }
-
+  /** What the figures do not show by themselves; sentences without their end. */
   private List<String> warnings() {
-    double asked = worth.map(TierWorth::serving).map(this::gpuHoursWith).orElse(0.0);
+    double asked = worth.map(found -> gpuHoursWith(found.serving)).orElse(0.0);
+    double hours = days() * HOURS_A_DAY;
+    int all = plan.ranks() * gpus;
     List<String> warnings = new ArrayList<>();
-    if (days() > 0) {
-      TierWarnings.gpus(asked, plan.ranks() * tensorParallel, days()).ifPresent(warnings::add);
+    // Requests do not wait for each other in the simulation, which holds while there are enough
+    // GPUs.
+    if (days() > 0 && asked > all * hours) {
+      warnings.add(
+          String.format(
+              "with these tiers the trace asks for %s GPU hours within %s hours, and %s GPU(s) give"
+                  + " %s: requests would wait for each other, and the times to first token do not"
+                  + " hold; simulate more --nodes, --ranks or --tp",
+              Figures.fixed(asked, 2),
+              Figures.fixed(hours, 2),
+              all,
+              Figures.fixed(all * hours, 2)));
     }
-    endurance.flatMap(most -> TierWarnings.wear(drives(), most)).ifPresent(warnings::add);
+    endurance
+        .filter(most -> drives() > most)
+        .ifPresent(
+            most ->
+                warnings.add(
+                    String.format(
+                        "the trace writes the drives %s times a day, and they endure %s"
+                            + " (--endurance): take more --storage, drives that endure more, or"
+                            + " --write on-eviction",
+                        Figures.fixed(drives(), 2), Figures.fixed(most, 2))));
     return warnings;
   }
 
   private double gpuHoursWith(ServingResult serving) {
-    return (serving.computeSecondsWith() + serving.loadSeconds())
-        * tensorParallel
-        / SECONDS_AN_HOUR;
+    return (serving.computeSecondsWith() + serving.loadSeconds()) * gpus / SECONDS_AN_HOUR;
   }
 
-  private void printWorth(PrintWriter out, TierWorth found) {
-    ServingResult serving = found.serving();
+  private void printWorth(PrintWriter out, Worth found) {
+    ServingResult serving = found.serving;
     out.println();
     Table ttft = new Table("TTFT (SIMULATED COMPUTE), S", "MEAN", "P50", "P90", "P99", "MAX");
     row(ttft, "without cache", serving.ttftWithout());
@@ -188,16 +220,22 @@ record TiersReport(
     money.row(
         "GPU hours saved a day", days() > 0 ? gpuHours(serving.savedSeconds() / days()) : "-");
     money.row("loading", Figures.duration(serving.loadSeconds()) + ", counted as used");
-    money.row("load or recompute", breakEven());
+    money.row("load or recompute", breakEvenText());
     money.print(out);
-    found.costs().ifPresent(costs -> costs.print(out));
-    found
-        .cheapest()
-        .ifPresent(best -> out.println(System.lineSeparator() + best.sentence(blockBytes)));
+    found.costs.ifPresent(
+        costs -> {
+          out.println();
+          costs.table().print(out);
+        });
+    found.cheapest.ifPresent(
+        best -> {
+          out.println();
+          out.println(best.sentence(blockBytes));
+        });
   }
 
-  private String breakEven() {
-    long tokens = advice.breakEvenTokens().orElse(-1L);
+  private String breakEvenText() {
+    long tokens = breakEven.orElse(-1L);
     return tokens < 0
         ? "loading from storage is slower than computing: leave storage out"
         : "loading from storage pays from "
@@ -216,56 +254,40 @@ record TiersReport(
   }
 
   @Override
-  public Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("model", kv.name());
-    data.put("block_bytes", blockBytes);
-    note.addTo(data);
-    data.put("plan", plan);
-    data.put("summary", summary);
-    data.put("tiers", result);
-    data.put("dram_written_bytes", result.dramWrites() * blockBytes);
-    data.put("storage_written_bytes", result.storageWrites() * blockBytes);
+  public Fields data() {
+    Fields data = new Fields().with("model", kv.name()).with("block_bytes", blockBytes);
+    note.addTo(data)
+        .with("plan", plan)
+        .with("summary", summary)
+        .with("tiers", result)
+        .with("dram_written_bytes", result.dramWrites() * blockBytes)
+        .with("storage_written_bytes", result.storageWrites() * blockBytes);
     if (days() > 0) {
       data.put("storage_written_bytes_a_day", writtenADay());
     }
-    data.put("knee_bytes", advice.kneeBytes());
+    data.put("knee_bytes", kneeBytes);
     worth.ifPresent(
         found -> {
-          ServingResult serving = found.serving();
-          data.put("simulated_compute", serving);
-          data.put("gpu_hours_saved", serving.savedSeconds() * tensorParallel / SECONDS_AN_HOUR);
-          data.put("gpu_hours_with_tiers", gpuHoursWith(serving));
-          data.put("gpu_hours_available", plan.ranks() * tensorParallel * days() * HOURS_A_DAY);
-          found.costs().ifPresent(costs -> data.put("costs", costs.data()));
-          found.cheapest().ifPresent(best -> data.put("cheapest", best.data(blockBytes)));
+          double saved = found.serving.savedSeconds() * gpus / SECONDS_AN_HOUR;
+          data.with("simulated_compute", found.serving)
+              .with("gpu_hours_saved", saved)
+              .with("gpu_hours_with_tiers", gpuHoursWith(found.serving))
+              .with("gpu_hours_available", plan.ranks() * gpus * days() * HOURS_A_DAY);
+          found.costs.ifPresent(costs -> data.put("costs", costs.data()));
+          found.cheapest.ifPresent(best -> data.put("cheapest", best.data(blockBytes)));
         });
-    if (days() > 0 && storageCapacity() > 0) {
+    if (days() > 0 && TierCosts.storageBlocks(plan) > 0) {
       data.put("drive_writes_a_day", drives());
     }
     data.put("warnings", warnings());
-    advice.breakEvenTokens().ifPresent(tokens -> data.put("break_even_tokens", tokens));
-    data.put("yaml", advice.yaml());
-    return data;
+    breakEven.ifPresent(tokens -> data.put("break_even_tokens", tokens));
+    return data.with("yaml", yaml);
   }
 
   /** The tiers as rows of a table; what is computed has no capacity, and no bytes are moved for it. */
   @Override
-  public List<Map<String, Object>> rows() {
-    return tiers().stream().map(this::row).toList();
-  }
-
-  private Map<String, Object> row(Tier tier) {
-    Map<String, Object> row = new LinkedHashMap<>();
-    row.put("tier", tier.name);
-    row.put("capacity_bytes", Math.max(0, tier.capacity) * blockBytes);
-    row.put("blocks", tier.blocks);
-    row.put("tokens", tier.tokens);
-    row.put("token_share", summary.tokenHitRate(tier.tokens));
-    row.put("loaded_bytes", Math.max(0, tier.loaded) * blockBytes);
-    row.put("written_bytes", Math.max(0, tier.written) * blockBytes);
-    row.put("sample_rate", note.simulated());
-    return row;
+  public List<Fields> rows() {
+    return columns().data(tiers());
   }
 
   /** Adds the tiers, what they are worth, and the suggested configuration to a page. */
@@ -279,33 +301,21 @@ record TiersReport(
         List.of("Busiest engine", Figures.fixed(result.imbalance(), 2) + " times", "the mean"));
     worth.ifPresent(
         found -> {
-          ServingResult serving = found.serving();
+          ServingResult serving = found.serving;
           page.serving(serving);
-          found.costs().ifPresent(costs -> facts.addAll(costs.facts()));
-          found.cheapest().ifPresent(best -> page.advice(best.sentence(blockBytes)));
+          found.costs.ifPresent(costs -> facts.addAll(costs.facts()));
+          found.cheapest.ifPresent(best -> page.advice(best.sentence(blockBytes)));
           facts.add(
               List.of(
                   "GPU hours saved",
                   gpuHours(serving.savedSeconds()),
                   "of " + gpuHours(serving.computeSecondsWithout()) + ", simulated compute"));
-          String load = breakEven();
+          String load = breakEvenText();
           page.advice(Character.toUpperCase(load.charAt(0)) + load.substring(1) + ".");
         });
     warnings().forEach(warning -> page.advice("Warning: " + warning + "."));
     page.tiers(note.exact() ? cluster() : cluster() + ". " + sampled(), rows(), facts);
-    page.yaml(yaml());
-  }
-
-  String yaml() {
-    return advice.yaml();
-  }
-
-  String model() {
-    return kv.name();
-  }
-
-  private long storageCapacity() {
-    return TierCosts.storageBlocks(plan);
+    page.yaml(yaml);
   }
 
   private double writtenADay() {
@@ -313,16 +323,16 @@ record TiersReport(
   }
 
   private String drivesADay() {
-    return days() > 0 && storageCapacity() > 0 ? Figures.fixed(drives(), 2) : "-";
+    return days() > 0 && TierCosts.storageBlocks(plan) > 0 ? Figures.fixed(drives(), 2) : "-";
   }
 
   private double drives() {
-    double capacity = (double) storageCapacity() * blockBytes;
+    double capacity = (double) TierCosts.storageBlocks(plan) * blockBytes;
     return days() > 0 && capacity > 0 ? writtenADay() / capacity : 0;
   }
 
   private String gpuHours(double engineSeconds) {
-    return Figures.fixed(engineSeconds * tensorParallel / SECONDS_AN_HOUR, 2);
+    return Figures.fixed(engineSeconds * gpus / SECONDS_AN_HOUR, 2);
   }
 
   private String gigabytes(long blocks) {

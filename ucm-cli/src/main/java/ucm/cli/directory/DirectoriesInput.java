@@ -6,9 +6,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import ucm.api.CommonKeys;
@@ -25,7 +25,7 @@ import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.config.UcmConfig;
 
 /** Which directories of which store; the same for every command of {@code ucm store}. */
-final class DirectoriesInput {
+final class DirectoriesInput extends PluginsOption {
 
   private static final String USUAL_STORE = "Posix";
 
@@ -47,35 +47,22 @@ final class DirectoriesInput {
       description = "the store that wrote them, where the directories do not tell")
   private @Nullable String store;
 
-  @Mixin private PluginsOption plugins = new PluginsOption();
-
-  /** The directories, ready to be worked on. */
-  StoreDirectories open() {
-    return open(Map.of());
-  }
-
-  /** The same with settings of the command line, which come before those of a file. */
+  /**
+   * The directories, ready to be worked on.
+   *
+   * @param more settings of the command line, which come before those of a file
+   */
   StoreDirectories open(Map<ConfigKey<?>, Object> more) {
-    StoreCatalog catalog = plugins.catalog();
+    StoreCatalog catalog = catalog();
     UsageException.when(
         directories.isEmpty() == (config == null),
         "name directories, or a file with --config; one of the two");
     StoreConfig values;
     String name;
     if (config == null) {
-      for (Path directory : directories) {
-        if (Files.notExists(directory)) {
-          throw new UsageException(
-              "there is no directory "
-                  + directory
-                  + ": name one that storage_backends of an engine's configuration names");
-        }
-      }
-      Map<String, Object> raw = new LinkedHashMap<>();
-      raw.put(
-          CommonKeys.STORAGE_BACKENDS.name(),
-          directories.stream().map(DirectoriesInput::absolute).distinct().toList());
-      values = StoreConfig.of(raw);
+      directories.forEach(DirectoriesInput::requireThere);
+      List<String> paths = directories.stream().map(DirectoriesInput::absolute).distinct().toList();
+      values = StoreConfig.of(Map.of(CommonKeys.STORAGE_BACKENDS.name(), paths));
       name = store == null ? guess(catalog) : store;
     } else {
       UcmConfig read = UcmConfig.read(config);
@@ -84,25 +71,31 @@ final class DirectoriesInput {
       values = read.storeConfig();
       name = store == null ? read.pipeline().stages().getLast() : store;
     }
+    ConfigOrigin origin = ConfigOrigin.of("the command line");
     Map<String, StoreConfig.Value> said = new LinkedHashMap<>();
-    more.forEach(
-        (key, value) ->
-            said.put(
-                key.name(), new StoreConfig.Value(value, ConfigOrigin.of("the command line"))));
+    more.forEach((key, value) -> said.put(key.name(), new StoreConfig.Value(value, origin)));
     values = values.with(said);
     if (!(catalog.create(name) instanceof DirectoryStore known)) {
       throw new UsageException(
           "the store " + name + " keeps no blocks in directories; " + choice(catalog));
     }
     StoreDirectories opened = known.directories(values);
-    if (values.hasErrors()) {
-      throw new UsageException(
-          values.problems().stream()
-              .filter(ConfigProblem::isError)
-              .map(problem -> problem.key() + " " + problem.message())
-              .collect(Collectors.joining("; ")));
-    }
+    UsageException.when(
+        values.hasErrors(),
+        values.problems().stream()
+            .filter(ConfigProblem::isError)
+            .map(problem -> problem.key() + " " + problem.message())
+            .collect(Collectors.joining("; ")));
     return opened;
+  }
+
+  private static void requireThere(Path directory) {
+    UsageException.when(
+        Files.notExists(directory),
+        String.format(
+            "there is no directory %s: name one that storage_backends of an engine's configuration"
+                + " names",
+            directory));
   }
 
   private static String absolute(Path directory) {
@@ -111,11 +104,9 @@ final class DirectoriesInput {
 
   /** The one that knows the directories as its own, else the one that most directories are of. */
   private String guess(StoreCatalog catalog) {
-    List<String> names = names(catalog);
+    List<String> names = names(catalog, _ -> true);
     List<String> recognized =
-        names.stream()
-            .filter(name -> directories.stream().allMatch(dir -> recognizes(catalog, name, dir)))
-            .toList();
+        names(catalog, known -> directories.stream().allMatch(known::recognizes));
     if (recognized.size() == 1) {
       return recognized.getFirst();
     }
@@ -126,18 +117,14 @@ final class DirectoriesInput {
     return names.getFirst();
   }
 
-  private static boolean recognizes(StoreCatalog catalog, String name, Path directory) {
-    return catalog.create(name) instanceof DirectoryStore known && known.recognizes(directory);
-  }
-
-  private static List<String> names(StoreCatalog catalog) {
+  private static List<String> names(StoreCatalog catalog, Predicate<DirectoryStore> suits) {
     return catalog.names().stream()
-        .filter(name -> catalog.create(name) instanceof DirectoryStore)
+        .filter(name -> catalog.create(name) instanceof DirectoryStore known && suits.test(known))
         .toList();
   }
 
   private static String choice(StoreCatalog catalog) {
-    List<String> names = names(catalog);
+    List<String> names = names(catalog, _ -> true);
     return names.isEmpty()
         ? "no store that was found does"
         : "name one that does with --store: " + String.join(", ", names);

@@ -1,13 +1,10 @@
 package ucm.cli.directory;
 
-import java.io.PrintWriter;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.api.CommonKeys;
 import ucm.api.admin.StoreDirectories;
@@ -15,9 +12,8 @@ import ucm.api.admin.StoreDirectories.AdoptPlan;
 import ucm.api.admin.StoreDirectories.AdoptResult;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.config.ConfigKey;
-import ucm.cli.output.ByteText;
-import ucm.cli.output.Json;
-import ucm.cli.output.JsonCommand;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 
@@ -34,10 +30,7 @@ import ucm.cli.runtime.Cleanup;
           + " blocks of the same size that have checksums; where there is none, name it. Exit code"
           + " 1 when a file is damaged, or cannot be read or written."
     })
-final class StoreAdoptCommand extends JsonCommand {
-
-  @Mixin private DirectoriesInput input = new DirectoriesInput();
-  @Mixin private StoreReadOptions reading = new StoreReadOptions();
+final class StoreAdoptCommand extends ReadCommand {
 
   @Option(
       names = "--block-size",
@@ -65,17 +58,11 @@ final class StoreAdoptCommand extends JsonCommand {
 
   @Override
   public Integer call() {
-    reading.require();
-    StoreDirectories directories = input.open(layout());
-    AdoptPlan plan = new AdoptPlan(reading.threads(), reading.maxBytesPerSecond(), dryRun);
-    List<Damage> failures = new ArrayList<>();
-    AdoptResult result;
-    try (Cleanup cleanup = new Cleanup()) {
-      DirectoryProgress work = cleanup.add(new DirectoryProgress("MiB", (long) ByteText.MIB));
-      result = directories.adopt(plan, work, failures::add);
-    }
+    StoreDirectories directories = open(layout());
+    AdoptPlan plan = new AdoptPlan(threads(), maxBytesPerSecond(), dryRun);
+    AdoptResult result = DirectoryWork.onBytes(work -> directories.adopt(plan, work, damages::add));
     if (!Cleanup.interrupted()) {
-      print(result, failures);
+      print(() -> data(result), () -> show(result));
     }
     return result.failed() > 0 || !result.isComplete() ? 1 : 0;
   }
@@ -99,39 +86,38 @@ final class StoreAdoptCommand extends JsonCommand {
     return layout;
   }
 
-  private void print(AdoptResult result, List<Damage> failures) {
-    PrintWriter out = out();
-    if (json) {
-      Map<String, Object> data = new LinkedHashMap<>();
-      data.put("dry_run", dryRun);
-      data.put("adopted_blocks", result.adopted());
-      data.put("adopted_bytes", result.bytes());
-      data.put("verifiable_blocks", result.verifiable());
-      data.put("skipped_files", result.skipped());
-      data.put("failed_files", result.failed());
-      data.put("failures", failures.stream().map(StoreAdoptCommand::data).toList());
-      Json.print(out, data);
-      return;
-    }
-    for (Damage failure : failures) {
-      out.println("not adopted: " + failure.path() + ": " + failure.reason());
-    }
-    out.println(
-        (dryRun ? "would give " : "gave ")
-            + result.adopted()
-            + " blocks checksums ("
-            + ByteText.of(result.bytes())
-            + "); "
-            + result.verifiable()
-            + " had them, "
-            + result.skipped()
-            + " files without have another size than a block, "
-            + result.failed()
-            + " failed");
+  private Fields data(AdoptResult result) {
+    return new Fields()
+        .with("dry_run", dryRun)
+        .with("adopted_blocks", result.adopted())
+        .with("adopted_bytes", result.bytes())
+        .with("verifiable_blocks", result.verifiable())
+        .with("skipped_files", result.skipped())
+        .with("failed_files", result.failed())
+        .with("failures", damages.stream().map(StoreAdoptCommand::data).toList());
   }
 
-  private static Map<String, Object> data(Damage failure) {
-    return Map.of(
-        "path", failure.path(), "reason", failure.reason(), "damaged", failure.isDamaged());
+  private static Fields data(Damage failure) {
+    return new Fields()
+        .with("path", failure.path())
+        .with("reason", failure.reason())
+        .with("damaged", failure.isDamaged());
+  }
+
+  private void show(AdoptResult result) {
+    for (Damage failure : damages) {
+      out().println("not adopted: " + failure.path() + ": " + failure.reason());
+    }
+    out()
+        .println(
+            String.format(
+                "%s %s blocks checksums (%s); %s had them, %s files without have another size than"
+                    + " a block, %s failed",
+                dryRun ? "would give" : "gave",
+                result.adopted(),
+                Figures.bytes(result.bytes()),
+                result.verifiable(),
+                result.skipped(),
+                result.failed()));
   }
 }

@@ -1,7 +1,5 @@
 package ucm.cli.directory;
 
-import java.io.PrintWriter;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -10,8 +8,8 @@ import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.CollectPlan;
 import ucm.api.admin.StoreDirectories.CollectResult;
-import ucm.cli.output.ByteText;
-import ucm.cli.output.Json;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -48,64 +46,56 @@ final class StoreGcCommand extends JsonCommand {
   public Integer call() {
     UsageException.when(
         toGb != null && toPercent != null, "--to-gb or --to-percent, one of the two");
-    // Written so that what is no number is refused, too.
     UsageException.within("--to-gb", toGb, 0, 1_000_000_000);
     UsageException.within("--to-percent", toPercent, 0, 100);
-    StoreDirectories directories = input.open();
-    if (toGb == null && toPercent == null && !directories.hasOwnLimit()) {
-      throw new UsageException(
-          "say how much may stay, with --to-gb or --to-percent, or name with --config a file that"
-              + " sets a capacity");
-    }
+    StoreDirectories directories = input.open(Map.of());
+    UsageException.when(
+        toGb == null && toPercent == null && !directories.hasOwnLimit(),
+        "say how much may stay, with --to-gb or --to-percent, or name with --config a file that"
+            + " sets a capacity");
     CollectPlan plan =
         new CollectPlan(
-            toGb == null ? null : (Long) (long) (toGb * ByteText.GIB),
+            toGb == null ? null : (Long) (long) (toGb * Figures.GIB),
             toPercent == null ? null : (Double) (toPercent / 100),
             dryRun);
-    CollectResult result;
-    try (Cleanup cleanup = new Cleanup()) {
-      DirectoryProgress work = cleanup.add(new DirectoryProgress("MiB", (long) ByteText.MIB));
-      result = directories.collect(plan, work);
-    }
-    if (!Cleanup.interrupted()) {
-      print(result);
-    }
+    CollectResult result = DirectoryWork.onBytes(work -> directories.collect(plan, work));
     long left = result.usedBytesBefore() - result.removedBytes();
+    if (!Cleanup.interrupted()) {
+      print(() -> data(result, left), () -> show(result, left));
+    }
     return result.isComplete() && left <= result.targetBytes() ? 0 : 1;
   }
 
-  private void print(CollectResult result) {
-    PrintWriter out = out();
-    long left = result.usedBytesBefore() - result.removedBytes();
-    if (json) {
-      Map<String, Object> data = new LinkedHashMap<>();
-      data.put("dry_run", dryRun);
-      data.put("used_bytes_before", result.usedBytesBefore());
-      data.put("target_bytes", result.targetBytes());
-      data.put("used_bytes_after", left);
-      data.put("removed_blocks", result.removedBlocks());
-      data.put("removed_bytes", result.removedBytes());
-      data.put("removed_temp_files", result.removedTempFiles());
-      Json.print(out, data);
-      return;
-    }
-    out.println(
-        (dryRun ? "would remove " : "removed ")
-            + result.removedBlocks()
-            + " blocks of "
-            + ByteText.of(result.removedBytes())
-            + " and "
-            + result.removedTempFiles()
-            + " temporary files of dead writers; "
-            + ByteText.of(result.usedBytesBefore())
-            + " were used, "
-            + ByteText.of(left)
-            + (dryRun ? " would be left" : " are left"));
+  private Fields data(CollectResult result, long left) {
+    return new Fields()
+        .with("dry_run", dryRun)
+        .with("used_bytes_before", result.usedBytesBefore())
+        .with("target_bytes", result.targetBytes())
+        .with("used_bytes_after", left)
+        .with("removed_blocks", result.removedBlocks())
+        .with("removed_bytes", result.removedBytes())
+        .with("removed_temp_files", result.removedTempFiles());
+  }
+
+  private void show(CollectResult result, long left) {
+    out()
+        .println(
+            "%s %s blocks of %s and %s temporary files of dead writers; %s were used, %s %s"
+                .formatted(
+                    dryRun ? "would remove" : "removed",
+                    result.removedBlocks(),
+                    Figures.bytes(result.removedBytes()),
+                    result.removedTempFiles(),
+                    Figures.bytes(result.usedBytesBefore()),
+                    Figures.bytes(left),
+                    dryRun ? "would be left" : "are left"));
     if (left > result.targetBytes()) {
-      out.println(
-          "that is more than the "
-              + ByteText.of(result.targetBytes())
-              + " asked for: what is left is no block, cannot be removed, or came meanwhile");
+      out()
+          .println(
+              String.format(
+                  "that is more than the %s asked for: what is left is no block, cannot be removed,"
+                      + " or came meanwhile",
+                  Figures.bytes(result.targetBytes())));
     }
   }
 }

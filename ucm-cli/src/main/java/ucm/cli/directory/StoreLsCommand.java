@@ -1,14 +1,12 @@
 package ucm.cli.directory;
 
-import java.io.PrintWriter;
 import java.time.temporal.ChronoUnit;
-import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -16,9 +14,9 @@ import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
-import ucm.cli.output.Json;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
-import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 
@@ -28,11 +26,33 @@ final class StoreLsCommand extends JsonCommand {
 
   /** What comes first. */
   enum Sort {
-    COLDEST,
-    NEWEST,
-    LARGEST,
-    ID
+    COLDEST(Comparator.comparing(StoredBlock::lastUse)),
+    NEWEST(Comparator.comparing(StoredBlock::lastUse).reversed()),
+    LARGEST(Comparator.comparingLong(StoredBlock::byteSize).reversed()),
+    ID(Comparator.comparing(StoredBlock::id));
+
+    @SuppressWarnings("ImmutableEnumChecker") // Comparators have no state.
+    private final Comparator<StoredBlock> order;
+
+    Sort(Comparator<StoredBlock> order) {
+      this.order = order.thenComparing(StoredBlock::id);
+    }
   }
+
+  private static final Columns<StoredBlock> COLUMNS =
+      new Columns<StoredBlock>()
+          .both("ID", "id", StoredBlock::id)
+          .data("directory", StoredBlock::directory)
+          .both("BYTES", "bytes", StoredBlock::byteSize)
+          .data("used_bytes", StoredBlock::usedBytes)
+          .data("last_use", StoredBlock::lastUse)
+          .text("LAST USE", block -> block.lastUse().truncatedTo(ChronoUnit.SECONDS).toString())
+          .data("checksums", StoredBlock::isVerifiable)
+          .text("CHECKSUMS", StoreLsCommand::checksums)
+          .data("fault", StoredBlock::fault)
+          .data("layout", block -> data(block.layout()))
+          .text("LAYOUT", block -> text(block.layout()))
+          .text("DIRECTORY", StoredBlock::directory);
 
   @Mixin private DirectoriesInput input = new DirectoriesInput();
 
@@ -57,75 +77,57 @@ final class StoreLsCommand extends JsonCommand {
   public void run() {
     UsageException.atLeast("--limit", limit, 1);
     String start = prefix.toLowerCase(Locale.ROOT);
-    if (!start.matches("[0-9a-f]{0,32}")) {
-      throw new UsageException("--prefix is up to 32 hexadecimal digits; found " + prefix);
-    }
+    UsageException.when(
+        !start.matches("[0-9a-f]{0,32}"),
+        "--prefix is up to 32 hexadecimal digits; found " + prefix);
     int most = limit == null ? Integer.MAX_VALUE : limit;
-    StoreDirectories directories = input.open();
+    StoreDirectories directories = input.open(Map.of());
     // Its head is the block that is listed last.
-    Comparator<StoredBlock> order = order();
-    PriorityQueue<StoredBlock> first = new PriorityQueue<>(order.reversed());
-    try (Cleanup cleanup = new Cleanup()) {
-      directories.list(
-          cleanup.add(new DirectoryProgress("blocks", 1)),
-          block -> {
-            if (block.id().startsWith(start)) {
-              first.add(block);
-              if (first.size() > most) {
-                first.remove();
-              }
+    PriorityQueue<StoredBlock> first = new PriorityQueue<>(sort.order.reversed());
+    Consumer<StoredBlock> keep =
+        block -> {
+          if (block.id().startsWith(start)) {
+            first.add(block);
+            if (first.size() > most) {
+              first.remove();
             }
-          });
-    }
-    if (Cleanup.interrupted()) {
-      return;
-    }
-    List<StoredBlock> blocks = new ArrayList<>(first);
-    blocks.sort(order);
-    PrintWriter out = out();
-    if (json) {
-      Json.print(out, Map.of("blocks", blocks.stream().map(StoreLsCommand::data).toList()));
-      return;
-    }
-    Table table = new Table("ID", "BYTES", "LAST USE", "CHECKSUMS", "LAYOUT", "DIRECTORY");
-    for (StoredBlock block : blocks) {
-      StoredLayout layout = block.layout();
-      table.row(
-          block.id(),
-          Long.toString(block.byteSize()),
-          block.lastUse().truncatedTo(ChronoUnit.SECONDS).toString(),
-          checksums(block),
-          layout == null ? "unknown" : StoredLayoutText.of(layout),
-          block.directory());
-    }
-    table.print(out);
-  }
-
-  private Comparator<StoredBlock> order() {
-    Comparator<StoredBlock> order =
-        switch (sort) {
-          case COLDEST -> Comparator.comparing(StoredBlock::lastUse);
-          case NEWEST -> Comparator.comparing(StoredBlock::lastUse).reversed();
-          case LARGEST -> Comparator.comparingLong(StoredBlock::byteSize).reversed();
-          case ID -> Comparator.comparing(StoredBlock::id);
+          }
         };
-    return order.thenComparing(StoredBlock::id);
+    List<StoredBlock> blocks =
+        DirectoryWork.onBlocks(
+            work -> {
+              directories.list(work, keep);
+              return first.stream().sorted(sort.order).toList();
+            });
+    if (!Cleanup.interrupted()) {
+      print(() -> Map.of("blocks", COLUMNS.data(blocks)), () -> COLUMNS.table(blocks).print(out()));
+    }
   }
 
   private static String checksums(StoredBlock block) {
     return block.fault() != null ? "damaged" : block.isVerifiable() ? "yes" : "none";
   }
 
-  private static Map<String, Object> data(StoredBlock block) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("id", block.id());
-    data.put("directory", block.directory());
-    data.put("bytes", block.byteSize());
-    data.put("used_bytes", block.usedBytes());
-    data.put("last_use", block.lastUse().toString());
-    data.put("checksums", block.isVerifiable());
-    data.put("fault", block.fault());
-    data.put("layout", StoredLayoutText.data(block.layout()));
-    return data;
+  /** A layout for people. */
+  static String text(@Nullable StoredLayout layout) {
+    return layout == null
+        ? "unknown"
+        : "tensor %s / shard %s / block %s"
+            .formatted(
+                layout.tensorSize() == 0 ? "of several sizes" : layout.tensorSize(),
+                layout.shardSize(),
+                layout.blockSize());
+  }
+
+  /** A layout for programs. */
+  static @Nullable Fields data(@Nullable StoredLayout layout) {
+    return layout == null
+        ? null
+        : new Fields()
+            .with("tensor_size", layout.tensorSize() == 0 ? null : layout.tensorSize())
+            .with("tensors_per_shard", layout.tensorCount())
+            .with("shard_size", layout.shardSize())
+            .with("shards_per_block", layout.shardCount())
+            .with("block_size", layout.blockSize());
   }
 }

@@ -1,9 +1,7 @@
 package ucm.cli.directory;
 
-import java.io.PrintWriter;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -11,9 +9,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.DirectorySummary.LayoutCount;
-import ucm.api.admin.StoreDirectories;
-import ucm.cli.output.ByteText;
-import ucm.cli.output.Json;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.runtime.Cleanup;
@@ -26,41 +24,58 @@ import ucm.cli.runtime.Cleanup;
             + " Reads the end of every file.")
 final class StoreStatCommand extends JsonCommand {
 
+  private static final Columns<DirectorySummary> DATA =
+      new Columns<DirectorySummary>()
+          .data("directory", DirectorySummary::directory)
+          .data("notes", DirectorySummary::notes)
+          .data("blocks", DirectorySummary::blocks)
+          .data("payload_bytes", DirectorySummary::payloadBytes)
+          .data("used_bytes", DirectorySummary::usedBytes)
+          .data("layouts", found -> found.layouts().stream().map(StoreStatCommand::data).toList())
+          .data("unverified_blocks", DirectorySummary::unverifiedBlocks)
+          .data("damaged_files", DirectorySummary::faultyFiles)
+          .data("other_files", DirectorySummary::otherFiles)
+          .data("living_temp_files", DirectorySummary::livingTempFiles)
+          .data("dead_temp_files", DirectorySummary::deadTempFiles)
+          .data("unknown_temp_files", DirectorySummary::unknownTempFiles)
+          .data("quarantined_files", DirectorySummary::quarantinedFiles)
+          .data("oldest_use", DirectorySummary::oldestUse)
+          .data("newest_use", DirectorySummary::newestUse)
+          .data("folders", DirectorySummary::folders)
+          .data("fullest_folder_files", DirectorySummary::fullestFolder)
+          .data("file_system_bytes", DirectorySummary::totalBytes)
+          .data("free_bytes", DirectorySummary::freeBytes)
+          .data("collector", DirectorySummary::collector);
+
   @Mixin private DirectoriesInput input = new DirectoriesInput();
 
   @Override
   public void run() {
-    StoreDirectories directories = input.open();
-    List<DirectorySummary> summaries;
-    try (Cleanup cleanup = new Cleanup()) {
-      summaries = directories.summarize(cleanup.add(new DirectoryProgress("blocks", 1)));
+    List<DirectorySummary> summaries = DirectoryWork.onBlocks(input.open(Map.of())::summarize);
+    if (!Cleanup.interrupted()) {
+      print(() -> Map.of("directories", DATA.data(summaries)), () -> show(summaries));
     }
-    if (Cleanup.interrupted()) {
-      return;
-    }
-    PrintWriter out = out();
-    if (json) {
-      Json.print(
-          out, Map.of("directories", summaries.stream().map(StoreStatCommand::data).toList()));
-      return;
-    }
+  }
+
+  private void show(List<DirectorySummary> summaries) {
     String gap = "";
     for (DirectorySummary summary : summaries) {
-      out.print(gap);
-      print(out, summary);
+      out().print(gap);
+      table(summary).print(out());
       gap = System.lineSeparator();
     }
   }
 
-  private static void print(PrintWriter out, DirectorySummary found) {
+  private static Table table(DirectorySummary found) {
     Table table = new Table("DIRECTORY", found.directory());
     found.notes().forEach(note -> table.row("note", note));
-    table.row("blocks", found.blocks() + ", " + ByteText.of(found.payloadBytes()));
+    table.row("blocks", found.blocks() + ", " + Figures.bytes(found.payloadBytes()));
     for (LayoutCount layout : found.layouts()) {
-      table.row("  of layout", StoredLayoutText.of(layout.layout()) + " bytes: " + layout.blocks());
+      String text = StoreLsCommand.text(layout.layout());
+      table.row("  of layout", text + " bytes: " + layout.blocks());
     }
     table.row("  without checksums", "" + found.unverifiedBlocks());
-    table.row("really used", ByteText.of(found.usedBytes()));
+    table.row("really used", Figures.bytes(found.usedBytes()));
     table.row(
         "folders", found.folders() + ", the fullest with " + found.fullestFolder() + " files");
     table.row("used first, last", time(found.oldestUse()) + ", " + time(found.newestUse()));
@@ -70,47 +85,18 @@ final class StoreStatCommand extends JsonCommand {
             .formatted(found.livingTempFiles(), found.deadTempFiles(), found.unknownTempFiles()));
     table.row("damaged, in quarantine", found.faultyFiles() + ", " + found.quarantinedFiles());
     table.row("other files", "" + found.otherFiles());
-    table.row(
-        "file system",
-        ByteText.of(found.totalBytes()) + ", " + ByteText.of(found.freeBytes()) + " free");
+    String total = Figures.bytes(found.totalBytes());
+    table.row("file system", total + ", " + Figures.bytes(found.freeBytes()) + " free");
     table.row("collector", found.collector());
-    table.print(out);
+    return table;
   }
 
   private static String time(@Nullable Instant instant) {
     return instant == null ? "never" : instant.truncatedTo(ChronoUnit.SECONDS).toString();
   }
 
-  private static Map<String, Object> data(DirectorySummary found) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("directory", found.directory());
-    data.put("notes", found.notes());
-    data.put("blocks", found.blocks());
-    data.put("payload_bytes", found.payloadBytes());
-    data.put("used_bytes", found.usedBytes());
-    data.put("layouts", found.layouts().stream().map(StoreStatCommand::data).toList());
-    data.put("unverified_blocks", found.unverifiedBlocks());
-    data.put("damaged_files", found.faultyFiles());
-    data.put("other_files", found.otherFiles());
-    data.put("living_temp_files", found.livingTempFiles());
-    data.put("dead_temp_files", found.deadTempFiles());
-    data.put("unknown_temp_files", found.unknownTempFiles());
-    data.put("quarantined_files", found.quarantinedFiles());
-    data.put("oldest_use", found.oldestUse() == null ? null : found.oldestUse().toString());
-    data.put("newest_use", found.newestUse() == null ? null : found.newestUse().toString());
-    data.put("folders", found.folders());
-    data.put("fullest_folder_files", found.fullestFolder());
-    data.put("file_system_bytes", found.totalBytes());
-    data.put("free_bytes", found.freeBytes());
-    data.put("collector", found.collector());
-    return data;
-  }
-
-  private static Map<String, Object> data(LayoutCount count) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    Map<String, Object> layout = StoredLayoutText.data(count.layout());
-    data.putAll(layout == null ? Map.of() : layout);
-    data.put("blocks", count.blocks());
-    return data;
+  private static Fields data(LayoutCount count) {
+    Fields layout = StoreLsCommand.data(count.layout());
+    return (layout == null ? new Fields() : layout).with("blocks", count.blocks());
   }
 }

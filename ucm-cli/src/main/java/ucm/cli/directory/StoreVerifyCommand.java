@@ -1,20 +1,14 @@
 package ucm.cli.directory;
 
-import java.io.PrintWriter;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.VerifyPlan;
 import ucm.api.admin.StoreDirectories.VerifyResult;
-import ucm.cli.output.ByteText;
-import ucm.cli.output.Json;
-import ucm.cli.output.JsonCommand;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store verify}: whether the bytes of blocks are those that were written. */
@@ -23,10 +17,7 @@ import ucm.cli.runtime.Cleanup;
     description =
         "Reads every block and compares its checksums; exit code 1 when one is damaged or cannot be"
             + " read. It does not count as use. Without --quarantine nothing is changed.")
-final class StoreVerifyCommand extends JsonCommand {
-
-  @Mixin private DirectoriesInput input = new DirectoriesInput();
-  @Mixin private StoreReadOptions reading = new StoreReadOptions();
+final class StoreVerifyCommand extends ReadCommand {
 
   @Option(
       names = "--quarantine",
@@ -35,58 +26,48 @@ final class StoreVerifyCommand extends JsonCommand {
 
   @Override
   public Integer call() {
-    reading.require();
-    StoreDirectories directories = input.open();
-    VerifyPlan plan = new VerifyPlan(reading.threads(), reading.maxBytesPerSecond(), quarantine);
-    List<Damage> damages = new ArrayList<>();
-    VerifyResult result;
-    try (Cleanup cleanup = new Cleanup()) {
-      DirectoryProgress work = cleanup.add(new DirectoryProgress("MiB", (long) ByteText.MIB));
-      result = directories.verify(plan, work, damages::add);
-    }
+    StoreDirectories directories = open(Map.of());
+    VerifyPlan plan = new VerifyPlan(threads(), maxBytesPerSecond(), quarantine);
+    VerifyResult result =
+        DirectoryWork.onBytes(work -> directories.verify(plan, work, damages::add));
     if (!Cleanup.interrupted()) {
-      print(result, damages);
+      print(() -> data(result), () -> show(result));
     }
     return result.damaged() + result.unreadable() > 0 || !result.isComplete() ? 1 : 0;
   }
 
-  private void print(VerifyResult result, List<Damage> damages) {
-    PrintWriter out = out();
-    if (json) {
-      Map<String, Object> data = new LinkedHashMap<>();
-      data.put("good_blocks", result.blocks());
-      data.put("read_bytes", result.bytes());
-      data.put("unverified_blocks", result.unverified());
-      data.put("damaged_blocks", result.damaged());
-      data.put("unreadable_files", result.unreadable());
-      data.put("damages", damages.stream().map(StoreVerifyCommand::data).toList());
-      Json.print(out, data);
-      return;
-    }
+  private void show(VerifyResult result) {
     for (Damage damage : damages) {
-      out.println(
-          (damage.isDamaged() ? "damaged: " : "unreadable: ")
-              + damage.path()
-              + ": "
-              + damage.reason()
-              + (damage.isMoved() ? " (moved aside)" : ""));
+      String what = damage.isDamaged() ? "damaged: " : "unreadable: ";
+      String moved = damage.isMoved() ? " (moved aside)" : "";
+      out().println(what + damage.path() + ": " + damage.reason() + moved);
     }
-    out.println(
-        String.format(
-            "%s blocks are good (%s read), %s damaged, %s unreadable, %s without checksums",
-            result.blocks(),
-            ByteText.of(result.bytes()),
-            result.damaged(),
-            result.unreadable(),
-            result.unverified()));
+    out()
+        .println(
+            "%s blocks are good (%s read), %s damaged, %s unreadable, %s without checksums"
+                .formatted(
+                    result.blocks(),
+                    Figures.bytes(result.bytes()),
+                    result.damaged(),
+                    result.unreadable(),
+                    result.unverified()));
   }
 
-  private static Map<String, Object> data(Damage damage) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("path", damage.path());
-    data.put("reason", damage.reason());
-    data.put("damaged", damage.isDamaged());
-    data.put("moved", damage.isMoved());
-    return data;
+  private Fields data(VerifyResult result) {
+    return new Fields()
+        .with("good_blocks", result.blocks())
+        .with("read_bytes", result.bytes())
+        .with("unverified_blocks", result.unverified())
+        .with("damaged_blocks", result.damaged())
+        .with("unreadable_files", result.unreadable())
+        .with("damages", damages.stream().map(StoreVerifyCommand::data).toList());
+  }
+
+  private static Fields data(Damage damage) {
+    return new Fields()
+        .with("path", damage.path())
+        .with("reason", damage.reason())
+        .with("damaged", damage.isDamaged())
+        .with("moved", damage.isMoved());
   }
 }

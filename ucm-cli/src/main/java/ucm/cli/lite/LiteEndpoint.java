@@ -7,14 +7,14 @@ import java.net.HttpURLConnection;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -29,38 +29,46 @@ import ucm.cli.output.UsageException;
  */
 final class LiteEndpoint {
 
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final int PATIENCE_MILLIS = 10_000;
   private static final int MAX_BYTES = 64 << 20;
   private static final int SHOWN_OF_ANSWER = 120;
   private static final long MILLION = 1_000_000;
   private static final Pattern LITE = Pattern.compile(".*?(lite_[a-z0-9_]+)");
   private static final Pattern POINT = Pattern.compile("lite_lru_hit_rate_([0-9]+)m_tokens");
 
+  // Prometheus' text format, version 0.0.4: prometheus.io/docs/instrumenting/exposition_formats
+  private static final Pattern LINE =
+      Pattern.compile(
+          "([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\\{(.*)\\})?[ \t]+(\\S+)(?:[ \t]+-?\\d+)?[ \t]*");
+  private static final Pattern LABEL =
+      Pattern.compile("([a-zA-Z_][a-zA-Z0-9_]*)=\"((?:[^\"\\\\]|\\\\.)*)\"[ ,]*");
+
+  private static final Pattern ESCAPED = Pattern.compile("\\\\(.)");
+
+  /** One value of a scrape. */
+  record Sample(String name, Map<String, String> labels, double value) {}
+
   private final URI url;
 
   LiteEndpoint(String given) {
     try {
       url = new URI(given);
+      String scheme = String.valueOf(url.getScheme()).toLowerCase(Locale.ROOT);
+      if (!List.of("http", "https").contains(scheme) || url.getHost() == null) {
+        throw new URISyntaxException(given, "no address of a web server");
+      }
     } catch (URISyntaxException e) {
-      throw notAUrl(given);
+      throw new UsageException(
+          "--url is the address of an engine's metrics, such as http://127.0.0.1:9464/metrics;"
+              + " found "
+              + given);
     }
-    boolean http =
-        "http".equalsIgnoreCase(url.getScheme()) || "https".equalsIgnoreCase(url.getScheme());
-    if (!http || url.getHost() == null) {
-      throw notAUrl(given);
-    }
-  }
-
-  private static UsageException notAUrl(String given) {
-    return new UsageException(
-        "--url is the address of an engine's metrics, such as http://127.0.0.1:9464/metrics; found "
-            + given);
   }
 
   /** Asks once; one object for each engine in lite mode, as in their files. At least one. */
   List<ObjectNode> engines() {
     Map<Map<String, String>, Map<String, Double>> values = new LinkedHashMap<>();
-    for (MetricsText.Sample sample : samples()) {
+    for (Sample sample : samples()) {
       Matcher name = LITE.matcher(sample.name());
       if (name.matches()) {
         values
@@ -76,9 +84,9 @@ final class LiteEndpoint {
               + " process of another engine",
           null);
     }
-    List<ObjectNode> engines = new ArrayList<>();
-    values.forEach((labels, gauges) -> engines.add(engine(labels, gauges)));
-    return engines;
+    return values.entrySet().stream()
+        .map(entry -> engine(entry.getKey(), entry.getValue()))
+        .toList();
   }
 
   private ObjectNode engine(Map<String, String> labels, Map<String, Double> gauges) {
@@ -126,10 +134,10 @@ final class LiteEndpoint {
     return value;
   }
 
-  private List<MetricsText.Sample> samples() {
+  private List<Sample> samples() {
     String text = text();
     try {
-      return MetricsText.parse(text);
+      return parse(text);
     } catch (IllegalArgumentException e) {
       String begin = text.strip().lines().findFirst().orElse("");
       throw failed(
@@ -141,30 +149,58 @@ final class LiteEndpoint {
   }
 
   private String text() {
-    HttpURLConnection http;
     try {
-      http = (HttpURLConnection) url.toURL().openConnection();
-      http.setConnectTimeout((int) PATIENCE.toMillis());
-      http.setReadTimeout((int) PATIENCE.toMillis());
+      HttpURLConnection http = (HttpURLConnection) url.toURL().openConnection();
+      http.setConnectTimeout(PATIENCE_MILLIS);
+      http.setReadTimeout(PATIENCE_MILLIS);
       http.setRequestProperty("Accept", "text/plain; version=0.0.4");
       int status = http.getResponseCode();
       if (status != HttpURLConnection.HTTP_OK) {
         throw failed("answers with HTTP status " + status + ": metrics are at /metrics", null);
       }
       try (InputStream in = http.getInputStream()) {
-        byte[] body = in.readNBytes(MAX_BYTES);
-        return new String(body, StandardCharsets.UTF_8);
+        return new String(in.readNBytes(MAX_BYTES), StandardCharsets.UTF_8);
       }
     } catch (IOException | IllegalArgumentException e) {
-      throw failed(
-          "cannot be reached ("
-              + e.getMessage()
-              + "): is an engine running there that shows its metrics?",
-          e);
+      String why = "cannot be reached (" + e.getMessage() + ")";
+      throw failed(why + ": is an engine running there that shows its metrics?", e);
     }
   }
 
   private UncheckedIOException failed(String what, @Nullable Exception cause) {
     return new UncheckedIOException(url + " " + what, new IOException(cause));
+  }
+
+  /** Reads a scrape; throws an {@link IllegalArgumentException} at what is no metric and no comment. */
+  static List<Sample> parse(String text) {
+    return text.lines()
+        .filter(line -> !line.isBlank() && !line.startsWith("#"))
+        .map(LiteEndpoint::sample)
+        .toList();
+  }
+
+  private static String plain(MatchResult escaped) {
+    String found = escaped.group(1);
+    return found.equals("n") ? "\n" : Matcher.quoteReplacement(found);
+  }
+
+  private static Sample sample(String line) {
+    Matcher found = LINE.matcher(line);
+    if (!found.matches()) {
+      throw new IllegalArgumentException("a line that is no metric");
+    }
+    String text = found.group(2) == null ? "" : found.group(2);
+    Map<String, String> labels = new TreeMap<>();
+    Matcher label = LABEL.matcher(text);
+    while (label.lookingAt()) {
+      labels.put(label.group(1), ESCAPED.matcher(label.group(2)).replaceAll(LiteEndpoint::plain));
+      label.region(label.end(), text.length());
+    }
+    if (label.regionStart() != text.length()) {
+      throw new IllegalArgumentException("a metric with damaged labels");
+    }
+    // As Java writes it, but for the end.
+    return new Sample(
+        found.group(1), labels, Double.parseDouble(found.group(3).replace("Inf", "Infinity")));
   }
 }

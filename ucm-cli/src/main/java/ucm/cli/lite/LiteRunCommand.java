@@ -1,26 +1,20 @@
 package ucm.cli.lite;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import tools.jackson.databind.node.ObjectNode;
-import ucm.cli.output.Json;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.LogSetup;
 import ucm.cli.runtime.MetricsOptions;
-import ucm.cli.runtime.PluginsOption;
+import ucm.cli.runtime.PipelineOptions;
 import ucm.cli.trace.TraceInputOptions;
-import ucm.lite.trace.FileFault;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.statistics.TraceOptions;
 
@@ -37,15 +31,8 @@ import ucm.pipeline.connector.statistics.TraceOptions;
 final class LiteRunCommand extends JsonCommand {
 
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
-  @Mixin private PluginsOption plugins = new PluginsOption();
+  @Mixin private PipelineOptions pipeline = new PipelineOptions();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
-
-  @Option(
-      names = "--config",
-      required = true,
-      paramLabel = "FILE",
-      description = "the YAML file of the engine")
-  private Path config = Path.of("");
 
   @Option(
       names = "--requests",
@@ -57,7 +44,8 @@ final class LiteRunCommand extends JsonCommand {
   public void run() {
     UsageException.atLeast("--requests", limit, 1);
     UcmConfig lite =
-        UcmConfig.read(config)
+        pipeline
+            .read()
             .withTopLevel(Map.of("use_lite", true, "enable_record_traces", false), "lite run");
     PrintWriter err = err();
     LogSetup.keepAllLines();
@@ -67,31 +55,15 @@ final class LiteRunCommand extends JsonCommand {
           cleanup.add(
               new LiteRun(
                   lite,
-                  plugins.catalog(),
+                  pipeline.catalog(),
                   metrics.open(lite, cleanup, err),
                   new TraceOptions(folder, 1, 1),
                   limit));
       inputs.read("requests", err, run);
       run.close();
       UsageException.when(run.requests() == 0, "the trace has no request");
-      print(LiteStatusCommand.read(onlyFile(folder.resolve("lite"))));
-    }
-  }
-
-  private static Path onlyFile(Path folder) {
-    try (Stream<Path> files = Files.list(folder)) {
-      return files.toList().getFirst();
-    } catch (IOException e) {
-      throw new UncheckedIOException("cannot list " + folder + ": " + FileFault.of(e), e);
-    }
-  }
-
-  private void print(ObjectNode engine) {
-    PrintWriter out = out();
-    if (json) {
-      Json.print(out, List.of(engine));
-    } else {
-      LiteStatusCommand.print(out, engine);
+      ObjectNode engine = LiteStatusCommand.read(LiteStatusCommand.files(folder).getFirst());
+      print(() -> List.of(engine), () -> LiteStatusCommand.print(out(), engine));
     }
   }
 }

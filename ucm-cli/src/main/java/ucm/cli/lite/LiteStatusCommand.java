@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -20,7 +19,6 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 import ucm.cli.output.Figures;
-import ucm.cli.output.Json;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
@@ -57,53 +55,41 @@ final class LiteStatusCommand extends JsonCommand {
   public void run() {
     UsageException.when(url != null && folder != null, "--url and a folder exclude each other");
     List<ObjectNode> engines = url != null ? new LiteEndpoint(url).engines() : fromFiles();
-    PrintWriter out = out();
-    if (json) {
-      Json.print(out, engines);
-    } else {
-      for (ObjectNode engine : engines) {
-        print(out, engine);
-      }
-    }
+    print(() -> engines, () -> engines.forEach(engine -> print(out(), engine)));
   }
 
   private List<ObjectNode> fromFiles() {
     Path traces =
         folder != null ? folder : Path.of(System.getenv().getOrDefault("UCM_LOG_PATH", "log"));
-    List<ObjectNode> engines = new ArrayList<>();
-    for (Path file : files(traces.resolve(STATUS_FOLDER))) {
-      engines.add(read(file));
-    }
-    return engines;
+    return files(traces).stream().map(LiteStatusCommand::read).toList();
   }
 
   /** The files of engines, in the folder of that name within that of traces. */
-  private static List<Path> files(Path folder) {
-    if (Files.isDirectory(folder)) {
-      try (Stream<Path> entries = Files.list(folder)) {
-        List<Path> found =
-            entries
-                .filter(entry -> entry.toString().endsWith(".json") && Files.isRegularFile(entry))
-                .sorted()
-                .toList();
-        if (!found.isEmpty()) {
-          return found;
-        }
-      } catch (IOException e) {
-        throw new UncheckedIOException("cannot list " + folder + ": " + FileFault.of(e), e);
-      }
+  static List<Path> files(Path traces) {
+    Path folder = traces.resolve(STATUS_FOLDER);
+    try (Stream<Path> entries = Files.isDirectory(folder) ? Files.list(folder) : Stream.empty()) {
+      List<Path> found =
+          entries
+              .filter(entry -> entry.toString().endsWith(".json") && Files.isRegularFile(entry))
+              .sorted()
+              .toList();
+      UsageException.when(
+          found.isEmpty(),
+          String.format(
+              "no engine in lite mode has written to %s: name the folder of its traces"
+                  + " (UCM_LOG_PATH of the engine), and set use_lite: true",
+              folder));
+      return found;
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot list " + folder + ": " + FileFault.of(e), e);
     }
-    throw new UsageException(
-        "no engine in lite mode has written to "
-            + folder
-            + ": name the folder of its traces (UCM_LOG_PATH of the engine), and set use_lite:"
-            + " true");
   }
 
   /** Reads what one engine wrote. */
   static ObjectNode read(Path file) {
+    Exception cause = null;
     try {
-      JsonNode status = JsonMapper.builder().build().readTree(Files.readString(file));
+      JsonNode status = JsonMapper.shared().readTree(Files.readString(file));
       if (status instanceof ObjectNode engine && engine.path("lru").isArray()) {
         engine.put("state", state(engine));
         return engine;
@@ -111,13 +97,9 @@ final class LiteStatusCommand extends JsonCommand {
     } catch (IOException e) {
       throw new UncheckedIOException("cannot read " + file + ": " + FileFault.of(e), e);
     } catch (JacksonException e) {
-      throw notAStatus(file, e);
+      cause = e;
     }
-    throw notAStatus(file, null);
-  }
-
-  private static UncheckedIOException notAStatus(Path file, @Nullable Exception cause) {
-    return new UncheckedIOException(
+    throw new UncheckedIOException(
         new IOException(
             file + " is no status of lite mode: remove it if no engine writes it", cause));
   }

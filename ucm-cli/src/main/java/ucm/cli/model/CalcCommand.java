@@ -2,19 +2,16 @@ package ucm.cli.model;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.cli.output.ByteSize;
 import ucm.cli.output.CliCommand;
-import ucm.cli.output.Csv;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 import ucm.cli.output.FormatOptions;
-import ucm.cli.output.Json;
-import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.lite.tier.KvModel;
 import ucm.lite.tier.KvModels;
@@ -27,7 +24,7 @@ import ucm.lite.tier.KvModels;
           + " fits into a capacity.",
       "Without --model or --model-config: of each model that is built in."
     })
-public final class CalcCommand extends CliCommand {
+public final class CalcCommand extends CliCommand implements FormatOptions.Report {
 
   @Mixin private ModelOptions models = new ModelOptions();
 
@@ -53,49 +50,64 @@ public final class CalcCommand extends CliCommand {
 
   @Mixin private FormatOptions format = new FormatOptions();
 
+  private final List<KvModel> shown = new ArrayList<>();
+
   @Override
   public void run() {
     UsageException.when(
         blockTokens < 1 || promptTokens < 1, "--block-tokens and --tokens are 1 or more");
-    List<KvModel> shown = new ArrayList<>();
     models.model().ifPresent(shown::add);
     if (shown.isEmpty()) {
       KvModels.names().forEach(name -> KvModels.named(name, models.kvType()).ifPresent(shown::add));
     }
-    PrintWriter out = out();
-    if (format.json()) {
-      Json.print(out, shown.stream().map(this::data).toList());
-    } else if (format.csv()) {
-      List<Map<String, Object>> rows = shown.stream().map(this::data).toList();
-      rows.forEach(row -> row.remove("notes"));
-      Csv.print(out, rows);
-    } else {
-      print(out, shown);
-    }
+    format.print(out(), this);
   }
 
-  private void print(PrintWriter out, List<KvModel> shown) {
-    Table table =
-        new Table(
-            "MODEL",
-            "LAYERS",
-            "BYTES A TOKEN",
+  private Columns<KvModel> columns() {
+    int ranks = models.tensorParallel();
+    return new Columns<KvModel>()
+        .both("MODEL", "model", KvModel::name)
+        .both("LAYERS", "layers", KvModel::layers, layers -> Figures.grouped(layers))
+        .data("latent", KvModel::latent)
+        .both("BYTES A TOKEN", "bytes_per_token", this::token, Figures::grouped)
+        .both(
             "OF A RANK",
+            "bytes_per_token_and_rank",
+            model -> model.bytesPerTokenAndRank(ranks),
+            Figures::grouped)
+        .both(
             "MB A BLOCK",
+            "bytes_per_block",
+            model -> token(model) * blockTokens,
+            bytes -> Figures.fixed(bytes / 1e6, 3))
+        .both(
             "GB A PROMPT",
-            "MTOKENS IN " + Figures.gigabytes(capacity.bytes()) + " GB");
-    for (KvModel model : shown) {
-      long token = model.storedBytesPerToken(models.tensorParallel());
-      table.row(
-          model.name(),
-          Figures.grouped(model.layers()),
-          Figures.grouped(token),
-          Figures.grouped(model.bytesPerTokenAndRank(models.tensorParallel())),
-          Figures.fixed(token * blockTokens / 1e6, 3),
-          Figures.gigabytes((double) token * promptTokens),
-          Figures.fixed(capacity.bytes() / token / 1e6, 2));
-    }
-    table.print(out);
+            "bytes_per_prompt",
+            model -> token(model) * promptTokens,
+            bytes -> Figures.gigabytes(bytes))
+        .data("tokens_in_capacity", model -> (long) (capacity.bytes() / token(model)))
+        .text(
+            "MTOKENS IN " + Figures.gigabytes(capacity.bytes()) + " GB",
+            model -> Figures.fixed(capacity.bytes() / token(model) / 1e6, 2));
+  }
+
+  private long token(KvModel model) {
+    return model.storedBytesPerToken(models.tensorParallel());
+  }
+
+  @Override
+  public List<Fields> data() {
+    return shown.stream().map(model -> columns().data(model).with("notes", model.notes())).toList();
+  }
+
+  @Override
+  public List<Fields> rows() {
+    return columns().data(shown);
+  }
+
+  @Override
+  public void print(PrintWriter out) {
+    columns().table(shown).print(out);
     out.println();
     out.println(
         String.format(
@@ -105,20 +117,5 @@ public final class CalcCommand extends CliCommand {
     for (KvModel model : shown) {
       model.notes().forEach(note -> out.println(model.name() + ": " + note + "."));
     }
-  }
-
-  private Map<String, Object> data(KvModel model) {
-    long token = model.storedBytesPerToken(models.tensorParallel());
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("model", model.name());
-    data.put("layers", model.layers());
-    data.put("latent", model.latent());
-    data.put("bytes_per_token", token);
-    data.put("bytes_per_token_and_rank", model.bytesPerTokenAndRank(models.tensorParallel()));
-    data.put("bytes_per_block", token * blockTokens);
-    data.put("bytes_per_prompt", token * promptTokens);
-    data.put("tokens_in_capacity", (long) (capacity.bytes() / token));
-    data.put("notes", model.notes());
-    return data;
   }
 }

@@ -36,6 +36,18 @@ public final class ModelOptions {
       description = "tensor-parallel ranks of an engine (default: ${DEFAULT-VALUE})")
   private int tensorParallel = 1;
 
+  /** The short names of the models that are built in. */
+  private static String names() {
+    return String.join(", ", KvModels.names());
+  }
+
+  /** A model that is built in, by its short or full name, in any case. */
+  public static KvModel named(String name) {
+    return KvModels.named(name, "")
+        .orElseThrow(
+            () -> new UsageException("no model " + name + " is known here; known are " + names()));
+  }
+
   /** The model; empty when none was named. */
   public Optional<KvModel> model() {
     UsageException.within("--tp", tensorParallel, 1, 1024);
@@ -56,7 +68,7 @@ public final class ModelOptions {
           String.format(
               "no model %s is known here; known are %s; for others give --model-config with the"
                   + " model's config.json",
-              name, KvShape.names()));
+              name, names()));
     }
     return known;
   }
@@ -67,7 +79,7 @@ public final class ModelOptions {
         .orElseThrow(
             () ->
                 new UsageException(
-                    "name a model with --model (" + KvShape.names() + ") or --model-config FILE"));
+                    "name a model with --model (" + names() + ") or --model-config FILE"));
   }
 
   /** The data type asked for; empty for the model's own. */

@@ -1,6 +1,9 @@
 package ucm.cli.output;
 
 import java.io.PrintWriter;
+import java.util.Collection;
+import java.util.List;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Option;
 
 /** Which form a command prints its findings in; tables unless one is chosen. */
@@ -14,29 +17,47 @@ public final class FormatOptions {
       description = "print the main table as CSV, with a line of names and plain numbers")
   private boolean csv;
 
+  /** What a command found, in each of the forms. */
+  public interface Report {
+
+    /** All of it, for JSON. */
+    Object data();
+
+    /** The main table, for CSV: at least one row, all with the same names. */
+    List<Fields> rows();
+
+    /** Prints tables and sentences for people. */
+    void print(PrintWriter out);
+  }
+
   /** Refuses two forms at once, for commands that work for long before they print. */
   public void check() {
     UsageException.when(json && csv, "--json and --csv exclude each other");
   }
 
-  public boolean json() {
-    check();
-    return json;
-  }
-
-  public boolean csv() {
-    check();
-    return csv;
-  }
-
   /** Prints a report in the form that was chosen. */
-  public void print(PrintWriter out, FormattedReport report) {
-    if (json()) {
+  public void print(PrintWriter out, Report report) {
+    check();
+    if (json) {
       Json.print(out, report.data());
-    } else if (csv()) {
-      Csv.print(out, report.rows());
+    } else if (csv) {
+      List<Fields> rows = report.rows();
+      line(out, rows.getFirst().keySet());
+      rows.forEach(row -> line(out, row.values()));
+      out.flush();
     } else {
       report.print(out);
     }
+  }
+
+  /** A line as in RFC 4180, but for its end, which is a newline alone. */
+  private static void line(PrintWriter out, Collection<?> cells) {
+    out.print(cells.stream().map(FormatOptions::quoted).collect(Collectors.joining(",", "", "\n")));
+  }
+
+  private static String quoted(Object value) {
+    String cell = value.toString();
+    boolean plain = cell.chars().noneMatch(c -> c == ',' || c == '"' || c == '\n' || c == '\r');
+    return plain ? cell : '"' + cell.replace("\"", "\"\"") + '"';
   }
 }

@@ -29,55 +29,55 @@ public final class OutputFile implements AutoCloseable {
   /** For the help of an option that replaces an existing file. */
   public static final String REPLACES = "; an existing file is replaced";
 
+  // Null for the standard output.
   private final @Nullable Path file;
-  private final @Nullable Path part;
+  // What is written meanwhile; the file itself where that stays what it is.
+  private final @Nullable Path written;
   private final Writer writer;
   private boolean complete;
 
-  /**
-   * Opens a file, compressed when its name ends in .gz, or the standard output where it is null.
-   */
+  /** Opens a file, compressed when its name ends in .gz, or the standard output where it is null. */
   public OutputFile(@Nullable Path file, PrintWriter standardOutput) {
     this.file = file;
     if (file == null) {
-      part = null;
+      written = null;
       writer = new BufferedWriter(standardOutput);
       return;
     }
     boolean replaced =
         Files.notExists(file, LinkOption.NOFOLLOW_LINKS)
             || Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
-    part = replaced ? file.resolveSibling(file.getFileName() + ".part") : null;
+    Path to = replaced ? file.resolveSibling(file.getFileName() + ".part") : file;
+    written = to;
     try {
-      writer =
-          new BufferedWriter(new OutputStreamWriter(stream(file, part), StandardCharsets.UTF_8));
+      writer = new BufferedWriter(new OutputStreamWriter(stream(to), StandardCharsets.UTF_8));
     } catch (IOException e) {
-      throw cannotWrite(part == null ? file : part, e);
+      throw cannotWrite(to, e);
     }
   }
 
+  private OutputStream stream(Path to) throws IOException {
+    OutputStream bytes =
+        to.equals(file)
+            ? Files.newOutputStream(to)
+            : Files.newOutputStream(
+                to,
+                StandardOpenOption.CREATE,
+                StandardOpenOption.TRUNCATE_EXISTING,
+                StandardOpenOption.WRITE,
+                LinkOption.NOFOLLOW_LINKS);
+    OutputStream buffered = new BufferedOutputStream(bytes);
+    return String.valueOf(file).endsWith(".gz") ? new GZIPOutputStream(buffered) : buffered;
+  }
+
   /** Writes a text; the file appears under its name when it is complete. */
-  public static void write(Path file, String text, PrintWriter standardOutput) {
+  public static void write(@Nullable Path file, String text, PrintWriter standardOutput) {
     try (OutputFile output = new OutputFile(file, standardOutput)) {
       output.writer.write(text);
       output.complete();
     } catch (IOException e) {
       throw cannotWrite(file, e);
     }
-  }
-
-  private static OutputStream stream(Path file, @Nullable Path part) throws IOException {
-    OutputStream bytes =
-        part == null
-            ? Files.newOutputStream(file)
-            : Files.newOutputStream(
-                part,
-                StandardOpenOption.CREATE,
-                StandardOpenOption.TRUNCATE_EXISTING,
-                StandardOpenOption.WRITE,
-                LinkOption.NOFOLLOW_LINKS);
-    OutputStream buffered = new BufferedOutputStream(bytes);
-    return file.toString().endsWith(".gz") ? new GZIPOutputStream(buffered) : buffered;
   }
 
   private static UncheckedIOException cannotWrite(@Nullable Path file, IOException e) {
@@ -91,13 +91,14 @@ public final class OutputFile implements AutoCloseable {
   /** Ends the output well. */
   public void complete() {
     try {
-      if (file == null) {
+      if (file == null || written == null) {
         writer.flush();
       } else {
         writer.close();
-      }
-      if (file != null && part != null) {
-        Files.move(part, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+        if (!written.equals(file)) {
+          Files.move(
+              written, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+        }
       }
       complete = true;
     } catch (IOException e) {
@@ -107,7 +108,7 @@ public final class OutputFile implements AutoCloseable {
 
   @Override
   public void close() {
-    if (complete || file == null) {
+    if (complete || file == null || written == null) {
       return;
     }
     try {
@@ -115,13 +116,12 @@ public final class OutputFile implements AutoCloseable {
     } catch (IOException e) {
       // What it held is thrown away.
     }
-    if (part == null) {
-      return;
-    }
     try {
-      Files.deleteIfExists(part);
+      if (!written.equals(file)) {
+        Files.deleteIfExists(written);
+      }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot remove " + part + ": " + FileFault.of(e), e);
+      throw new UncheckedIOException("cannot remove " + written + ": " + FileFault.of(e), e);
     }
   }
 }

@@ -1,8 +1,6 @@
 package ucm.cli.output;
 
 import java.util.Arrays;
-import java.util.LinkedHashMap;
-import java.util.Map;
 
 /** What repeated measurements of one thing came to; not a number where there are none. */
 public record Spread(double median, double min, double max) {
@@ -18,12 +16,10 @@ public record Spread(double median, double min, double max) {
     return new Spread(median, sorted[0], sorted[sorted.length - 1]);
   }
 
-  /** For JSON. */
-  public Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("median", median);
-    data.put("min", min);
-    data.put("max", max);
-    return data;
+  /** The smallest value that at least this share of some does not exceed; 0 when there are none. */
+  public static double quantile(double[] values, double share) {
+    double[] sorted = values.clone();
+    Arrays.sort(sorted);
+    return sorted.length == 0 ? 0 : sorted[Math.max(0, (int) Math.ceil(share * sorted.length) - 1)];
   }
 }

@@ -3,36 +3,22 @@ package ucm.cli.output;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.io.Serial;
 
 /**
  * The process's standard output. A write that fails ends the command by a {@link Failure}; the JDK's own
  * stream would go on and say nothing.
  */
-public final class StandardOutput extends OutputStream {
+public final class StandardOutput extends FileOutputStream {
 
-  private final OutputStream stream;
-
-  /** The standard output. */
   public StandardOutput() {
-    this(new FileOutputStream(FileDescriptor.out));
-  }
-
-  /** Another stream in its place. */
-  public StandardOutput(OutputStream stream) {
-    this.stream = stream;
-  }
-
-  @Override
-  public void write(int value) {
-    write(new byte[] {(byte) value}, 0, 1);
+    super(FileDescriptor.out);
   }
 
   @Override
   public void write(byte[] bytes, int offset, int length) {
     try {
-      stream.write(bytes, offset, length);
+      super.write(bytes, offset, length);
     } catch (IOException e) {
       throw new Failure(e);
     }

@@ -1,5 +1,6 @@
 package ucm.cli.output;
 
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The user asked for something that cannot be: the message says what, and what would do. */
@@ -28,6 +29,15 @@ public final class UsageException extends RuntimeException {
   public static void within(String option, @Nullable Number value, long least, long most) {
     if (value != null && !(value.doubleValue() >= least && value.doubleValue() <= most)) {
       throw new UsageException("%s is %s to %s; found %s".formatted(option, least, most, value));
+    }
+  }
+
+  /** What a value's own check refuses is wrong usage. */
+  public static <T> T accepted(Supplier<T> made) {
+    try {
+      return made.get();
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(String.valueOf(e.getMessage()));
     }
   }
 }

@@ -3,8 +3,7 @@ package ucm.cli.replay;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -17,25 +16,25 @@ import picocli.CommandLine.Option;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
-import ucm.cli.model.KvShape;
-import ucm.cli.output.Durations;
-import ucm.cli.output.Json;
+import ucm.cli.model.ModelOptions;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
-import ucm.cli.output.Table;
+import ucm.cli.output.Spread;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
-import ucm.cli.runtime.DiskSpace;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.EngineMemory;
-import ucm.cli.runtime.HostMemory;
 import ucm.cli.runtime.PluginsOption;
-import ucm.cli.runtime.TimedFlush;
+import ucm.cli.runtime.Room;
+import ucm.lite.tier.KvModel;
 import ucm.pipeline.Pipeline;
-import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.HitPolicy;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.hash.BlockHasher;
 
 /** {@code ucm demo}: the main job on this machine: fill, restart, load everything back. */
@@ -54,8 +53,6 @@ public final class DemoCommand extends JsonCommand {
 
   private static final int BLOCK_TOKENS = 128;
   private static final int VOCABULARY = 151_643;
-  private static final double GB = 1e9;
-  private static final String FIRST_ROUND = "1";
 
   @Mixin private PluginsOption plugins = new PluginsOption();
 
@@ -92,7 +89,7 @@ public final class DemoCommand extends JsonCommand {
       description =
           "where to make the temporary folder for the blocks; it is removed at the end (default:"
               + " the system's temporary folder)")
-  private @Nullable Path dir;
+  private Path dir = Path.of(System.getProperty("java.io.tmpdir"));
 
   @Option(
       names = "--config",
@@ -108,130 +105,142 @@ public final class DemoCommand extends JsonCommand {
       description = "seed of the tokens (default: ${DEFAULT-VALUE})")
   private long seed = 42;
 
+  @SuppressWarnings("ArrayRecordComponent") // Rounds are never compared.
   private record Round(
-      String name,
+      int number,
       long blocks,
       long hits,
       boolean keepsBytes,
       long movedBytes,
       double moveSeconds,
-      Durations timeToKv,
+      double[] millis,
       double flushSeconds) {
 
     /** What it was: the store that a file names may hold the blocks from before. */
     String title() {
-      if (!name.equals(FIRST_ROUND)) {
-        return name;
-      }
-      return name
-          + (hits == 0
-              ? ": empty store, dump"
-              : hits < blocks ? ": some found, load and dump" : ": all found, load");
+      return number > 1
+          ? "2: after restart, load"
+          : hits == 0
+              ? "1: empty store, dump"
+              : hits < blocks ? "1: some found, load and dump" : "1: all found, load";
+    }
+
+    String rate() {
+      return movedBytes == 0 ? "-" : Figures.plain(movedBytes / Figures.GB / moveSeconds);
+    }
+
+    double meanMillis() {
+      return Arrays.stream(millis).average().orElse(0);
+    }
+
+    double quantile(double share) {
+      return Spread.quantile(millis, share);
     }
   }
+
+  private static final Columns<Round> COLUMNS =
+      new Columns<Round>()
+          .both("ROUND", "round", Round::title)
+          .data("blocks", Round::blocks)
+          .both("HIT BLOCKS", "hit_blocks", Round::hits)
+          .text("OF", round -> Long.toString(round.blocks))
+          .both("GB MOVED", "moved_bytes", Round::movedBytes, b -> Figures.plain(b / Figures.GB))
+          .text("GB/S", Round::rate)
+          .data("move_seconds", Round::moveSeconds)
+          .both("MS TO KV: MEAN", "time_to_kv_ms_mean", Round::meanMillis, Figures::millis)
+          .both("P50", "time_to_kv_ms_p50", round -> round.quantile(0.5), Figures::millis)
+          .both("P99", "time_to_kv_ms_p99", round -> round.quantile(0.99), Figures::millis)
+          .both(
+              "THEN DURABLE AFTER MS",
+              "flush_seconds",
+              Round::flushSeconds,
+              seconds -> Figures.millis(1e3 * seconds));
 
   @Override
   public void run() throws InterruptedException {
-    KvShape shape = KvShape.of(model);
-    BlockLayout layout = shape.layout(BLOCK_TOKENS);
+    KvModel kv = ModelOptions.named(model);
+    long[] tensors = new long[kv.tensorsPerLayer()];
+    Arrays.fill(tensors, (long) BLOCK_TOKENS * kv.bytesPerTokenAndTensor());
+    EngineSpec engine =
+        EngineConfig.spec(kv.name(), BLOCK_TOKENS, KvLayout.uniform(kv.layers(), tensors));
+    BlockLayout layout = engine.kv().blockLayout();
     int blocksPerPrompt = inputLen / BLOCK_TOKENS;
-    if (prompts < 1 || blocksPerPrompt < 1) {
-      throw new UsageException(
-          "--prompts is 1 or more and --input-len %s or more; found %s and %s"
-              .formatted(BLOCK_TOKENS, prompts, inputLen));
-    }
+    UsageException.when(
+        prompts < 1 || blocksPerPrompt < 1,
+        "--prompts is 1 or more and --input-len %s or more; found %s and %s"
+            .formatted(BLOCK_TOKENS, prompts, inputLen));
     long total = Math.multiplyExact((long) prompts * blocksPerPrompt, layout.blockSize());
-    PrintWriter out = out();
-    PrintWriter notes = json ? err() : out;
     try (Cleanup cleanup = new Cleanup()) {
-      StoreCatalog catalog = plugins.catalog();
-      UcmConfig ucm = pipelineConfig(cleanup, layout, blocksPerPrompt, total);
-      ConnectorSetup setup =
-          ConnectorSetup.of(
-              ucm,
-              catalog,
-              EngineConfig.spec(shape.modelName(), BLOCK_TOKENS, shape.kv(BLOCK_TOKENS)));
+      UcmConfig ucm = config == null ? inNewFolder(cleanup, layout, total) : UcmConfig.read(config);
+      ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine);
       EngineConfig.tellUnused(ucm, err());
-      describe(notes, shape, layout, ucm, blocksPerPrompt, total);
+      describe(json ? err() : out(), kv, layout, ucm, total);
       EngineMemory memory = cleanup.add(new EngineMemory(layout, blocksPerPrompt));
-      List<Round> rounds = new ArrayList<>();
-      rounds.add(round(FIRST_ROUND, cleanup, ucm, setup, memory));
+      Round first = round(1, cleanup, ucm, setup, memory);
       memory.poison();
-      rounds.add(round("2: after restart, load", cleanup, ucm, setup, memory));
-      report(out, rounds, blocksPerPrompt);
+      Round second = round(2, cleanup, ucm, setup, memory);
+      List<Round> rounds = List.of(first, second);
+      print(() -> COLUMNS.data(rounds), () -> show(rounds));
     }
-  }
-
-  private UcmConfig pipelineConfig(
-      Cleanup cleanup, BlockLayout layout, int blocksPerPrompt, long total) {
-    if (config != null) {
-      return UcmConfig.read(config);
-    }
-    Path parent = dir != null ? dir : Path.of(System.getProperty("java.io.tmpdir"));
-    requireSpace(parent, layout, blocksPerPrompt, total);
-    Path folder = cleanup.folder(parent, "ucm-demo-");
-    return UcmConfig.of(
-        "Cache|Posix",
-        Map.of(
-            "storage_backends", List.of(folder.toString()), "cache_buffer_capacity_gb", bufferGb));
   }
 
   /** Says what is lacking before anything is written. */
-  private void requireSpace(Path parent, BlockLayout layout, int blocksPerPrompt, long total) {
-    long footers = (long) prompts * blocksPerPrompt * 8192;
-    DiskSpace.require(
+  private UcmConfig inNewFolder(Cleanup cleanup, BlockLayout layout, long total) {
+    long footers = total / layout.blockSize() * 8192;
+    Room.onDisk(
         "the demo",
-        parent,
+        dir,
         total + footers,
         "name another folder with --dir, or ask for less with --prompts or --input-len");
-    long need = blocksPerPrompt * layout.blockSize() + (long) (bufferGb * (1L << 30));
-    HostMemory.require("the demo needs", need, "--input-len or --buffer-gb");
+    long need = total / prompts + (long) (bufferGb * Figures.GIB);
+    Room.inMemory("the demo needs", need, "--input-len or --buffer-gb");
+    String folder = cleanup.folder(dir, "ucm-demo-").toString();
+    return UcmConfig.of(
+        "Cache|Posix", Map.of("storage_backends", folder, "cache_buffer_capacity_gb", bufferGb));
   }
 
   private void describe(
-      PrintWriter notes,
-      KvShape shape,
-      BlockLayout layout,
-      UcmConfig ucm,
-      int blocksPerPrompt,
-      long total) {
+      PrintWriter notes, KvModel kv, BlockLayout layout, UcmConfig ucm, long total) {
     notes.printf(
         Locale.ROOT,
-        "%d prompts of %,d tokens, %d blocks of %d tokens each; KV cache of %s%n",
+        "%d prompts of %,d tokens, %d blocks of %d tokens each; KV cache of %s: %d layers, %d"
+            + " tensor(s) a layer, %d bytes a token and tensor%n",
         prompts,
         inputLen,
-        blocksPerPrompt,
+        inputLen / BLOCK_TOKENS,
         BLOCK_TOKENS,
-        shape);
+        kv.name(),
+        kv.layers(),
+        kv.tensorsPerLayer(),
+        kv.bytesPerTokenAndTensor());
     notes.printf(
         Locale.ROOT,
         "%.2f MiB a block in %d shards (one a layer), %.2f GiB in all; pipeline %s, host buffer"
             + " %s%n",
-        layout.blockSize() / 1048576.0,
+        layout.blockSize() / Figures.MIB,
         layout.shardCount(),
-        total / 1073741824.0,
+        total / Figures.GIB,
         ucm.openedPipeline(),
         config == null ? bufferGb + " GiB" : "as configured");
     notes.flush();
   }
 
   private Round round(
-      String name, Cleanup cleanup, UcmConfig ucm, ConnectorSetup setup, EngineMemory memory)
+      int number, Cleanup cleanup, UcmConfig ucm, ConnectorSetup setup, EngineMemory memory)
       throws InterruptedException {
     BlockHasher hasher = setup.hasher();
     HitPolicy policy = new HitPolicy(setup.settings(), BLOCK_TOKENS);
     Duration timeout = EngineConfig.taskTimeout(ucm);
-    Durations timeToKv = new Durations();
+    double[] millis = new double[prompts];
     long hits = 0;
     long blocks = 0;
     long movedBlocks = 0;
     long moveNanos = 0;
-    double flushSeconds;
-    boolean keepsBytes;
     try (Pipeline pipeline = cleanup.add(setup.openPipeline(0));
-        Progress progress = new Progress("round " + name, prompts)) {
+        Progress progress = new Progress("round " + number, prompts)) {
+      boolean keepsBytes = pipeline.keepsBytes();
       PrefixClient client =
-          new PrefixClient(pipeline, memory, policy, pipeline.keepsBytes(), timeout, Level.INFO);
+          new PrefixClient(pipeline, memory, policy, keepsBytes, timeout, Level.INFO);
       SplittableRandom random = new SplittableRandom(seed);
       for (int prompt = 0; prompt < prompts; prompt++) {
         progress.at(prompt);
@@ -245,58 +254,29 @@ public final class DemoCommand extends JsonCommand {
         movedBlocks += served.hits() + served.dumped();
         moveNanos += served.hits() > 0 ? served.loadNanos() : 0;
         moveNanos += served.dumped() > 0 ? served.dumpNanos() : 0;
-        timeToKv.add(hashNanos + served.loadNanos() + served.dumpNanos());
+        millis[prompt] = (hashNanos + served.loadNanos() + served.dumpNanos()) / 1e6;
       }
-      keepsBytes = pipeline.keepsBytes();
-      flushSeconds = TimedFlush.nanos(pipeline, timeout) / 1e9;
+      double flushSeconds = EngineConfig.flush(pipeline, timeout) / 1e9;
+      long moved = keepsBytes ? movedBlocks * memory.blockSize() : 0;
+      return new Round(
+          number, blocks, hits, keepsBytes, moved, moveNanos / 1e9, millis, flushSeconds);
     }
-    long moved = keepsBytes ? movedBlocks * memory.blockSize() : 0;
-    return new Round(
-        name, blocks, hits, keepsBytes, moved, moveNanos / 1e9, timeToKv, flushSeconds);
   }
 
-  private void report(PrintWriter out, List<Round> rounds, int blocksPerPrompt) {
-    if (json) {
-      Json.print(out, rounds.stream().map(DemoCommand::data).toList());
-      return;
-    }
-    Table table =
-        new Table(
-            "ROUND",
-            "HIT BLOCKS",
-            "OF",
-            "GB MOVED",
-            "GB/S",
-            "MS TO KV: MEAN",
-            "P50",
-            "P99",
-            "THEN DURABLE AFTER MS");
-    for (Round round : rounds) {
-      table.row(
-          round.title(),
-          Long.toString(round.hits),
-          Long.toString(round.blocks),
-          String.format(Locale.ROOT, "%.2f", round.movedBytes / GB),
-          round.movedBytes == 0
-              ? "-"
-              : String.format(Locale.ROOT, "%.2f", round.movedBytes / GB / round.moveSeconds),
-          Durations.millis(round.timeToKv.meanMillis()),
-          Durations.millis(round.timeToKv.quantileMillis(0.5)),
-          Durations.millis(round.timeToKv.quantileMillis(0.99)),
-          Durations.millis(round.flushSeconds * 1e3));
-    }
+  private void show(List<Round> rounds) {
+    PrintWriter out = out();
     out.println();
-    table.print(out);
+    COLUMNS.table(rounds).print(out);
     out.println();
-    Round last = rounds.get(rounds.size() - 1);
-    out.printf(
-        Locale.ROOT,
-        "Round 2 found %d of %d blocks of each prompt; %s.%n",
-        last.hits / prompts,
-        blocksPerPrompt,
-        !last.keepsBytes
-            ? "no bytes were moved: this pipeline keeps metadata only"
-            : "every loaded byte was compared");
+    Round last = rounds.getLast();
+    out.println(
+        "Round 2 found %s of %s blocks of each prompt; %s."
+            .formatted(
+                last.hits / prompts,
+                inputLen / BLOCK_TOKENS,
+                last.keepsBytes
+                    ? "every loaded byte was compared"
+                    : "no bytes were moved: this pipeline keeps metadata only"));
     out.println(
         "Time to KV is hashing, look-up and the movement of a prompt's bytes (round 1: until the"
             + " engine may reuse its memory; round 2: until all bytes are in it).");
@@ -307,19 +287,5 @@ public final class DemoCommand extends JsonCommand {
       throw new StoreException(
           "round 2 found " + last.hits + " of " + last.blocks + " blocks; all were stored");
     }
-  }
-
-  private static Map<String, Object> data(Round round) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("round", round.title());
-    data.put("blocks", round.blocks);
-    data.put("hit_blocks", round.hits);
-    data.put("moved_bytes", round.movedBytes);
-    data.put("move_seconds", round.moveSeconds);
-    data.put("time_to_kv_ms_mean", round.timeToKv.meanMillis());
-    data.put("time_to_kv_ms_p50", round.timeToKv.quantileMillis(0.5));
-    data.put("time_to_kv_ms_p99", round.timeToKv.quantileMillis(0.99));
-    data.put("flush_seconds", round.flushSeconds);
-    return data;
   }
 }

@@ -1,8 +1,6 @@
 package ucm.cli.replay;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -13,9 +11,9 @@ import picocli.CommandLine.Option;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.StoreMetrics;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Json;
 import ucm.cli.output.JsonCommand;
-import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
@@ -49,8 +47,6 @@ import ucm.pipeline.connector.statistics.StageLookups;
           + " use_lite the pipeline is Fake."
     })
 public final class ExplainCommand extends JsonCommand {
-
-  private static final String FOLDER_PREFIX = "ucm-explain-";
 
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private PluginsOption plugins = new PluginsOption();
@@ -98,13 +94,13 @@ public final class ExplainCommand extends JsonCommand {
       StageLookups lookups = new StageLookups(StoreMetrics.NONE, ucm.openedPipeline().stages());
       ConnectorSetup setup = ConnectorSetup.of(ucm, catalog, engine).withMetrics(lookups);
       Pipeline pipeline = cleanup.add(setup.openPipeline(0));
-      if (!isApart && !pipeline.canRemove()) {
-        throw new UsageException(
-            "explain would leave its blocks in "
-                + pipeline.spec()
-                + ": it keeps them in no storage_backends that could be replaced, and a stage of it"
-                + " cannot remove blocks (its store has no Store.remove); name another pipeline");
-      }
+      UsageException.when(
+          !isApart && !pipeline.canRemove(),
+          String.format(
+              "explain would leave its blocks in %s: it keeps them in no storage_backends that"
+                  + " could be replaced, and a stage of it cannot remove blocks (its store has no"
+                  + " Store.remove); name another pipeline",
+              pipeline.spec()));
       ExplainedReplay replay =
           cleanup.add(
               new ExplainedReplay(
@@ -125,7 +121,7 @@ public final class ExplainCommand extends JsonCommand {
   private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
     List<String> folders =
         given.storeConfig().get(CommonKeys.STORAGE_BACKENDS).stream()
-            .map(directory -> cleanup.folder(Path.of(directory), FOLDER_PREFIX).toString())
+            .map(directory -> cleanup.folder(Path.of(directory), "ucm-explain-").toString())
             .toList();
     return given.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "explain");
   }
@@ -137,32 +133,29 @@ public final class ExplainCommand extends JsonCommand {
           "the trace has " + replay.requests() + " requests; --request asks for number " + request);
     }
     String id = found.requestId().isEmpty() ? "trace-" + request : found.requestId();
-    PrintWriter out = out();
     if (json) {
-      Map<String, Object> data = new LinkedHashMap<>();
-      data.put("request", request);
-      data.put("request_id", id);
-      data.put("pipeline", pipeline.spec().toString());
-      data.put("bytes_moved", pipeline.keepsBytes());
-      data.put("block_tokens", found.blockTokens());
-      data.put("blocks", found.blockCount());
+      Fields data =
+          new Fields()
+              .with("request", request)
+              .with("request_id", id)
+              .with("pipeline", pipeline.spec().toString())
+              .with("bytes_moved", pipeline.keepsBytes())
+              .with("block_tokens", found.blockTokens())
+              .with("blocks", found.blockCount());
       data.putAll(replay.funnel().data());
-      data.put("requests_not_stored", replay.refusedDumps());
-      Json.print(out, data);
+      Json.print(out(), data.with("requests_not_stored", replay.refusedDumps()));
       return;
     }
-    out.println(
-        String.format(
+    out()
+        .printf(
             Locale.ROOT,
-            "request %,d (%s) after %,d others through %s, blocks of %,d tokens%s",
+            "request %,d (%s) after %,d others through %s, blocks of %,d tokens%s%n",
             request,
             id,
             request - 1,
             pipeline.spec(),
             found.blockTokens(),
-            pipeline.keepsBytes() ? "" : "; no bytes are moved"));
-    Table table = new Table("TOKENS", "COUNT", "OF ASKED");
-    replay.funnel().rows(table);
-    table.print(out);
+            pipeline.keepsBytes() ? "" : "; no bytes are moved");
+    replay.funnel().table().print(out());
   }
 }

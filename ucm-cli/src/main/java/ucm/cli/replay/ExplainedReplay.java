@@ -3,10 +3,14 @@ package ucm.cli.replay;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.SequencedSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -16,6 +20,7 @@ import ucm.api.StoreException;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
+import ucm.cli.replay.RequestFunnel.MissReason;
 import ucm.cli.runtime.EngineMemory;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
@@ -39,15 +44,16 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   private final BlockLayout layout;
   private final Duration timeout;
   private final ConnectorSettings settings;
-  private final SimulatedHbm hbm;
   private final long target;
   private final boolean removes;
   private final long salt;
+  // What the simulated engine has on its device, the least recently used first.
+  private final SequencedSet<BlockIds> hbm = new LinkedHashSet<>();
+  private final int hbmBlocks;
   // Also asked by the thread that cleans up after Ctrl-C.
   private final Set<BlockIds> written = ConcurrentHashMap.newKeySet();
   private final Set<BlockIds> stored = new HashSet<>();
   private final Set<BlockIds> damaged = new HashSet<>();
-  private final long[] hitsBefore;
   // Of tasks that were given up: the store may move them yet.
   private final List<EngineMemory> stillUsed = new ArrayList<>();
   private EngineMemory memory;
@@ -81,11 +87,10 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     this.layout = layout;
     this.timeout = timeout;
     this.settings = settings;
-    this.hbm = new SimulatedHbm(hbmBlocks);
+    this.hbmBlocks = hbmBlocks;
     this.target = target;
     this.removes = removes;
     this.salt = removes ? new SecureRandom().nextLong() : 0;
-    this.hitsBefore = new long[lookups.stages().size()];
     this.memory = new EngineMemory(layout, FIRST_PAGES);
   }
 
@@ -98,17 +103,18 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     request = next;
     funnel = new RequestFunnel();
     try {
-      serve(next, salted(TraceReplay.storeIds(next)), funnel);
+      serve(next);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new StoreException("the replay was interrupted", e);
     }
   }
 
+  private static BlockIds one(BlockIds ids, int i) {
+    return ids.slice(i, i + 1);
+  }
+
   private BlockIds salted(BlockIds ids) {
-    if (salt == 0) {
-      return ids;
-    }
     long[] words = new long[2 * ids.size()];
     for (int i = 0; i < ids.size(); i++) {
       words[2 * i] = ids.high(i) ^ salt;
@@ -117,63 +123,112 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     return BlockIds.wrap(words);
   }
 
-  private void serve(TraceRequest next, BlockIds ids, RequestFunnel into)
-      throws InterruptedException {
+  private void serve(TraceRequest next) throws InterruptedException {
     int tokens = next.inputTokens();
-    into.ask(tokens);
-    HitPolicy policy = new HitPolicy(settings, next.blockTokens());
+    int blockTokens = next.blockTokens();
+    funnel.ask(tokens);
+    HitPolicy policy = new HitPolicy(settings, blockTokens);
     if (policy.skips(tokens)) {
-      into.miss(MissReason.TOO_SHORT, tokens);
+      funnel.miss(MissReason.TOO_SHORT, tokens);
       return;
     }
+    BlockIds ids = salted(TraceReplay.storeIds(next));
     // Some traces name the block of the last tokens too, which no engine stores before it is full.
-    BlockIds full = ids.slice(0, Math.min(ids.size(), tokens / next.blockTokens()));
-    into.miss(MissReason.TOO_SHORT, tokens - (long) full.size() * next.blockTokens());
+    BlockIds full = ids.slice(0, Math.min(ids.size(), tokens / blockTokens));
+    funnel.miss(MissReason.TOO_SHORT, tokens - (long) full.size() * blockTokens);
     if (full.size() > memory.pages()) {
       memory.close();
       memory = new EngineMemory(layout, 2 * full.size());
     }
-    int onDevice = hbm.serve(full);
-    into.hitHbm((long) onDevice * next.blockTokens());
-    int end = loadFound(next, full, onDevice, policy, into);
+    int onDevice = onDevice(full);
+    funnel.hitHbm((long) onDevice * blockTokens);
+    int offered = lookup(full, onDevice, blockTokens);
+    int found = policy.loaded(onDevice, offered, tokens);
+    funnel.miss(MissReason.NOT_USED, (long) (offered - found) * blockTokens);
+    int end = onDevice + (found == 0 ? 0 : load(full, onDevice, found, blockTokens));
     memory.fill(full, end, full.size());
-    save(full, end);
+    if (end < full.size()) {
+      save(full, end);
+    }
   }
 
-  /** Looks up and loads what is not on the device; returns where that ends. */
-  private int loadFound(
-      TraceRequest next, BlockIds ids, int from, HitPolicy policy, RequestFunnel into)
-      throws InterruptedException {
-    int blockTokens = next.blockTokens();
-    int offered = lookup(next, ids, from, into);
-    int found = policy.loaded(from, offered, next.inputTokens());
-    into.miss(MissReason.NOT_USED, (long) (offered - found) * blockTokens);
-    if (found == 0) {
-      return from;
+  /** How many blocks of a prompt from the first one on are on the device; then all of them are. */
+  private int onDevice(BlockIds ids) {
+    int run = 0;
+    while (run < ids.size() && hbm.contains(one(ids, run))) {
+      run++;
     }
-    int end = from + found;
+    // The last block first, so that leaves are forgotten before roots.
+    for (int i = ids.size() - 1; i >= 0; i--) {
+      hbm.addLast(one(ids, i));
+      if (hbm.size() > hbmBlocks) {
+        hbm.removeFirst();
+      }
+    }
+    return run;
+  }
+
+  /** Asks for what is not on the device; returns how many blocks are found. */
+  private int lookup(BlockIds ids, int from, int blockTokens) {
+    List<String> stages = lookups.stages();
+    long unanswered = lookups.unanswered();
+    long[] before = new long[stages.size()];
+    Arrays.setAll(before, lookups::hits);
+    int found = 0;
+    boolean failed = false;
+    try {
+      found = store.lookupPrefix(ids.slice(from, ids.size())) + 1;
+    } catch (StoreException e) {
+      failed = true;
+    }
+    int left = found;
+    for (int i = 0; i < before.length; i++) {
+      // The last stage has what the upper stages do not report.
+      long hits = i == before.length - 1 ? left : Math.min(left, lookups.hits(i) - before[i]);
+      funnel.find(stages.get(i), hits * blockTokens);
+      left -= (int) hits;
+    }
+    boolean down = failed || lookups.unanswered() > unanswered;
+    MissReason first = null;
+    for (int i = from + found; i < ids.size(); i++) {
+      MissReason own = down ? MissReason.STORE_DOWN : missing(one(ids, i));
+      // What was never stored is no victim of the gap before it.
+      first = first == null ? own : first;
+      funnel.miss(own == MissReason.NEVER_STORED ? own : first, blockTokens);
+    }
+    return found;
+  }
+
+  private MissReason missing(BlockIds id) {
+    return damaged.contains(id)
+        ? MissReason.CORRUPT
+        : stored.contains(id) ? MissReason.EVICTED : MissReason.NEVER_STORED;
+  }
+
+  /** Loads some blocks; returns how many of them, from the first one on, can be used. */
+  private int load(BlockIds ids, int from, int found, int blockTokens) throws InterruptedException {
     TransferResult result;
     try {
-      result = await(store.load(memory.transfer(ids, from, end)));
+      result = await(store.load(memory.transfer(ids, from, from + found)));
     } catch (StoreException e) {
-      into.miss(MissReason.STORE_DOWN, (long) found * blockTokens);
-      return from;
+      funnel.miss(MissReason.STORE_DOWN, (long) found * blockTokens);
+      return 0;
     }
     int used = found;
     for (int i = 0; i < found; i++) {
       ShardOutcome outcome = outcome(result, i);
       if (outcome == ShardOutcome.OK) {
-        into.load(blockTokens);
+        funnel.load(blockTokens);
       } else {
-        into.miss(reason(outcome, ids, from + i), blockTokens);
+        funnel.miss(reason(outcome, one(ids, from + i)), blockTokens);
         used = Math.min(used, i);
       }
     }
-    into.use((long) used * blockTokens);
+    funnel.use((long) used * blockTokens);
     if (store.keepsBytes()) {
       memory.verify(ids, from, from + used);
     }
-    return from + used;
+    return used;
   }
 
   /** Waits for a task; one that is given up keeps its memory. */
@@ -187,62 +242,19 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     }
   }
 
-  private int lookup(TraceRequest next, BlockIds ids, int from, RequestFunnel into) {
-    long unanswered = lookups.unanswered();
-    for (int i = 0; i < hitsBefore.length; i++) {
-      hitsBefore[i] = lookups.hits(i);
-    }
-    int found = 0;
-    boolean failed = false;
-    try {
-      found = store.lookupPrefix(ids.slice(from, ids.size())) + 1;
-    } catch (StoreException e) {
-      failed = true;
-    }
-    findInTiers(found, next.blockTokens(), into);
-    boolean down = failed || lookups.unanswered() > unanswered;
-    MissReason first = null;
-    for (int i = from + found; i < ids.size(); i++) {
-      MissReason own = down ? MissReason.STORE_DOWN : missing(ids.slice(i, i + 1));
-      // What was never stored is no victim of the gap before it.
-      first = first == null ? own : first;
-      into.miss(own == MissReason.NEVER_STORED ? own : first, next.blockTokens());
-    }
-    return found;
-  }
-
-  private MissReason missing(BlockIds id) {
-    if (damaged.contains(id)) {
-      return MissReason.CORRUPT;
-    }
-    return stored.contains(id) ? MissReason.EVICTED : MissReason.NEVER_STORED;
-  }
-
-  /** The last stage has what the upper stages do not report. */
-  private void findInTiers(int found, int blockTokens, RequestFunnel into) {
-    int left = found;
-    for (int i = 0; i < hitsBefore.length; i++) {
-      long hits = lookups.hits(i) - hitsBefore[i];
-      int here = i == hitsBefore.length - 1 ? left : (int) Math.min(left, hits);
-      into.find(lookups.stages().get(i), (long) here * blockTokens);
-      left -= here;
-    }
-  }
-
   private ShardOutcome outcome(TransferResult result, int block) {
     int shards = layout.shardCount();
-    for (int shard = block * shards; shard < (block + 1) * shards; shard++) {
-      if (result.outcome(shard) != ShardOutcome.OK) {
-        return result.outcome(shard);
-      }
-    }
-    return ShardOutcome.OK;
+    return IntStream.range(block * shards, (block + 1) * shards)
+        .mapToObj(result::outcome)
+        .filter(outcome -> outcome != ShardOutcome.OK)
+        .findFirst()
+        .orElse(ShardOutcome.OK);
   }
 
-  private MissReason reason(ShardOutcome outcome, BlockIds ids, int i) {
+  private MissReason reason(ShardOutcome outcome, BlockIds id) {
     return switch (outcome) {
       case CORRUPT -> {
-        damaged.add(ids.slice(i, i + 1));
+        damaged.add(id);
         yield MissReason.CORRUPT;
       }
       case MISSING -> MissReason.EVICTED;
@@ -252,19 +264,15 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
 
   /** Stores what the simulated engine computed; a block that is refused was not stored. */
   private void save(BlockIds ids, int from) throws InterruptedException {
-    if (from == ids.size()) {
-      return;
-    }
     for (int i = from; removes && i < ids.size(); i++) {
-      written.add(ids.slice(i, i + 1));
+      written.add(one(ids, i));
     }
     try {
       TransferResult result = await(store.dump(memory.transfer(ids, from, ids.size())));
-      for (int i = 0; i < ids.size() - from; i++) {
-        if (outcome(result, i) == ShardOutcome.OK) {
-          BlockIds id = ids.slice(from + i, from + i + 1);
-          stored.add(id);
-          damaged.remove(id);
+      for (int i = from; i < ids.size(); i++) {
+        if (outcome(result, i - from) == ShardOutcome.OK) {
+          stored.add(one(ids, i));
+          damaged.remove(one(ids, i));
         }
       }
     } catch (StoreException e) {
@@ -314,10 +322,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    int left = 0;
-    for (BlockIds id : written) {
-      left += store.remove(id).get(0) ? 0 : 1;
-    }
+    long left = written.stream().filter(id -> !store.remove(id).get(0)).count();
     if (left > 0) {
       throw new StoreException(
           left + " of " + written.size() + " blocks could not be removed from " + store.name());

@@ -1,24 +1,21 @@
 package ucm.cli.replay;
 
-import java.io.PrintWriter;
-import java.nio.file.Path;
-import java.util.LinkedHashMap;
-import java.util.Locale;
-import java.util.Map;
+import java.time.Duration;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
 import ucm.api.StoreMetrics;
-import ucm.cli.output.Json;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.MetricsOptions;
-import ucm.cli.runtime.PluginsOption;
+import ucm.cli.runtime.PipelineOptions;
 import ucm.cli.trace.TraceInputOptions;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.config.UcmConfig;
@@ -41,18 +38,9 @@ import ucm.pipeline.connector.engine.KvLayout;
     })
 public final class ReplayCommand extends JsonCommand {
 
-  private static final double GB = 1e9;
-
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
-  @Mixin private PluginsOption plugins = new PluginsOption();
+  @Mixin private PipelineOptions pipelines = new PipelineOptions();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
-
-  @Option(
-      names = "--config",
-      required = true,
-      paramLabel = "FILE",
-      description = "the YAML file that names the pipeline")
-  private Path config = Path.of("");
 
   @Option(
       names = "--block-bytes",
@@ -71,91 +59,92 @@ public final class ReplayCommand extends JsonCommand {
     UsageException.within("--block-bytes", blockBytes, 1, 1 << 30);
     UsageException.atLeast("--requests", limit, 1);
     BlockLayout layout = BlockLayout.uniform(blockBytes, blockBytes, blockBytes);
-    UcmConfig ucm = UcmConfig.read(config);
+    UcmConfig ucm = pipelines.read();
+    Duration timeout = EngineConfig.taskTimeout(ucm);
     EngineConfig.tellUnused(ucm, err());
     try (Cleanup cleanup = new Cleanup()) {
       EngineSpec engine = EngineConfig.spec("replay", 1, KvLayout.uniform(1, blockBytes));
       StoreMetrics scope = metrics.open(ucm, cleanup, err()).scope(engine.model(), "0");
-      ConnectorSetup setup = ConnectorSetup.of(ucm, plugins.catalog(), engine).withMetrics(scope);
+      ConnectorSetup setup = ConnectorSetup.of(ucm, pipelines.catalog(), engine).withMetrics(scope);
       Pipeline pipeline = cleanup.add(setup.openPipeline(0));
       TraceReplay replay =
-          cleanup.add(
-              new TraceReplay(
-                  pipeline, layout, EngineConfig.taskTimeout(ucm), limit, scope, setup.settings()));
+          cleanup.add(new TraceReplay(pipeline, layout, timeout, limit, scope, setup.settings()));
       long start = System.nanoTime();
       inputs.read("requests", err(), replay);
-      FlushResult flushed = pipeline.flush(EngineConfig.taskTimeout(ucm));
+      FlushResult flushed = pipeline.flush(timeout);
       double seconds = (System.nanoTime() - start) / 1e9;
-      report(pipeline, replay, flushed, seconds);
+      Replayed replayed = new Replayed(pipeline, replay.totals(), flushed, seconds);
+      print(() -> data(replayed), () -> table(replayed).print(out()));
     }
   }
 
-  private void report(Pipeline pipeline, TraceReplay replay, FlushResult flushed, double seconds) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("pipeline", pipeline.spec().toString());
-    data.put("block_bytes", blockBytes);
-    data.put("requests", replay.requests());
-    data.put("blocks", replay.blocks());
-    data.put("hit_blocks", replay.hitBlocks());
-    data.put("hit_tokens", replay.hitTokens());
-    data.put(
-        "hit_rate", replay.blocks() == 0 ? 0.0 : (double) replay.hitBlocks() / replay.blocks());
-    data.put("bytes_moved", pipeline.keepsBytes());
-    data.put("loaded_bytes", replay.loadedBytes());
-    data.put("load_seconds", replay.loadSeconds());
-    data.put("dumped_bytes", replay.dumpedBytes());
-    data.put("dump_seconds", replay.dumpSeconds());
-    data.put("failed_blocks", flushed.failedCount());
-    data.put("pending_blocks", flushed.pendingBlocks());
-    data.put("seconds", seconds);
-    PrintWriter out = out();
-    if (json) {
-      Json.print(out, data);
-    } else {
-      print(out, pipeline, replay, flushed, seconds);
-    }
+  private record Replayed(
+      Pipeline pipeline, TraceReplay.Totals totals, FlushResult flushed, double seconds) {}
+
+  /** Bytes of some blocks, where any were moved. */
+  private long bytes(Replayed replayed, long blocks) {
+    return replayed.pipeline.keepsBytes() ? blocks * blockBytes : 0;
   }
 
-  private void print(
-      PrintWriter out, Pipeline pipeline, TraceReplay replay, FlushResult flushed, double seconds) {
-    Table table = new Table("REPLAY", pipeline.spec().toString());
-    table.row("requests", String.format(Locale.ROOT, "%,d in %.1f s", replay.requests(), seconds));
+  private Fields data(Replayed replayed) {
+    TraceReplay.Totals totals = replayed.totals;
+    return new Fields()
+        .with("pipeline", replayed.pipeline.spec().toString())
+        .with("block_bytes", blockBytes)
+        .with("requests", totals.requests())
+        .with("blocks", totals.blocks())
+        .with("hit_blocks", totals.hitBlocks())
+        .with("hit_tokens", totals.hitTokens())
+        .with("hit_rate", totals.hitRate())
+        .with("bytes_moved", replayed.pipeline.keepsBytes())
+        .with("loaded_bytes", bytes(replayed, totals.hitBlocks()))
+        .with("load_seconds", totals.loadNanos() / 1e9)
+        .with("dumped_bytes", bytes(replayed, totals.dumpedBlocks()))
+        .with("dump_seconds", totals.dumpNanos() / 1e9)
+        .with("failed_blocks", replayed.flushed.failedCount())
+        .with("pending_blocks", replayed.flushed.pendingBlocks())
+        .with("seconds", replayed.seconds);
+  }
+
+  private Table table(Replayed replayed) {
+    TraceReplay.Totals totals = replayed.totals;
+    FlushResult flushed = replayed.flushed;
+    Table table = new Table("REPLAY", replayed.pipeline.spec().toString());
+    table.row(
+        "requests",
+        Figures.grouped(totals.requests()) + " in " + Figures.fixed(replayed.seconds, 1) + " s");
     table.row(
         "blocks",
-        String.format(
-            Locale.ROOT,
-            "%,d; %,d hit (%.2f%%)",
-            replay.blocks(),
-            replay.hitBlocks(),
-            replay.blocks() == 0 ? 0.0 : 100.0 * replay.hitBlocks() / replay.blocks()));
-    if (pipeline.keepsBytes()) {
-      table.row("loaded, every byte compared", moved(replay.loadedBytes(), replay.loadSeconds()));
-      table.row("dumped", moved(replay.dumpedBytes(), replay.dumpSeconds()));
+        "%s; %s hit (%s)"
+            .formatted(
+                Figures.grouped(totals.blocks()),
+                Figures.grouped(totals.hitBlocks()),
+                Figures.percent(totals.hitRate())));
+    if (replayed.pipeline.keepsBytes()) {
+      String loaded = moved(bytes(replayed, totals.hitBlocks()), totals.loadNanos());
+      table.row("loaded, every byte compared", loaded);
+      table.row("dumped", moved(bytes(replayed, totals.dumpedBlocks()), totals.dumpNanos()));
     } else {
       table.row("bytes", "none moved: this pipeline keeps metadata only");
-      table.row(
-          "look-up and load",
-          String.format(Locale.ROOT, "%.3f s for all requests", replay.loadSeconds()));
+      String seconds = Figures.fixed(totals.loadNanos() / 1e9, 3);
+      table.row("look-up and load", seconds + " s for all requests");
     }
     table.row(
         "not stored",
-        String.format(
-            Locale.ROOT,
-            "%,d blocks failed, %,d still pending",
-            flushed.failedCount(),
-            flushed.pendingBlocks()));
+        "%s blocks failed, %s still pending"
+            .formatted(
+                Figures.grouped(flushed.failedCount()), Figures.grouped(flushed.pendingBlocks())));
     if (flushed.cause() != null) {
       table.row("first reason", String.valueOf(flushed.cause().getMessage()));
     }
-    table.print(out);
+    return table;
   }
 
-  private static String moved(long bytes, double seconds) {
-    return String.format(
-        Locale.ROOT,
-        "%.2f GB in %.2f s (%.2f GB/s)",
-        bytes / GB,
-        seconds,
-        seconds == 0 ? 0.0 : bytes / GB / seconds);
+  private static String moved(long bytes, long nanos) {
+    return "%s GB in %s s (%s GB/s)"
+        .formatted(
+            Figures.plain(bytes / Figures.GB),
+            Figures.plain(nanos / 1e9),
+            Figures.plain(nanos == 0 ? 0.0 : (double) bytes / nanos));
   }
 }

@@ -4,6 +4,9 @@ import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.output.Table;
 
 /**
@@ -11,6 +14,27 @@ import ucm.cli.output.Table;
  * found = loaded + missed when loading. Used by one thread.
  */
 final class RequestFunnel {
+
+  /** Why tokens of a prompt were not loaded. */
+  enum MissReason {
+    NEVER_STORED("never stored before in this replay"),
+    EVICTED("stored before, and gone since"),
+    CORRUPT("found damaged, now or before"),
+    TOO_SHORT("fill no block, or the request is below persist_token_threshold"),
+    NOT_USED("found, and left by hit_ratio or load_tokens_threshold"),
+    STORE_DOWN("a store refused, failed, or did not answer in time");
+
+    private final String text;
+
+    MissReason(String text) {
+      this.text = text;
+    }
+
+    /** Its name in JSON. */
+    private String key() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
 
   private final Map<String, Long> found = new LinkedHashMap<>();
   private final Map<MissReason, Long> misses = new EnumMap<>(MissReason.class);
@@ -68,41 +92,44 @@ final class RequestFunnel {
   }
 
   /** As JSON. */
-  Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("asked_tokens", asked);
-    data.put("hbm_tokens", hbm);
-    data.put("found_tokens", found());
-    data.put("found_tokens_by_tier", found);
-    data.put("loaded_tokens", loaded);
-    data.put("used_tokens", used);
-    Map<String, Object> missed = new LinkedHashMap<>();
+  Fields data() {
+    Fields missed = new Fields();
     for (MissReason reason : MissReason.values()) {
       missed.put(reason.key(), missed(reason));
     }
-    data.put("missed_tokens", missed);
-    return data;
+    return new Fields()
+        .with("asked_tokens", asked)
+        .with("hbm_tokens", hbm)
+        .with("found_tokens", found())
+        .with("found_tokens_by_tier", found)
+        .with("loaded_tokens", loaded)
+        .with("used_tokens", used)
+        .with("missed_tokens", missed);
   }
 
-  /** Adds its rows to a table of three columns: what, tokens, and their share of those asked for. */
-  void rows(Table table) {
-    row(table, "asked", asked);
-    row(table, "in HBM", hbm);
-    row(table, "found outside", found());
-    found.forEach((tier, tokens) -> row(table, "  in " + tier, tokens));
-    row(table, "loaded", loaded);
-    row(table, "used", used);
-    for (MissReason reason : MissReason.values()) {
-      if (missed(reason) > 0) {
-        row(table, "missed: " + reason.text(), missed(reason));
-      }
-    }
+  /** For people. */
+  Table table() {
+    Map<String, Long> rows = new LinkedHashMap<>();
+    rows.put("asked", asked);
+    rows.put("in HBM", hbm);
+    rows.put("found outside", found());
+    found.forEach((tier, tokens) -> rows.put("  in " + tier, tokens));
+    rows.put("loaded", loaded);
+    rows.put("used", used);
+    misses.forEach(
+        (reason, tokens) -> {
+          if (tokens > 0) {
+            rows.put("missed: " + reason.text, tokens);
+          }
+        });
+    return new Columns<Map.Entry<String, Long>>()
+        .text("TOKENS", Map.Entry::getKey)
+        .text("COUNT", row -> Figures.grouped(row.getValue()))
+        .text("OF ASKED", row -> share(row.getValue()))
+        .table(rows.entrySet());
   }
 
-  private void row(Table table, String what, long tokens) {
-    table.row(
-        what,
-        String.format(Locale.ROOT, "%,d", tokens),
-        String.format(Locale.ROOT, "%.1f%%", asked == 0 ? 0.0 : 100.0 * tokens / asked));
+  private String share(long tokens) {
+    return String.format(Locale.ROOT, "%.1f%%", asked == 0 ? 0.0 : 100.0 * tokens / asked);
   }
 }

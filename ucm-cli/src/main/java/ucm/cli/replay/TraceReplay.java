@@ -27,13 +27,33 @@ public final class TraceReplay implements TraceVisitor, AutoCloseable {
   private final StoreMetrics.Counter hitTokens;
   private final StoreMetrics.Histogram hitRates;
   private EngineMemory memory;
-  private long requests;
-  private long blocks;
-  private long hitBlocks;
-  private long hitTokenCount;
-  private long dumpedBlocks;
-  private long loadNanos;
-  private long dumpNanos;
+  private Totals totals = new Totals(0, 0, 0, 0, 0, 0, 0);
+
+  /** What was counted so far; times from look-up to the end of loads, and of dumps. */
+  record Totals(
+      long requests,
+      long blocks,
+      long hitBlocks,
+      long hitTokens,
+      long dumpedBlocks,
+      long loadNanos,
+      long dumpNanos) {
+
+    double hitRate() {
+      return blocks == 0 ? 0 : (double) hitBlocks / blocks;
+    }
+
+    private Totals with(PrefixClient.Served served, long tokens) {
+      return new Totals(
+          requests + 1,
+          blocks + served.blocks(),
+          hitBlocks + served.hits(),
+          hitTokens + tokens,
+          dumpedBlocks + served.dumped(),
+          loadNanos + served.loadNanos(),
+          dumpNanos + served.dumpNanos());
+    }
+  }
 
   /**
    * A replay that stops looking after {@code limit} requests.
@@ -43,7 +63,7 @@ public final class TraceReplay implements TraceVisitor, AutoCloseable {
    * @param metrics where requests are counted, as the connector counts them
    * @param settings say how much of what is found is used
    */
-  public TraceReplay(
+  TraceReplay(
       Store store,
       BlockLayout layout,
       Duration timeout,
@@ -65,7 +85,7 @@ public final class TraceReplay implements TraceVisitor, AutoCloseable {
 
   @Override
   public void request(TraceRequest request) {
-    if (requests == limit) {
+    if (totals.requests == limit) {
       return;
     }
     BlockIds ids = storeIds(request);
@@ -73,29 +93,20 @@ public final class TraceReplay implements TraceVisitor, AutoCloseable {
       memory.close();
       memory = new EngineMemory(layout, 2 * ids.size());
     }
-    requests++;
-    String name = request.requestId().isEmpty() ? "trace-" + requests : request.requestId();
+    long number = totals.requests + 1;
+    String name = request.requestId().isEmpty() ? "trace-" + number : request.requestId();
+    HitPolicy policy = new HitPolicy(settings, request.blockTokens());
+    PrefixClient client =
+        new PrefixClient(store, memory, policy, store.keepsBytes(), timeout, Level.DEBUG);
     try {
-      PrefixClient client =
-          new PrefixClient(
-              store,
-              memory,
-              new HitPolicy(settings, request.blockTokens()),
-              store.keepsBytes(),
-              timeout,
-              Level.DEBUG);
       PrefixClient.Served served = client.serve(name, request.inputTokens(), ids);
-      blocks += served.blocks();
-      hitBlocks += served.hits();
-      dumpedBlocks += served.dumped();
+      long tokens = request.prefixTokens(served.hits());
+      totals = totals.with(served, tokens);
       askedTokens.add(request.inputTokens());
-      hitTokens.add(request.prefixTokens(served.hits()));
-      hitTokenCount += request.prefixTokens(served.hits());
+      hitTokens.add(tokens);
       if (served.blocks() > 0) {
         hitRates.record((double) served.hits() / served.blocks());
       }
-      loadNanos += served.loadNanos();
-      dumpNanos += served.dumpNanos();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new StoreException("the replay was interrupted", e);
@@ -125,36 +136,8 @@ public final class TraceReplay implements TraceVisitor, AutoCloseable {
     return z ^ (z >>> 31);
   }
 
-  long requests() {
-    return requests;
-  }
-
-  long blocks() {
-    return blocks;
-  }
-
-  public long hitBlocks() {
-    return hitBlocks;
-  }
-
-  long hitTokens() {
-    return hitTokenCount;
-  }
-
-  long loadedBytes() {
-    return store.keepsBytes() ? hitBlocks * layout.blockSize() : 0;
-  }
-
-  long dumpedBytes() {
-    return store.keepsBytes() ? dumpedBlocks * layout.blockSize() : 0;
-  }
-
-  double loadSeconds() {
-    return loadNanos / 1e9;
-  }
-
-  double dumpSeconds() {
-    return dumpNanos / 1e9;
+  Totals totals() {
+    return totals;
   }
 
   @Override

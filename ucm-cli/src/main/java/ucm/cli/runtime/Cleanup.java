@@ -11,8 +11,6 @@ import java.util.Deque;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import ucm.lite.trace.FileFault;
 
 /**
@@ -21,8 +19,6 @@ import ucm.lite.trace.FileFault;
  * meets what was closed under it, and may make files meanwhile: folders wait for it to leave. Thread-safe.
  */
 public final class Cleanup implements AutoCloseable {
-
-  private static final Logger LOG = LoggerFactory.getLogger(Cleanup.class);
 
   // Closed stores and streams end a command at once; this is for one that computes.
   private static final long LEAVE_SECONDS = 5;
@@ -77,26 +73,23 @@ public final class Cleanup implements AutoCloseable {
     if (!interrupted) {
       changeHooks(() -> Runtime.getRuntime().removeShutdownHook(hook));
     }
-    finish(undo(folders, undo(actions, null)));
+    RuntimeException failure = undo(folders, undo(actions, null));
+    if (failure != null && !interrupted) {
+      throw failure;
+    }
   }
 
+  /** What is left undone here is not told: the process ends anyway. */
   private void interrupt() {
     interrupted = true;
-    RuntimeException first = undo(actions, null);
-    awaitCommand();
-    first = undo(actions, first);
-    finish(undo(folders, first));
-    LogSetup.finish();
-  }
-
-  private void awaitCommand() {
+    RuntimeException _ = undo(actions, null);
     try {
-      if (hasFolders() && !left.await(LEAVE_SECONDS, TimeUnit.SECONDS)) {
-        LOG.debug("the command still runs; its folders are removed all the same");
-      }
+      boolean _ = !hasFolders() || left.await(LEAVE_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    RuntimeException _ = undo(folders, undo(actions, null));
+    LogSetup.finish();
   }
 
   private synchronized boolean hasFolders() {
@@ -131,12 +124,6 @@ public final class Cleanup implements AutoCloseable {
       }
     }
     return first;
-  }
-
-  private static void finish(@Nullable RuntimeException failure) {
-    if (failure != null && !interrupted) {
-      throw failure;
-    }
   }
 
   /** Removes a folder with all it holds. */

@@ -6,13 +6,16 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
+import ucm.api.FlushResult;
+import ucm.api.Store;
+import ucm.api.StoreException;
 import ucm.pipeline.config.ConnectorKeys;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
 
-/** What an engine adds to an operator's configuration: the layout of its blocks, and its identity. */
+/** What a command does as an engine: its part of the configuration, and how long it waits. */
 public final class EngineConfig {
 
   private static final String DTYPE = "torch.bfloat16";
@@ -43,6 +46,25 @@ public final class EngineConfig {
   /** How long to wait for a task before calling it hung. */
   public static Duration taskTimeout(UcmConfig config) {
     return Duration.ofMillis(config.storeConfig().get(CommonKeys.TIMEOUT_MS)).plus(GRACE);
+  }
+
+  /** Waits until a store has written everything; returns the nanoseconds it took. */
+  public static long flush(Store store, Duration timeout) throws InterruptedException {
+    long start = System.nanoTime();
+    FlushResult flushed = store.flush(timeout);
+    if (!flushed.ok()) {
+      Throwable cause = flushed.cause();
+      throw new StoreException(
+          "%s did not store everything: %s blocks failed, %s are pending after %s ms%s"
+              .formatted(
+                  store.name(),
+                  flushed.failedCount(),
+                  flushed.pendingBlocks(),
+                  timeout.toMillis(),
+                  cause == null ? "" : ": " + cause.getMessage()),
+          cause);
+    }
+    return System.nanoTime() - start;
   }
 
   /**

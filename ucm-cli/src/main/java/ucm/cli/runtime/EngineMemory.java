@@ -2,42 +2,61 @@ package ucm.cli.runtime;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
+import ucm.pipeline.connector.engine.KvCaches;
+import ucm.pipeline.connector.engine.KvTensor;
 
 /**
  * The paged KV cache of an engine, in host memory: one region per tensor of each layer, cut into
  * pages of one block each.
  *
- * <p>There is no model here, so the bytes of a block are made from its id, see {@link KvPattern}. Used by one thread; the
- * memory lives until {@link #close}.
+ * <p>There is no model here, so the bytes of a block are made from its id: every eight bytes of every tensor
+ * differ from all others in sight, and a byte out of place is seen. Used by one thread at a time; the memory
+ * lives until {@link #close}.
  */
 public final class EngineMemory implements AutoCloseable {
 
+  private static final byte POISON = (byte) 0xA5;
+  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
+  private static final long STEP = 0x9E3779B97F4A7C15L;
+  private static final long TENSOR_STEP = 0xD1B54A32D192ED03L;
+
   private final BlockLayout layout;
+  private final int part;
   private final int pages;
   private final Arena arena = Arena.ofShared();
   private final MemoryRegion[] regions;
 
   /** Memory for some blocks; its pages are touched, so that timing does not meet their first use. */
   public EngineMemory(BlockLayout layout, int pages) {
-    this.layout = layout;
-    this.pages = pages;
-    this.regions = new MemoryRegion[layout.shardCount() * layout.tensorCount()];
-    for (int i = 0; i < regions.length; i++) {
-      long bytes = pages * layout.tensorSize(i % layout.tensorCount());
-      regions[i] = MemoryRegion.host(arena.allocate(bytes, 4096));
-    }
-    poison();
+    this(layout, 0, pages);
   }
 
-  /** Overwrites everything, so that bytes left from before cannot pass for loaded ones. */
-  public void poison() {
-    for (MemoryRegion region : regions) {
-      region.segment().fill(KvPattern.POISON);
+  /** The same for a rank, whose part of a block differs from those of other ranks. */
+  public EngineMemory(BlockLayout layout, int part, int pages) {
+    this.layout = layout;
+    this.part = part;
+    this.pages = pages;
+    this.regions = new MemoryRegion[layout.shardCount() * layout.tensorCount()];
+    try {
+      for (int i = 0; i < regions.length; i++) {
+        regions[i] = MemoryRegion.host(arena.allocate(pages * tensorSize(i), 4096));
+      }
+      poison();
+    } catch (RuntimeException | Error e) {
+      arena.close();
+      throw e;
     }
+  }
+
+  private long tensorSize(int region) {
+    return layout.tensorSize(region % layout.tensorCount());
   }
 
   /** How many blocks fit. */
@@ -53,6 +72,18 @@ public final class EngineMemory implements AutoCloseable {
   /** How many shards a block has; {@link #transfer} names them block by block. */
   public int shardsPerBlock() {
     return layout.shardCount();
+  }
+
+  /** As a connector wants them registered: a layer for each shard. */
+  public KvCaches caches() {
+    List<List<KvTensor>> layers = new ArrayList<>();
+    for (int i = 0; i < regions.length; i++) {
+      if (i % layout.tensorCount() == 0) {
+        layers.add(new ArrayList<>());
+      }
+      layers.getLast().add(KvTensor.dense(regions[i], tensorSize(i)));
+    }
+    return new KvCaches(layers);
   }
 
   /** All shards of blocks {@code from} (inclusive) to {@code to} (exclusive); block i is in page i. */
@@ -83,35 +114,92 @@ public final class EngineMemory implements AutoCloseable {
     }
   }
 
+  /** Overwrites everything, so that bytes left from before cannot pass for loaded ones. */
+  public void poison() {
+    for (MemoryRegion region : regions) {
+      region.segment().fill(POISON);
+    }
+  }
+
+  /** Overwrites a page. */
+  public void poison(int page) {
+    for (int i = 0; i < regions.length; i++) {
+      tensor(i, page).fill(POISON);
+    }
+  }
+
   /** Writes the bytes of blocks into their pages, as a prefill would. */
   public void fill(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {
-      for (int i = 0; i < regions.length; i++) {
-        KvPattern.fill(page(i, block), KvPattern.seed(ids.high(block), ids.low(block), i));
-      }
+      fillPage(ids, block, block);
     }
   }
 
   /** Compares every byte of blocks with what was dumped; throws at the first wrong place. */
   public void verify(BlockIds ids, int from, int to) {
     for (int block = from; block < to; block++) {
-      for (int i = 0; i < regions.length; i++) {
-        long wrong =
-            KvPattern.firstWrong(
-                page(i, block), KvPattern.seed(ids.high(block), ids.low(block), i));
-        if (wrong >= 0) {
-          throw new WrongBytesException(
-              "block %s came back with a wrong byte: shard %s, tensor %s, offset %s"
-                  .formatted(
-                      ids.hex(block), i / layout.tensorCount(), i % layout.tensorCount(), wrong));
-        }
+      verifyPage(ids, block, block);
+    }
+  }
+
+  /** Writes the bytes of the block at an index into a page. */
+  public void fillPage(BlockIds ids, int index, int page) {
+    for (int i = 0; i < regions.length; i++) {
+      MemorySegment bytes = tensor(i, page);
+      long whole = bytes.byteSize() & -Long.BYTES;
+      long value = seed(ids, index, i);
+      for (long at = 0; at < whole; at += Long.BYTES) {
+        bytes.set(LONG, at, value);
+        value += STEP;
+      }
+      for (long at = whole; at < bytes.byteSize(); at++) {
+        bytes.set(ValueLayout.JAVA_BYTE, at, rest(value, at - whole));
       }
     }
   }
 
-  private MemorySegment page(int region, int block) {
-    long size = layout.tensorSize(region % layout.tensorCount());
-    return regions[region].segment().asSlice(block * size, size);
+  /** Compares every byte of the block at an index, in a page; throws at the first wrong place. */
+  public void verifyPage(BlockIds ids, int index, int page) {
+    for (int i = 0; i < regions.length; i++) {
+      long wrong = firstWrong(tensor(i, page), seed(ids, index, i));
+      if (wrong >= 0) {
+        throw new WrongBytesException(
+            "block %s was loaded with a wrong byte: part %s, tensor %s, offset %s"
+                .formatted(ids.hex(index), part, i, wrong));
+      }
+    }
+  }
+
+  /** Where the first byte stands, within eight, that is not as it was written; -1 if none. */
+  private static long firstWrong(MemorySegment bytes, long seed) {
+    long whole = bytes.byteSize() & -Long.BYTES;
+    long value = seed;
+    for (long at = 0; at < whole; at += Long.BYTES) {
+      if (bytes.get(LONG, at) != value) {
+        return at;
+      }
+      value += STEP;
+    }
+    for (long at = whole; at < bytes.byteSize(); at++) {
+      if (bytes.get(ValueLayout.JAVA_BYTE, at) != rest(value, at - whole)) {
+        return at;
+      }
+    }
+    return -1;
+  }
+
+  private long seed(BlockIds ids, int index, int region) {
+    long tensor = part * (long) regions.length + region;
+    return ids.high(index) + Long.rotateLeft(ids.low(index), 32) + tensor * TENSOR_STEP;
+  }
+
+  private static byte rest(long value, long index) {
+    return (byte) (value >>> (8 * index));
+  }
+
+  private MemorySegment tensor(int region, int page) {
+    long size = tensorSize(region);
+    return regions[region].segment().asSlice(page * size, size);
   }
 
   @Override

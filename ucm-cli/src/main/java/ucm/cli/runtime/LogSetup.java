@@ -8,7 +8,17 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.Appender;
 import ch.qos.logback.core.ConsoleAppender;
 import ch.qos.logback.core.encoder.LayoutWrappingEncoder;
+import ch.qos.logback.core.rolling.FixedWindowRollingPolicy;
+import ch.qos.logback.core.rolling.RollingFileAppender;
+import ch.qos.logback.core.rolling.SizeBasedTriggeringPolicy;
+import ch.qos.logback.core.spi.ContextAware;
 import ch.qos.logback.core.spi.ContextAwareBase;
+import ch.qos.logback.core.spi.LifeCycle;
+import ch.qos.logback.core.util.Duration;
+import ch.qos.logback.core.util.FileSize;
+import java.io.IOException;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -17,6 +27,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.cli.output.Progress;
+import ucm.pipeline.connector.statistics.PrivateFiles;
 
 /**
  * Logs in the line format of the original, to the standard error and, where {@code UCM_LOG_PATH} names
@@ -25,7 +36,9 @@ import ucm.cli.output.Progress;
  * logged.
  *
  * <p>Lines are written by a thread of their own. When they come faster than they can be written, the
- * less important ones are dropped rather than the caller be kept waiting.
+ * less important ones are dropped rather than the caller be kept waiting. The files are {@code
+ * ucm-<pid>.log}, begun again at {@code UCM_LOG_MAX_SIZE} MiB (default 5), with {@code UCM_LOG_MAX_FILES}
+ * files kept (default 10), the one being written included.
  */
 public final class LogSetup extends ContextAwareBase implements Configurator {
 
@@ -41,6 +54,8 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
           "off", Level.OFF);
   private static final int QUEUE_DEPTH = 16_384;
   private static final int MAX_FLUSH_MILLIS = 10_000;
+  private static final int MAX_FILES = 10;
+  private static final int MAX_SIZE_MIB = 5;
 
   private static volatile @Nullable LoggerContext logging;
 
@@ -58,34 +73,31 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     ch.qos.logback.classic.Logger root = context.getLogger(Logger.ROOT_LOGGER_NAME);
     root.setLevel(level(environment));
     ConsoleAppender<ILoggingEvent> console = new ConsoleAppender<>();
-    console.setContext(context);
     console.setTarget("System.err");
     console.setEncoder(encoder(context, Progress::clearing));
-    console.start();
+    started(context, console);
     root.addAppender(inBackground(context, "console", console));
-    LogFile.of(context, environment, encoder(context))
+    file(context, environment)
         .ifPresent(file -> root.addAppender(inBackground(context, "file", file)));
   }
 
-  static LayoutWrappingEncoder<ILoggingEvent> encoder(LoggerContext context) {
-    return encoder(context, () -> "");
+  /** Sets the context of what belongs to the log, and starts it. */
+  private static <T extends ContextAware & LifeCycle> T started(LoggerContext context, T part) {
+    part.setContext(context);
+    part.start();
+    return part;
   }
 
   private static LayoutWrappingEncoder<ILoggingEvent> encoder(
       LoggerContext context, Supplier<String> prefix) {
-    LogLine line = new LogLine(prefix);
-    line.setContext(context);
-    line.start();
     LayoutWrappingEncoder<ILoggingEvent> encoder = new LayoutWrappingEncoder<>();
-    encoder.setContext(context);
-    encoder.setLayout(line);
-    encoder.start();
-    return encoder;
+    encoder.setLayout(started(context, new LogLine(prefix)));
+    return started(context, encoder);
   }
 
   private static AsyncAppender inBackground(
       LoggerContext context, String name, Appender<ILoggingEvent> to) {
-    AsyncAppender queue = new ThreadNotingAppender();
+    AsyncAppender queue = new LogLine.Queue();
     queue.setContext(context);
     queue.setName("ucm-log-" + name);
     queue.setQueueSize(QUEUE_DEPTH);
@@ -94,6 +106,70 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     queue.addAppender(to);
     queue.start();
     return queue;
+  }
+
+  /** The files, when the environment asks for them and they can be written. */
+  static Optional<RollingFileAppender<ILoggingEvent>> file(
+      LoggerContext context, Map<String, String> environment) {
+    String folder = environment.getOrDefault("UCM_LOG_PATH", "");
+    if (folder.isBlank()) {
+      return Optional.empty();
+    }
+    String name = folder + "/ucm-" + ProcessHandle.current().pid();
+    try {
+      PrivateFiles.createFolder(Path.of(folder));
+      PrivateFiles.open(Path.of(name + ".log")).close();
+    } catch (IOException | InvalidPathException e) {
+      System.err.println(
+          String.format(
+              "ucm: cannot write the log file %s.log that UCM_LOG_PATH asks for: %s; logging to the"
+                  + " standard error only",
+              name, e.getMessage()));
+      return Optional.empty();
+    }
+    RollingFileAppender<ILoggingEvent> file = new PrivateAppender();
+    file.setName("ucm-log");
+    file.setFile(name + ".log");
+    file.setEncoder(encoder(context, () -> ""));
+    FixedWindowRollingPolicy names = new WideWindow();
+    names.setParent(file);
+    names.setFileNamePattern(name.replace("%", "\\%") + ".%i.log");
+    names.setMinIndex(1);
+    names.setMaxIndex(Math.max(1, number(environment, "UCM_LOG_MAX_FILES", MAX_FILES) - 1));
+    file.setRollingPolicy(started(context, names));
+    SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
+    long mebibytes = number(environment, "UCM_LOG_MAX_SIZE", MAX_SIZE_MIB);
+    size.setMaxFileSize(new FileSize(mebibytes << 20));
+    // At every line, not once a minute.
+    size.setCheckIncrement(Duration.buildByMilliseconds(0));
+    file.setTriggeringPolicy(started(context, size));
+    return Optional.of(started(context, file));
+  }
+
+  private static int number(Map<String, String> environment, String name, int otherwise) {
+    try {
+      int found = Integer.parseInt(environment.getOrDefault(name, "").strip());
+      return found < 1 ? otherwise : found;
+    } catch (NumberFormatException e) {
+      return otherwise;
+    }
+  }
+
+  /** Makes each file for its owner alone before Logback opens it. */
+  private static final class PrivateAppender extends RollingFileAppender<ILoggingEvent> {
+    @Override
+    public void openFile(String name) throws IOException {
+      PrivateFiles.open(Path.of(name)).close();
+      super.openFile(name);
+    }
+  }
+
+  /** Logback stops at 20 files; operators of the original keep more. */
+  private static final class WideWindow extends FixedWindowRollingPolicy {
+    @Override
+    protected int getMaxWindowSize() {
+      return Integer.MAX_VALUE / 2;
+    }
   }
 
   /** Writes the lines that wait, before the process ends; nothing is logged afterwards. */
@@ -118,15 +194,6 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
             });
   }
 
-  /** Logs warnings and errors only, unless the environment names a level: stores are opened often. */
-  public static void onlyWarnings() {
-    Map<String, String> environment = System.getenv();
-    if (!environment.containsKey("UC_LOGGER_LEVEL") && !environment.containsKey("UCM_LOG_LEVEL")) {
-      Logger root = LoggerFactory.getLogger(Logger.ROOT_LOGGER_NAME);
-      ((ch.qos.logback.classic.Logger) root).setLevel(Level.WARN);
-    }
-  }
-
   static Level level(Map<String, String> environment) {
     return LEVELS.getOrDefault(word(environment), Level.INFO);
   }
@@ -137,10 +204,8 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     return LEVELS.containsKey(word)
         ? Optional.empty()
         : Optional.of(
-            variable(environment)
-                + " is debug, info, warning or error; found "
-                + word
-                + ", so info is used");
+            "%s is debug, info, warning or error; found %s, so info is used"
+                .formatted(variable(environment), word));
   }
 
   private static String word(Map<String, String> environment) {

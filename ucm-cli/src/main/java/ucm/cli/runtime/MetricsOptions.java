@@ -1,6 +1,8 @@
 package ucm.cli.runtime;
 
 import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.Optional;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -16,8 +18,6 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
 
 /** Whether a command that runs long shows its metrics to Prometheus; the same option of all of them. */
 public final class MetricsOptions {
-
-  private static final int MAX_PORT = 65_535;
 
   @Option(
       names = "--metrics-port",
@@ -38,18 +38,12 @@ public final class MetricsOptions {
 
   /** Begins to answer, when asked to by the option or by the configuration, and says where. */
   public MetricsScopes open(UcmConfig config, Cleanup cleanup, PrintWriter err) {
-    UsageException.when(
-        port != null && (port < 0 || port > MAX_PORT),
-        "--metrics-port is 0 to " + MAX_PORT + "; found " + port);
-    MetricsConfig file =
-        config
-            .settings()
-            .metricsConfigPath()
-            .map(MetricsConfig::read)
-            .orElse(MetricsConfig.defaults());
+    UsageException.within("--metrics-port", port, 0, 65_535);
+    Optional<Path> path = config.settings().metricsConfigPath();
+    MetricsConfig file = path.map(MetricsConfig::read).orElse(MetricsConfig.defaults());
     OptionalInt chosen = port == null ? file.port() : OptionalInt.of(port);
     if (chosen.isEmpty()) {
-      return (model, worker) -> StoreMetrics.NONE;
+      return (_, _) -> StoreMetrics.NONE;
     }
     MetricsRegistry registry = new MetricsRegistry(file);
     MetricsEndpoint endpoint =

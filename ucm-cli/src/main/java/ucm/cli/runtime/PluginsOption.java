@@ -8,7 +8,7 @@ import ucm.cli.output.UsageException;
 import ucm.pipeline.catalog.StoreCatalog;
 
 /** Where plugin stores are looked for; the same option of every command that uses stores. */
-public final class PluginsOption {
+public class PluginsOption {
 
   @Option(
       names = "--plugins",

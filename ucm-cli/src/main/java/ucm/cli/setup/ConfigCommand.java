@@ -1,6 +1,5 @@
 package ucm.cli.setup;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -32,7 +31,6 @@ public final class ConfigCommand extends CliCommand {
       @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
       @Option(names = "--json", description = "print JSON instead of text") boolean json,
       @Mixin PluginsOption plugins) {
-    PrintWriter out = out();
     ConfigReport report;
     try {
       report = MetricsOptions.check(UcmConfig.read(file), plugins.catalog());
@@ -40,9 +38,9 @@ public final class ConfigCommand extends CliCommand {
       report = e.report();
     }
     if (json) {
-      Json.print(out, report.data());
+      Json.print(out(), report.data());
     } else {
-      out.println(report.text());
+      out().println(report.text());
     }
     return report.hasErrors() ? 2 : 0;
   }
@@ -54,12 +52,11 @@ public final class ConfigCommand extends CliCommand {
       @Parameters(paramLabel = "FILE", description = "the YAML file") Path file,
       @Option(names = "--json", description = "print JSON instead of a table") boolean json,
       @Mixin PluginsOption plugins) {
-    PrintWriter out = out();
     EffectiveConfig effective = UcmConfig.read(file).effective(plugins.catalog());
     if (json) {
-      Json.print(out, effective.data());
+      Json.print(out(), effective.data());
     } else {
-      out.println(effective.text().stripTrailing());
+      out().println(effective.text().stripTrailing());
     }
     return 0;
   }
@@ -72,14 +69,7 @@ public final class ConfigCommand extends CliCommand {
               description = "write the page to this file instead" + OutputFile.REPLACES)
           @Nullable Path output,
       @Mixin PluginsOption plugins) {
-    String page = ConfigDocs.markdown(plugins.catalog());
-    if (output == null) {
-      PrintWriter out = out();
-      out.print(page);
-      out.flush();
-      return 0;
-    }
-    OutputFile.write(output, page, out());
+    OutputFile.write(output, ConfigDocs.markdown(plugins.catalog()), out());
     return 0;
   }
 }

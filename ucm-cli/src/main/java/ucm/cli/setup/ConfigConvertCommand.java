@@ -1,10 +1,10 @@
 package ucm.cli.setup;
 
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -33,13 +33,13 @@ import ucm.pipeline.convert.ConfigConversion.Origin;
     })
 final class ConfigConvertCommand extends CliCommand {
 
-  private static final String LMCACHE = "lmcache";
-  private static final String RTP_LLM = "rtp-llm";
+  private static final Map<String, Origin> ORIGINS =
+      Map.of("lmcache", Origin.LMCACHE, "rtp-llm", Origin.RTP_LLM);
 
   @Option(
       names = "--from",
       required = true,
-      paramLabel = LMCACHE + "|" + RTP_LLM,
+      paramLabel = "lmcache|rtp-llm",
       description = "whose configuration it is")
   private String from = "";
 
@@ -57,39 +57,28 @@ final class ConfigConvertCommand extends CliCommand {
 
   @Override
   public void run() {
-    Converted converted = ConfigConversion.convert(origin(), file);
-    PrintWriter err = err();
-    if (output == null) {
-      PrintWriter out = out();
-      out.print(converted.yaml());
-      out.flush();
-    } else {
-      write(output, converted.yaml());
+    Origin origin = ORIGINS.get(from);
+    if (origin == null) {
+      throw new UsageException("--from is lmcache or rtp-llm; found " + from);
     }
-    converted.report().findings().forEach(err::println);
+    Converted converted = ConfigConversion.convert(origin, file);
+    if (output != null) {
+      requireFree(output);
+    }
+    OutputFile.write(output, converted.yaml(), out());
+    converted.report().findings().forEach(err()::println);
   }
 
-  private Origin origin() {
-    return switch (from) {
-      case LMCACHE -> Origin.LMCACHE;
-      case RTP_LLM -> Origin.RTP_LLM;
-      default ->
-          throw new UsageException("--from is " + LMCACHE + " or " + RTP_LLM + "; found " + from);
-    };
-  }
-
-  private void write(Path target, String yaml) {
+  private void requireFree(Path target) {
     try {
-      if (Files.exists(target) && Files.isSameFile(target, file)) {
-        throw new UsageException(
-            "--output names the file to be converted, " + file + "; name another");
-      }
       UsageException.when(
-          Files.isRegularFile(target) && !force,
-          target + " exists; name another file, or add --force");
+          Files.exists(target) && Files.isSameFile(target, file),
+          "--output names the file to be converted, " + file + "; name another");
     } catch (IOException e) {
       throw new UncheckedIOException("cannot write " + target + ": " + FileFault.of(e), e);
     }
-    OutputFile.write(target, yaml, out());
+    UsageException.when(
+        Files.isRegularFile(target) && !force,
+        target + " exists; name another file, or add --force");
   }
 }

@@ -1,14 +1,13 @@
 package ucm.cli.setup;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help.Ansi;
@@ -18,7 +17,8 @@ import ucm.api.admin.HealthCheck;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
-import ucm.cli.output.Json;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.runtime.Cleanup;
@@ -48,6 +48,15 @@ public final class DoctorCommand extends JsonCommand {
 
   private static final int WRONG_CONFIG = 2;
   private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Map<Status, String> COLOURS =
+      Map.of(Status.OK, "green", Status.WARNING, "yellow", Status.FAILED, "bold,red");
+
+  private static final Columns<Finding> DATA =
+      new Columns<Finding>()
+          .data("status", DoctorCommand::word)
+          .data("subject", Finding::subject)
+          .data("found", Finding::found)
+          .data("advice", Finding::advice);
 
   @Mixin private PluginsOption plugins = new PluginsOption();
 
@@ -73,28 +82,39 @@ public final class DoctorCommand extends JsonCommand {
     List<String> stages = stages(read, isWrong);
     Map<String, Object> suggested =
         catalog.suggestions(stages.subList(Math.min(1, stages.size()), stages.size()));
-    for (HealthCheck check : inOrder(catalog.healthChecks())) {
-      findings.addAll(run.run(check, values(read).withSuggestions(suggested), stages));
+    // What concerns every pipeline first.
+    Stream<HealthCheck> checks =
+        catalog.healthChecks().stream()
+            .sorted(Comparator.comparing(check -> !(check instanceof SystemHealthCheck)));
+    for (HealthCheck check : checks.toList()) {
+      // A fresh view for each: what one records in it is not the next one's.
+      StoreConfig values = read == null ? StoreConfig.of(Map.of()) : read.storeConfig();
+      findings.addAll(run.run(check, values.withSuggestions(suggested), stages));
     }
     if (report != null) {
       findings.add(configuration(report));
     }
     if (read != null && !isWrong) {
-      findings.addAll(lite(read));
-      if (!noProbe && !run.hung() && !read.settings().useLite()) {
+      boolean isLite = read.settings().useLite();
+      if (isLite) {
+        findings.add(
+            Finding.warning(
+                "mode",
+                "use_lite is true: requests are counted, no block is kept, and store_pipeline is"
+                    + " not looked at",
+                "set use_lite: false to keep blocks"));
+      }
+      if (!noProbe && !run.hung() && !isLite) {
         try (Cleanup cleanup = new Cleanup()) {
           findings.addAll(new PipelineProbe(read, catalog, cleanup).run());
         }
       }
     }
     boolean failed = findings.stream().anyMatch(finding -> finding.status() == Status.FAILED);
-    print(findings, failed);
+    print(
+        () -> new Fields().with("ok", !failed).with("findings", DATA.data(findings)),
+        () -> show(findings));
     return isWrong ? WRONG_CONFIG : failed ? 1 : 0;
-  }
-
-  /** A fresh view for each health check: what one records in it is not the next one's. */
-  private static StoreConfig values(@Nullable UcmConfig read) {
-    return read == null ? StoreConfig.of(Map.of()) : read.storeConfig();
   }
 
   /** The stages that an engine opens; of a file with errors those it names, if it can be told. */
@@ -105,24 +125,6 @@ public final class DoctorCommand extends JsonCommand {
     return isWrong
         ? read.findPipeline(new ArrayList<>()).map(PipelineSpec::stages).orElse(List.of())
         : read.openedPipeline().stages();
-  }
-
-  /** What concerns every pipeline first. */
-  private static List<HealthCheck> inOrder(List<HealthCheck> healthChecks) {
-    return healthChecks.stream()
-        .sorted(Comparator.comparing(check -> !(check instanceof SystemHealthCheck)))
-        .toList();
-  }
-
-  private static List<Finding> lite(UcmConfig read) {
-    return read.settings().useLite()
-        ? List.of(
-            Finding.warning(
-                "mode",
-                "use_lite is true: requests are counted, no block is kept, and store_pipeline is"
-                    + " not looked at",
-                "set use_lite: false to keep blocks"))
-        : List.of();
   }
 
   private Finding configuration(ConfigReport report) {
@@ -136,44 +138,18 @@ public final class DoctorCommand extends JsonCommand {
         : Finding.ok("configuration", found);
   }
 
-  private void print(List<Finding> findings, boolean failed) {
-    PrintWriter out = out();
-    if (json) {
-      Map<String, Object> data = new LinkedHashMap<>();
-      data.put("ok", !failed);
-      data.put("findings", findings.stream().map(DoctorCommand::data).toList());
-      Json.print(out, data);
-      return;
-    }
-    Ansi ansi = Progress.isTerminal() && noColor().isEmpty() ? Ansi.ON : Ansi.OFF;
+  private void show(List<Finding> findings) {
+    boolean colours =
+        Progress.isTerminal() && System.getenv().getOrDefault("NO_COLOR", "").isEmpty();
+    Ansi ansi = colours ? Ansi.ON : Ansi.OFF;
     for (Finding finding : findings) {
-      String word = "@|" + colour(finding) + " " + "%-7s".formatted(word(finding)) + "|@";
-      out.printf("%s  %s: %s%n", ansi.string(word), finding.subject(), finding.found());
+      String padded = "%-7s".formatted(word(finding));
+      String word = "@|" + COLOURS.get(finding.status()) + " " + padded + "|@";
+      out().println(ansi.string(word) + "  " + finding.subject() + ": " + finding.found());
       if (!finding.advice().isEmpty()) {
-        out.printf("%-7s  -> %s%n", "", finding.advice());
+        out().println(" ".repeat(7) + "  -> " + finding.advice());
       }
     }
-  }
-
-  private static Map<String, Object> data(Finding finding) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("status", word(finding));
-    data.put("subject", finding.subject());
-    data.put("found", finding.found());
-    data.put("advice", finding.advice());
-    return data;
-  }
-
-  private static String noColor() {
-    return System.getenv().getOrDefault("NO_COLOR", "");
-  }
-
-  private static String colour(Finding finding) {
-    return switch (finding.status()) {
-      case OK -> "green";
-      case WARNING -> "yellow";
-      case FAILED -> "bold,red";
-    };
   }
 
   private static String word(Finding finding) {

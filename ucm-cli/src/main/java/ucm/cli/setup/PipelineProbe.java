@@ -1,27 +1,25 @@
 package ucm.cli.setup;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
-import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
+import ucm.cli.output.Figures;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.EngineMemory;
+import ucm.cli.runtime.Room;
 import ucm.cli.runtime.WrongBytesException;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -34,10 +32,7 @@ import ucm.pipeline.config.UcmConfig;
  */
 public final class PipelineProbe {
 
-  private static final String SUBJECT = "block through ";
   private static final String BACKENDS = CommonKeys.STORAGE_BACKENDS.name();
-  private static final String FOLDER = ".ucm-doctor-";
-  private static final String CACHE = "Cache";
   private static final ConfigKey<Double> CAPACITY =
       ConfigKey.number("cache_buffer_capacity_gb").doc("");
   private static final ConfigKey<Double> BUFFER_SIZE = ConfigKey.number("buffer_size").doc("");
@@ -60,21 +55,17 @@ public final class PipelineProbe {
 
   /** Probes; what goes wrong is a finding. */
   public List<Finding> run() throws InterruptedException {
-    String subject = SUBJECT + config.pipeline();
-    List<String> directories = config.storeConfig().get(CommonKeys.STORAGE_BACKENDS);
+    String subject = "block through " + config.pipeline();
     if (!hasDirectories(config, catalog)) {
-      return List.of(probed(subject, "", config));
+      return List.of(probed(subject, true, config));
     }
     List<Finding> findings = new ArrayList<>();
-    for (String directory : directories) {
+    for (String directory : config.storeConfig().get(CommonKeys.STORAGE_BACKENDS)) {
       String where = subject + " in " + directory;
       try {
-        Path folder = cleanup.folder(nearest(Path.of(directory)), FOLDER);
-        findings.add(
-            probed(
-                where,
-                directory,
-                config.with(Map.of(BACKENDS, List.of(folder.toString())), "doctor")));
+        Path folder = cleanup.folder(Room.nearest(Path.of(directory)), ".ucm-doctor-");
+        Map<String, ?> values = Map.of(BACKENDS, List.of(folder.toString()));
+        findings.add(probed(where, false, config.with(values, "doctor")));
         Cleanup.delete(folder);
       } catch (IOException | RuntimeException e) {
         findings.add(failed(where, e));
@@ -95,24 +86,17 @@ public final class PipelineProbe {
     return last.configKeys().stream().anyMatch(key -> key.name().equals(BACKENDS));
   }
 
-  private static Path nearest(Path directory) {
-    Path path = directory.toAbsolutePath();
-    while (!Files.exists(path) && path.getParent() != null) {
-      path = path.getParent();
-    }
-    return path;
-  }
-
-  private Finding probed(String subject, String directory, UcmConfig where)
+  /** Probes, and removes the block itself where no folder goes with it. */
+  private Finding probed(String subject, boolean removes, UcmConfig where)
       throws InterruptedException {
     try (EngineMemory memory = new EngineMemory(LAYOUT, 1)) {
-      return probe(subject, directory, where, memory);
+      return probe(subject, removes, where, memory);
     } catch (StoreException | WrongBytesException e) {
       return failed(subject, e);
     }
   }
 
-  private Finding probe(String subject, String directory, UcmConfig where, EngineMemory memory)
+  private Finding probe(String subject, boolean removes, UcmConfig where, EngineMemory memory)
       throws InterruptedException {
     BlockIds id = BlockIds.of(random.nextLong(), random.nextLong());
     long start = System.nanoTime();
@@ -122,7 +106,7 @@ public final class PipelineProbe {
         return Finding.warning(
             subject, "it keeps no bytes", "it counts hits only: name a stage that keeps blocks");
       }
-      if (directory.isEmpty() && !first.canRemove()) {
+      if (removes && !first.canRemove()) {
         return Finding.warning(
             subject,
             "no block was sent: its store cannot remove blocks, so that it would stay for good",
@@ -130,72 +114,55 @@ public final class PipelineProbe {
       }
       memory.fill(id, 0, 1);
       try {
-        store(first, memory, id);
+        first.dump(memory.transfer(id, 0, 1)).await(timeout).requireOk();
+        long _ = EngineConfig.flush(first, timeout);
       } catch (StoreException e) {
-        remove(first, id, directory);
+        if (removes) {
+          first.remove(id);
+        }
         throw e;
       }
       durableNanos = System.nanoTime() - start;
     }
     memory.poison();
-    boolean removed;
+    boolean removed = true;
     try (Pipeline second = cleanup.add(open(where, 2))) {
       try {
         if (second.lookup(id).isEmpty()) {
           String found = "a second instance does not find it";
-          return directory.isEmpty()
+          return removes
               ? Finding.warning(subject, found, "what this pipeline keeps ends with its process")
               : Finding.failed(subject, found, "nothing that is stored will be found: see the log");
         }
         second.load(memory.transfer(id, 0, 1)).await(timeout).requireOk();
         memory.verify(id, 0, 1);
       } finally {
-        removed = remove(second, id, directory);
+        removed = !removes || second.remove(id).get(0);
       }
     }
-    if (!removed) {
-      return Finding.failed(
-          subject, "block " + id.hex(0) + " could not be removed again", "see the log");
-    }
-    return Finding.ok(
-        subject,
-        String.format(
-            Locale.ROOT,
-            "%d KiB were dumped and durable after %.1f ms, found and loaded by a second instance,"
-                + " and are equal; removed again",
-            LAYOUT.blockSize() / KIB,
-            durableNanos / 1e6));
-  }
-
-  private void store(Pipeline first, EngineMemory memory, BlockIds id) throws InterruptedException {
-    first.dump(memory.transfer(id, 0, 1)).await(timeout).requireOk();
-    FlushResult flushed = first.flush(timeout);
-    if (!flushed.ok()) {
-      throw new StoreException(
-          "the block was taken, and did not become durable: "
-              + (flushed.cause() == null ? "no reason was given" : flushed.cause().getMessage()));
-    }
-  }
-
-  /** Removes the block where no folder goes with it. */
-  private static boolean remove(Pipeline pipeline, BlockIds id, String directory) {
-    return !directory.isEmpty() || pipeline.remove(id).get(0);
+    return removed
+        ? Finding.ok(
+            subject,
+            String.format(
+                "%s KiB were dumped and durable after %s ms, found and loaded by a second instance,"
+                    + " and are equal; removed again",
+                LAYOUT.blockSize() / KIB, Figures.fixed(durableNanos / 1e6, 1)))
+        : Finding.failed(
+            subject, "block " + id.hex(0) + " could not be removed again", "see the log");
   }
 
   private Pipeline open(UcmConfig where, int instance) {
-    Map<String, Object> values = new LinkedHashMap<>(EngineConfig.of(LAYOUT));
+    Map<String, Object> values = EngineConfig.of(LAYOUT);
     values.put(
         CommonKeys.UNIQUE_ID.name(),
         "ucm-doctor-" + ProcessHandle.current().pid() + "-" + instance);
-    if (config.pipeline().stages().contains(CACHE)) {
-      values.put(cacheSize(where.storeConfig()).name(), CACHE_GIB);
+    if (config.pipeline().stages().contains("Cache")) {
+      // The key that the file itself uses, as both together are worth a warning.
+      StoreConfig given = where.storeConfig();
+      boolean isOld = given.isSet(BUFFER_SIZE) && !given.isSet(CAPACITY);
+      values.put((isOld ? BUFFER_SIZE : CAPACITY).name(), CACHE_GIB);
     }
     return Pipeline.open(where.with(values, "doctor"), catalog);
-  }
-
-  /** The key that the file itself uses, as both together are worth a warning. */
-  private static ConfigKey<Double> cacheSize(StoreConfig config) {
-    return config.isSet(BUFFER_SIZE) && !config.isSet(CAPACITY) ? BUFFER_SIZE : CAPACITY;
   }
 
   private static Finding failed(String subject, Exception e) {

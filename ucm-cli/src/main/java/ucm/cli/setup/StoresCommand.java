@@ -1,14 +1,11 @@
 package ucm.cli.setup;
 
 import java.io.PrintWriter;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import ucm.cli.output.Json;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
-import ucm.cli.output.Table;
 import ucm.cli.runtime.PluginsOption;
 import ucm.pipeline.catalog.CatalogProblem;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -20,58 +17,45 @@ import ucm.pipeline.catalog.StoreEntry;
     description = "Lists the stores found: those of the image and those of plugins, with problems.")
 public final class StoresCommand extends JsonCommand {
 
+  private static final Columns<StoreEntry> STORES =
+      new Columns<StoreEntry>()
+          .both("NAME", "name", StoreEntry::name, name -> name.isEmpty() ? "-" : name)
+          .both("MODULE", "module", StoreEntry::module)
+          .both("VERSION", "version", StoreEntry::version)
+          .both("LOCATION", "location", StoreEntry::location)
+          .data("usable", StoreEntry::usable)
+          .data("problems", StoreEntry::problems)
+          .text("PROBLEMS", store -> store.usable() ? "none" : String.join("; ", store.problems()));
+
+  private static final Columns<CatalogProblem> PROBLEMS =
+      new Columns<CatalogProblem>()
+          .data("location", CatalogProblem::location)
+          .data("subject", CatalogProblem::subject)
+          .data("message", CatalogProblem::message);
+
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Override
   public void run() {
     StoreCatalog catalog = plugins.catalog();
-    PrintWriter out = out();
-    if (json) {
-      Json.print(out, data(catalog));
-      return;
-    }
-    Table table = new Table("NAME", "MODULE", "VERSION", "LOCATION", "PROBLEMS");
-    for (StoreEntry entry : catalog.entries()) {
-      table.row(
-          entry.name().isEmpty() ? "-" : entry.name(),
-          entry.module(),
-          entry.version(),
-          entry.location(),
-          entry.usable() ? "none" : String.join("; ", entry.problems()));
-    }
-    table.print(out);
+    print(
+        () ->
+            new Fields()
+                .with("stores", STORES.data(catalog.entries()))
+                .with("problems", PROBLEMS.data(catalog.problems()))
+                .with("block_hashers", catalog.blockHashings())
+                .with("searched", catalog.searched()),
+        () -> show(out(), catalog));
+  }
+
+  private static void show(PrintWriter out, StoreCatalog catalog) {
+    STORES.table(catalog.entries()).print(out);
     out.println();
     out.println("Block hashers: " + String.join(", ", catalog.blockHashings()));
-    List<CatalogProblem> problems = catalog.problems();
-    if (!problems.isEmpty()) {
+    if (!catalog.problems().isEmpty()) {
       out.println();
       out.println("Not loaded:");
-      problems.forEach(problem -> out.println("  " + problem));
+      catalog.problems().forEach(problem -> out.println("  " + problem));
     }
-  }
-
-  private static Map<String, Object> data(StoreCatalog catalog) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("stores", catalog.entries().stream().map(StoresCommand::data).toList());
-    data.put("problems", catalog.problems().stream().map(StoresCommand::data).toList());
-    data.put("block_hashers", catalog.blockHashings());
-    data.put("searched", catalog.searched());
-    return data;
-  }
-
-  private static Map<String, Object> data(StoreEntry entry) {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("name", entry.name());
-    data.put("module", entry.module());
-    data.put("version", entry.version());
-    data.put("location", entry.location());
-    data.put("usable", entry.usable());
-    data.put("problems", entry.problems());
-    return data;
-  }
-
-  private static Map<String, Object> data(CatalogProblem problem) {
-    return Map.of(
-        "location", problem.location(), "subject", problem.subject(), "message", problem.message());
   }
 }

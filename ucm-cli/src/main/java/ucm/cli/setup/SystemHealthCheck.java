@@ -1,6 +1,7 @@
 package ucm.cli.setup;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -8,10 +9,14 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import ucm.api.admin.HealthCheck;
+import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
-import ucm.cli.runtime.HostMemory;
+import ucm.cli.output.Figures;
+import ucm.cli.runtime.Room;
 import ucm.device.DeviceDriver;
 
 /** What every pipeline needs of the machine: Java, the kernel, limits of the process, memory. */
@@ -20,7 +25,6 @@ public final class SystemHealthCheck implements HealthCheck {
   private static final long UNLIMITED = Long.MAX_VALUE;
   private static final long ENOUGH_FILES = 65_536;
   private static final long ENOUGH_LOCKED = 8L << 20;
-  private static final double GIB = 1L << 30;
   private static final String CLOCK_SOURCE =
       "sys/devices/system/clocksource/clocksource0/current_clocksource";
   private static final List<String> SLOW_CLOCKS = List.of("hpet", "acpi_pm", "jiffies");
@@ -46,11 +50,23 @@ public final class SystemHealthCheck implements HealthCheck {
   @Override
   public List<Finding> run(StoreConfig config, List<String> stages) {
     List<Finding> findings = new ArrayList<>();
-    findings.add(java());
+    String processors = Runtime.getRuntime().availableProcessors() + " processors";
+    findings.add(Finding.ok("Java", Runtime.version() + ", " + processors));
     findings.add(kernel());
-    findings.add(openFiles());
-    findings.add(lockedMemory());
-    findings.add(memory());
+    findings.add(
+        limited(
+            "open files",
+            "",
+            ENOUGH_FILES,
+            "raise it to " + ENOUGH_FILES + " or more (ulimit -n, or LimitNOFILE= of the unit)"));
+    findings.add(
+        limited(
+            "locked memory",
+            " bytes",
+            ENOUGH_LOCKED,
+            "raise it (ulimit -l, or LimitMEMLOCK= of the unit): io_uring may be refused"));
+    // What stages need of it they say themselves.
+    findings.add(Finding.ok("memory", gib(Room.availableMemory()) + " GiB of memory available"));
     findings.add(shared());
     findings.add(clock());
     if (config.get(DEVICE).equals(CUDA) && DeviceDriver.find(CUDA).isEmpty()) {
@@ -63,49 +79,20 @@ public final class SystemHealthCheck implements HealthCheck {
     return findings;
   }
 
-  private static Finding java() {
-    return Finding.ok(
-        "Java",
-        Runtime.version() + ", " + Runtime.getRuntime().availableProcessors() + " processors");
-  }
-
   private static Finding kernel() {
     String found =
-        "%s %s %s"
-            .formatted(
-                System.getProperty("os.name"),
-                System.getProperty("os.version"),
-                System.getProperty("os.arch"));
+        Stream.of("os.name", "os.version", "os.arch")
+            .map(System::getProperty)
+            .collect(Collectors.joining(" "));
     return found.startsWith("Linux ")
         ? Finding.ok("kernel", found)
         : Finding.failed("kernel", found, "the stores of files and GPUs need Linux");
   }
 
-  private Finding openFiles() {
-    long limit = limit("Max open files");
-    String found = "limit of open files " + text(limit);
-    return limit >= ENOUGH_FILES
-        ? Finding.ok("open files", found)
-        : Finding.warning(
-            "open files",
-            found,
-            "raise it to " + ENOUGH_FILES + " or more (ulimit -n, or LimitNOFILE= of the unit)");
-  }
-
-  private Finding lockedMemory() {
-    long limit = limit("Max locked memory");
-    String found = "limit of locked memory " + (limit == UNLIMITED ? "none" : limit + " bytes");
-    return limit >= ENOUGH_LOCKED
-        ? Finding.ok("locked memory", found)
-        : Finding.warning(
-            "locked memory",
-            found,
-            "raise it (ulimit -l, or LimitMEMLOCK= of the unit): io_uring may be refused");
-  }
-
-  /** What stages need of it they say themselves. */
-  private static Finding memory() {
-    return Finding.ok("memory", gib(HostMemory.availableBytes()) + " GiB of memory available");
+  private Finding limited(String subject, String unit, long enough, String advice) {
+    long limit = limit("Max " + subject);
+    String found = "limit of " + subject + " " + (limit == UNLIMITED ? "none" : limit + unit);
+    return limit >= enough ? Finding.ok(subject, found) : Finding.warning(subject, found, advice);
   }
 
   private Finding shared() {
@@ -120,21 +107,20 @@ public final class SystemHealthCheck implements HealthCheck {
 
   /** Whether deadlines, and the times of files, can be trusted, and asked for cheaply. */
   private Finding clock() {
-    String subject = "clock";
     Instant now = Instant.now();
     String source = clockSource();
     String found = now.truncatedTo(ChronoUnit.SECONDS) + (source.isEmpty() ? "" : ", " + source);
     if (now.isBefore(EARLIEST)) {
       return Finding.warning(
-          subject, found, "it is late: let NTP (chrony) set it, as times of files order blocks");
+          "clock", found, "it is late: let NTP (chrony) set it, as times of files order blocks");
     }
     return SLOW_CLOCKS.contains(source)
         ? Finding.warning(
-            subject,
+            "clock",
             found,
             "each look at this clock is a slow access to a device: use tsc or the hypervisor's own"
                 + " (/sys/devices/system/clocksource)")
-        : Finding.ok(subject, found);
+        : Finding.ok("clock", found);
   }
 
   private String clockSource() {
@@ -147,24 +133,20 @@ public final class SystemHealthCheck implements HealthCheck {
 
   /** The soft limit of a name; unlimited where it cannot be read. */
   private long limit(String name) {
-    try {
-      for (String line : Files.readAllLines(root.resolve("proc/self/limits"))) {
-        if (line.startsWith(name)) {
-          String soft = line.substring(name.length()).strip().split("\\s+", -1)[0];
-          return soft.equals("unlimited") ? UNLIMITED : Long.parseLong(soft);
-        }
-      }
-    } catch (IOException | NumberFormatException e) {
+    try (Stream<String> lines = Files.lines(root.resolve("proc/self/limits"))) {
+      return lines
+          .filter(line -> line.startsWith(name))
+          .map(line -> line.substring(name.length()).strip().split("\\s+", -1)[0])
+          .filter(soft -> !soft.equals("unlimited"))
+          .mapToLong(Long::parseLong)
+          .findFirst()
+          .orElse(UNLIMITED);
+    } catch (IOException | UncheckedIOException | NumberFormatException e) {
       return UNLIMITED;
     }
-    return UNLIMITED;
-  }
-
-  private static String text(long limit) {
-    return limit == UNLIMITED ? "none" : Long.toString(limit);
   }
 
   private static String gib(long bytes) {
-    return String.format(Locale.ROOT, "%.1f", bytes / GIB);
+    return String.format(Locale.ROOT, "%.1f", bytes / Figures.GIB);
   }
 }

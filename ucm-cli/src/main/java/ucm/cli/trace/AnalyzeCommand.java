@@ -1,9 +1,9 @@
 package ucm.cli.trace;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -25,8 +25,9 @@ import ucm.lite.policy.PolicySimulation;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.tier.KvModel;
+import ucm.lite.tier.SampleScale;
+import ucm.lite.tier.TraceSample;
 import ucm.lite.trace.TraceReadReport;
-import ucm.lite.trace.TraceVisitor;
 
 /** {@code ucm trace analyze}: the hit rate of caches of every size on a trace. */
 @Command(
@@ -99,45 +100,62 @@ public final class AnalyzeCommand extends CliCommand {
     format.check();
     AnalysisOptions options = options(!simulated.isEmpty());
     TraceAnalyzer analyzer = new TraceAnalyzer(options);
-    Optional<MiniatureSimulation> miniature =
-        options.exact() || simulated.isEmpty()
-            ? Optional.empty()
-            : Optional.of(new MiniatureSimulation(sample.bounded(Integer.MAX_VALUE)));
-    PrintWriter err = err();
-    TraceVisitor visitor = miniature.isPresent() ? miniature.get().beside(analyzer) : analyzer;
-    TraceReadReport read = inputs.read("requests", err, visitor);
-    TraceAnalysis analysis = analyzer.finish();
-    if (!analysis.exact()) {
-      sample.warn(err, analysis.lru(touchOrder).sampleRate());
-    }
-    long blockBytes =
-        model.map(kv -> kv.storedBytesPerToken(models.tensorParallel())).orElse(0L)
-            * analysis.summary().blockTokens();
-    long[] blocks = chosen.blocks(analysis.summary(), blockBytes);
+    int cores = Runtime.getRuntime().availableProcessors();
     List<PolicyHits> hits = List.of();
     Optional<TraceInsights> insights = Optional.empty();
-    int cores = Runtime.getRuntime().availableProcessors();
-    if (miniature.isPresent()) {
-      hits = miniature.get().run(simulated, touchOrder, cores, blocks);
-    } else if (options.recording() && (analysis.exact() || !simulated.isEmpty())) {
-      // What a trace that is too large lacks on the page is no reason to fail; simulations that
-      // were asked for are.
-      try (RecordedTrace trace = analyzer.recorded()) {
-        hits = new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
-        insights = html == null ? Optional.empty() : Optional.of(TraceInsights.of(trace));
+    TraceReadReport read;
+    TraceAnalysis analysis;
+    long blockBytes;
+    long[] blocks;
+    // For traces that are too large for all of their blocks.
+    try (TraceSample part =
+        options.exact() || simulated.isEmpty()
+            ? null
+            : new TraceSample(sample.bounded(Integer.MAX_VALUE))) {
+      read = inputs.read("requests", err(), part == null ? analyzer : analyzer.andThen(part));
+      analysis = analyzer.finish();
+      if (!analysis.exact()) {
+        sample.warn(err(), analysis.lru(touchOrder).sampleRate());
+      }
+      blockBytes =
+          model.map(kv -> kv.storedBytesPerToken(models.tensorParallel())).orElse(0L)
+              * analysis.summary().blockTokens();
+      blocks = chosen.blocks(analysis.summary(), blockBytes);
+      if (part != null) {
+        hits = estimate(part, simulated, cores, blocks);
+      } else if (options.recording() && (analysis.exact() || !simulated.isEmpty())) {
+        // What a trace that is too large lacks on the page is no reason to fail; simulations that
+        // were asked for are.
+        try (RecordedTrace trace = analyzer.recorded()) {
+          hits = new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
+          insights = html == null ? Optional.empty() : Optional.of(TraceInsights.of(trace));
+        }
       }
     }
-    AnalyzeReport report =
-        new AnalyzeReport(read, analysis, model, blockBytes, blocks, hits, touchOrder);
-    PrintWriter out = out();
     if (html != null) {
       String name = model.map(KvModel::name).orElse("");
       ReportPage page = new ReportPage(read, analysis, name, blockBytes, Instant.now());
       page.policies(hits);
       insights.ifPresent(page::insights);
-      HtmlReport.write(html, page.data(), out);
+      HtmlReport.write(html, page.data(), out());
     }
-    format.print(out, report);
+    format.print(
+        out(), new AnalyzeReport(read, analysis, model, blockBytes, blocks, hits, touchOrder));
+  }
+
+  /** Simulates policies on a sample of the blocks; the hits are those estimated for the capacities. */
+  private List<PolicyHits> estimate(
+      TraceSample part, List<CachePolicy> simulated, int cores, long[] capacities)
+      throws InterruptedException {
+    SampleScale scale = part.scale();
+    long[] scaled = Arrays.stream(capacities).map(scale::capacity).toArray();
+    List<PolicyHits> estimates = new ArrayList<>();
+    for (PolicyHits hits :
+        new PolicySimulation(part.recorded(), touchOrder, cores).run(simulated, scaled)) {
+      long capacity = capacities[estimates.size() % capacities.length];
+      estimates.add(new PolicyHits(hits.policy(), scale.estimate(hits.hits(), capacity)));
+    }
+    return estimates;
   }
 
   private AnalysisOptions options(boolean simulating) {
@@ -149,21 +167,20 @@ public final class AnalyzeCommand extends CliCommand {
   }
 
   private List<CachePolicy> chosenPolicies() {
-    List<CachePolicy> chosen = new ArrayList<>();
-    for (String name : policies) {
-      if (name.equalsIgnoreCase("all")) {
-        return List.of(CachePolicy.values());
-      }
-      chosen.add(
-          CachePolicy.of(name)
-              .orElseThrow(
-                  () ->
-                      new UsageException(
-                          "no policy "
-                              + name
-                              + " is known; known are fifo, lru, lfu, s3-fifo, arc, prefix-lru,"
-                              + " opt and all")));
+    if (policies.stream().anyMatch(name -> name.equalsIgnoreCase("all"))) {
+      return List.of(CachePolicy.values());
     }
-    return chosen.stream().distinct().toList();
+    return policies.stream().map(AnalyzeCommand::policy).distinct().toList();
+  }
+
+  private static CachePolicy policy(String name) {
+    return CachePolicy.of(name)
+        .orElseThrow(
+            () ->
+                new UsageException(
+                    "no policy "
+                        + name
+                        + " is known; known are fifo, lru, lfu, s3-fifo, arc, prefix-lru, opt and"
+                        + " all"));
   }
 }

@@ -2,19 +2,22 @@ package ucm.cli.trace;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.FormattedReport;
+import ucm.cli.output.FormatOptions;
 import ucm.cli.output.Table;
 import ucm.lite.curve.CacheHits;
 import ucm.lite.curve.CurveError;
 import ucm.lite.curve.LruCurve;
 import ucm.lite.curve.LruCurves;
 import ucm.lite.curve.TraceAnalysis;
+import ucm.lite.curve.TraceSummary;
 import ucm.lite.policy.CachePolicy;
 import ucm.lite.policy.PolicyHits;
 import ucm.lite.record.TouchOrder;
@@ -31,20 +34,66 @@ record AnalyzeReport(
     long[] capacities,
     List<PolicyHits> policies,
     TouchOrder policyOrder)
-    implements FormattedReport {
+    implements FormatOptions.Report {
+
+  /** A curve or policy at a capacity. */
+  private record Row(String policy, String order, CacheHits hits) {
+
+    static Row of(LruCurve curve, long capacity) {
+      return new Row("lru", curve.touchOrder().key(), curve.at(capacity));
+    }
+  }
+
+  private static final Columns<Row> ROWS =
+      new Columns<Row>()
+          .data("policy", Row::policy)
+          .data("touch_order", Row::order)
+          .data("capacity_blocks", row -> row.hits.capacityBlocks())
+          .data("hit_blocks", row -> row.hits.hitBlocks())
+          .data("hit_tokens", row -> row.hits.hitTokens());
+
+  /** A curve from a sample beside the exact one. */
+  private record Sampled(LruCurve curve, CurveError error) {}
+
+  private Columns<Sampled> errors() {
+    return new Columns<Sampled>()
+        .text("SAMPLED CURVE", one -> "lru " + one.curve.touchOrder().key())
+        .data("touch_order", one -> one.curve.touchOrder().key())
+        .both("BLOCKS SAMPLED", "sample_rate", one -> one.curve.sampleRate(), Figures::percent)
+        .both("MEAN ERROR", "mean_error", one -> one.error.mean(), Figures::percent)
+        .both("MAX ERROR", "max_error", one -> one.error.max(), Figures::percent)
+        .both("AT", "max_error_at_blocks", one -> one.error.maxAtBlocks(), Figures::grouped)
+        .data(
+            "curve",
+            one ->
+                Arrays.stream(capacities)
+                    .mapToObj(capacity -> ROWS.data(Row.of(one.curve, capacity)))
+                    .toList());
+  }
+
+  private List<Sampled> sampled() {
+    Optional<LruCurves> curves = analysis.exact() ? analysis.sampledCurves() : Optional.empty();
+    return curves.stream()
+        .flatMap(found -> Arrays.stream(TouchOrder.values()).map(found::of))
+        .map(curve -> new Sampled(curve, error(curve)))
+        .toList();
+  }
+
+  private CurveError error(LruCurve sampled) {
+    return CurveError.between(analysis.lru(sampled.touchOrder()), sampled, analysis.summary());
+  }
 
   @Override
   public void print(PrintWriter out) {
-    TraceTotals.table(read, analysis.summary(), analysis.exact()).print(out);
+    totals(read, analysis).print(out);
     out.println();
     curve().print(out);
     out.println();
+    double rate = analysis.lru(TouchOrder.LEAF_LAST).sampleRate();
     String how =
         analysis.exact()
             ? "LRU is exact"
-            : "LRU is estimated from "
-                + Figures.percent(analysis.lru(TouchOrder.LEAF_LAST).sampleRate())
-                + " of the blocks";
+            : "LRU is estimated from " + Figures.percent(rate) + " of the blocks";
     out.println(
         how
             + ". Share of input tokens; \"root last\" touches a prompt's blocks last to first, so"
@@ -66,114 +115,124 @@ record AnalyzeReport(
         out.println("All policies are simulated on the sampled blocks and scaled up.");
       }
     }
-    if (analysis.exact()) {
-      analysis.sampledCurves().ifPresent(sampled -> printError(out, sampled));
+    if (!sampled().isEmpty()) {
+      out.println();
+      errors().table(sampled()).print(out);
+      out.println();
+      out.println(
+          "Absolute difference from the exact share of input tokens, at 1% to 100% of the distinct"
+              + " blocks.");
     }
   }
 
+  /** The first table of commands that read a trace: what is in it. */
+  static Table totals(TraceReadReport read, TraceAnalysis analysis) {
+    TraceSummary summary = analysis.summary();
+    String about = analysis.exact() ? "" : "about ";
+    Table totals = new Table("TRACE", String.join(" ", read.inputs()));
+    totals.row("format", read.format().toString());
+    totals.row("requests", Figures.grouped(summary.requests()));
+    totals.row("time span", Figures.fixed(summary.timeSpanMillis() / 1e3, 1) + " s");
+    totals.row("input tokens", tokens(summary.inputTokens(), summary.meanInputTokens()));
+    totals.row("output tokens", tokens(summary.outputTokens(), summary.meanOutputTokens()));
+    String references = Figures.grouped(summary.blockReferences());
+    totals.row("blocks", references + " of " + summary.blockTokens() + " tokens");
+    totals.row("unique blocks", about + Figures.grouped(summary.uniqueBlocks()));
+    totals.row(
+        "ideal hit rate",
+        "%s%s of tokens (%s), %s of blocks (%s)"
+            .formatted(
+                about,
+                Figures.percent(summary.idealTokenHitRate()),
+                Figures.grouped(summary.idealHitTokens()),
+                Figures.percent(summary.idealBlockHitRate()),
+                Figures.grouped(summary.idealHitBlocks())));
+    return totals;
+  }
+
+  private static String tokens(long all, double mean) {
+    return Figures.grouped(all) + " (mean " + Figures.grouped(Math.round(mean)) + ")";
+  }
+
   private Table curve() {
-    List<String> head = new ArrayList<>(List.of("CAPACITY (BLOCKS)", "MTOKENS"));
+    TraceSummary summary = analysis.summary();
+    LruCurve leaf = analysis.lru(TouchOrder.LEAF_LAST);
+    LruCurve root = analysis.lru(TouchOrder.ROOT_LAST);
+    double ideal = Math.max(1, summary.idealHitTokens());
+    double tokens = summary.blockTokens() / 1e6;
+    Columns<Long> columns =
+        new Columns<Long>()
+            .text("CAPACITY (BLOCKS)", Figures::grouped)
+            .text("MTOKENS", capacity -> Figures.fixed(capacity * tokens, 2));
     if (blockBytes > 0) {
-      head.add("GB");
+      columns.text("GB", capacity -> Figures.gigabytes((double) blockBytes * capacity));
     }
-    head.addAll(
-        List.of("LRU HIT TOKENS", "LRU", "OF IDEAL", "LRU ROOT LAST, TOKENS", "LRU ROOT LAST"));
-    Table table = new Table(head.toArray(String[]::new));
-    for (long capacity : capacities) {
-      CacheHits leaf = analysis.lru(TouchOrder.LEAF_LAST).at(capacity);
-      CacheHits root = analysis.lru(TouchOrder.ROOT_LAST).at(capacity);
-      List<String> row = new ArrayList<>(List.of(Figures.grouped(capacity), mtokens(capacity)));
-      if (blockBytes > 0) {
-        row.add(Figures.gigabytes((double) blockBytes * capacity));
-      }
-      row.add(Figures.grouped(leaf.hitTokens()));
-      row.add(Figures.percent(analysis.summary().tokenHitRate(leaf.hitTokens())));
-      row.add(Figures.percent(ratio(leaf.hitTokens(), analysis.summary().idealHitTokens())));
-      row.add(Figures.grouped(root.hitTokens()));
-      row.add(Figures.percent(analysis.summary().tokenHitRate(root.hitTokens())));
-      table.row(row.toArray(String[]::new));
-    }
-    return table;
+    columns
+        .text("LRU HIT TOKENS", capacity -> Figures.grouped(leaf.hitTokens(capacity)))
+        .text("LRU", capacity -> rate(leaf.hitTokens(capacity)))
+        .text("OF IDEAL", capacity -> Figures.percent(leaf.hitTokens(capacity) / ideal))
+        .text("LRU ROOT LAST, TOKENS", capacity -> Figures.grouped(root.hitTokens(capacity)))
+        .text("LRU ROOT LAST", capacity -> rate(root.hitTokens(capacity)));
+    return columns.table(Arrays.stream(capacities).boxed().toList());
+  }
+
+  private String rate(long hitTokens) {
+    return Figures.percent(analysis.summary().tokenHitRate(hitTokens));
   }
 
   private Table policyTable() {
     List<CachePolicy> shown = policies.stream().map(PolicyHits::policy).distinct().toList();
-    List<String> head = new ArrayList<>(List.of("CAPACITY (BLOCKS)"));
-    shown.forEach(policy -> head.add(policy.key().toUpperCase(Locale.ROOT)));
-    Table table = new Table(head.toArray(String[]::new));
-    for (int c = 0; c < capacities.length; c++) {
-      List<String> row = new ArrayList<>(List.of(Figures.grouped(capacities[c])));
-      for (int p = 0; p < shown.size(); p++) {
-        CacheHits hits = policies.get(p * capacities.length + c).hits();
-        row.add(Figures.percent(analysis.summary().tokenHitRate(hits.hitTokens())));
-      }
-      table.row(row.toArray(String[]::new));
+    Columns<Integer> columns =
+        new Columns<Integer>().text("CAPACITY (BLOCKS)", c -> Figures.grouped(capacities[c]));
+    for (int p = 0; p < shown.size(); p++) {
+      int first = p * capacities.length;
+      columns.text(
+          shown.get(p).key().toUpperCase(Locale.ROOT),
+          c -> rate(policies.get(first + c).hits().hitTokens()));
     }
-    return table;
-  }
-
-  private void printError(PrintWriter out, LruCurves sampled) {
-    out.println();
-    Table table = new Table("SAMPLED CURVE", "BLOCKS SAMPLED", "MEAN ERROR", "MAX ERROR", "AT");
-    for (TouchOrder order : TouchOrder.values()) {
-      CurveError error = error(order, sampled);
-      table.row(
-          "lru " + order.key(),
-          Figures.percent(sampled.of(order).sampleRate()),
-          Figures.percent(error.mean()),
-          Figures.percent(error.max()),
-          Figures.grouped(error.maxAtBlocks()));
-    }
-    table.print(out);
-    out.println();
-    out.println(
-        "Absolute difference from the exact share of input tokens, at 1% to 100% of the distinct"
-            + " blocks.");
+    return columns.table(IntStream.range(0, capacities.length).boxed().toList());
   }
 
   @Override
-  public Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("inputs", read.inputs());
-    data.put("format", read.format().toString());
-    data.put("bad_lines", read.badLines());
-    data.put("exact", analysis.exact());
-    data.put("summary", analysis.summary());
+  public Fields data() {
+    Fields data = inputs(read).with("exact", analysis.exact()).with("summary", analysis.summary());
     if (blockBytes > 0) {
       data.put("block_bytes", blockBytes);
     }
-    data.put("knee_blocks", analysis.lru(TouchOrder.LEAF_LAST).kneeCapacity());
-    data.put("curve", curveRows());
-    if (analysis.exact()) {
-      analysis.sampledCurves().ifPresent(sampled -> data.put("sampled", sampledData(sampled)));
-    }
-    return data;
+    data.with("knee_blocks", analysis.lru(TouchOrder.LEAF_LAST).kneeCapacity())
+        .with("curve", ROWS.data(curveRows()));
+    return sampled().isEmpty() ? data : data.with("sampled", errors().data(sampled()));
+  }
+
+  /** What was read, for JSON. */
+  static Fields inputs(TraceReadReport read) {
+    return new Fields()
+        .with("inputs", read.inputs())
+        .with("format", read.format().toString())
+        .with("bad_lines", read.badLines());
   }
 
   /** The curves and policies as rows of a table, one a policy and capacity. */
   @Override
-  public List<Map<String, Object>> rows() {
-    List<Map<String, Object>> rows = curveRows();
-    for (Map<String, Object> row : rows) {
-      long blocks = number(row, "capacity_blocks");
-      row.put("token_hit_rate", analysis.summary().tokenHitRate(number(row, "hit_tokens")));
-      row.put("capacity_tokens", blocks * analysis.summary().blockTokens());
-      if (blockBytes > 0) {
-        row.put("capacity_bytes", blocks * blockBytes);
-      }
+  public List<Fields> rows() {
+    TraceSummary summary = analysis.summary();
+    List<Fields> rows = new ArrayList<>();
+    for (Row row : curveRows()) {
+      long blocks = row.hits.capacityBlocks();
+      Fields fields =
+          ROWS.data(row)
+              .with("token_hit_rate", summary.tokenHitRate(row.hits.hitTokens()))
+              .with("capacity_tokens", blocks * summary.blockTokens());
+      rows.add(blockBytes > 0 ? fields.with("capacity_bytes", blocks * blockBytes) : fields);
     }
     return rows;
   }
 
-  private static long number(Map<String, Object> row, String name) {
-    return row.get(name) instanceof Number number ? number.longValue() : 0;
-  }
-
-  private List<Map<String, Object>> curveRows() {
-    List<Map<String, Object>> rows = new ArrayList<>();
+  private List<Row> curveRows() {
+    List<Row> rows = new ArrayList<>();
     for (long capacity : capacities) {
-      rows.add(row(analysis.lru(TouchOrder.LEAF_LAST), capacity));
-      rows.add(row(analysis.lru(TouchOrder.ROOT_LAST), capacity));
+      rows.add(Row.of(analysis.lru(TouchOrder.LEAF_LAST), capacity));
+      rows.add(Row.of(analysis.lru(TouchOrder.ROOT_LAST), capacity));
     }
     for (PolicyHits simulated : policies) {
       String order =
@@ -181,54 +240,8 @@ record AnalyzeReport(
             case PREFIX_LRU, OPTIMAL -> TouchOrder.LEAF_LAST.key();
             default -> policyOrder.key();
           };
-      rows.add(row(simulated.policy().key(), order, simulated.hits()));
+      rows.add(new Row(simulated.policy().key(), order, simulated.hits()));
     }
     return rows;
-  }
-
-  private List<Map<String, Object>> sampledData(LruCurves sampled) {
-    List<Map<String, Object>> list = new ArrayList<>();
-    for (TouchOrder order : TouchOrder.values()) {
-      CurveError error = error(order, sampled);
-      Map<String, Object> one = new LinkedHashMap<>();
-      one.put("touch_order", order.key());
-      one.put("sample_rate", sampled.of(order).sampleRate());
-      one.put("mean_error", error.mean());
-      one.put("max_error", error.max());
-      one.put("max_error_at_blocks", error.maxAtBlocks());
-      List<Map<String, Object>> rows = new ArrayList<>();
-      for (long capacity : capacities) {
-        rows.add(row(sampled.of(order), capacity));
-      }
-      one.put("curve", rows);
-      list.add(one);
-    }
-    return list;
-  }
-
-  private CurveError error(TouchOrder order, LruCurves sampled) {
-    return CurveError.between(analysis.lru(order), sampled.of(order), analysis.summary());
-  }
-
-  private static Map<String, Object> row(LruCurve curve, long capacity) {
-    return row("lru", curve.touchOrder().key(), curve.at(capacity));
-  }
-
-  private static Map<String, Object> row(String policy, String order, CacheHits hits) {
-    Map<String, Object> row = new LinkedHashMap<>();
-    row.put("policy", policy);
-    row.put("touch_order", order);
-    row.put("capacity_blocks", hits.capacityBlocks());
-    row.put("hit_blocks", hits.hitBlocks());
-    row.put("hit_tokens", hits.hitTokens());
-    return row;
-  }
-
-  private String mtokens(long capacity) {
-    return Figures.fixed((double) capacity * analysis.summary().blockTokens() / 1e6, 2);
-  }
-
-  private static double ratio(long part, long whole) {
-    return whole == 0 ? 0 : (double) part / whole;
   }
 }

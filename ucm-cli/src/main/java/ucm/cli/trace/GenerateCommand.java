@@ -74,18 +74,17 @@ public final class GenerateCommand extends CliCommand {
   }
 
   private GeneratorOptions options() {
-    try {
-      return new GeneratorOptions(
-          requests,
-          seed,
-          rate,
-          blockTokens == 0 ? output.format().defaultBlockTokens() : blockTokens,
-          mix.getOrDefault("chat", 0.0),
-          mix.getOrDefault("agent", 0.0),
-          mix.getOrDefault("document", 0.0),
-          systemPrompts);
-    } catch (IllegalArgumentException e) {
-      throw new UsageException(String.valueOf(e.getMessage()));
-    }
+    int tokens = blockTokens == 0 ? output.format().defaultBlockTokens() : blockTokens;
+    return UsageException.accepted(
+        () ->
+            new GeneratorOptions(
+                requests,
+                seed,
+                rate,
+                tokens,
+                mix.getOrDefault("chat", 0.0),
+                mix.getOrDefault("agent", 0.0),
+                mix.getOrDefault("document", 0.0),
+                systemPrompts));
   }
 }

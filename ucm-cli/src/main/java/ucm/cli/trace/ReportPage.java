@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 import ucm.cli.runtime.ProductVersion;
 import ucm.lite.curve.LruCurve;
@@ -32,10 +34,13 @@ public final class ReportPage {
   /** Capacities at which a curve is drawn, evenly spaced on a logarithmic axis. */
   private static final int CURVE_POINTS = 400;
 
-  private final Map<String, Object> data = new LinkedHashMap<>();
+  private static final int[] SHARES_OF_IDEAL = {50, 90, 99};
+
+  private final Fields data = new Fields();
   private final List<String> advice = new ArrayList<>();
   private final TraceAnalysis analysis;
   private final TraceSummary summary;
+  private final long blockBytes;
 
   /**
    * Begins a page with the totals and the curves of a trace; without a model, a block has 0 bytes.
@@ -48,33 +53,38 @@ public final class ReportPage {
       Instant now) {
     this.analysis = analysis;
     this.summary = analysis.summary();
-    data.put("title", "What a KV cache is worth: " + names(read));
-    data.put("made", "ucm " + ProductVersion.text() + ", " + now.truncatedTo(ChronoUnit.SECONDS));
-    data.put("facts", facts(read));
-    data.put("block_tokens", Math.max(1, summary.blockTokens()));
-    data.put("block_bytes", blockBytes);
-    data.put("model", modelName);
-    data.put("ideal", summary.idealTokenHitRate());
-    data.put("sampled", analysis.exact() ? 0 : analysis.lru(TouchOrder.LEAF_LAST).sampleRate());
+    this.blockBytes = blockBytes;
+    // Without their folders, which readers of the page need not see.
+    String names =
+        read.inputs().stream()
+            .map(input -> input.substring(input.lastIndexOf('/') + 1))
+            .collect(Collectors.joining(" "));
+    LruCurve best = analysis.lru(TouchOrder.LEAF_LAST);
     List<Object> curves = new ArrayList<>();
     for (TouchOrder order : TouchOrder.values()) {
       String how = analysis.exact() ? "LRU, " : "LRU (sampled), ";
       curves.add(curve(how + order.key().replace('_', ' '), analysis.lru(order)));
     }
     if (analysis.exact()) {
-      analysis.sampledCurves().ifPresent(sampled -> curves.add(sampledCurve(sampled)));
+      analysis
+          .sampledCurves()
+          .map(LruCurves::leafLast)
+          .ifPresent(
+              curve ->
+                  curves.add(
+                      curve("LRU, leaf last, from " + Figures.percent(curve.sampleRate()), curve)));
     }
-    data.put("curves", curves);
-    LruCurve best = analysis.lru(TouchOrder.LEAF_LAST);
-    data.put("knee", List.of(best.kneeCapacity(), rate(best.hitTokens(best.kneeCapacity()))));
-    advice.addAll(CurveAdvice.of(analysis, blockBytes));
-  }
-
-  /** Names without their folders, which readers of the page need not see. */
-  private static String names(TraceReadReport read) {
-    return read.inputs().stream()
-        .map(input -> input.substring(input.lastIndexOf('/') + 1))
-        .collect(Collectors.joining(" "));
+    data.with("title", "What a KV cache is worth: " + names)
+        .with("made", "ucm " + ProductVersion.text() + ", " + now.truncatedTo(ChronoUnit.SECONDS))
+        .with("facts", facts(read))
+        .with("block_tokens", Math.max(1, summary.blockTokens()))
+        .with("block_bytes", blockBytes)
+        .with("model", modelName)
+        .with("ideal", summary.idealTokenHitRate())
+        .with("sampled", analysis.exact() ? 0 : best.sampleRate())
+        .with("curves", curves)
+        .with("knee", List.of(best.kneeCapacity(), rate(best.hitTokens(best.kneeCapacity()))));
+    advise(best);
   }
 
   private List<List<String>> facts(TraceReadReport read) {
@@ -82,35 +92,23 @@ public final class ReportPage {
     List<List<String>> facts = new ArrayList<>();
     facts.add(List.of("Requests", Figures.grouped(summary.requests())));
     facts.add(List.of("Time span", Figures.duration(summary.timeSpanMillis() / 1e3)));
-    facts.add(
-        List.of(
-            "Input tokens",
-            Figures.grouped(summary.inputTokens()),
-            "mean " + Figures.grouped(Math.round(summary.meanInputTokens()))));
-    facts.add(
-        List.of(
-            "Output tokens",
-            Figures.grouped(summary.outputTokens()),
-            "mean " + Figures.grouped(Math.round(summary.meanOutputTokens()))));
+    facts.add(tokens("Input tokens", summary.inputTokens(), summary.meanInputTokens()));
+    facts.add(tokens("Output tokens", summary.outputTokens(), summary.meanOutputTokens()));
     facts.add(
         List.of(
             "Unique blocks",
             about + Figures.grouped(summary.uniqueBlocks()),
             "of " + Figures.grouped(summary.blockReferences()) + " references"));
-    facts.add(
-        List.of(
-            "Ideal hit rate",
-            about + Figures.percent(summary.idealTokenHitRate()),
-            "of input tokens"));
+    String ideal = about + Figures.percent(summary.idealTokenHitRate());
+    facts.add(List.of("Ideal hit rate", ideal, "of input tokens"));
     if (read.badLines() > 0) {
       facts.add(List.of("Bad lines skipped", Figures.grouped(read.badLines())));
     }
     return facts;
   }
 
-  private Map<String, Object> sampledCurve(LruCurves sampled) {
-    LruCurve curve = sampled.leafLast();
-    return curve("LRU, leaf last, from " + Figures.percent(curve.sampleRate()), curve);
+  private static List<String> tokens(String name, long all, double mean) {
+    return List.of(name, Figures.grouped(all), "mean " + Figures.grouped(Math.round(mean)));
   }
 
   private Map<String, Object> curve(String name, LruCurve curve) {
@@ -120,23 +118,51 @@ public final class ReportPage {
       capacities.add(Math.round(Math.pow(most, (double) point / CURVE_POINTS)));
     }
     capacities.add(Math.max(1, curve.kneeCapacity()));
-    List<Object> points = new ArrayList<>();
-    for (long capacity : capacities) {
-      points.add(List.of(capacity, rate(curve.hitTokens(capacity))));
+    return Map.of(
+        "name",
+        name,
+        "points",
+        capacities.stream()
+            .map(capacity -> List.of(capacity, rate(curve.hitTokens(capacity))))
+            .toList());
+  }
+
+  /** Sentences about sizes, from the LRU curve alone; in bytes, too, where a model was named. */
+  private void advise(LruCurve curve) {
+    if (curve.stepCount() == 0) {
+      advice.add("No prompt begins like an earlier one: a prefix cache would hit nothing.");
+      return;
     }
-    return Map.of("name", name, "points", points);
+    long knee = curve.kneeCapacity();
+    advice.add(
+        String.format(
+            "The knee of the curve is at %s (hit rate %s): more than that brings less than its"
+                + " share.",
+            size(knee), Figures.percent(rate(curve.hitTokens(knee)))));
+    for (int share : SHARES_OF_IDEAL) {
+      long most = curve.hitTokens(LruCurve.UNBOUNDED);
+      long capacity = curve.smallestCapacity(Math.ceilDiv(most * share, 100));
+      advice.add(share + "% of the ideal hit rate takes " + size(capacity) + " under LRU.");
+    }
+  }
+
+  private String size(long blocks) {
+    String tokens = Figures.fixed((double) blocks * summary.blockTokens() / 1e6, 2);
+    String text = Figures.grouped(blocks) + " blocks (" + tokens + " M tokens)";
+    return blockBytes == 0
+        ? text
+        : Figures.gigabytes((double) blocks * blockBytes) + " GB, " + text;
   }
 
   /** Adds simulated policies, but for LRU, whose curve is there. */
   void policies(List<PolicyHits> policies) {
     Map<String, List<Object>> points = new LinkedHashMap<>();
     for (PolicyHits simulated : policies) {
-      if (simulated.policy() == CachePolicy.LRU) {
-        continue;
+      if (simulated.policy() != CachePolicy.LRU) {
+        points
+            .computeIfAbsent(simulated.policy().key(), _ -> new ArrayList<>())
+            .add(List.of(simulated.hits().capacityBlocks(), rate(simulated.hits().hitTokens())));
       }
-      points
-          .computeIfAbsent(simulated.policy().key(), _ -> new ArrayList<>())
-          .add(List.of(simulated.hits().capacityBlocks(), rate(simulated.hits().hitTokens())));
     }
     List<Object> named = new ArrayList<>();
     points.forEach((name, hits) -> named.add(Map.of("name", name, "points", hits)));
@@ -145,17 +171,15 @@ public final class ReportPage {
 
   /** Adds reuse in time and hot prefixes. */
   public void insights(TraceInsights insights) {
-    data.put("time_bins", insights.timeBins());
-    List<Object> hot = new ArrayList<>();
-    for (HotPrefix prefix : insights.hotPrefixes()) {
-      Map<String, Object> row = new LinkedHashMap<>();
-      row.put("id", prefix.lastBlockId());
-      row.put("blocks", prefix.blocks());
-      row.put("tokens", (long) prefix.blocks() * summary.blockTokens());
-      row.put("requests", prefix.requests());
-      hot.add(row);
-    }
-    data.put("hot_prefixes", hot);
+    long blockTokens = summary.blockTokens();
+    Columns<HotPrefix> hot =
+        new Columns<HotPrefix>()
+            .data("id", HotPrefix::lastBlockId)
+            .data("blocks", HotPrefix::blocks)
+            .data("tokens", prefix -> prefix.blocks() * blockTokens)
+            .data("requests", HotPrefix::requests);
+    data.with("time_bins", insights.timeBins())
+        .with("hot_prefixes", hot.data(insights.hotPrefixes()));
     if (insights.blockGaps().count() > 0) {
       advice.add(
           String.format(
@@ -166,10 +190,8 @@ public final class ReportPage {
   }
 
   /** Adds what the tiers of a cluster hit. */
-  public void tiers(String cluster, List<Map<String, Object>> rows, List<List<String>> facts) {
-    data.put("cluster", cluster);
-    data.put("tiers", rows);
-    data.put("tier_facts", facts);
+  public void tiers(String cluster, List<Fields> rows, List<List<String>> facts) {
+    data.with("cluster", cluster).with("tiers", rows).with("tier_facts", facts);
   }
 
   /** Adds times to first token, which are simulated. */
@@ -194,8 +216,7 @@ public final class ReportPage {
 
   /** What was added. */
   public Map<String, Object> data() {
-    data.put("advice", advice);
-    return data;
+    return data.with("advice", advice);
   }
 
   private double rate(long tokens) {

@@ -2,7 +2,7 @@ package ucm.cli.trace;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 
 /**
@@ -18,10 +18,10 @@ public record SampleNote(double simulated, double curve) {
   }
 
   /** Says it in JSON. */
-  public void addTo(Map<String, Object> data) {
-    data.put("exact", exact());
-    data.put("sample_rate", simulated);
-    data.put("curve_sample_rate", curve);
+  public Fields addTo(Fields data) {
+    return data.with("exact", exact())
+        .with("sample_rate", simulated)
+        .with("curve_sample_rate", curve);
   }
 
   /** For below a table: which figures are estimated, and what is exact all the same. */

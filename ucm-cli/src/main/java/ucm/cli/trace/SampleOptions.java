@@ -40,11 +40,8 @@ public final class SampleOptions {
   /** What is asked for. */
   Sampling asSaid() {
     UsageException.when(rate != 0 && size != 0, "--sample and --sample-size exclude each other");
-    try {
-      return size != 0 ? Sampling.fixedSize(size) : Sampling.fixedRate(rate);
-    } catch (IllegalArgumentException e) {
-      throw new UsageException(String.valueOf(e.getMessage()));
-    }
+    return UsageException.accepted(
+        () -> size != 0 ? Sampling.fixedSize(size) : Sampling.fixedRate(rate));
   }
 
   /** What is asked for, or all blocks, but never more of them than the bound. */

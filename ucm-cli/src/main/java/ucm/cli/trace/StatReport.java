@@ -1,12 +1,13 @@
 package ucm.cli.trace;
 
 import java.io.PrintWriter;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.FormattedReport;
+import ucm.cli.output.FormatOptions;
 import ucm.cli.output.Table;
 import ucm.lite.curve.Quantiles;
 import ucm.lite.curve.TraceAnalysis;
@@ -16,150 +17,128 @@ import ucm.lite.insight.TraceInsights;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceReadReport;
 
-/** What {@code ucm trace stat} prints, from all blocks or from a sample of them. */
-final class StatReport implements FormattedReport {
+/**
+ * What {@code ucm trace stat} prints, from all blocks or from a sample of them.
+ *
+ * @param note from how many blocks this is
+ * @param insights for JSON
+ * @param counts by their titles
+ */
+record StatReport(
+    TraceReadReport read,
+    TraceAnalysis analysis,
+    SampleNote note,
+    Object insights,
+    Map<String, Long> counts,
+    List<Times> times,
+    List<HotPrefix> hotPrefixes)
+    implements FormatOptions.Report {
 
-  private final TraceReadReport read;
-  private final TraceAnalysis analysis;
-  private final SampleNote note;
-  private final Object insights;
-  private final Table sessions;
-  private final List<HotPrefix> hotPrefixes;
+  private static final String SESSIONS = "SESSIONS";
 
-  /** The distributions, by their names in tables and in CSV. */
-  private final List<Times> times = new ArrayList<>();
-
+  /** A distribution, by its names in tables and in CSV. */
   private record Times(String title, String name, Quantiles seconds) {}
 
-  private StatReport(
-      TraceReadReport read,
-      TraceAnalysis analysis,
-      SampleNote note,
-      Object insights,
-      long sessions,
-      List<HotPrefix> hotPrefixes) {
-    this.read = read;
-    this.analysis = analysis;
-    this.note = note;
-    this.insights = insights;
-    this.sessions = new Table("SESSIONS", count(sessions));
-    this.hotPrefixes = hotPrefixes;
-  }
-
   static StatReport exact(TraceReadReport read, TraceAnalysis analysis, TraceInsights insights) {
-    StatReport report =
-        new StatReport(
-            read,
-            analysis,
-            new SampleNote(1, 1),
-            insights,
-            insights.sessions(),
-            insights.hotPrefixes());
-    report.count("of two requests or more", insights.reusedSessions());
-    report.count("requests of the longest", insights.largestSession());
-    report.count("requests never used again", insights.requestsNeverReused());
-    report.count("blocks never used again", insights.blocksNeverReused());
-    report.times("between turns of a session", "session_gap", insights.sessionGaps());
-    report.times("between uses of a block", "block_gap", insights.blockGaps());
-    report.times("from request to its last reuse", "lifetime", insights.lifetimes());
-    report.times("from first to last use of a block", "block_lifetime", insights.blockLifetimes());
-    return report;
+    Map<String, Long> counts = new LinkedHashMap<>();
+    counts.put(SESSIONS, insights.sessions());
+    counts.put("of two requests or more", insights.reusedSessions());
+    counts.put("requests of the longest", insights.largestSession());
+    counts.put("requests never used again", insights.requestsNeverReused());
+    counts.put("blocks never used again", insights.blocksNeverReused());
+    return new StatReport(
+        read,
+        analysis,
+        new SampleNote(1, 1),
+        insights,
+        counts,
+        List.of(
+            betweenTurns(insights.sessionGaps()),
+            betweenUses(insights.blockGaps()),
+            new Times("from request to its last reuse", "lifetime", insights.lifetimes()),
+            ofBlocks(insights.blockLifetimes())),
+        insights.hotPrefixes());
   }
 
   static StatReport sampled(
       TraceReadReport read, TraceAnalysis analysis, SampledInsights insights) {
     double curveRate = analysis.lru(TouchOrder.LEAF_LAST).sampleRate();
-    StatReport report =
-        new StatReport(
-            read,
-            analysis,
-            new SampleNote(insights.sampleRate(), curveRate),
-            insights,
-            insights.sessions(),
-            insights.hotPrefixes());
-    report.count("blocks never used again", insights.blocksNeverReused());
-    report.times("between turns of a session", "session_gap", insights.sessionGaps());
-    report.times("between uses of a block", "block_gap", insights.blockGaps());
-    report.times("from first to last use of a block", "block_lifetime", insights.blockLifetimes());
-    return report;
+    Map<String, Long> counts = new LinkedHashMap<>();
+    counts.put(SESSIONS, insights.sessions());
+    counts.put("blocks never used again", insights.blocksNeverReused());
+    return new StatReport(
+        read,
+        analysis,
+        new SampleNote(insights.sampleRate(), curveRate),
+        insights,
+        counts,
+        List.of(
+            betweenTurns(insights.sessionGaps()),
+            betweenUses(insights.blockGaps()),
+            ofBlocks(insights.blockLifetimes())),
+        insights.hotPrefixes());
   }
 
-  private void count(String title, long value) {
-    sessions.row(title, count(value));
+  private static Times betweenTurns(Quantiles seconds) {
+    return new Times("between turns of a session", "session_gap", seconds);
   }
 
-  private void times(String title, String name, Quantiles seconds) {
-    times.add(new Times(title, name, seconds));
+  private static Times betweenUses(Quantiles seconds) {
+    return new Times("between uses of a block", "block_gap", seconds);
   }
 
-  private String count(long value) {
-    return (note.exact() ? "" : "about ") + Figures.grouped(value);
+  private static Times ofBlocks(Quantiles seconds) {
+    return new Times("from first to last use of a block", "block_lifetime", seconds);
   }
 
-  /** From how many blocks this is. */
-  SampleNote note() {
-    return note;
+  private Columns<Times> columns() {
+    return new Columns<Times>()
+        .text("TIMES, S", Times::title)
+        .data("seconds", Times::name)
+        .both("COUNT", "count", one -> one.seconds.count(), Figures::grouped)
+        .both("MEAN", "mean", one -> one.seconds.mean(), StatReport::seconds)
+        .both("P50", "p50", one -> one.seconds.p50(), StatReport::seconds)
+        .both("P90", "p90", one -> one.seconds.p90(), StatReport::seconds)
+        .both("P99", "p99", one -> one.seconds.p99(), StatReport::seconds)
+        .both("MAX", "max", one -> one.seconds.max(), StatReport::seconds)
+        .data("sample_rate", _ -> note.simulated());
+  }
+
+  private static String seconds(double value) {
+    return Figures.fixed(value, 1);
+  }
+
+  private Columns<HotPrefix> hot() {
+    long blockTokens = analysis.summary().blockTokens();
+    return new Columns<HotPrefix>()
+        .text("HOT PREFIX (ID OF ITS LAST BLOCK)", HotPrefix::lastBlockId)
+        .text("BLOCKS", prefix -> Figures.grouped(prefix.blocks()))
+        .text("TOKENS", prefix -> Figures.grouped(prefix.blocks() * blockTokens))
+        .text("REQUESTS", prefix -> Figures.grouped(prefix.requests()));
   }
 
   @Override
-  public Map<String, Object> data() {
-    Map<String, Object> data = new LinkedHashMap<>();
-    data.put("inputs", read.inputs());
-    data.put("format", read.format().toString());
-    data.put("bad_lines", read.badLines());
-    note.addTo(data);
-    data.put("summary", analysis.summary());
-    data.put("insights", insights);
-    return data;
+  public Fields data() {
+    return note.addTo(AnalyzeReport.inputs(read))
+        .with("summary", analysis.summary())
+        .with("insights", insights);
   }
 
   /** The distributions as rows of one table. */
   @Override
-  public List<Map<String, Object>> rows() {
-    List<Map<String, Object>> rows = new ArrayList<>();
-    for (Times one : times) {
-      Map<String, Object> row = new LinkedHashMap<>();
-      row.put("seconds", one.name());
-      row.put("count", one.seconds().count());
-      row.put("mean", one.seconds().mean());
-      row.put("p50", one.seconds().p50());
-      row.put("p90", one.seconds().p90());
-      row.put("p99", one.seconds().p99());
-      row.put("max", one.seconds().max());
-      row.put("sample_rate", note.simulated());
-      rows.add(row);
-    }
-    return rows;
+  public List<Fields> rows() {
+    return columns().data(times);
   }
 
   @Override
   public void print(PrintWriter out) {
-    TraceTotals.table(read, analysis.summary(), analysis.exact()).print(out);
+    AnalyzeReport.totals(read, analysis).print(out);
     out.println();
-    sessions.print(out);
+    sessions().print(out);
     out.println();
-    Table table = new Table("TIMES, S", "COUNT", "MEAN", "P50", "P90", "P99", "MAX");
-    for (Times one : times) {
-      table.row(
-          one.title(),
-          Figures.grouped(one.seconds().count()),
-          Figures.fixed(one.seconds().mean(), 1),
-          Figures.fixed(one.seconds().p50(), 1),
-          Figures.fixed(one.seconds().p90(), 1),
-          Figures.fixed(one.seconds().p99(), 1),
-          Figures.fixed(one.seconds().max(), 1));
-    }
-    table.print(out);
+    columns().table(times).print(out);
     out.println();
-    Table hot = new Table("HOT PREFIX (ID OF ITS LAST BLOCK)", "BLOCKS", "TOKENS", "REQUESTS");
-    for (HotPrefix prefix : hotPrefixes) {
-      hot.row(
-          prefix.lastBlockId(),
-          Figures.grouped(prefix.blocks()),
-          Figures.grouped((long) prefix.blocks() * analysis.summary().blockTokens()),
-          Figures.grouped(prefix.requests()));
-    }
-    hot.print(out);
+    hot().table(hotPrefixes).print(out);
     if (!note.exact()) {
       out.println();
       out.println(
@@ -169,5 +148,14 @@ final class StatReport implements FormattedReport {
               + " and of hot prefixes only those that end with one of its blocks.");
       out.flush();
     }
+  }
+
+  private Table sessions() {
+    String about = note.exact() ? "" : "about ";
+    Map<String, String> shown = new LinkedHashMap<>();
+    counts.forEach((title, count) -> shown.put(title, about + Figures.grouped(count)));
+    Table table = new Table(SESSIONS, String.valueOf(shown.remove(SESSIONS)));
+    shown.forEach(table::row);
+    return table;
   }
 }

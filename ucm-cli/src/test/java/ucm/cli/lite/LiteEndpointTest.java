@@ -78,9 +78,9 @@ class LiteEndpointTest {
   private static double gauge(String url, String name) throws IOException {
     try (var in = URI.create(url).toURL().openStream()) {
       String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
-      return MetricsText.parse(text).stream()
+      return LiteEndpoint.parse(text).stream()
           .filter(sample -> sample.name().equals("ucm:" + name))
-          .mapToDouble(MetricsText.Sample::value)
+          .mapToDouble(LiteEndpoint.Sample::value)
           .findFirst()
           .orElseThrow(() -> new AssertionError("no " + name + " in\n" + text));
     }

@@ -13,6 +13,7 @@ import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
 import ucm.api.config.StoreConfig;
+import ucm.cli.replay.RequestFunnel.MissReason;
 import ucm.lite.trace.TraceRequest;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.statistics.StageLookups;

@@ -73,7 +73,7 @@ class LogSetupTest {
     Path log = folder.resolve("a/log");
     LoggerContext context = context();
     Map<String, String> environment = Map.of("UCM_LOG_PATH", log.toString());
-    LogFile.of(context, environment, LogSetup.encoder(context)).orElseThrow().stop();
+    LogSetup.file(context, environment).orElseThrow().stop();
     Path file = log.resolve("ucm-" + PID + ".log");
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
         .isEqualTo("rw-------");
@@ -82,7 +82,7 @@ class LogSetupTest {
     Files.delete(file);
     Path other = Files.writeString(folder.resolve("other"), "mine");
     Files.createSymbolicLink(file, other);
-    assertThat(LogFile.of(context, environment, LogSetup.encoder(context))).isEmpty();
+    assertThat(LogSetup.file(context, environment)).isEmpty();
     assertThat(other).hasContent("mine");
   }
 
@@ -112,7 +112,7 @@ class LogSetupTest {
         large);
     assertThat(Files.size(files().getFirst())).as("below the level").isZero();
     LoggerContext context = context();
-    LogFile.of(
+    LogSetup.file(
             context,
             Map.of(
                 "UCM_LOG_PATH",
@@ -120,8 +120,7 @@ class LogSetupTest {
                 "UCM_LOG_MAX_SIZE",
                 "1",
                 "UCM_LOG_MAX_FILES",
-                "3"),
-            LogSetup.encoder(context))
+                "3"))
         .ifPresent(context.getLogger("file")::addAppender);
     context.getLogger("file").setAdditive(false);
     for (int i = 0; i < 80; i++) {
@@ -148,10 +147,7 @@ class LogSetupTest {
   void aFolderThatCannotBeWrittenCostsTheFileOnly() throws IOException {
     Path place = Files.writeString(folder.resolve("taken"), "no folder");
     LoggerContext context = context();
-    assertThat(
-            LogFile.of(
-                context, Map.of("UCM_LOG_PATH", place.toString()), LogSetup.encoder(context)))
-        .isEmpty();
-    assertThat(LogFile.of(context, Map.of(), LogSetup.encoder(context))).isEmpty();
+    assertThat(LogSetup.file(context, Map.of("UCM_LOG_PATH", place.toString()))).isEmpty();
+    assertThat(LogSetup.file(context, Map.of())).isEmpty();
   }
 }

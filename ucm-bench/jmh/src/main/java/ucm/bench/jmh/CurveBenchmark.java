@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -22,8 +21,6 @@ import ucm.lite.curve.AnalysisOptions;
 import ucm.lite.curve.Sampling;
 import ucm.lite.curve.TraceAnalysis;
 import ucm.lite.curve.TraceAnalyzer;
-import ucm.lite.edit.GeneratorOptions;
-import ucm.lite.edit.TraceGenerator;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceFormat;
 import ucm.lite.trace.TraceReader;
@@ -42,25 +39,15 @@ import ucm.lite.trace.TraceWriter;
 @Measurement(iterations = 5, time = 2)
 @Fork(1)
 public class CurveBenchmark {
-  private final List<TraceRequest> requests = new ArrayList<>();
+  private final List<TraceRequest> requests = TraceInput.read();
   private Path file = Path.of("");
-  private long references;
 
-  /** Makes the trace, in memory and as a file, or reads the one named by {@code -Dtrace=FILE}. */
+  /** Writes the trace to a file. */
   @Setup
   public void setUp() throws IOException {
-    String given = System.getProperty("trace", "");
-    if (given.isEmpty()) {
-      new TraceGenerator(new GeneratorOptions(20_000, 1, 3, 512, 0.8, 0.05, 0.15, 8))
-          .generate(requests::add);
-    } else {
-      new TraceReader().read(List.of(given), requests::add);
-    }
     StringBuilder lines = new StringBuilder();
     requests.forEach(new TraceWriter(TraceFormat.MOONCAKE, lines)::request);
     file = Files.writeString(Files.createTempFile("ucm-bench-", ".jsonl"), lines);
-    references = requests.stream().mapToLong(TraceRequest::blockCount).sum();
-    System.out.println("references in the trace: " + references);
   }
 
   /** Removes the file. */

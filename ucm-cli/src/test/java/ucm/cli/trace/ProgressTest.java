@@ -1,4 +1,4 @@
-package ucm.cli.output;
+package ucm.cli.trace;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -8,7 +8,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import ucm.cli.trace.ReadProgress;
+import ucm.cli.output.Progress;
+import ucm.cli.trace.TraceInputOptions.Watched;
 
 class ProgressTest {
 
@@ -27,11 +28,17 @@ class ProgressTest {
     String first = Files.writeString(folder.resolve("first"), "x".repeat(30)).toString();
     Path more = Files.createDirectory(folder.resolve("more"));
     String second = Files.writeString(more.resolve("second"), "x".repeat(10)).toString();
-    ReadProgress read = new ReadProgress(List.of(first, more.toString()));
-
-    assertThat(read.at(first, 10)).isEqualTo(0.25);
-    assertThat(read.at(first, 30)).isEqualTo(0.75);
-    assertThat(read.at(second, 10)).isEqualTo(1);
-    assertThat(new ReadProgress(List.of(first, "-")).at(first, 10)).isNegative();
+    assertThat(TraceInputOptions.bytes(List.of(first, more.toString()))).isEqualTo(40);
+    assertThat(TraceInputOptions.bytes(List.of(first, "-"))).isNegative();
+    try (Progress progress = new Progress("requests", 0)) {
+      Watched read = new Watched(_ -> {}, progress, 40);
+      read.progress(first, 10, 30);
+      assertThat(read.share()).isEqualTo(0.25);
+      read.progress(first, 30, 30);
+      assertThat(read.share()).isEqualTo(0.75);
+      read.progress(second, 10, 10);
+      assertThat(read.share()).isEqualTo(1);
+      assertThat(new Watched(_ -> {}, progress, -1).share()).isNegative();
+    }
   }
 }
