@@ -113,8 +113,7 @@ public final class CacheRuntime {
     this.ledger = new DumpLedger(clock);
     this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
-    this.lookups =
-        new CacheLookup(pool, next, config.loadNextOnly(), context.metrics());
+    this.lookups = new CacheLookup(pool, next, config.loadNextOnly(), context.metrics());
     this.flush = new CacheFlush(this, clock);
     this.prefetcher = new Prefetcher(this);
     this.timeouts =
