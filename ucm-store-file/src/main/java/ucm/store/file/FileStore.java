@@ -57,7 +57,7 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
 
   @Override
   public List<ConfigKey<?>> configKeys() {
-    return kind.keys().all;
+    return kind.keys().all();
   }
 
   @Override
@@ -155,10 +155,8 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
   }
 
   private Task submit(Transfer transfer, boolean isDump) {
-    FileStoreRuntime open = engine();
-    open.check(transfer);
     try {
-      return open.submit(transfer, isDump);
+      return engine().transfers.submit(transfer, isDump);
     } catch (StoreClosedException e) {
       // The workers were closed after we looked, and they have a name of their own.
       throw new StoreClosedException(kind.name());
@@ -167,7 +165,7 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
 
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
-    return engine().flush(timeout);
+    return engine().transfers.flush(timeout);
   }
 
   /**
@@ -176,7 +174,7 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
    * @throws StoreClosedException when the store is closed
    */
   protected final void dumpFailed(long idHigh, long idLow, Throwable why) {
-    engine().dumpFailed(idHigh, idLow, why);
+    engine().failures.record(idHigh, idLow, why);
   }
 
   @Override
@@ -192,7 +190,7 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
 
   @Override
   public BitSet remove(BlockIds ids) {
-    return engine().remove(ids);
+    return engine().remover.remove(ids);
   }
 
   /** What an open store is made of. */

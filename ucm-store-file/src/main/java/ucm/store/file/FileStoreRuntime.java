@@ -1,56 +1,279 @@
 package ucm.store.file;
 
 import java.time.Duration;
-import java.util.BitSet;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.BlockIds;
+import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
 import ucm.api.StoreContext;
-import ucm.api.Task;
-import ucm.api.Transfer;
+import ucm.api.StoreMetrics;
 import ucm.platform.io.IoQueues;
 import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.Libc;
+import ucm.platform.thread.CpuAffinity;
+import ucm.platform.thread.ShardWorkers;
+import ucm.store.file.block.BlockFiles;
+import ucm.store.file.block.BlockReader;
+import ucm.store.file.block.BlockRemover;
+import ucm.store.file.block.BlockWriter;
+import ucm.store.file.block.DeferredCleanup;
+import ucm.store.file.block.OpenBlocks;
+import ucm.store.file.block.PartialWriter;
+import ucm.store.file.block.Quarantine;
+import ucm.store.file.block.ShardIo;
 import ucm.store.file.config.FileStoreConfig;
-import ucm.store.file.eviction.AccessTimeManager;
+import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.config.IoEngine;
+import ucm.store.file.config.KindMetrics;
+import ucm.store.file.eviction.AccessTimeFlusher;
 import ucm.store.file.eviction.CapacityManager;
+import ucm.store.file.eviction.Collector;
+import ucm.store.file.format.BlockPaths;
+import ucm.store.file.format.FolderTree;
+import ucm.store.file.format.FolderWalk;
+import ucm.store.file.format.StorageDirectories;
+import ucm.store.file.health.DirectProbe;
+import ucm.store.file.health.DirectoryExecutors;
+import ucm.store.file.health.DirectoryHealth;
+import ucm.store.file.health.DirectoryJob;
+import ucm.store.file.health.TimeoutScheduler;
+import ucm.store.file.index.AccessTimeTable;
+import ucm.store.file.index.BlockIndex;
 import ucm.store.file.index.BlockUses;
+import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.lookup.BlockLookup;
+import ucm.store.file.lookup.DiskLookup;
+import ucm.store.file.lookup.IndexScan;
+import ucm.store.file.space.SpaceLimit;
+import ucm.store.file.space.SpaceScan;
+import ucm.store.file.transfer.DumpFailures;
 
 /**
- * An open store: starts its parts, hands calls to them, and closes them in an order in which none is
- * needed any more.
- *
- * <p>A task ends with its last shard. The shards that make a block whole end after its commit, so that
- * a dump that went well and brought a block whole has made it durable, as far as configured.
+ * An open store: makes its parts in the order in which they need one another, starts them, and closes them in
+ * an order in which none is needed any more.
  */
 final class FileStoreRuntime {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileStoreRuntime.class);
 
+  // Of the files that the process may have open, this part at the most is kept open to be written
+  // further, and as many to be read further.
+  private static final int PARTS_OF_DESCRIPTORS = 8;
+
+  // Without a capacity the times of last use are not urgent; Linux writes one a day.
+  private static final long LEAST_BETWEEN_NOTES_NANOS = TimeUnit.HOURS.toNanos(1);
+
+  final WriterLease[] leases;
+  final IoQueues io;
+  final OpenBlocks opened;
   final BlockLookup lookup;
+  final DirectoryHealth health;
+  final ShardWorkers workers;
+  final DumpFailures failures = new DumpFailures();
+  final DeferredCleanup cleanup;
+  final BlockRemover remover;
+  final BlockIndex index;
+  final IndexScan scan;
+  final DirectoryJob scanning;
+  final DeadWriters deadWriters;
+  final DirectoryJob sweeps;
   final BlockUses uses;
+  final @Nullable CapacityManager capacity;
+  final @Nullable AccessTimeFlusher accessTimes;
+  final DirectoryExecutors executors;
+  final FileTransfers transfers;
 
   private final FileStoreConfig config;
-  final FileStoreComponents parts;
 
   /**
-   * An engine that is not started.
+   * Makes the parts; no thread runs yet.
    *
    * @param queues see {@link FileStore#openQueues}
    */
   FileStoreRuntime(
       FileStoreConfig config,
-      FileOperations files,
+      FileOperations operations,
       StoreContext context,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
-    parts = new FileStoreComponents(config, files, context, queues);
-    lookup = parts.lookup;
-    uses = parts.uses;
+    cleanup = new DeferredCleanup(config.kind());
+    LongSupplier clock = context.nanoClock();
+    StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
+    FileStoreMetrics metrics = new FileStoreMetrics(registry);
+    BlockPaths paths =
+        new BlockPaths(config.kind().name(), config.directories(), config.folderDigits());
+    prepareDirectories(operations);
+    io = openQueues(operations, queues);
+    leases = new WriterLease[config.directories().size()];
+    for (int i = 0; i < leases.length; i++) {
+      leases[i] = new WriterLease(operations, paths, i);
+    }
+    FolderTree tree = new FolderTree(paths, config.folderDigits());
+    SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks);
+    index = new BlockIndex(config.indexMaxBlocks());
+    int kept = Math.min(OpenBlocks.MAX_KEPT, Libc.openFileLimit() / PARTS_OF_DESCRIPTORS);
+    opened = new OpenBlocks(operations, paths, clock, cleanup, kept);
+    BlockFiles files =
+        new BlockFiles(operations, paths, config, leases, space, index, opened, kept);
+    ThreadLocal<ShardIo> ios =
+        ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
+    health =
+        new DirectoryHealth(
+            config, operations, paths, context.metrics(), clock, this::directoryIsDown);
+    space.aroundWaits(health::pause, health::enter);
+    int directories = config.directories().size();
+    executors =
+        new DirectoryExecutors(
+            config.kind(),
+            directories,
+            health,
+            clock,
+            Math.min(health.patienceNanos(), timeoutNanos()));
+    remover = new BlockRemover(files, space, health, cleanup, timeoutNanos());
+    PartialWriter partials = new PartialWriter(files, failures, metrics, clock, health, cleanup);
+    BlockWriter writer = new BlockWriter(files, partials, failures, metrics, ios);
+    Quarantine quarantine = new Quarantine(operations, paths, metrics);
+    BlockReader reader = new BlockReader(files, opened, config.verify(), quarantine, metrics, ios);
+    DiskLookup disk = new DiskLookup(files, index, health, metrics, config);
+    lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
+    scan = new IndexScan(files, index, metrics, health);
+    scanning =
+        new DirectoryJob(
+            config.kind(), "scan", "the scan for blocks", executors, health, scan::run);
+    workers = workers();
+    deadWriters = new DeadWriters(operations, paths, leases, metrics);
+    sweeps =
+        new DirectoryJob(
+            config.kind(),
+            "sweep",
+            "the sweep for dead writers",
+            executors,
+            health,
+            deadWriters::sweep);
+    boolean keepsSpace = space.isLimited() && !config.isScheduler();
+    AccessTimeTable recorded =
+        config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
+    uses = new BlockUses(recorded, keepsSpace, clock);
+    transfers =
+        new FileTransfers(
+            config, clock, metrics, workers, health, uses, opened, partials, failures, writer,
+            reader);
+    capacity = recorded == null || !keepsSpace ? null : capacity(files, space, recorded, registry);
+    accessTimes = recorded == null || keepsSpace ? null : flusher(files, recorded);
+    registerGauges(registry, partials);
+    health.whenUp(this::directoryIsUp);
+  }
+
+  private void prepareDirectories(FileOperations operations) {
+    for (String directory : config.directories()) {
+      StorageDirectories.prepare(config.kind(), operations, directory);
+      if (config.ioDirect() && !config.isScheduler()) {
+        DirectProbe.run(config.kind(), operations, directory);
+      }
+    }
+  }
+
+  private IoQueues openQueues(FileOperations operations, Supplier<@Nullable IoQueues> queues) {
+    IoQueues others = config.isScheduler() ? null : queues.get();
+    if (others != null) {
+      return others;
+    }
+    IoEngine engine = new IoEngine(config, operations);
+    if (!config.isScheduler()) {
+      engine.probe();
+    }
+    return engine;
+  }
+
+  private ShardWorkers workers() {
+    ShardWorkers workers =
+        new ShardWorkers(
+            config.kind().prefix() + "-io",
+            config.dataTransConcurrency(),
+            new ShardWorkers.Limits(
+                config.waitingQueueDepth(),
+                CommonKeys.WAITING_QUEUE_DEPTH.name(),
+                // What is let in has been counted, and counted off before its task completes.
+                Integer.MAX_VALUE,
+                CommonKeys.RUNNING_QUEUE_DEPTH.name()),
+            CpuAffinity.of(config.cores()));
+    workers.whenThreadEnds(config.kind().faults());
+    return workers;
+  }
+
+  private CapacityManager capacity(
+      BlockFiles files, SpaceLimit space, AccessTimeTable recorded, StoreMetrics registry) {
+    int directories = config.directories().size();
+    FolderWalk walk =
+        new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / directories));
+    Collector collector =
+        new Collector(
+            files,
+            space,
+            config.gc(),
+            walk,
+            executors,
+            recorded,
+            transfers::loading,
+            Collector.Metrics.of(registry));
+    registry.gauge(
+        "gc_running",
+        "1 while this process removes blocks to win back space, else 0",
+        () -> collector.isRunning() ? 1 : 0);
+    registry.gauge("used_bytes", "Bytes that all files take", space.used::used);
+    registry.gauge(
+        "capacity_bytes", "Most bytes that all files may take", () -> space.capacityBytes);
+    return new CapacityManager(
+        config,
+        files,
+        space,
+        flusher(files, recorded),
+        walk,
+        executors,
+        new SpaceScan(files.operations, space.tree, space.used, walk, executors, leases),
+        collector,
+        deadWriters);
+  }
+
+  private AccessTimeFlusher flusher(BlockFiles files, AccessTimeTable recorded) {
+    return new AccessTimeFlusher(files, recorded, executors, uses::wallNanos, timeoutNanos());
+  }
+
+  private void registerGauges(StoreMetrics registry, PartialWriter partials) {
+    registry.gauge("open_shards", "Shards accepted and not ended", transfers::openShards);
+    registry.gauge("partial_blocks", "Blocks of which shards are still to come", partials::size);
+    registry.gauge(
+        "kept_open_blocks", "Blocks whose file is open for the next layer", opened::size);
+    registry.gauge("index_blocks", "Blocks known to have a file", index::size);
+    registry.gauge(
+        "index_forgotten_blocks", "Blocks forgotten as the index was full", index::forgottenCount);
+    registry.gauge(
+        "index_complete",
+        "1 when all files there are known to the index, else 0",
+        () -> index.isComplete() ? 1 : 0);
+  }
+
+  /** Ends what waits for a directory that is down, and keeps workers for the others. */
+  private void directoryIsDown(int directory) {
+    transfers.refuse();
+    lookup.directoryIsDown();
+    int most = workers.maxThreads() * config.directories().size();
+    workers.compensate(Math.min(health.heldWorkers(), most));
+  }
+
+  /** Does what could not be done while a directory was down. */
+  private void directoryIsUp(int directory) {
+    sweeps.recovered(directory);
+    scanning.recovered(directory);
+    CapacityManager known = capacity;
+    if (known != null) {
+      known.wake();
+    }
   }
 
   /** Starts what runs in the background. */
@@ -62,51 +285,28 @@ final class FileStoreRuntime {
           config.kind().name(),
           config.directories());
     }
-    if (parts.index.isOn()) {
-      parts.scanning.start();
+    if (index.isOn()) {
+      scanning.start();
     }
     if (!config.isScheduler()) {
-      parts.sweeps.start();
+      sweeps.start();
     }
-    CapacityManager capacity = parts.capacity;
     if (capacity != null) {
       capacity.start();
     }
-    AccessTimeManager accessTimes = parts.accessTimes;
-    if (accessTimes != null) {
-      accessTimes.start();
+    TimeoutScheduler timer = transfers.timeouts();
+    AccessTimeFlusher times = accessTimes;
+    if (times != null) {
+      timer.every(
+          TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()),
+          () -> executors.execute("uses", 0, times::run));
     }
-    parts.health.start();
+    health.start(timer, executors);
   }
 
-  /** Refuses a transfer that this store cannot move. */
-  void check(Transfer transfer) {
-    parts.intake.check(transfer);
-  }
-
-  /** Accepts a transfer. */
-  Task submit(Transfer transfer, boolean isDump) {
-    return parts.intake.submit(transfer, isDump);
-  }
-
-  /** See {@link ucm.api.Store#flush}. */
-  FlushResult flush(Duration timeout) throws InterruptedException {
-    return parts.unfinished.flush(timeout, parts.intake.lastTask());
-  }
-
-  /** See {@link ucm.api.Store#remove}. */
-  BitSet remove(BlockIds ids) {
-    return parts.remover.remove(ids);
-  }
-
-  /** Has the next flush report a block. */
-  void dumpFailed(long idHigh, long idLow, Throwable why) {
-    parts.failures.record(idHigh, idLow, why);
-  }
-
-  /** The deadline of a task. */
+  /** How long a task may take, and a close. */
   long timeoutNanos() {
-    return parts.timeoutNanos();
+    return TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
   }
 
   /**
@@ -114,32 +314,30 @@ final class FileStoreRuntime {
    * when it returns, however long that takes. See {@link BoundedClose}.
    */
   void close() {
-    parts.deadWriters.stop();
-    parts.sweeps.stop();
-    parts.fill.stop();
-    parts.scanning.stop();
+    deadWriters.stop();
+    sweeps.stop();
+    scan.stop();
+    scanning.stop();
     lookup.close();
-    if (!parts.workers.close(Duration.ofNanos(parts.timeoutNanos()))) {
-      parts.unfinished.endWaiting();
+    if (!workers.close(Duration.ofNanos(timeoutNanos()))) {
+      transfers.endWaiting();
       LOG.warn(
           "{} closes while the file system still holds {} shards; they end when it lets go",
           config.kind().name(),
-          parts.intake.openShards());
-      parts.workers.close();
+          transfers.openShards());
+      workers.close();
     }
-    parts.timeouts.close();
-    int unfinished = parts.unfinished.endAll();
-    parts.cleanup.close();
-    CapacityManager capacity = parts.capacity;
+    transfers.timeouts().close();
+    int unfinished = transfers.endAll();
+    cleanup.close();
     if (capacity != null) {
       capacity.close();
     }
-    AccessTimeManager accessTimes = parts.accessTimes;
     if (accessTimes != null) {
-      accessTimes.close();
+      accessTimes.run();
     }
     // A flush that is under way must report them as well.
-    FlushResult dropped = parts.failures.peek(0);
+    FlushResult dropped = failures.peek(0);
     if (dropped.failedCount() > 0) {
       LOG.warn(
           "{} closes with {} blocks not stored, {} of them unfinished; first cause: {}",
@@ -148,11 +346,15 @@ final class FileStoreRuntime {
           unfinished,
           dropped.cause() == null ? "none" : dropped.cause().getMessage());
     }
-    parts.sweeps.join();
-    parts.scanning.join();
-    parts.health.close();
-    parts.io.close();
-    for (WriterLease lease : parts.leases) {
+    try {
+      sweeps.await();
+      scanning.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    executors.close();
+    io.close();
+    for (WriterLease lease : leases) {
       lease.release();
     }
   }

@@ -25,21 +25,21 @@ public final class LocalFileStore extends FileStore {
 
   /** Waits until the files of dead writers are removed. */
   public void awaitSweep() throws InterruptedException {
-    engine().parts.sweeps.await();
+    engine().sweeps.await();
   }
 
   /** Waits until the files that were there at the start are in the index. */
   public void awaitScan() throws InterruptedException {
-    engine().parts.scanning.await();
+    engine().scanning.await();
   }
 
   /** What makes room in a store with a capacity. */
   public CapacityManager capacity() {
-    return Objects.requireNonNull(engine().parts.capacity);
+    return Objects.requireNonNull(engine().capacity);
   }
 
   /** The health of the directories. */
   public DirectoryHealth health() {
-    return engine().parts.health;
+    return engine().health;
   }
 }

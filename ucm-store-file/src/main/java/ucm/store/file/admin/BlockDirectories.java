@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.StoreException;
@@ -16,6 +15,7 @@ import ucm.api.config.StoreConfig;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
+import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
@@ -90,27 +90,20 @@ public final class BlockDirectories implements StoreDirectories {
       implements DirectoryWalk.Visitor {
 
     @Override
-    public void block(String folder, String name, BlockInspection inspection) {
-      show(name, inspection.stat(), inspection.layout(), inspection.fault());
-    }
-
-    private void show(
-        String name, FileStat stat, @Nullable StoredLayout layout, @Nullable String fault) {
-      BlockIds id = BlockIds.ofHex(name);
+    public void block(BlockFile file, BlockInspection inspection) {
+      FileStat stat = inspection.stat();
+      StoredLayout layout = inspection.layout();
       visitor.accept(
           new StoredBlock(
-              id.high(0),
-              id.low(0),
+              file.idHigh(),
+              file.idLow(),
               directory.root(),
               layout == null ? stat.size() : layout.blockSize(),
               stat.allocatedBytes(),
               layout,
               DirectorySurvey.time(stat.lastUseNanos()),
-              fault));
+              inspection.fault()));
     }
-
-    @Override
-    public void other(String folder, String name, FileKind kind) {}
 
     @Override
     public void unreadable(String path, FileException fault) {
@@ -121,19 +114,13 @@ public final class BlockDirectories implements StoreDirectories {
 
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    return new DirectoryVerify(
-            kind,
-            files,
-            plan,
-            observer,
-            found,
-            DirectoryVerify.limit(plan.maxBytesPerSecond(), observer))
-        .run(found());
+    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
+    return new DirectoryVerify(kind, files, plan, observer, found, limit).run(found());
   }
 
   @Override
   public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    ReadRateLimit limit = DirectoryVerify.limit(plan.maxBytesPerSecond(), observer);
+    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
     return new DirectoryAdopt(kind, files, plan, observer, failed, limit).run(found(), layout);
   }
 

@@ -12,6 +12,7 @@ import ucm.platform.libc.FileStat;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
 import ucm.platform.libc.VectorIo;
+import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.StoredFooter;
 
@@ -50,9 +51,8 @@ final class BlockInspection implements AutoCloseable {
    * @return null when there is no file, for example no more
    * @throws ucm.platform.libc.FileException when it cannot be read
    */
-  static @Nullable BlockInspection at(
-      FileOperations files, String path, long idHigh, long idLow, MemorySegment memory) {
-    NativePath name = NativePath.of(path);
+  static @Nullable BlockInspection at(FileOperations files, BlockFile file, MemorySegment memory) {
+    NativePath name = NativePath.of(file.path());
     FileStat stat = new FileStat();
     if (!files.stat(name, stat) || !stat.isFile()) {
       return null;
@@ -63,7 +63,7 @@ final class BlockInspection implements AutoCloseable {
     }
     BlockInspection inspection = new BlockInspection(files, name, memory, stat, fd);
     try {
-      inspection.readFooter(idHigh, idLow);
+      inspection.readFooter(file.idHigh(), file.idLow());
       return inspection;
     } catch (RuntimeException e) {
       inspection.close();
@@ -170,7 +170,7 @@ final class BlockInspection implements AutoCloseable {
    *
    * @return why it was not written, or null when it was
    */
-  @Nullable String seal(BlockFooter format, long idHigh, long idLow, ReadRateLimit limit) {
+  @Nullable String seal(BlockFooter format, BlockFile file, ReadRateLimit limit) {
     BlockLayout layout = format.layout();
     int[] crcs = new int[layout.shardCount()];
     CRC32C crc = new CRC32C();
@@ -182,7 +182,7 @@ final class BlockInspection implements AutoCloseable {
       crcs[shard] = (int) crc.getValue();
     }
     BlockFooter.Buffer written = format.newBuffer();
-    format.write(written, idHigh, idLow, crcs);
+    format.write(written, file.idHigh(), file.idLow(), crcs);
     int out = isStillThere() ? files.openWrite(path) : FileOperations.ABSENT;
     if (out < 0) {
       return CHANGED;

@@ -8,7 +8,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.StoreException;
 import ucm.api.admin.StoreDirectories.AdoptPlan;
@@ -18,6 +17,7 @@ import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
+import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockFooter;
 
@@ -67,7 +67,7 @@ final class DirectoryAdopt {
   AdoptResult run(List<FoundDirectory> directories, @Nullable BlockLayout configured) {
     Found found = new Found();
     DirectoryWalk walk =
-        new DirectoryWalk(kind, files, plan.threads(), DirectoryVerify.quiet(observer));
+        new DirectoryWalk(kind, files, plan.threads(), DirectoryWalk.quiet(observer));
     directories.forEach(directory -> walk.run(directory, found));
     if (configured != null) {
       formats.put(configured.blockSize(), new BlockFooter(configured));
@@ -81,12 +81,7 @@ final class DirectoryAdopt {
       totalBytes = found.bytes(formats.keySet());
     }
     directories.forEach(
-        directory ->
-            walk.eachBlock(
-                "adopt",
-                directory,
-                (folder, name) -> adopt(directory.path(folder, name), BlockIds.ofHex(name)),
-                (path, fault) -> failed(path, String.valueOf(fault.getMessage()), false)));
+        directory -> walk.eachBlock("adopt", directory, this::adopt, this::unreadable));
     synchronized (this) {
       return new AdoptResult(adopted, bytes, verifiable, skipped, failed, !observer.isStopped());
     }
@@ -109,7 +104,7 @@ final class DirectoryAdopt {
     final Map<Long, Set<StoredLayout>> layouts = new HashMap<>();
 
     @Override
-    public void block(String folder, String name, BlockInspection inspection) {
+    public void block(BlockFile file, BlockInspection inspection) {
       StoredLayout layout = inspection.layout();
       if (layout != null) {
         layouts.computeIfAbsent(layout.blockSize(), size -> new HashSet<>()).add(layout);
@@ -117,12 +112,6 @@ final class DirectoryAdopt {
         bare.merge(inspection.stat().size(), 1L, Long::sum);
       }
     }
-
-    @Override
-    public void other(String folder, String name, FileKind kind) {}
-
-    @Override
-    public void unreadable(String path, FileException fault) {}
 
     boolean hasAny(Set<Long> sizes) {
       return bare.keySet().stream().anyMatch(sizes::contains);
@@ -141,41 +130,32 @@ final class DirectoryAdopt {
     }
   }
 
-  private void adopt(String path, BlockIds id) {
-    try (@Nullable BlockInspection inspection =
-        BlockInspection.at(files, path, id.high(0), id.low(0), DirectoryWalk.memory())) {
-      if (inspection == null) {
-        return;
-      }
-      long size = inspection.stat().size();
-      BlockFooter format = formats.get(size);
-      String fault = inspection.fault();
-      boolean isBare = inspection.layout() == null && fault == null;
-      if (isBare && format != null && !plan.dryRun()) {
-        fault = inspection.seal(format, id.high(0), id.low(0), limit);
-      }
+  private void adopt(BlockFile file, BlockInspection inspection) {
+    long size = inspection.stat().size();
+    BlockFooter format = formats.get(size);
+    String fault = inspection.fault();
+    boolean isBare = inspection.layout() == null && fault == null;
+    if (isBare && format != null && !plan.dryRun()) {
+      fault = inspection.seal(format, file, limit);
+    }
+    synchronized (this) {
       if (fault != null) {
-        failed(path, fault, !isBare);
-        return;
+        failed++;
+        failures.accept(new Damage(file.path(), fault, !isBare, false));
+      } else if (!isBare) {
+        verifiable++;
+      } else if (format == null) {
+        skipped++;
+      } else {
+        adopted++;
+        bytes += size;
+        observer.at(bytes, totalBytes);
       }
-      synchronized (this) {
-        if (!isBare) {
-          verifiable++;
-        } else if (format == null) {
-          skipped++;
-        } else {
-          adopted++;
-          bytes += size;
-          observer.at(bytes, totalBytes);
-        }
-      }
-    } catch (FileException e) {
-      failed(path, String.valueOf(e.getMessage()), false);
     }
   }
 
-  private synchronized void failed(String path, String reason, boolean isDamaged) {
+  private synchronized void unreadable(String path, FileException fault) {
     failed++;
-    failures.accept(new Damage(path, reason, isDamaged, false));
+    failures.accept(new Damage(path, String.valueOf(fault.getMessage()), false, false));
   }
 }

@@ -127,7 +127,7 @@ final class DirectoryCollect implements Eviction.Blocks {
       BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
       DeadWriters leases =
           new DeadWriters(
-              files, paths, withoutLeases(paths), FileStoreMetrics.of(StoreMetrics.NONE));
+              files, paths, withoutLeases(paths), new FileStoreMetrics(StoreMetrics.NONE));
       leases.run();
       deadTemps.addAndGet(leases.removedFiles());
     }
@@ -136,7 +136,7 @@ final class DirectoryCollect implements Eviction.Blocks {
   /** Removes a temporary file whose lease is gone; leases that are left are the sweep's. */
   private void removeLeftover(
       FoundDirectory directory, String folder, String name, WriterLocks writers) {
-    String token = FileKind.of(folder, name).token();
+    String token = FoundDirectory.writer(name);
     if (token == null || writers.of(token) != WriterLocks.Life.DEAD) {
       return;
     }

@@ -15,6 +15,7 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.FileStat;
 import ucm.platform.libc.NativePath;
+import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.SizeEvidence;
 import ucm.store.file.lease.LeaseHolder;
@@ -57,8 +58,8 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   }
 
   @Override
-  public void block(String folder, String name, BlockInspection inspection) {
-    filesIn.merge(folder, 1L, Long::sum);
+  public void block(BlockFile file, BlockInspection inspection) {
+    filesIn.merge(file.folder(), 1L, Long::sum);
     FileStat found = inspection.stat();
     usedBytes += found.allocatedBytes();
     long used = found.lastUseNanos();
@@ -80,17 +81,17 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   }
 
   @Override
-  public void other(String folder, String name, FileKind kind) {
+  public void other(String folder, String name) {
     if (!files.stat(NativePath.of(directory.path(folder, name)), stat)) {
       return;
     }
     filesIn.merge(folder, 1L, Long::sum);
     usedBytes += stat.isFile() ? stat.allocatedBytes() : 0;
-    if (kind.role() != FileKind.Role.TEMP) {
+    if (!FoundDirectory.isTemp(name)) {
       others++;
       return;
     }
-    String token = kind.token();
+    String token = FoundDirectory.writer(name);
     switch (token == null ? WriterLocks.Life.UNKNOWN : writers.of(token)) {
       case LIVING -> living++;
       case DEAD -> dead++;

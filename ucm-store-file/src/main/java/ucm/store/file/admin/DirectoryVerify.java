@@ -3,13 +3,9 @@ package ucm.store.file.admin;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.Observer;
@@ -18,6 +14,7 @@ import ucm.api.admin.StoreDirectories.VerifyResult;
 import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
+import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.block.Quarantine;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.StoreKind;
@@ -63,36 +60,9 @@ final class DirectoryVerify {
     this.limit = limit;
   }
 
-  /** Stops the work as the other does, and reports nothing. */
-  static Observer quiet(Observer observer) {
-    return new Observer() {
-      @Override
-      public void at(long done, long total) {}
-
-      @Override
-      public boolean isStopped() {
-        return observer.isStopped();
-      }
-    };
-  }
-
-  /** Waits no longer than an instant at a time once the work is to end. */
-  static ReadRateLimit limit(long maxBytesPerSecond, Observer observer) {
-    return new ReadRateLimit(
-        maxBytesPerSecond,
-        System::nanoTime,
-        nanos -> {
-          long end = System.nanoTime() + nanos;
-          long left = nanos;
-          while (left > 0 && !observer.isStopped()) {
-            LockSupport.parkNanos(Math.min(left, TimeUnit.MILLISECONDS.toNanos(100)));
-            left = end - System.nanoTime();
-          }
-        });
-  }
-
   VerifyResult run(Iterable<FoundDirectory> directories) {
-    DirectoryWalk walk = new DirectoryWalk(kind, files, plan.threads(), quiet(observer));
+    DirectoryWalk walk =
+        new DirectoryWalk(kind, files, plan.threads(), DirectoryWalk.quiet(observer));
     Map<String, SizeEvidence> sizes = new HashMap<>();
     for (FoundDirectory directory : directories) {
       Sizes known = new Sizes();
@@ -114,7 +84,7 @@ final class DirectoryVerify {
     long bytes;
 
     @Override
-    public void block(String folder, String name, BlockInspection inspection) {
+    public void block(BlockFile file, BlockInspection inspection) {
       StoredLayout layout = inspection.layout();
       if (layout != null) {
         bytes += layout.blockSize();
@@ -123,12 +93,6 @@ final class DirectoryVerify {
         evidence.addBare(inspection.stat().size());
       }
     }
-
-    @Override
-    public void other(String folder, String name, FileKind kind) {}
-
-    @Override
-    public void unreadable(String path, FileException fault) {}
   }
 
   /** The reading of one directory. */
@@ -143,62 +107,41 @@ final class DirectoryVerify {
       this.sizes = sizes;
     }
 
-    private void verify(String folder, String name) {
-      String path = directory.path(folder, name);
-      BlockIds id = BlockIds.ofHex(name);
-      try (@Nullable BlockInspection inspection =
-          BlockInspection.at(files, path, id.high(0), id.low(0), DirectoryWalk.memory())) {
-        if (inspection == null) {
-          return;
-        }
-        StoredLayout layout = inspection.layout();
-        String fault = inspection.fault();
-        if (layout != null) {
-          fault = inspection.verify(limit);
-        } else if (fault == null) {
-          fault = sizes.fault(inspection.stat().size());
-        }
-        ended(folder, id, path, inspection, layout, fault);
-      } catch (FileException e) {
-        unreadable(path, e);
+    private void verify(BlockFile file, BlockInspection inspection) {
+      StoredLayout layout = inspection.layout();
+      String fault = inspection.fault();
+      if (layout != null) {
+        fault = inspection.verify(limit);
+      } else if (fault == null) {
+        fault = sizes.fault(inspection.stat().size());
       }
-    }
-
-    private void ended(
-        String folder,
-        BlockIds id,
-        String path,
-        BlockInspection inspection,
-        @Nullable StoredLayout layout,
-        @Nullable String fault) {
       synchronized (DirectoryVerify.this) {
         bytes += layout == null ? 0 : layout.blockSize();
-        if (fault != null && !inspection.isStillThere()) {
-          // Removed or replaced since: what was read is no block any more.
-          fault = null;
-        } else if (fault != null) {
+        if (fault != null && inspection.isStillThere()) {
           damaged++;
-          found.accept(new Damage(path, fault, true, plan.quarantine() && move(folder, id)));
-        } else if (layout == null) {
+          boolean isMoved = plan.quarantine() && move(file);
+          found.accept(new Damage(file.path(), fault, true, isMoved));
+        } else if (fault == null && layout == null) {
           unverified++;
-        } else {
+        } else if (fault == null) {
           blocks++;
         }
+        // Else it was removed or replaced since: what was read is no block any more.
         observer.at(bytes, totalBytes);
       }
     }
 
-    private boolean move(String folder, BlockIds id) {
+    private boolean move(BlockFile file) {
       Quarantine quarantine =
           quarantines.computeIfAbsent(
-              FoundDirectory.digits(folder),
+              FoundDirectory.digits(file.folder()),
               digits ->
                   new Quarantine(
                       files,
                       new BlockPaths(kind.name(), List.of(directory.root()), digits),
-                      FileStoreMetrics.of(StoreMetrics.NONE)));
+                      new FileStoreMetrics(StoreMetrics.NONE)));
       try {
-        quarantine.moveAside(id.high(0), id.low(0));
+        quarantine.moveAside(file.idHigh(), file.idLow());
         return true;
       } catch (FileException e) {
         LOG.warn("{} cannot move a damaged block aside: {}", kind.name(), e.getMessage());

@@ -4,29 +4,29 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
+import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.config.StoreKind;
+import ucm.store.file.format.FileTasks;
 
 /** Goes through the folders of a found directory and inspects each file, with several threads. */
 final class DirectoryWalk {
 
-  /** Receives what there is, one thing at a time. */
+  /** Receives what there is; called by any of the threads, but by one at a time. */
   interface Visitor {
 
-    /** A file of a block. Called by any of the threads, but by one at a time; may read no further. */
-    void block(String folder, String name, BlockInspection inspection);
+    /** A file of a block, its footer read; may read no further. */
+    void block(BlockFile file, BlockInspection inspection);
 
     /** A file that is no block. */
-    void other(String folder, String name, FileKind kind);
+    default void other(String folder, String name) {}
 
     /** A folder or a file that cannot be read. */
-    void unreadable(String path, FileException fault);
+    default void unreadable(String path, FileException fault) {}
 
     /** A folder begins. */
     default void folder(String folder) {}
@@ -50,14 +50,17 @@ final class DirectoryWalk {
     this.observer = observer;
   }
 
-  /** Memory of the calling thread to read through. */
-  static MemorySegment memory() {
-    return MEMORY.get();
-  }
+  /** Stops the work as the other does, and reports nothing: for a part of the work that is not told. */
+  static Observer quiet(Observer observer) {
+    return new Observer() {
+      @Override
+      public void at(long done, long total) {}
 
-  /** Whether a thread should end. */
-  boolean isStopped() {
-    return observer.isStopped();
+      @Override
+      public boolean isStopped() {
+        return observer.isStopped();
+      }
+    };
   }
 
   /** Shows all of a directory. */
@@ -65,15 +68,11 @@ final class DirectoryWalk {
     each(
         "inspect",
         directory,
-        folder -> {
+        visitor,
+        (file, inspection) -> {
           synchronized (visitor) {
-            visitor.folder(folder);
-          }
-        },
-        (folder, name) -> inspect(directory, folder, name, visitor),
-        (path, fault) -> {
-          synchronized (visitor) {
-            visitor.unreadable(path, fault);
+            visitor.block(file, inspection);
+            observer.at(seen.incrementAndGet(), 0);
           }
         });
   }
@@ -81,76 +80,83 @@ final class DirectoryWalk {
   /**
    * Works on each file with the name of a block, with several threads at a time.
    *
-   * @param work gets folder and name
-   * @param unreadable gets folders that cannot be read
+   * @param work may read the file
+   * @param unreadable gets folders and files that cannot be read
    */
   void eachBlock(
       String role,
       FoundDirectory directory,
-      BiConsumer<String, String> work,
+      BiConsumer<BlockFile, BlockInspection> work,
       BiConsumer<String, FileException> unreadable) {
-    each(
-        role,
-        directory,
-        folder -> {},
-        (folder, name) -> {
-          if (!isStopped() && FileKind.of(folder, name).role() == FileKind.Role.BLOCK) {
-            work.accept(folder, name);
+    Visitor others =
+        new Visitor() {
+          @Override
+          public void block(BlockFile file, BlockInspection inspection) {}
+
+          @Override
+          public void unreadable(String path, FileException fault) {
+            unreadable.accept(path, fault);
           }
-        },
-        unreadable);
+        };
+    each(role, directory, others, work);
   }
 
   private void each(
       String role,
       FoundDirectory directory,
-      Consumer<String> begin,
-      BiConsumer<String, String> work,
-      BiConsumer<String, FileException> unreadable) {
+      Visitor visitor,
+      BiConsumer<BlockFile, BlockInspection> work) {
     try (FileTasks tasks = new FileTasks(kind, role, threads)) {
       for (String folder : directory.folders()) {
-        begin.accept(folder);
+        synchronized (visitor) {
+          visitor.folder(folder);
+        }
         try {
           files.forEachName(
               NativePath.of(directory.path(folder, ".")),
               name -> {
-                tasks.submit(() -> work.accept(folder, name));
-                return !isStopped();
+                tasks.submit(() -> inspect(directory, folder, name, visitor, work));
+                return !observer.isStopped();
               });
         } catch (FileException e) {
-          unreadable.accept(directory.path(folder, ""), e);
+          unreadable(visitor, directory.path(folder, ""), e);
         }
       }
     }
   }
 
-  private void inspect(FoundDirectory directory, String folder, String name, Visitor visitor) {
-    if (isStopped()) {
+  private void inspect(
+      FoundDirectory directory,
+      String folder,
+      String name,
+      Visitor visitor,
+      BiConsumer<BlockFile, BlockInspection> work) {
+    if (observer.isStopped()) {
       return;
     }
-    FileKind kind = FileKind.of(folder, name);
-    if (kind.role() != FileKind.Role.BLOCK) {
-      synchronized (visitor) {
-        visitor.other(folder, name, kind);
-      }
-      return;
-    }
-    String path = directory.path(folder, name);
-    BlockIds id = BlockIds.ofHex(name);
-    try (@Nullable BlockInspection inspection =
-        BlockInspection.at(files, path, id.high(0), id.low(0), MEMORY.get())) {
-      synchronized (visitor) {
+    BlockFile file = directory.block(folder, name);
+    boolean isOther = file == null;
+    if (file != null) {
+      try (@Nullable BlockInspection inspection = BlockInspection.at(files, file, MEMORY.get())) {
         if (inspection != null) {
-          visitor.block(folder, name, inspection);
-        } else if (files.size(NativePath.of(path)) == FileOperations.OTHER_TYPE) {
-          visitor.other(folder, name, new FileKind(FileKind.Role.OTHER, null));
+          work.accept(file, inspection);
+        } else {
+          isOther = files.size(NativePath.of(file.path())) == FileOperations.OTHER_TYPE;
         }
-        observer.at(seen.incrementAndGet(), 0);
+      } catch (FileException e) {
+        unreadable(visitor, file.path(), e);
       }
-    } catch (FileException e) {
+    }
+    if (isOther) {
       synchronized (visitor) {
-        visitor.unreadable(path, e);
+        visitor.other(folder, name);
       }
+    }
+  }
+
+  private static void unreadable(Visitor visitor, String path, FileException fault) {
+    synchronized (visitor) {
+      visitor.unreadable(path, fault);
     }
   }
 }

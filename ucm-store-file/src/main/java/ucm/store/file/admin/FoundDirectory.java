@@ -5,7 +5,10 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
@@ -25,10 +28,16 @@ import ucm.store.file.format.BlockPaths;
  */
 record FoundDirectory(String root, List<String> folders, boolean isOurs, List<String> others) {
 
+  /** A file with the name of a block, in the folder of that block. */
+  record BlockFile(String folder, String path, long idHigh, long idLow) {}
+
   /** The folder of all blocks when folders are not named by digits. */
   private static final String SINGLE_FOLDER = "data";
 
   private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
+  private static final Pattern BLOCK = Pattern.compile("[0-9a-f]{32}");
+  private static final Pattern TEMP =
+      Pattern.compile("[0-9a-f]{32}(?:\\.(.+)-[0-9a-f]{10})?\\.tmp");
   private static final Set<String> OWN =
       Set.of(BlockPaths.WRITERS, BlockPaths.QUARANTINE, BlockPaths.GC);
 
@@ -92,9 +101,29 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
     return digits;
   }
 
-  /** Whether a block of this name belongs into a folder. */
+  /** Whether a block of this name belongs into a folder: in another one it is not found. */
   static boolean belongs(String folder, String block) {
     return folder.equals(SINGLE_FOLDER) || block.startsWith(folder);
+  }
+
+  /** The file of a block, by its name; null for any other. */
+  @Nullable BlockFile block(String folder, String name) {
+    if (!BLOCK.matcher(name).matches() || !belongs(folder, name)) {
+      return null;
+    }
+    BlockIds id = BlockIds.ofHex(name);
+    return new BlockFile(folder, path(folder, name), id.high(0), id.low(0));
+  }
+
+  /** Whether a file is being written, or was, by its name. */
+  static boolean isTemp(String name) {
+    return TEMP.matcher(name).matches();
+  }
+
+  /** The token of the writer of a file; null when it does not tell, as those of the original do not. */
+  static @Nullable String writer(String name) {
+    Matcher temp = TEMP.matcher(name);
+    return temp.matches() ? temp.group(1) : null;
   }
 
   /** The path of something within. */

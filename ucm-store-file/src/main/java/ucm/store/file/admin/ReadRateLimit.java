@@ -1,8 +1,10 @@
 package ucm.store.file.admin;
 
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
+import ucm.api.admin.StoreDirectories.Observer;
 
 /** Holds readers back so that together they read no more than some bytes in a second. Thread-safe. */
 final class ReadRateLimit {
@@ -26,6 +28,21 @@ final class ReadRateLimit {
     this.clock = clock;
     this.pause = pause;
     this.freeNanos = clock.getAsLong();
+  }
+
+  /** One that waits no longer than an instant at a time once the work is to end. */
+  static ReadRateLimit of(long bytesPerSecond, Observer observer) {
+    return new ReadRateLimit(
+        bytesPerSecond,
+        System::nanoTime,
+        nanos -> {
+          long end = System.nanoTime() + nanos;
+          long left = nanos;
+          while (left > 0 && !observer.isStopped()) {
+            LockSupport.parkNanos(Math.min(left, TimeUnit.MILLISECONDS.toNanos(100)));
+            left = end - System.nanoTime();
+          }
+        });
   }
 
   /** Waits until some bytes may be read. */

@@ -1,6 +1,9 @@
 package ucm.store.file.block;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,10 +42,16 @@ public final class BlockFiles {
   private final WriterLease[] leases;
   private final SpaceLimit space;
   private final OpenBlocks opened;
-  private final ConcurrencyLimit opens;
-  private final ConcurrencyLimit commits;
+  // By directory, so that one that hangs holds up no other.
+  private final Semaphore[] opens;
+  private final Semaphore[] commits;
   private final AtomicLong sequence = new AtomicLong();
 
+  // Temporary files of unfinished blocks that are open between two shards, and how many may be.
+  final AtomicInteger keptTemps = new AtomicInteger();
+  final int mostTemps;
+
+  /** Keeps so many temporary files open at most: thousands would use up the process's descriptors. */
   public BlockFiles(
       FileOperations operations,
       BlockPaths paths,
@@ -50,7 +59,8 @@ public final class BlockFiles {
       WriterLease[] leases,
       SpaceLimit space,
       BlockIndex index,
-      OpenBlocks opened) {
+      OpenBlocks opened,
+      int mostTemps) {
     this.operations = operations;
     this.paths = paths;
     this.index = index;
@@ -62,8 +72,11 @@ public final class BlockFiles {
     this.leases = leases;
     this.space = space;
     this.opened = opened;
-    this.opens = new ConcurrencyLimit(config.directories().size(), config.openConcurrency());
-    this.commits = new ConcurrencyLimit(config.directories().size(), config.commitConcurrency());
+    this.mostTemps = mostTemps;
+    this.opens = new Semaphore[config.directories().size()];
+    this.commits = new Semaphore[opens.length];
+    Arrays.setAll(opens, i -> new Semaphore(config.openConcurrency()));
+    Arrays.setAll(commits, i -> new Semaphore(config.commitConcurrency()));
   }
 
   /**
@@ -185,11 +198,11 @@ public final class BlockFiles {
    */
   int openRead(NativePath path, long idHigh, long idLow) {
     int directory = paths.directoryOf(idHigh, idLow);
-    opens.enter(directory);
+    opens[directory].acquireUninterruptibly();
     try {
       return notesUses ? operations.openUnnoticed(path) : operations.openRead(path);
     } finally {
-      opens.leave(directory);
+      opens[directory].release();
     }
   }
 
@@ -198,12 +211,12 @@ public final class BlockFiles {
    * ends the commit with {@link #endCommit}, however it went.
    */
   void beginCommit(long idHigh, long idLow) {
-    commits.enter(paths.directoryOf(idHigh, idLow));
+    commits[paths.directoryOf(idHigh, idLow)].acquireUninterruptibly();
   }
 
   /** Ends what {@link #beginCommit} began. */
   void endCommit(long idHigh, long idLow) {
-    commits.leave(paths.directoryOf(idHigh, idLow));
+    commits[paths.directoryOf(idHigh, idLow)].release();
   }
 
   /** A number for the next temporary file. */
@@ -234,14 +247,14 @@ public final class BlockFiles {
   int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
     int directory = paths.directoryOf(idHigh, idLow);
     space.reserve(directory, idHigh, idLow, format.fileSize());
-    opens.enter(directory);
+    opens[directory].acquireUninterruptibly();
     try {
       return create(path, folder, directory, idHigh);
     } catch (RuntimeException e) {
       space.release(directory, format.fileSize());
       throw e;
     } finally {
-      opens.leave(directory);
+      opens[directory].release();
     }
   }
 

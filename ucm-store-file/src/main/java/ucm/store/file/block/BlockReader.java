@@ -1,11 +1,15 @@
 package ucm.store.file.block;
 
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.Transfer;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
-import ucm.store.file.block.StepReads.Footer;
+import ucm.platform.libc.FileOperations;
+import ucm.store.file.block.OpenBlocks.OpenBlock;
+import ucm.store.file.block.ShardIo.Footer;
+import ucm.store.file.block.ShardIo.Step;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockFooter;
@@ -18,7 +22,9 @@ import ucm.store.file.transfer.TransferJob;
  *
  * <p>Of a whole block the footer is read first, so that each shard can be ended as soon as it is read;
  * only when everything fits into one step, or is one shard, it is read along with the last bytes. Where
- * a block is loaded in parts, layer by layer, its file stays open between them: see {@link BlockOpener}.
+ * a block is loaded in parts, layer by layer, its file stays open between them: size and footer are checked
+ * with the first part, and with each further one, whether it is still the same file, with its bytes and its
+ * name as they were. Thread-safe.
  */
 public final class BlockReader implements ShardMover {
 
@@ -28,11 +34,10 @@ public final class BlockReader implements ShardMover {
   private final BlockFiles files;
   private final BlockFooter format;
   private final OpenBlocks opened;
-  private final BlockOpener opener;
   private final FileStoreConfig.Verify verify;
   private final Quarantine quarantine;
   private final FileStoreMetrics metrics;
-  private final ThreadLocal<IoScratch> scratches;
+  private final ThreadLocal<ShardIo> ios;
 
   public BlockReader(
       BlockFiles files,
@@ -40,32 +45,32 @@ public final class BlockReader implements ShardMover {
       FileStoreConfig.Verify verify,
       Quarantine quarantine,
       FileStoreMetrics metrics,
-      ThreadLocal<IoScratch> scratches) {
+      ThreadLocal<ShardIo> ios) {
     this.files = files;
     this.format = files.format;
     this.opened = opened;
-    this.opener = new BlockOpener(files, opened);
     this.verify = verify;
     this.quarantine = quarantine;
     this.metrics = metrics;
-    this.scratches = scratches;
+    this.ios = ios;
   }
 
   @Override
   public void move(TransferJob job, int from, int to) {
-    IoScratch scratch = scratches.get();
+    ShardIo io = ios.get();
     long idHigh = job.transfer.ids().high(from);
     long idLow = job.transfer.ids().low(from);
-    scratch.idHigh = idHigh;
-    scratch.idLow = idLow;
-    scratch.removals = files.removals(idHigh, idLow);
+    io.idHigh = idHigh;
+    io.idLow = idLow;
+    io.removals = files.removals(idHigh, idLow);
+    io.fault = null;
     String fault = null;
     try {
-      files.paths.block(scratch.block, idHigh, idLow);
+      files.paths.block(io.block, idHigh, idLow);
       fault =
           to - from < format.layout().shardCount()
-              ? readPart(job, from, to, scratch)
-              : readAll(job, from, to, scratch);
+              ? readPart(job, from, to, io)
+              : readAll(job, from, to, io);
     } catch (FileException e) {
       if (e.errno() != Errno.ESTALE && e.errno() != Errno.ENOENT) {
         throw e;
@@ -73,14 +78,14 @@ public final class BlockReader implements ShardMover {
       // Removed after we opened it: the file server has forgotten it, or what io_direct left to be
       // read through the page cache cannot be opened by its name any more.
     } finally {
-      scratch.clear();
+      io.clear();
     }
     if (fault != null) {
       quarantine.take(idHigh, idLow, fault);
-      files.lost(scratch.block, idHigh, idLow);
+      files.lost(io.block, idHigh, idLow);
       endRest(job, from, to, ShardOutcome.CORRUPT);
     } else if (!job.task.hasEnded(to - 1)) {
-      files.lost(scratch.block, idHigh, idLow);
+      files.lost(io.block, idHigh, idLow);
       endRest(job, from, to, ShardOutcome.MISSING);
     }
   }
@@ -89,108 +94,180 @@ public final class BlockReader implements ShardMover {
    * Reads what is there of a whole block and ends the shards that are good. Those left are damaged when
    * a fault is returned, else missing.
    */
-  private @Nullable String readAll(TransferJob job, int from, int to, IoScratch scratch) {
-    int fd = files.openRead(scratch.block, scratch.idHigh, scratch.idLow);
+  private @Nullable String readAll(TransferJob job, int from, int to, ShardIo io) {
+    int fd = files.openRead(io.block, io.idHigh, io.idLow);
     if (fd < 0) {
       return null;
     }
     try {
-      return read(fd, job, from, to, scratch);
+      long size = sizeOfBlock(fd, io);
+      if (size == format.fileSize()) {
+        return readChecked(fd, job, from, to, io);
+      }
+      String fault = size < 0 ? io.fault : smallerBlock(fd, io);
+      if (size < 0 || fault != null || !files.acceptsUnverified()) {
+        return fault;
+      }
+      metrics.unverifiedShards.add(to - from);
+      io.begin(job.transfer, from, to, Footer.NOT);
+      return readShards(fd, job, from, io, null);
     } finally {
-      scratch.queue.drain();
-      files.closeQuietly(fd, scratch.block);
+      io.drain();
+      files.closeQuietly(fd, io.block);
     }
   }
 
   /** The same for a part of a block. */
-  private @Nullable String readPart(TransferJob job, int from, int to, IoScratch scratch) {
-    scratch.fault = null;
-    OpenBlock block = opener.open(scratch);
+  private @Nullable String readPart(TransferJob job, int from, int to, ShardIo io) {
+    OpenBlock block = open(io);
     if (block == null) {
-      return scratch.fault;
+      return io.fault;
     }
     int done = 0;
     try {
       if (block.crcs == null) {
-        metrics.unverifiedShards().add(to - from);
+        metrics.unverifiedShards.add(to - from);
       }
-      scratch.cursor.begin(job.transfer, from, to);
-      scratch.reads.begin();
-      String fault = readShards(block.fd, job, from, scratch, Footer.NOT, block.crcs);
+      io.begin(job.transfer, from, to, Footer.NOT);
+      String fault = readShards(block.fd, job, from, io, block.crcs);
       done = to - from;
       return fault;
     } finally {
-      scratch.queue.drain();
+      io.drain();
       if (done == 0) {
-        opened.drop(block.idHigh, block.idLow);
+        opened.drop(io.idHigh, io.idLow);
       }
       opened.release(block, done);
     }
   }
 
-  private @Nullable String read(int fd, TransferJob job, int from, int to, IoScratch scratch) {
-    long size = files.operations.size(fd, scratch.block);
-    if (size == format.fileSize()) {
-      files.setDirect(fd, scratch.block);
-      return readChecked(fd, job, from, to, scratch);
+  /**
+   * Opens the file of a block that is loaded in parts, or takes it as it is open. The caller ends with
+   * {@link OpenBlocks#release}.
+   *
+   * @return null when there is none, or when it is damaged: then {@link ShardIo#fault} says how
+   */
+  private @Nullable OpenBlock open(ShardIo io) {
+    OpenBlock known = opened.find(io.idHigh, io.idLow);
+    if (known != null && isSame(known, io)) {
+      return known;
     }
-    if (files.operations.size(scratch.block) < 0) {
-      // No file, for example a folder: not ours, and not to be touched.
+    int fd = files.openRead(io.block, io.idHigh, io.idLow);
+    if (fd < 0) {
       return null;
     }
-    if (files.isBare(size)) {
-      files.setDirect(fd, scratch.block);
-      return readUnchecked(fd, job, from, to, scratch);
+    OpenBlock block = null;
+    try {
+      block = check(fd, io);
+    } finally {
+      io.drain();
+      if (block == null) {
+        files.closeQuietly(fd, io.block);
+      }
     }
-    return wrongSize(format, size);
-  }
-
-  static String wrongSize(BlockFooter format, long size) {
-    return "its size is "
-        + size
-        + " bytes; a block has "
-        + format.fileSize()
-        + ", or "
-        + format.layout().blockSize()
-        + " without a footer";
-  }
-
-  static String shortFile(long bytes) {
-    return "it ended after " + bytes + " bytes while it was read";
-  }
-
-  private @Nullable String readChecked(
-      int fd, TransferJob job, int from, int to, IoScratch scratch) {
-    scratch.cursor.begin(job.transfer, from, to);
-    scratch.reads.begin();
-    if (!isFooterNext(job.transfer, from, to, scratch)) {
-      String fault = readFooter(fd, scratch);
-      return fault != null
-          ? fault
-          : readShards(fd, job, from, scratch, Footer.FIRST, storedCrcs(format, scratch));
+    if (block != null) {
+      opened.keep(block);
     }
-    boolean check = isToBeChecked(scratch);
-    IoStep step;
-    do {
-      step = scratch.reads.next(fd, scratch, format, Footer.LAST);
+    return block;
+  }
+
+  private boolean isSame(OpenBlock block, ShardIo io) {
+    boolean same = false;
+    try {
+      long version = files.operations.version(block.fd, io.block);
+      same = version == block.version && version != FileOperations.ABSENT;
+      return same;
+    } finally {
+      if (!same) {
+        opened.drop(io.idHigh, io.idLow);
+        opened.release(block, 0);
+      }
+    }
+  }
+
+  private @Nullable OpenBlock check(int fd, ShardIo io) {
+    long version = files.operations.version(fd, io.block);
+    long size = sizeOfBlock(fd, io);
+    if (size < 0) {
+      return null;
+    }
+    boolean hasFooter = size == format.fileSize();
+    io.fault = hasFooter ? footerFault(fd, io) : smallerBlock(fd, io);
+    if (io.fault != null || !(hasFooter || files.acceptsUnverified())) {
+      return null;
+    }
+    int shards = format.layout().shardCount();
+    int[] crcs = hasFooter ? format.shardCrcs(io.footer, new int[shards]) : null;
+    return new OpenBlock(BlockIds.of(io.idHigh, io.idLow), fd, version, crcs, shards);
+  }
+
+  /** The size of an open file that may be a block's, prepared to be read; else -1, and sets the fault. */
+  private long sizeOfBlock(int fd, ShardIo io) {
+    long size = files.operations.size(fd, io.block);
+    boolean hasFooter = size == format.fileSize();
+    if (!hasFooter && files.operations.size(io.block) < 0) {
+      // No file, for example a folder: not ours, and not to be touched.
+      return -1;
+    }
+    if (!hasFooter && !files.isBare(size)) {
+      io.fault =
+          "its size is "
+              + size
+              + " bytes; a block has "
+              + format.fileSize()
+              + ", or "
+              + format.layout().blockSize()
+              + " without a footer";
+      return -1;
+    }
+    files.setDirect(fd, io.block);
+    return size;
+  }
+
+  private @Nullable String footerFault(int fd, ShardIo io) {
+    long moved = io.readFooterAt(format.offset(), fd);
+    return moved == format.byteSize()
+        ? format.fault(io.footer, io.idHigh, io.idLow)
+        : shortFile(format.offset() + moved);
+  }
+
+  /** A file without a footer may be a whole file of a smaller block. */
+  private @Nullable String smallerBlock(int fd, ShardIo io) {
+    long tail = format.layout().blockSize() - format.byteSize();
+    if (tail < 0) {
+      return null;
+    }
+    io.readFooterAt(tail, fd);
+    return BlockFooter.isFooterEnd(io.footer) ? "it is a whole file of a smaller block" : null;
+  }
+
+  private @Nullable String readChecked(int fd, TransferJob job, int from, int to, ShardIo io) {
+    boolean isLast = isFooterLast(job.transfer, from, to, io);
+    io.begin(job.transfer, from, to, isLast ? Footer.LAST : Footer.FIRST);
+    if (!isLast) {
+      String fault = fault(io.read(fd));
+      fault = fault != null ? fault : format.fault(io.footer, io.idHigh, io.idLow);
+      return fault != null ? fault : readShards(fd, job, from, io, storedCrcs(io));
+    }
+    boolean check = isToBeChecked(io);
+    while (io.hasNext()) {
+      Step step = io.read(fd);
       String fault = fault(step);
-      if (fault == null && !scratch.reads.hasNext(scratch, Footer.LAST)) {
-        fault = format.fault(scratch.footer, scratch.idHigh, scratch.idLow);
+      if (fault == null && !io.hasNext()) {
+        fault = format.fault(io.footer, io.idHigh, io.idLow);
       }
       if (fault != null) {
         return fault;
       }
-      if (check) {
-        step.cursor.digest(scratch.crc, scratch.crcs, from);
-      }
-    } while (scratch.reads.hasNext(scratch, Footer.LAST));
-    return endGood(job, from, to, from, scratch, check ? storedCrcs(format, scratch) : null);
+      io.pass(step, check);
+    }
+    return endGood(job, from, to, from, io, check ? storedCrcs(io) : null);
   }
 
   /** Whether the footer is best read along with the last bytes of the shards. */
-  private boolean isFooterNext(Transfer transfer, int from, int to, IoScratch scratch) {
+  private boolean isFooterLast(Transfer transfer, int from, int to, ShardIo io) {
     boolean atEnd = transfer.shardIndex(to - 1) == format.layout().shardCount() - 1;
-    boolean oneStep = (to - from) * format.layout().shardSize() <= scratch.reads.stepBytes();
+    boolean oneStep = (to - from) * format.layout().shardSize() <= io.stepBytes();
     return atEnd && (to - from == 1 || (oneStep && isUnbroken(transfer, from, to)));
   }
 
@@ -203,38 +280,19 @@ public final class BlockReader implements ShardMover {
     return transfer.pieceCount() * (to - from) < ShardCursor.STEP_ENTRIES;
   }
 
-  private @Nullable String readUnchecked(
-      int fd, TransferJob job, int from, int to, IoScratch scratch) {
-    String fault = opener.findSmallerBlock(fd, scratch);
-    if (fault != null || !files.acceptsUnverified()) {
-      return fault;
-    }
-    metrics.unverifiedShards().add(to - from);
-    scratch.cursor.begin(job.transfer, from, to);
-    scratch.reads.begin();
-    return readShards(fd, job, from, scratch, Footer.NOT, null);
-  }
-
   private @Nullable String readShards(
-      int fd,
-      TransferJob job,
-      int from,
-      IoScratch scratch,
-      Footer footer,
-      int @Nullable [] stored) {
-    int[] expected = stored != null && isToBeChecked(scratch) ? stored : null;
+      int fd, TransferJob job, int from, ShardIo io, int @Nullable [] stored) {
+    int[] expected = stored != null && isToBeChecked(io) ? stored : null;
     String firstFault = null;
-    while (scratch.reads.hasNext(scratch, footer)) {
-      IoStep step = scratch.reads.next(fd, scratch, format, footer);
+    while (io.hasNext()) {
+      Step step = io.read(fd);
       String fault = fault(step);
       if (fault != null) {
         return fault;
       }
-      if (expected != null) {
-        step.cursor.digest(scratch.crc, scratch.crcs, from);
-      }
-      ShardCursor cursor = step.cursor;
-      fault = endGood(job, cursor.firstShard(), cursor.firstOpenShard(), from, scratch, expected);
+      int begun = io.passed();
+      io.pass(step, expected != null);
+      fault = endGood(job, begun, io.passed(), from, io, expected);
       firstFault = firstFault == null ? fault : firstFault;
     }
     return firstFault;
@@ -242,16 +300,16 @@ public final class BlockReader implements ShardMover {
 
   /** Ends the shards whose checksum is right, and says what is wrong with the first other one. */
   private @Nullable String endGood(
-      TransferJob job, int from, int to, int base, IoScratch scratch, int @Nullable [] expected) {
+      TransferJob job, int from, int to, int base, ShardIo io, int @Nullable [] expected) {
     String firstFault = null;
     for (int i = from; i < to; i++) {
       int shard = job.transfer.shardIndex(i);
-      int computed = scratch.crcs[i - base];
+      int computed = io.crcs[i - base];
       if (expected == null || computed == expected[shard]) {
         metrics.loaded(format.layout());
         if (i == from) {
           // Before the task ends, so that a caller that waited for it finds the block known.
-          files.found(scratch.block, scratch.idHigh, scratch.idLow, scratch.removals);
+          files.found(io.block, io.idHigh, io.idLow, io.removals);
         }
         job.task.ok(i);
       } else if (firstFault == null) {
@@ -263,28 +321,22 @@ public final class BlockReader implements ShardMover {
     return firstFault;
   }
 
-  private @Nullable String readFooter(int fd, IoScratch scratch) {
-    String fault = fault(scratch.reads.next(fd, scratch, format, Footer.FIRST));
-    return fault != null ? fault : format.fault(scratch.footer, scratch.idHigh, scratch.idLow);
-  }
-
-  private static @Nullable String fault(IoStep step) {
+  private static @Nullable String fault(Step step) {
     return step.moved == step.wanted ? null : shortFile(step.offset + step.moved);
   }
 
-  /** The checksums in the footer. */
-  static int[] storedCrcs(BlockFooter format, IoScratch scratch) {
-    int[] stored = scratch.storedCrcs;
-    for (int i = 0; i < stored.length; i++) {
-      stored[i] = format.shardCrc(scratch.footer, i);
-    }
-    return stored;
+  private static String shortFile(long bytes) {
+    return "it ended after " + bytes + " bytes while it was read";
   }
 
-  private boolean isToBeChecked(IoScratch scratch) {
+  private int[] storedCrcs(ShardIo io) {
+    return format.shardCrcs(io.footer, io.storedCrcs);
+  }
+
+  private boolean isToBeChecked(ShardIo io) {
     return switch (verify) {
       case FULL -> true;
-      case SAMPLE -> scratch.groups++ % SAMPLE == 0;
+      case SAMPLE -> io.groups++ % SAMPLE == 0;
       case OFF -> false;
     };
   }
@@ -293,7 +345,7 @@ public final class BlockReader implements ShardMover {
     for (int i = from; i < to; i++) {
       if (!job.task.hasEnded(i)) {
         if (outcome == ShardOutcome.MISSING) {
-          metrics.missingShards().increment();
+          metrics.missingShards.increment();
         }
         job.task.end(i, outcome, null);
       }

@@ -1,9 +1,7 @@
 package ucm.store.file.block;
 
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
@@ -17,77 +15,76 @@ import ucm.store.file.transfer.TransferJob;
 /**
  * Writes shards to files. A block whose shards come together is written in one go; one whose shards
  * come apart goes through {@link PartialWriter}. Either way it gets its footer and its name only when
- * it is whole, and a fault removes its temporary file.
+ * it is whole, and a fault removes its temporary file. Thread-safe.
  */
 public final class BlockWriter implements ShardMover {
 
   private final BlockFiles files;
-  private final PartialBlocks partials;
-  private final PartialWriter partialWriter;
+  private final PartialWriter partials;
   private final DumpFailures failures;
   private final FileStoreMetrics metrics;
-  private final ThreadLocal<IoScratch> scratches;
-  private final LongSupplier clock;
+  private final ThreadLocal<ShardIo> ios;
 
   public BlockWriter(
       BlockFiles files,
-      PartialBlocks partials,
-      PartialWriter partialWriter,
+      PartialWriter partials,
       DumpFailures failures,
       FileStoreMetrics metrics,
-      ThreadLocal<IoScratch> scratches,
-      LongSupplier clock) {
+      ThreadLocal<ShardIo> ios) {
     this.files = files;
     this.partials = partials;
-    this.partialWriter = partialWriter;
     this.failures = failures;
     this.metrics = metrics;
-    this.scratches = scratches;
-    this.clock = clock;
+    this.ios = ios;
   }
 
   @Override
   public void move(TransferJob job, int from, int to) {
-    IoScratch scratch = scratches.get();
+    ShardIo io = ios.get();
+    io.idHigh = job.transfer.ids().high(from);
+    io.idLow = job.transfer.ids().low(from);
     try {
       boolean done;
       do {
         // Again only when an unfinished block ended while it was read.
-        done = tryMove(job, from, to, scratch);
+        done = tryMove(job, from, to, io);
       } while (!done);
     } finally {
-      scratch.clear();
+      io.clear();
     }
   }
 
-  private boolean tryMove(TransferJob job, int from, int to, IoScratch scratch) {
-    long idHigh = job.transfer.ids().high(from);
-    long idLow = job.transfer.ids().low(from);
-    PartialBlock partial = partials.find(idHigh, idLow);
+  private boolean tryMove(TransferJob job, int from, int to, ShardIo io) {
+    @Nullable PartialBlock partial = partials.find(io.idHigh, io.idLow);
     boolean isBegun = hasEndedAny(job, from, to);
     if (partial == null || isBegun) {
-      if (files.isPresent(scratch.block, idHigh, idLow)) {
-        metrics.presentBlocks().increment();
+      if (files.isPresent(io.block, io.idHigh, io.idLow)) {
+        metrics.presentBlocks.increment();
         job.endOk(from, to);
         return true;
       }
       if (isBegun) {
-        throw lost(idHigh, idLow);
+        throw new StoreException(
+            files.paths.store()
+                + " did not store block "
+                + BlockIds.hex(io.idHigh, io.idLow)
+                + ": shards of it that other dumps had brought were lost with one that failed: dump"
+                + " it again");
       }
       if (isWholeBlock(job.transfer, from, to)) {
-        writeWhole(job, from, to, idHigh, idLow, scratch);
+        writeWhole(job, from, to, io);
         return true;
       }
-      if (partialWriter.refuse(job, from, to)) {
+      if (partials.refuse(job, from, to)) {
         return true;
       }
-      partial = begin(idHigh, idLow, job.task.id());
+      partial = partials.findOrBegin(io.idHigh, io.idLow, job.task.id());
       if (partial == null) {
         refuse(job, from, to);
         return true;
       }
     }
-    return partialWriter.write(partial, job, from, to, scratch);
+    return partials.write(partial, job, from, to, io);
   }
 
   /** Whether a shard was found in an unfinished block, which has ended since: its memory is gone. */
@@ -98,22 +95,6 @@ public final class BlockWriter implements ShardMover {
       }
     }
     return false;
-  }
-
-  private StoreException lost(long idHigh, long idLow) {
-    return new StoreException(
-        files.paths.store()
-            + " did not store block "
-            + BlockIds.hex(idHigh, idLow)
-            + ": shards of it that other dumps had brought were lost with one that failed: dump it"
-            + " again");
-  }
-
-  private @Nullable PartialBlock begin(long idHigh, long idLow, long task) {
-    BlockLayout layout = files.format.layout();
-    return partials.findOrAdd(
-        new PartialBlock(
-            idHigh, idLow, task, files.nextTemp(), layout.shardCount(), clock.getAsLong()));
   }
 
   private static boolean isWholeBlock(Transfer transfer, int from, int to) {
@@ -128,33 +109,32 @@ public final class BlockWriter implements ShardMover {
     return true;
   }
 
-  private void writeWhole(
-      TransferJob job, int from, int to, long idHigh, long idLow, IoScratch scratch) {
-    NativePath temp = scratch.temp;
-    files.nameTemp(temp, idHigh, idLow, files.nextTemp());
-    int fd = files.createTemp(temp, scratch.folder, idHigh, idLow);
+  private void writeWhole(TransferJob job, int from, int to, ShardIo io) {
+    NativePath temp = io.temp;
+    files.nameTemp(temp, io.idHigh, io.idLow, files.nextTemp());
+    int fd = files.createTemp(temp, io.folder, io.idHigh, io.idLow);
     try {
-      scratch.cursor.begin(job.transfer, from, to);
-      scratch.writes.writeBlock(fd, temp, scratch, files.format, idHigh, idLow);
-      files.beginCommit(idHigh, idLow);
+      io.begin(job.transfer, from, to, ShardIo.Footer.NOT);
+      io.write(fd, temp, true);
+      files.beginCommit(io.idHigh, io.idLow);
       try {
         files.sync(fd, temp);
         int toClose = fd;
         fd = FileOperations.ABSENT;
         files.operations.close(toClose, temp);
-        files.publish(temp, scratch.block, idHigh, idLow);
+        files.publish(temp, io.block, io.idHigh, io.idLow);
       } finally {
-        files.endCommit(idHigh, idLow);
+        files.endCommit(io.idHigh, io.idLow);
       }
     } catch (RuntimeException e) {
       if (fd != FileOperations.ABSENT) {
         files.closeQuietly(fd, temp);
       }
-      files.abandon(temp, idHigh, idLow);
+      files.abandon(temp, io.idHigh, io.idLow);
       throw e;
     }
     metrics.wrote(to - from, files.format.layout());
-    metrics.committedBlocks().increment();
+    metrics.committedBlocks.increment();
     job.endOk(from, to);
   }
 
@@ -163,7 +143,7 @@ public final class BlockWriter implements ShardMover {
         new StoreException(
             files.paths.store()
                 + " holds "
-                + PartialBlocks.MAX_BLOCKS
+                + PartialWriter.MAX_BLOCKS
                 + " blocks of which not all shards have come, and takes no more of them: dump the"
                 + " shards of a block closer together");
     notMoved(job, from, why);
@@ -175,7 +155,7 @@ public final class BlockWriter implements ShardMover {
   @Override
   public void notMoved(TransferJob job, int from, RuntimeException cause) {
     if (failures.record(job.transfer.ids().high(from), job.transfer.ids().low(from), cause)) {
-      metrics.failedBlocks().increment();
+      metrics.failedBlocks.increment();
     }
   }
 }

@@ -1,8 +1,10 @@
 package ucm.store.file.block;
 
+import java.time.Duration;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import ucm.store.file.config.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
 /**
@@ -14,11 +16,13 @@ import ucm.store.file.config.StoreKind;
  */
 public final class DeferredCleanup implements AutoCloseable {
 
-  private static final int MOST_WAITING = PartialBlocks.MAX_BLOCKS;
+  private static final int MOST_WAITING = PartialWriter.MAX_BLOCKS;
 
+  private final OwnThreads own;
   private final ThreadPoolExecutor thread;
 
   public DeferredCleanup(StoreKind kind) {
+    own = new OwnThreads(kind, "cleanup");
     thread =
         new ThreadPoolExecutor(
             1,
@@ -26,7 +30,7 @@ public final class DeferredCleanup implements AutoCloseable {
             0,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            kind.newThread("cleanup", 0)::unstarted,
+            own,
             (action, _) -> action.run());
   }
 
@@ -48,12 +52,7 @@ public final class DeferredCleanup implements AutoCloseable {
   @Override
   public void close() {
     thread.shutdown();
-    try {
-      while (!thread.awaitTermination(1, TimeUnit.DAYS)) {
-        // A file system that hangs may take as long as it takes.
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    // A file system that hangs may take as long as it takes.
+    own.join(Duration.ofDays(365));
   }
 }

@@ -32,6 +32,35 @@ public final class OpenBlocks {
   /** How long a file stays open of which nothing more is read. */
   public static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+  /**
+   * The open file of a block, found to be that of a whole block. Its users read side by side.
+   */
+  static final class OpenBlock {
+
+    final BlockIds id;
+    final int fd;
+
+    /** What {@link FileOperations#version} returned when the file was opened. */
+    final long version;
+
+    /** The checksums of its shards, or null when it has no footer. */
+    final int @Nullable [] crcs;
+
+    // Guarded by the lock of all.
+    private int users = 1;
+    private int shardsLeft;
+    private long lastNanos;
+    private boolean isKept;
+
+    OpenBlock(BlockIds id, int fd, long version, int @Nullable [] crcs, int shards) {
+      this.id = id;
+      this.fd = fd;
+      this.version = version;
+      this.crcs = crcs;
+      this.shardsLeft = shards;
+    }
+  }
+
   private static final Logger LOG = LoggerFactory.getLogger(OpenBlocks.class);
 
   private final FileOperations operations;
@@ -71,15 +100,16 @@ public final class OpenBlocks {
 
   /** Finds the file of a block for one more user, which ends with {@link #release}; or null. */
   @Nullable OpenBlock find(long idHigh, long idLow) {
-    return size == 0 ? null : findLocked(idHigh, idLow);
-  }
-
-  private synchronized @Nullable OpenBlock findLocked(long idHigh, long idLow) {
-    OpenBlock block = kept.get(BlockIds.of(idHigh, idLow));
-    if (block != null) {
-      block.users++;
+    if (size == 0) {
+      return null;
     }
-    return block;
+    synchronized (this) {
+      OpenBlock block = kept.get(BlockIds.of(idHigh, idLow));
+      if (block != null) {
+        block.users++;
+      }
+      return block;
+    }
   }
 
   /**
@@ -89,33 +119,23 @@ public final class OpenBlocks {
   void keep(OpenBlock block) {
     OpenBlock evicted = null;
     synchronized (this) {
-      BlockIds id = BlockIds.of(block.idHigh, block.idLow);
-      if (closed || kept.containsKey(id)) {
+      if (closed || kept.containsKey(block.id)) {
         return;
       }
       if (size == most) {
-        evicted = oldestUnused();
+        evicted = kept.values().stream().filter(old -> old.users == 0).findFirst().orElse(null);
         if (evicted == null) {
           return;
         }
         unlink(evicted);
       }
-      kept.put(id, block);
+      kept.put(block.id, block);
       block.isKept = true;
       size = kept.size();
     }
     if (evicted != null) {
       close(evicted);
     }
-  }
-
-  private @Nullable OpenBlock oldestUnused() {
-    for (OpenBlock block : kept.values()) {
-      if (block.users == 0) {
-        return block;
-      }
-    }
-    return null;
   }
 
   /**
@@ -169,7 +189,7 @@ public final class OpenBlocks {
     synchronized (this) {
       for (OpenBlock block : kept.values()) {
         long left = IDLE_NANOS - (now - block.lastNanos);
-        if (block.users > 0 || health.isDown(block.idHigh, block.idLow)) {
+        if (block.users > 0 || isDown(block, health)) {
           next = Math.min(next, IDLE_NANOS);
         } else if (left > 0) {
           next = Math.min(next, left);
@@ -185,6 +205,10 @@ public final class OpenBlocks {
     return next;
   }
 
+  private static boolean isDown(OpenBlock block, DirectoryHealth health) {
+    return health.isDown(block.id.high(0), block.id.low(0));
+  }
+
   /** Closes everything, and keeps nothing any more; but see {@link #closeIdle} for what stays. */
   public void closeAll(DirectoryHealth health) {
     List<OpenBlock> unused = new ArrayList<>();
@@ -192,7 +216,7 @@ public final class OpenBlocks {
       closed = true;
       for (OpenBlock block : List.copyOf(kept.values())) {
         unlink(block);
-        if (block.users == 0 && !health.isDown(block.idHigh, block.idLow)) {
+        if (block.users == 0 && !isDown(block, health)) {
           unused.add(block);
         }
       }
@@ -201,7 +225,7 @@ public final class OpenBlocks {
   }
 
   private void close(OpenBlock block) {
-    NativePath path = paths.block(new NativePath(), block.idHigh, block.idLow);
+    NativePath path = paths.block(new NativePath(), block.id.high(0), block.id.low(0));
     try {
       operations.close(block.fd, path);
     } catch (FileException e) {
@@ -210,7 +234,7 @@ public final class OpenBlocks {
   }
 
   private synchronized void unlink(OpenBlock block) {
-    kept.remove(BlockIds.of(block.idHigh, block.idLow));
+    kept.remove(block.id);
     block.isKept = false;
     size = kept.size();
   }

@@ -31,6 +31,7 @@ public final class PartialBlock {
   public final long idHigh;
   public final long idLow;
 
+  private final BlockFiles files;
   private final long tempNumber;
 
   // Held while the file is opened, by one writer for all.
@@ -48,13 +49,14 @@ public final class PartialBlock {
   private @Nullable RuntimeException failure;
   private long lastNanos;
 
-  PartialBlock(long idHigh, long idLow, long firstTask, long tempNumber, int shards, long now) {
+  PartialBlock(BlockFiles files, long idHigh, long idLow, long firstTask, long now) {
+    this.files = files;
     this.idHigh = idHigh;
     this.idLow = idLow;
     this.firstTask = firstTask;
-    this.tempNumber = tempNumber;
-    this.crcs = new int[shards];
-    this.written = new boolean[shards];
+    this.tempNumber = files.nextTemp();
+    this.crcs = new int[files.format.layout().shardCount()];
+    this.written = new boolean[crcs.length];
     this.lastNanos = now;
   }
 
@@ -76,50 +78,44 @@ public final class PartialBlock {
   /**
    * Opens the temporary file for one writer more.
    *
-   * @param scratch gets the name of the file
+   * @param io gets the name of the file
    * @return its descriptor, or {@link FileOperations#ABSENT} when the block is ending
    * @throws FileException when it cannot be opened; the writer is inside all the same, and leaves
    */
-  int enter(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
+  int enter(ShardIo io) {
     synchronized (this) {
       if (state != State.OPEN || failure != null) {
         return FileOperations.ABSENT;
       }
       inside++;
     }
-    nameTemp(files, scratch.temp);
+    nameTemp(io.temp);
     opening.lock();
     try {
-      return opened(files, scratch, openTemps);
+      boolean again;
+      synchronized (this) {
+        if (fd != FileOperations.ABSENT) {
+          return fd;
+        }
+        again = created;
+      }
+      int opened =
+          again ? files.reopenTemp(io.temp) : files.createTemp(io.temp, io.folder, idHigh, idLow);
+      if (opened < 0) {
+        throw new FileException("open", io.temp, Errno.ENOENT);
+      }
+      synchronized (this) {
+        fd = opened;
+        created = true;
+      }
+      files.keptTemps.incrementAndGet();
+      return opened;
     } finally {
       opening.unlock();
     }
   }
 
-  private int opened(BlockFiles files, IoScratch scratch, OpenTemps openTemps) {
-    boolean again;
-    synchronized (this) {
-      if (fd != FileOperations.ABSENT) {
-        return fd;
-      }
-      again = created;
-    }
-    int opened =
-        again
-            ? files.reopenTemp(scratch.temp)
-            : files.createTemp(scratch.temp, scratch.folder, idHigh, idLow);
-    if (opened < 0) {
-      throw new FileException("open", scratch.temp, Errno.ENOENT);
-    }
-    synchronized (this) {
-      fd = opened;
-      created = true;
-    }
-    openTemps.opened();
-    return opened;
-  }
-
-  /** Marks shards as written; called inside. */
+  /** Marks a shard as written; called inside. */
   synchronized void wrote(int shard, int crc) {
     crcs[shard] = crc;
     if (!written[shard]) {
@@ -129,18 +125,14 @@ public final class PartialBlock {
   }
 
   /**
-   * Ends one writer's part.
+   * Ends one writer's part. Where too many files are kept open, the file of a block that rests is closed,
+   * and opened again for the next shard.
    *
-   * @param scratch holds the name of the file
+   * @param temp the name of the file
    * @param why what went wrong, or null
    * @return whether the file is now the caller's alone, to be ended
    */
-  boolean leave(
-      BlockFiles files,
-      IoScratch scratch,
-      OpenTemps openTemps,
-      @Nullable RuntimeException why,
-      long now) {
+  boolean leave(NativePath temp, @Nullable RuntimeException why, long now) {
     int toClose = FileOperations.ABSENT;
     synchronized (this) {
       lastNanos = now;
@@ -148,28 +140,25 @@ public final class PartialBlock {
         failure = why;
       }
       boolean rests = inside == 1 && failure == null && writtenCount < written.length;
-      if (rests && openTemps.tooMany()) {
-        toClose = takeFd(openTemps);
+      if (rests && files.keptTemps.get() > files.mostTemps) {
+        toClose = takeFd();
       }
     }
-    // A writer that enters meanwhile opens the file once more.
-    RuntimeException fault =
-        toClose == FileOperations.ABSENT ? null : fault(files, toClose, scratch.temp);
+    RuntimeException fault = null;
+    if (toClose != FileOperations.ABSENT) {
+      // A writer that enters meanwhile opens the file once more.
+      try {
+        files.operations.close(toClose, temp);
+      } catch (FileException e) {
+        fault = e;
+      }
+    }
     synchronized (this) {
       if (failure == null) {
         failure = fault;
       }
       inside--;
       return endIf(inside == 0 && (failure != null || writtenCount == written.length));
-    }
-  }
-
-  private static @Nullable RuntimeException fault(BlockFiles files, int toClose, NativePath temp) {
-    try {
-      files.operations.close(toClose, temp);
-      return null;
-    } catch (FileException e) {
-      return e;
     }
   }
 
@@ -210,16 +199,16 @@ public final class PartialBlock {
   }
 
   /** Names the temporary file. */
-  void nameTemp(BlockFiles files, NativePath path) {
+  void nameTemp(NativePath path) {
     files.nameTemp(path, idHigh, idLow, tempNumber);
   }
 
   /** Hands the descriptor over to the writer that ends the block. */
-  synchronized int takeFd(OpenTemps openTemps) {
+  synchronized int takeFd() {
     int taken = fd;
     fd = FileOperations.ABSENT;
     if (taken != FileOperations.ABSENT) {
-      openTemps.closed();
+      files.keptTemps.decrementAndGet();
     }
     return taken;
   }
@@ -236,7 +225,7 @@ public final class PartialBlock {
   }
 
   /** Waits until the block, which is ending, has ended. */
-  public synchronized void awaitEnd() {
+  synchronized void awaitEnd() {
     boolean interrupted = false;
     while (state != State.ENDED) {
       try {
@@ -257,13 +246,11 @@ public final class PartialBlock {
    * @return whether it has
    */
   public synchronized boolean awaitEnd(long deadlineNanos) throws InterruptedException {
-    while (state != State.ENDED) {
-      long left = deadlineNanos - System.nanoTime();
-      if (left <= 0) {
-        return false;
-      }
+    long left = deadlineNanos - System.nanoTime();
+    while (state != State.ENDED && left > 0) {
       TimeUnit.NANOSECONDS.timedWait(this, left);
+      left = deadlineNanos - System.nanoTime();
     }
-    return true;
+    return state == State.ENDED;
   }
 }

@@ -1,9 +1,17 @@
 package ucm.store.file.block;
 
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
+import ucm.api.Transfer;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreMetrics;
@@ -12,31 +20,41 @@ import ucm.store.file.space.SpaceRefusedException;
 import ucm.store.file.transfer.DumpFailures;
 import ucm.store.file.transfer.TransferJob;
 
-/** Writes blocks whose shards come apart: in several tasks, in any order, by several threads. */
+/**
+ * Writes blocks whose shards come apart: in several tasks, in any order, by several threads. Bounded.
+ * Thread-safe.
+ */
 public final class PartialWriter {
 
+  /** Most unfinished blocks; dumps of one more are refused. */
+  static final int MAX_BLOCKS = 1 << 16;
+
+  /** The shards of a block that came when there was no room for it. */
+  private record Refusal(BitSet shards, SpaceRefusedException why) {}
+
   private final BlockFiles files;
-  private final PartialBlocks partials;
-  private final OpenTemps openTemps;
   private final DumpFailures failures;
   private final FileStoreMetrics metrics;
   private final LongSupplier clock;
   private final DirectoryHealth health;
   private final DeferredCleanup cleanup;
-  private final RefusedBlocks refused = new RefusedBlocks();
+
+  // Guarded by itself; its size is read without that: blocks dumped whole never come here, and then
+  // there is nothing to lock.
+  private final Map<BlockIds, PartialBlock> blocks = new HashMap<>();
+  private volatile int size;
+  // Guarded by itself, but for whether there are any; the oldest is forgotten.
+  private final Map<BlockIds, Refusal> refusals = new LinkedHashMap<>();
+  private volatile boolean anyRefused;
 
   public PartialWriter(
       BlockFiles files,
-      PartialBlocks partials,
-      OpenTemps openTemps,
       DumpFailures failures,
       FileStoreMetrics metrics,
       LongSupplier clock,
       DirectoryHealth health,
       DeferredCleanup cleanup) {
     this.files = files;
-    this.partials = partials;
-    this.openTemps = openTemps;
     this.failures = failures;
     this.metrics = metrics;
     this.clock = clock;
@@ -44,12 +62,48 @@ public final class PartialWriter {
     this.cleanup = cleanup;
   }
 
+  /** The unfinished block of an id, or null. */
+  @Nullable PartialBlock find(long idHigh, long idLow) {
+    if (size == 0) {
+      return null;
+    }
+    synchronized (blocks) {
+      return blocks.get(BlockIds.of(idHigh, idLow));
+    }
+  }
+
+  /** The unfinished block of an id, begun when there is none; null when there is no room for it. */
+  @Nullable PartialBlock findOrBegin(long idHigh, long idLow, long task) {
+    BlockIds id = BlockIds.of(idHigh, idLow);
+    synchronized (blocks) {
+      PartialBlock found = blocks.get(id);
+      if (found == null && size < MAX_BLOCKS) {
+        found = new PartialBlock(files, idHigh, idLow, task, clock.getAsLong());
+        blocks.put(id, found);
+        size = blocks.size();
+      }
+      return found;
+    }
+  }
+
+  /** The unfinished blocks. */
+  public List<PartialBlock> all() {
+    synchronized (blocks) {
+      return new ArrayList<>(blocks.values());
+    }
+  }
+
+  /** How many blocks are unfinished. */
+  public int size() {
+    return size;
+  }
+
   /**
    * Writes those shards that are not there yet, and ends them.
    *
    * @return false when the block ended meanwhile, and the rest must be tried again
    */
-  boolean write(PartialBlock partial, TransferJob job, int from, int to, IoScratch scratch) {
+  boolean write(PartialBlock partial, TransferJob job, int from, int to, ShardIo io) {
     partial.broughtBy(job.task.id());
     int start = from;
     while (start < to) {
@@ -62,7 +116,7 @@ public final class PartialWriter {
       while (end < to && !isDone(partial, job, end)) {
         end++;
       }
-      if (!writeRun(partial, job, start, end, scratch)) {
+      if (!writeRun(partial, job, start, end, io)) {
         partial.awaitEnd();
         return false;
       }
@@ -75,32 +129,31 @@ public final class PartialWriter {
     return job.task.hasEnded(shard) || partial.has(job.transfer.shardIndex(shard));
   }
 
-  private boolean writeRun(
-      PartialBlock partial, TransferJob job, int from, int to, IoScratch scratch) {
+  private boolean writeRun(PartialBlock partial, TransferJob job, int from, int to, ShardIo io) {
     RuntimeException failure = null;
     try {
-      int fd = partial.enter(files, scratch, openTemps);
+      int fd = partial.enter(io);
       if (fd == FileOperations.ABSENT) {
         return false;
       }
-      scratch.cursor.begin(job.transfer, from, to);
-      scratch.writes.writeShards(fd, scratch.temp, scratch);
+      io.begin(job.transfer, from, to, ShardIo.Footer.NOT);
+      io.write(fd, io.temp, false);
       for (int i = from; i < to; i++) {
-        partial.wrote(job.transfer.shardIndex(i), scratch.crcs[i - from]);
+        partial.wrote(job.transfer.shardIndex(i), io.crcs[i - from]);
       }
       metrics.wrote(to - from, files.format.layout());
     } catch (RuntimeException e) {
       failure = e;
       // Before the block ends, so that its other shards find it.
-      noteRefusal(job, from, to, e);
+      noteRefusal(job.transfer, from, to, e);
     }
-    if (partial.leave(files, scratch, openTemps, failure, clock.getAsLong())) {
-      end(partial, scratch);
+    if (partial.leave(io.temp, failure, clock.getAsLong())) {
+      end(partial, io);
     }
     RuntimeException fault = partial.failure();
     if (fault != null) {
       if (failure == null) {
-        noteRefusal(job, from, to, fault);
+        noteRefusal(job.transfer, from, to, fault);
       }
       throw fault;
     }
@@ -108,17 +161,57 @@ public final class PartialWriter {
     return true;
   }
 
-  private void noteRefusal(TransferJob job, int from, int to, RuntimeException why) {
-    if (why instanceof SpaceRefusedException noRoom) {
-      refused.add(job.transfer, from, to, noRoom);
+  /**
+   * Remembers shards of a block that found no room. Its other shards are refused too: a file begun with
+   * them could never become whole, and would hold room that a whole block needs.
+   */
+  private void noteRefusal(Transfer transfer, int from, int to, RuntimeException why) {
+    if (!(why instanceof SpaceRefusedException noRoom)) {
+      return;
+    }
+    BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
+    synchronized (refusals) {
+      if (refusals.size() == MAX_BLOCKS && !refusals.containsKey(id)) {
+        refusals.remove(refusals.keySet().iterator().next());
+      }
+      Refusal refusal = refusals.computeIfAbsent(id, _ -> new Refusal(new BitSet(), noRoom));
+      for (int i = from; i < to; i++) {
+        refusal.shards.set(transfer.shardIndex(i));
+      }
+      if (refusal.shards.cardinality() == transfer.layout().shardCount()) {
+        refusals.remove(id);
+      }
+      anyRefused = !refusals.isEmpty();
     }
   }
 
-  /** Refuses shards of a block of which others found no room; false when they are to be written. */
+  /**
+   * Refuses shards of a block of which others found no room. A shard that comes a second time is a new dump
+   * of the block, which is tried again.
+   *
+   * @return false when they are to be written
+   */
   boolean refuse(TransferJob job, int from, int to) {
-    SpaceRefusedException why = refused.refuse(job.transfer, from, to);
-    if (why == null) {
+    if (!anyRefused) {
       return false;
+    }
+    Transfer transfer = job.transfer;
+    BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
+    SpaceRefusedException why;
+    synchronized (refusals) {
+      Refusal refusal = refusals.get(id);
+      if (refusal == null) {
+        return false;
+      }
+      for (int i = from; i < to; i++) {
+        if (refusal.shards.get(transfer.shardIndex(i))) {
+          refusals.remove(id);
+          anyRefused = !refusals.isEmpty();
+          return false;
+        }
+      }
+      why = refusal.why;
+      noteRefusal(transfer, from, to, why);
     }
     for (int i = from; i < to; i++) {
       job.task.end(i, ShardOutcome.REFUSED, why);
@@ -131,35 +224,41 @@ public final class PartialWriter {
    *
    * @throws RuntimeException what made it fail
    */
-  private void end(PartialBlock partial, IoScratch scratch) {
-    int fd = partial.takeFd(openTemps);
+  private void end(PartialBlock partial, ShardIo io) {
+    int fd = partial.takeFd();
     files.beginCommit(partial.idHigh, partial.idLow);
     try {
       RuntimeException failure = partial.failure();
       if (failure != null) {
         throw failure;
       }
-      partial.nameTemp(files, scratch.temp);
-      scratch.writes.writeFooter(
-          fd, scratch.temp, scratch, files.format, partial.idHigh, partial.idLow, partial.crcs());
-      files.sync(fd, scratch.temp);
+      partial.nameTemp(io.temp);
+      io.writeFooter(fd, io.temp, partial.crcs());
+      files.sync(fd, io.temp);
       int toClose = fd;
       fd = FileOperations.ABSENT;
-      files.operations.close(toClose, scratch.temp);
-      files.publish(scratch.temp, scratch.block, partial.idHigh, partial.idLow);
-      metrics.committedBlocks().increment();
+      files.operations.close(toClose, io.temp);
+      files.publish(io.temp, io.block, partial.idHigh, partial.idLow);
+      metrics.committedBlocks.increment();
     } catch (RuntimeException e) {
-      abandon(partial, fd, scratch.temp);
+      abandon(partial, fd, io.temp);
       // Before the block is called ended, so that a flush that waits for it reports this.
       if (failures.record(partial.idHigh, partial.idLow, e)) {
-        metrics.failedBlocks().increment();
+        metrics.failedBlocks.increment();
       }
       throw e;
     } finally {
       files.endCommit(partial.idHigh, partial.idLow);
-      partials.remove(partial);
-      partial.ended();
+      ended(partial);
     }
+  }
+
+  private void ended(PartialBlock partial) {
+    synchronized (blocks) {
+      blocks.remove(BlockIds.of(partial.idHigh, partial.idLow), partial);
+      size = blocks.size();
+    }
+    partial.ended();
   }
 
   /**
@@ -170,7 +269,7 @@ public final class PartialWriter {
    */
   public long giveUpDue(long now, long timeoutNanos) {
     long next = Long.MAX_VALUE;
-    for (PartialBlock partial : partials.all()) {
+    for (PartialBlock partial : all()) {
       long left = timeoutNanos - (now - partial.lastNanos());
       if (left > 0) {
         next = Math.min(next, left);
@@ -198,16 +297,15 @@ public final class PartialWriter {
         || !partial.giveUp(partial.lastNanos(), 0, null)) {
       return false;
     }
-    metrics.presentBlocks().increment();
-    partials.remove(partial);
-    partial.ended();
+    metrics.presentBlocks.increment();
+    ended(partial);
     cleanup.add(() -> removeFile(partial));
     return true;
   }
 
   /** Gives up all blocks and removes their files, at close. */
   public void giveUpAll() {
-    for (PartialBlock partial : partials.all()) {
+    for (PartialBlock partial : all()) {
       if (!endIfStored(partial) && giveUp(partial, partial.lastNanos(), 0)) {
         removeFile(partial);
       }
@@ -224,18 +322,17 @@ public final class PartialWriter {
     if (!partial.giveUp(now, timeoutNanos, why)) {
       return false;
     }
-    metrics.givenUpBlocks().increment();
+    metrics.givenUpBlocks.increment();
     if (failures.record(partial.idHigh, partial.idLow, why)) {
-      metrics.failedBlocks().increment();
+      metrics.failedBlocks.increment();
     }
-    partials.remove(partial);
-    partial.ended();
+    ended(partial);
     return true;
   }
 
   /** Removes the file of a block that was given up, unless its directory is down; does not throw. */
   private void removeFile(PartialBlock partial) {
-    int fd = partial.takeFd(openTemps);
+    int fd = partial.takeFd();
     if (health.isDown(partial.idHigh, partial.idLow) && partial.isCreated()) {
       files.leave(fd, partial.idHigh, partial.idLow);
     } else {
@@ -245,7 +342,7 @@ public final class PartialWriter {
 
   private void abandon(PartialBlock partial, int fd, NativePath temp) {
     if (partial.isCreated()) {
-      partial.nameTemp(files, temp);
+      partial.nameTemp(temp);
       if (fd != FileOperations.ABSENT) {
         files.closeQuietly(fd, temp);
       }

@@ -50,8 +50,8 @@ public final class Quarantine {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     try {
       boolean keep = moveAside(idHigh, idLow);
-      metrics.corruptBlocks().increment();
-      metrics.quarantinedBlocks().increment();
+      metrics.corruptBlocks.increment();
+      metrics.quarantinedBlocks.increment();
       LOG.warn(
           "{} did not serve {}: {}; the file is {}",
           paths.store(),
@@ -65,7 +65,7 @@ public final class Quarantine {
         // Another thread, which reads another part of it, has taken it away.
         return;
       }
-      metrics.corruptBlocks().increment();
+      metrics.corruptBlocks.increment();
       LOG.warn(
           "{} did not serve {}: {}; and cannot move it aside: {}",
           paths.store(),

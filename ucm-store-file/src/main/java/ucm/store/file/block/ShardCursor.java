@@ -8,10 +8,10 @@ import ucm.platform.libc.IoVector;
 import ucm.platform.memory.MemoryCrc;
 
 /**
- * Walks through the memory of neighbouring shards of a transfer in steps, each of which is one
- * vectored call. A step is small enough that its bytes stay in a cache between the
- * call and the checksum, and covers bytes that follow one another in the file. Hot path: allocates
- * nothing. Not thread-safe.
+ * Walks through the memory of neighbouring shards of a transfer: in steps, each of which is one vectored
+ * call, or by bytes. A step is small enough that its bytes stay in a cache between the call and the
+ * checksum, and covers bytes that follow one another in the file. Hot path: allocates nothing. Not
+ * thread-safe.
  */
 final class ShardCursor {
 
@@ -19,16 +19,11 @@ final class ShardCursor {
   static final int STEP_ENTRIES = IoVector.MAX_ENTRIES - 2;
 
   private @Nullable Transfer transfer;
-  private int first;
   private int end;
   private int shard;
   private int segment;
   private long inSegment;
   private long inShard;
-  private int stepShard;
-  private int stepSegment;
-  private long stepInSegment;
-  private long stepInShard;
 
   /**
    * Starts over.
@@ -36,29 +31,13 @@ final class ShardCursor {
    * @param from first shard of the transfer, inclusive
    * @param to last shard, exclusive
    */
-  void begin(Transfer transfer, int from, int to) {
-    this.transfer = transfer;
-    first = from;
+  void begin(Transfer of, int from, int to) {
+    transfer = of;
     end = to;
     shard = from;
     segment = 0;
     inSegment = 0;
     inShard = 0;
-  }
-
-  /** Becomes a copy of another, at the same step. */
-  void copy(ShardCursor of) {
-    transfer = of.transfer;
-    first = of.first;
-    end = of.end;
-    shard = of.shard;
-    segment = of.segment;
-    inSegment = of.inSegment;
-    inShard = of.inShard;
-    stepShard = of.stepShard;
-    stepSegment = of.stepSegment;
-    stepInSegment = of.stepInSegment;
-    stepInShard = of.stepInShard;
   }
 
   /** Drops the transfer. */
@@ -71,23 +50,29 @@ final class ShardCursor {
     return shard < end;
   }
 
+  /** The shard it is at, of which some bytes may be behind it. */
+  int shard() {
+    return shard;
+  }
+
+  /** Where in the file it is. */
+  long fileOffset() {
+    Transfer of = Objects.requireNonNull(transfer);
+    return of.shardIndex(shard) * of.layout().shardSize() + inShard;
+  }
+
   /**
-   * Goes on to the next step and puts its memory into {@code vector}.
+   * Goes on by a step and puts its memory into {@code vector}.
    *
    * @param most bytes of the step
    * @param toWrite whether the memory will be written
    */
-  void next(IoVector vector, int most, boolean toWrite) {
+  void next(IoVector vector, long most, boolean toWrite) {
     Transfer of = Objects.requireNonNull(transfer);
     vector.clear();
-    stepShard = shard;
-    stepSegment = segment;
-    stepInSegment = inSegment;
-    stepInShard = inShard;
     long left = most;
     while (left > 0 && vector.size() < STEP_ENTRIES) {
-      long size = of.pieceSize(segment);
-      long length = Math.min(left, size - inSegment);
+      long length = Math.min(left, of.pieceSize(segment) - inSegment);
       MemoryRegion region = of.region(shard, segment);
       long at = of.offset(shard, segment) + inSegment;
       if (toWrite) {
@@ -96,16 +81,44 @@ final class ShardCursor {
         vector.add(region, at, length);
       }
       left -= length;
-      inSegment += length;
-      inShard += length;
-      if (inSegment == size && nextSegment(of)) {
-        break;
+      boolean endsShard = pass(of, length);
+      if (endsShard && (shard == end || of.shardIndex(shard) != of.shardIndex(shard - 1) + 1)) {
+        return;
       }
     }
   }
 
-  /** Goes on to the next segment; true when the step must end there. */
-  private boolean nextSegment(Transfer of) {
+  /**
+   * Goes on by some bytes and takes their checksum.
+   *
+   * @param crc of the bytes of the shard it is at, or null when no checksum is wanted
+   * @param crcs gets the checksum of each shard that it leaves, at its index less {@code base}
+   */
+  void digest(long bytes, @Nullable MemoryCrc crc, int[] crcs, int base) {
+    Transfer of = Objects.requireNonNull(transfer);
+    long left = bytes;
+    while (left > 0) {
+      long length = Math.min(left, of.pieceSize(segment) - inSegment);
+      if (crc != null) {
+        if (inShard == 0) {
+          crc.reset();
+        }
+        crc.update(of.region(shard, segment), of.offset(shard, segment) + inSegment, length);
+      }
+      left -= length;
+      if (pass(of, length) && crc != null) {
+        crcs[shard - 1 - base] = crc.value();
+      }
+    }
+  }
+
+  /** Goes on within a segment; true when that ends a shard. */
+  private boolean pass(Transfer of, long length) {
+    inSegment += length;
+    inShard += length;
+    if (inSegment < of.pieceSize(segment)) {
+      return false;
+    }
     inSegment = 0;
     if (++segment < of.pieceCount()) {
       return false;
@@ -113,58 +126,6 @@ final class ShardCursor {
     segment = 0;
     inShard = 0;
     shard++;
-    return shard == end || of.shardIndex(shard) != of.shardIndex(shard - 1) + 1;
-  }
-
-  /** Where the step starts in the file. */
-  long fileOffset() {
-    Transfer of = Objects.requireNonNull(transfer);
-    return of.shardIndex(stepShard) * of.layout().shardSize() + stepInShard;
-  }
-
-  /** The shard it began with. */
-  int firstOfAll() {
-    return first;
-  }
-
-  /** The first shard that has bytes in the step. */
-  int firstShard() {
-    return stepShard;
-  }
-
-  /** The first shard that is not complete with the step. */
-  int firstOpenShard() {
-    return shard;
-  }
-
-  /**
-   * Takes the step's bytes into the checksum.
-   *
-   * @param crcs gets the checksum of each shard that is complete with the step, at its index less
-   *     {@code base}
-   */
-  void digest(MemoryCrc crc, int[] crcs, int base) {
-    Transfer of = Objects.requireNonNull(transfer);
-    int atShard = stepShard;
-    int atSegment = stepSegment;
-    long at = stepInSegment;
-    while (atShard < shard || (atShard == shard && (atSegment < segment || at < inSegment))) {
-      if (atSegment == 0 && at == 0) {
-        crc.reset();
-      }
-      boolean partly = atShard == shard && atSegment == segment;
-      long to = partly ? inSegment : of.pieceSize(atSegment);
-      MemoryRegion region = of.region(atShard, atSegment);
-      crc.update(region, of.offset(atShard, atSegment) + at, to - at);
-      if (partly) {
-        return;
-      }
-      at = 0;
-      if (++atSegment == of.pieceCount()) {
-        crcs[atShard - base] = crc.value();
-        atSegment = 0;
-        atShard++;
-      }
-    }
+    return true;
   }
 }

@@ -40,6 +40,9 @@ public record FileStoreConfig(
     Gc gc,
     Health health) {
 
+  // In place of one that is missing, so that all other keys are checked.
+  private static final BlockLayout NO_LAYOUT = BlockLayout.uniform(1, 1, 1);
+
   /** How files are read and written. */
   enum Engine {
     PSYNC,
@@ -138,10 +141,44 @@ public record FileStoreConfig(
    */
   public static Optional<FileStoreConfig> from(StoreKind kind, StoreConfig config) {
     FileStoreKeys keys = kind.keys();
-    Optional<BlockLayout> layout = CommonKeys.layout(config);
-    List<String> directories = directories(config);
-    Engine engine = Engine.valueOf(constant(config.get(keys.ioEngine)));
-    if (engine != Engine.PSYNC && !config.get(CommonKeys.IO_DIRECT)) {
+    FileStoreConfig read =
+        new FileStoreConfig(
+            kind,
+            directories(config),
+            CommonKeys.layout(config).orElse(NO_LAYOUT),
+            config.get(CommonKeys.DEVICE_ID),
+            config.get(CommonKeys.CPU_AFFINITY_CORES),
+            config.get(CommonKeys.IO_DIRECT),
+            Engine.valueOf(constant(config.get(keys.ioEngine))),
+            config.get(CommonKeys.TIMEOUT_MS),
+            config.get(CommonKeys.WAITING_QUEUE_DEPTH),
+            config.get(CommonKeys.RUNNING_QUEUE_DEPTH),
+            config.get(keys.dataTransConcurrency),
+            config.get(keys.lookupConcurrency),
+            config.get(keys.openConcurrency),
+            config.get(keys.commitConcurrency),
+            LookupMode.valueOf(constant(config.get(keys.lookupMode))),
+            config.get(keys.indexMaxBlocks),
+            config.get(keys.dataDirShardBytes),
+            Durability.valueOf(constant(config.get(keys.durability))),
+            Verify.valueOf(constant(config.get(keys.verify))),
+            config.get(keys.acceptUnverified),
+            config.get(keys.capacityGb),
+            config.get(keys.minFreeGb),
+            Gc.from(keys, config),
+            new Health(
+                config.get(keys.healthEnabled),
+                config.get(keys.healthCheckIntervalS),
+                config.get(keys.healthCheckTimeoutS),
+                config.get(keys.healthWindowSize),
+                config.get(keys.healthFailureThreshold)));
+    read.check(keys, config);
+    return config.hasErrors() ? Optional.empty() : Optional.of(read);
+  }
+
+  /** Checks what concerns several keys. */
+  private void check(FileStoreKeys keys, StoreConfig config) {
+    if (engine != Engine.PSYNC && !ioDirect) {
       config.reject(
           keys.ioEngine,
           config.get(keys.ioEngine)
@@ -150,82 +187,26 @@ public record FileStoreConfig(
               + keys.ioEngine.name()
               + ": psync");
     }
-    if (config.get(keys.capacityGb) == 0) {
+    if (capacityGb == 0) {
       for (ConfigKey<?> key : keys.gc) {
         if (config.isSet(key)) {
           config.warn(key, "has no effect while " + keys.capacityGb.name() + " is 0");
         }
       }
     }
-    Gc gc = Gc.from(keys, config);
-    if (config.get(keys.healthFailureThreshold) > config.get(keys.healthWindowSize)) {
+    if (health.failureThreshold > health.windowSize) {
       config.warn(
           keys.healthFailureThreshold,
           "is more than "
               + keys.healthWindowSize.name()
               + ", which is used in its place: no more results than that are counted");
     }
-    Health health =
-        new Health(
-            config.get(keys.healthEnabled),
-            config.get(keys.healthCheckIntervalS),
-            config.get(keys.healthCheckTimeoutS),
-            config.get(keys.healthWindowSize),
-            config.get(keys.healthFailureThreshold));
-    int deviceId = config.get(CommonKeys.DEVICE_ID);
-    List<Long> cores = config.get(CommonKeys.CPU_AFFINITY_CORES);
-    boolean ioDirect = config.get(CommonKeys.IO_DIRECT);
-    int timeoutMs = config.get(CommonKeys.TIMEOUT_MS);
-    int waiting = config.get(CommonKeys.WAITING_QUEUE_DEPTH);
-    int running = config.get(CommonKeys.RUNNING_QUEUE_DEPTH);
-    int dataTrans = config.get(keys.dataTransConcurrency);
-    int lookup = config.get(keys.lookupConcurrency);
-    int open = config.get(keys.openConcurrency);
-    int commit = config.get(keys.commitConcurrency);
-    LookupMode lookupMode = LookupMode.valueOf(constant(config.get(keys.lookupMode)));
-    int indexMaxBlocks = config.get(keys.indexMaxBlocks);
-    if (lookupMode == LookupMode.EXCLUSIVE && indexMaxBlocks == 0) {
+    if (isExclusive() && indexMaxBlocks == 0) {
       config.reject(
           keys.indexMaxBlocks,
           "is 0, which lookup_mode exclusive cannot do without: leave it out, or set lookup_mode to"
               + " shared");
     }
-    int folderDigits = config.get(keys.dataDirShardBytes);
-    Durability durability = Durability.valueOf(constant(config.get(keys.durability)));
-    Verify verify = Verify.valueOf(constant(config.get(keys.verify)));
-    boolean acceptUnverified = config.get(keys.acceptUnverified);
-    double capacityGb = config.get(keys.capacityGb);
-    double minFreeGb = config.get(keys.minFreeGb);
-    if (config.hasErrors()) {
-      return Optional.empty();
-    }
-    return layout.map(
-        known ->
-            new FileStoreConfig(
-                kind,
-                directories,
-                known,
-                deviceId,
-                cores,
-                ioDirect,
-                engine,
-                timeoutMs,
-                waiting,
-                running,
-                dataTrans,
-                lookup,
-                open,
-                commit,
-                lookupMode,
-                indexMaxBlocks,
-                folderDigits,
-                durability,
-                verify,
-                acceptUnverified,
-                capacityGb,
-                minFreeGb,
-                gc,
-                health));
   }
 
   /** Reads the directories; faults are recorded in {@code config}. */

@@ -9,7 +9,7 @@ import ucm.store.file.block.BlockFiles;
 import ucm.store.file.health.FolderExecutor;
 import ucm.store.file.index.AccessTimeTable;
 
-/** Writes to the files when their blocks were last used, see {@link AccessTimeTable}. One caller at a time. */
+/** Writes to the files when their blocks were last used, see {@link AccessTimeTable}. Thread-safe. */
 public final class AccessTimeFlusher {
 
   private static final Logger LOG = LoggerFactory.getLogger(AccessTimeFlusher.class);
@@ -40,7 +40,7 @@ public final class AccessTimeFlusher {
   }
 
   /** Writes what was not written yet. */
-  void run() {
+  public synchronized void run() {
     executors.forEach(
         executors.all(),
         directory -> {

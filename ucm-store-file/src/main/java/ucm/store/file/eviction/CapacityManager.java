@@ -209,6 +209,5 @@ public final class CapacityManager implements AutoCloseable {
       remember(executors.all());
     }
     lease.release(executors);
-    executors.close();
   }
 }

@@ -226,9 +226,12 @@ public final class BlockFooter {
         + layout;
   }
 
-  /** The CRC32C of a shard in a footer without fault. */
-  public int shardCrc(Buffer footer, int shard) {
-    return footer.bytes.getInt(SHARD_CRCS_AT + shard * Integer.BYTES);
+  /** Takes the CRC32C of each shard from a footer without fault. */
+  public int[] shardCrcs(Buffer footer, int[] into) {
+    for (int i = 0; i < into.length; i++) {
+      into[i] = footer.bytes.getInt(SHARD_CRCS_AT + i * Integer.BYTES);
+    }
+    return into;
   }
 
   /** Says how a stored checksum and the bytes disagree. */

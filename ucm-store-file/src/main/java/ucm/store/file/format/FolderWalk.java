@@ -1,11 +1,7 @@
 package ucm.store.file.format;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.FolderTree.Folder;
 
@@ -42,47 +38,20 @@ public final class FolderWalk {
    * @throws RuntimeException the first that the action threw; the walk ends then
    */
   public void forEach(List<Folder> folders, Consumer<Folder> action) {
-    AtomicInteger next = new AtomicInteger();
-    AtomicReference<@Nullable RuntimeException> fault = new AtomicReference<>();
-    Runnable part =
-        () -> {
-          int i = next.getAndIncrement();
-          while (i < folders.size() && !stopped && fault.get() == null) {
-            try {
-              action.accept(folders.get(i));
-            } catch (RuntimeException e) {
-              fault.compareAndSet(null, e);
-            }
-            i = next.getAndIncrement();
-          }
-        };
-    List<Thread> helpers = new ArrayList<>();
-    int threads = Math.min(concurrency, 1 + folders.size() / FOLDERS_PER_THREAD);
-    for (int i = 1; i < threads; i++) {
-      helpers.add(kind.newThread("gc", i).start(part));
+    int threads = Math.min(concurrency, folders.size() / FOLDERS_PER_THREAD);
+    if (threads == 0) {
+      folders.forEach(folder -> visit(folder, action));
+      return;
     }
-    part.run();
-    join(helpers);
-    RuntimeException first = fault.get();
-    if (first != null) {
-      throw first;
+    // The calling thread works as well while more are listed than the threads take.
+    try (FileTasks tasks = new FileTasks(kind, "walk", threads)) {
+      folders.forEach(folder -> tasks.submit(() -> visit(folder, action)));
     }
   }
 
-  private void join(List<Thread> helpers) {
-    boolean interrupted = false;
-    for (Thread helper : helpers) {
-      while (helper.isAlive()) {
-        try {
-          helper.join();
-        } catch (InterruptedException e) {
-          interrupted = true;
-          stopped = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+  private void visit(Folder folder, Consumer<Folder> action) {
+    if (!stopped) {
+      action.accept(folder);
     }
   }
 }

@@ -2,39 +2,51 @@ package ucm.store.file.health;
 
 import java.time.Duration;
 import java.util.BitSet;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.IntConsumer;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
+import ucm.store.file.config.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
 /**
- * A thread for each directory. A caller that has work done on all of them waits for each until it is done, its
- * breaker opens, or the file system has not answered for some time; then the thread is left to end by
- * itself, and its directory left out for as long as it is held. One caller at a time.
+ * The threads of background work, one for each piece of it, named by role and directory. There are few
+ * pieces: in each directory one probe, scan, sweep and round of the collector at a time.
+ *
+ * <p>A caller that has work done on several directories waits for each until it is done, its breaker
+ * opens, or the file system has not answered for some time; then the thread is left to end by itself, and
+ * its directory left out for as long as it is held. Thread-safe.
  */
 public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryExecutors.class);
   private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long KEPT_IDLE_SECONDS = 10;
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final StoreKind kind;
   private final DirectoryHealth health;
   private final LongSupplier clock;
   private final long patienceNanos;
-  private final AtomicLongArray steps;
+  private final OwnThreads own;
+  private final ThreadPoolExecutor threads;
   private final BitSet all = new BitSet();
-
-  // Guarded by this.
-  private final @Nullable IntConsumer[] work;
-  private final boolean[] failed;
-  private final @Nullable Thread[] threads;
-  private boolean closed;
+  // When the work on each directory last got an answer.
+  private final AtomicLongArray steps;
+  // The last work on each directory that a caller of forEach waited for.
+  private final AtomicReferenceArray<Future<?>> last;
 
   /**
    * Starts no thread yet.
@@ -51,11 +63,32 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
     this.health = health;
     this.clock = clock;
     this.patienceNanos = patienceNanos;
-    steps = new AtomicLongArray(directories);
     all.set(0, directories);
-    work = new IntConsumer[directories];
-    failed = new boolean[directories];
-    threads = new Thread[directories];
+    steps = new AtomicLongArray(directories);
+    last = new AtomicReferenceArray<>(directories);
+    own = new OwnThreads(kind, "background");
+    threads =
+        new ThreadPoolExecutor(
+            0,
+            Integer.MAX_VALUE,
+            KEPT_IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new SynchronousQueue<>(),
+            own,
+            new ThreadPoolExecutor.DiscardPolicy());
+  }
+
+  /**
+   * Begins with some work at once, on a thread of its own; does nothing once this is closed.
+   *
+   * @param role names the thread meanwhile: {@code ucm-<store>-<role>-<number>}
+   */
+  public void execute(String role, int number, Runnable work) {
+    threads.execute(
+        () -> {
+          Thread.currentThread().setName(kind.thread(role, number));
+          work.run();
+        });
   }
 
   @Override
@@ -69,45 +102,68 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
   }
 
   @Override
-  public synchronized BitSet forEach(BitSet which, IntConsumer action) {
-    BitSet waiting = new BitSet();
-    for (int i = which.nextSetBit(0); i >= 0 && !closed; i = which.nextSetBit(i + 1)) {
-      if (work[i] == null && health.refusal(i) == null) {
-        waiting.set(i);
-        begin(i, action);
+  public BitSet forEach(BitSet which, IntConsumer action) {
+    Map<Integer, Future<Boolean>> running = new TreeMap<>();
+    for (int i = which.nextSetBit(0); i >= 0; i = which.nextSetBit(i + 1)) {
+      Future<?> before = last.get(i);
+      if ((before == null || before.isDone())
+          && health.refusal(i) == null
+          && !threads.isShutdown()) {
+        running.put(i, begin(i, action));
       }
     }
     BitSet done = new BitSet();
-    boolean interrupted = false;
-    while (!waiting.isEmpty() && !interrupted) {
-      for (int i = waiting.nextSetBit(0); i >= 0; i = waiting.nextSetBit(i + 1)) {
-        if (work[i] == null) {
-          waiting.clear(i);
-          done.set(i, !failed[i]);
-        } else if (isGivenUp(i)) {
-          waiting.clear(i);
-        }
+    try {
+      while (!running.isEmpty()) {
+        await(running.values().iterator().next());
+        running
+            .entrySet()
+            .removeIf(
+                entry ->
+                    entry.getValue().isDone()
+                        ? isNoted(entry.getKey(), entry.getValue(), done)
+                        : isGivenUp(entry.getKey()));
       }
-      interrupted = !waiting.isEmpty() && !awaitChange();
-    }
-    if (interrupted) {
+    } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
     return done;
   }
 
-  private void begin(int directory, IntConsumer action) {
-    work[directory] = action;
-    failed[directory] = false;
+  private Future<Boolean> begin(int directory, IntConsumer action) {
     step(directory);
-    if (threads[directory] == null) {
-      threads[directory] =
-          Thread.ofPlatform()
-              .daemon()
-              .name(kind.thread("directory", directory))
-              .start(() -> serve(directory));
+    FutureTask<Boolean> task = new FutureTask<>(() -> isDone(directory, action));
+    last.set(directory, task);
+    execute("directory", directory, task);
+    return task;
+  }
+
+  private boolean isDone(int directory, IntConsumer action) {
+    try {
+      action.accept(directory);
+      return true;
+    } catch (RuntimeException e) {
+      LOG.warn("{} cannot manage the space of storage_backends: {}", kind.name(), e.getMessage());
+      health.failedInBackground(directory, e);
+    } catch (Error e) {
+      LOG.error("{}: the work on a directory of storage_backends broke", kind.name(), e);
+      health.failedInBackground(
+          directory, new StoreException("the work on the directory broke: " + e, e));
     }
-    notifyAll();
+    return false;
+  }
+
+  private void await(Future<Boolean> task) throws InterruptedException {
+    try {
+      task.get(Math.min(LONGEST_WAIT_NANOS, patienceNanos), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException | ExecutionException _) {
+      // The caller asks whether it is done.
+    }
+  }
+
+  private static boolean isNoted(int directory, Future<Boolean> task, BitSet done) {
+    done.set(directory, task.state() == Future.State.SUCCESS && task.resultNow());
+    return true;
   }
 
   private boolean isGivenUp(int directory) {
@@ -121,84 +177,17 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
         directory,
         new StoreException(
             "the file system did not answer the collector for "
-                + TimeUnit.NANOSECONDS.toMillis(patienceNanos) / 1000.0
+                + DirectoryHealth.seconds(patienceNanos)
                 + " s"));
     return true;
   }
 
-  /** Waits until something may have changed; false when interrupted. */
-  private boolean awaitChange() {
-    try {
-      TimeUnit.NANOSECONDS.timedWait(this, Math.min(LONGEST_WAIT_NANOS, patienceNanos));
-      return true;
-    } catch (InterruptedException e) {
-      return false;
-    }
-  }
-
-  private void serve(int directory) {
-    IntConsumer action = next(directory);
-    while (action != null) {
-      boolean wrong = true;
-      try {
-        action.accept(directory);
-        wrong = false;
-      } catch (RuntimeException e) {
-        LOG.warn("{} cannot manage the space of storage_backends: {}", kind.name(), e.getMessage());
-        health.failedInBackground(directory, e);
-      } catch (Error e) {
-        // The thread must live on: without it the directory would never be collected again.
-        LOG.error("{}: the work on a directory of storage_backends broke", kind.name(), e);
-        health.failedInBackground(
-            directory, new StoreException("the work on the directory broke: " + e, e));
-      } finally {
-        ended(directory, wrong);
-      }
-      action = next(directory);
-    }
-  }
-
-  private synchronized @Nullable IntConsumer next(int directory) {
-    try {
-      while (work[directory] == null && !closed) {
-        wait();
-      }
-      return work[directory];
-    } catch (InterruptedException e) {
-      // Only close interrupts this thread.
-      Thread.currentThread().interrupt();
-      return null;
-    }
-  }
-
-  private synchronized void ended(int directory, boolean wrong) {
-    work[directory] = null;
-    failed[directory] = wrong;
-    notifyAll();
-  }
-
-  /** Ends the threads; one that the file system holds is left to end by itself. */
+  /** Begins nothing more, and ends the threads; one that the file system holds is left to end by itself. */
   @Override
   public void close() {
-    synchronized (this) {
-      closed = true;
-      notifyAll();
+    threads.shutdown();
+    if (!own.join(LONGEST_CLOSE)) {
+      LOG.warn("{}: a probe or the collector still waits for the file system", kind.name());
     }
-    long deadline = System.nanoTime() + LONGEST_CLOSE.toNanos();
-    try {
-      for (int i = 0; i < work.length; i++) {
-        Thread thread = thread(i);
-        long left = Math.max(1, deadline - System.nanoTime());
-        if (thread != null && !thread.join(Duration.ofNanos(left))) {
-          LOG.warn("{}: the collector still waits for the file system of a directory", kind.name());
-        }
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  private synchronized @Nullable Thread thread(int directory) {
-    return threads[directory];
   }
 }

@@ -1,15 +1,19 @@
 package ucm.store.file.health;
 
 import java.time.Duration;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Ends what is past its deadline. Its thread sleeps until the next one may be due, and there is no next one
- * when nothing is under way; it is started by the first request.
+ * The thread of a store that keeps time: does things at intervals, and ends what is past its deadline. The
+ * deadlines are checked when the next one may be due, and not at all when nothing is under way.
+ * What it runs must not wait for a file system. Thread-safe.
  */
 public final class TimeoutScheduler implements AutoCloseable {
 
@@ -17,14 +21,13 @@ public final class TimeoutScheduler implements AutoCloseable {
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
-  private final Thread.Builder builder;
+  private final AtomicReference<@Nullable Thread> running = new AtomicReference<>();
+  private final ScheduledThreadPoolExecutor thread;
   private final LongSupplier check;
 
-  // Written under the lock of this; these two are read without it on the hot path.
+  // Written under the lock of this; both are read without it on the hot path.
   private volatile boolean planned;
   private volatile long wakeNanos;
-  private boolean closed;
-  private @Nullable Thread thread;
 
   /**
    * Starts no thread yet.
@@ -34,11 +37,24 @@ public final class TimeoutScheduler implements AutoCloseable {
    *     Long#MAX_VALUE} when none is needed
    */
   public TimeoutScheduler(Thread.Builder builder, LongSupplier check) {
-    this.builder = builder;
     this.check = check;
+    thread =
+        new ScheduledThreadPoolExecutor(1, work -> made(builder.unstarted(work)), (_, _) -> {});
+    thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }
 
-  /** Asks for a run in some time, unless one is planned by then: that one finds out what is next. */
+  private Thread made(Thread made) {
+    running.set(made);
+    return made;
+  }
+
+  /** Does something at intervals, for the first time after one of them. */
+  public void every(long nanos, Runnable action) {
+    ScheduledFuture<?> _ =
+        thread.scheduleWithFixedDelay(guarded(action), nanos, nanos, TimeUnit.NANOSECONDS);
+  }
+
+  /** Asks for a check in some time, unless one is planned by then: that one finds out what is next. */
   public void checkIn(long nanos) {
     long at = System.nanoTime() + Math.max(nanos, SHORTEST_NANOS);
     if (!planned || at - wakeNanos < 0) {
@@ -47,78 +63,51 @@ public final class TimeoutScheduler implements AutoCloseable {
   }
 
   private synchronized void plan(long at) {
-    if (closed || (planned && at - wakeNanos >= 0)) {
-      return;
-    }
-    wakeNanos = at;
-    planned = true;
-    if (thread == null) {
-      thread = builder.start(this::run);
-    } else {
-      notifyAll();
+    if (!planned || at - wakeNanos < 0) {
+      wakeNanos = at;
+      planned = true;
+      ScheduledFuture<?> _ =
+          thread.schedule(guarded(() -> check(at)), at - System.nanoTime(), TimeUnit.NANOSECONDS);
     }
   }
 
-  private void run() {
-    try {
-      while (sleep()) {
-        runCheck();
-      }
-    } catch (InterruptedException e) {
-      // Only close interrupts this thread.
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  /** Waits until a run is due; false when there will be none. */
-  private synchronized boolean sleep() throws InterruptedException {
-    while (!closed) {
-      if (!planned) {
-        wait();
-        continue;
-      }
-      long left = wakeNanos - System.nanoTime();
-      if (left <= 0) {
-        planned = false;
-        return true;
-      }
-      TimeUnit.NANOSECONDS.timedWait(this, left);
-    }
-    return false;
-  }
-
-  private void runCheck() {
-    try {
-      long next = check.getAsLong();
-      if (next != Long.MAX_VALUE) {
-        checkIn(next);
-      }
-    } catch (RuntimeException e) {
-      LOG.error("{} failed", Thread.currentThread().getName(), e);
-    }
-  }
-
-  /** Stops the thread. */
-  synchronized void stop() {
-    closed = true;
-    notifyAll();
-  }
-
-  /** Waits for the thread; false when it still runs. */
-  boolean join(Duration timeout) throws InterruptedException {
-    Thread running;
+  private void check(long at) {
     synchronized (this) {
-      running = thread;
+      if (wakeNanos != at) {
+        // Another one was planned before this, and has been made.
+        return;
+      }
+      planned = false;
     }
-    return running == null || running.join(timeout);
+    long next = check.getAsLong();
+    if (next != Long.MAX_VALUE) {
+      checkIn(next);
+    }
+  }
+
+  private static Runnable guarded(Runnable action) {
+    return () -> {
+      Thread thread = Thread.currentThread();
+      try {
+        action.run();
+      } catch (RuntimeException e) {
+        LOG.error("{} failed", thread.getName(), e);
+      } catch (Error e) {
+        // The executor would keep it to itself.
+        thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+        throw e;
+      }
+    };
   }
 
   /** Stops and joins the thread. */
   @Override
   public void close() {
-    stop();
+    thread.shutdown();
+    Thread last = running.get();
     try {
-      if (!join(LONGEST_CLOSE)) {
+      // The executor has ended a moment before its thread has.
+      if (last != null && !last.join(LONGEST_CLOSE)) {
         LOG.warn("the timeout scheduler of a store still waits for the file system");
       }
     } catch (InterruptedException e) {

@@ -1,23 +1,20 @@
 package ucm.store.file.index;
 
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import ucm.platform.table.ConcurrentBlockSet;
 
 /**
- * The blocks that this process knows to have a file: their ids, off the heap, in tables that grow with
- * them, 24 to 48 bytes for each.
+ * The blocks that this process knows to have a file.
  *
  * <p>What is here is a hint: another process may remove a file, which is found out when the block is
  * loaded, and then {@linkplain #remove dropped}. What is not here may still have a file. A full index
  * forgets an id for each that comes, which then is merely looked up on disk again. Thread-safe; asking
- * takes no lock and no allocation.
+ * takes no lock, unless others change the index at that moment, and no allocation.
  */
 public final class BlockIndex {
 
-  private static final int STRIPES = 64;
-  // Below this a single stripe, so that a small bound is exact.
-  private static final int SMALL = 1 << 12;
-
-  private final IndexStripe[] stripes;
+  private final @Nullable ConcurrentBlockSet blocks;
   private final LongAdder forgotten = new LongAdder();
   private volatile boolean scanned;
   private volatile boolean forgot;
@@ -28,30 +25,17 @@ public final class BlockIndex {
    * @param maxBlocks how many ids it holds; 0 for an index that never knows any
    */
   public BlockIndex(int maxBlocks) {
-    int count = maxBlocks == 0 ? 0 : maxBlocks < SMALL ? 1 : STRIPES;
-    stripes = new IndexStripe[count];
-    if (count == 0) {
-      return;
-    }
-    int most = Math.ceilDiv(maxBlocks, count);
-    for (int i = 0; i < count; i++) {
-      stripes[i] = new IndexStripe(most);
-    }
+    blocks = maxBlocks == 0 ? null : new ConcurrentBlockSet(maxBlocks);
   }
 
   /** Whether there is an index at all. */
   public boolean isOn() {
-    return stripes.length > 0;
+    return blocks != null;
   }
 
   /** Whether a block is known. */
   public boolean contains(long high, long low) {
-    // High word 0 marks free slots: such an id, one of 2^64, is always looked up on disk.
-    if (high == 0 || stripes.length == 0) {
-      return false;
-    }
-    long hash = IndexStripe.hash(high, low);
-    return stripe(hash).mayHold(hash, high, low);
+    return blocks != null && blocks.contains(high, low);
   }
 
   /**
@@ -59,21 +43,12 @@ public final class BlockIndex {
    * the scan has ended, and once an id was forgotten.
    */
   public boolean excludes(long high, long low) {
-    if (high == 0 || !isComplete()) {
-      return false;
-    }
-    long hash = IndexStripe.hash(high, low);
-    return !stripe(hash).holds(hash, high, low);
+    return isComplete() && !contains(high, low);
   }
 
   /** Adds a block that has a file. */
   public void add(long high, long low) {
-    if (high == 0 || stripes.length == 0) {
-      return;
-    }
-    long hash = IndexStripe.hash(high, low);
-    IndexStripe stripe = stripe(hash);
-    if (!stripe.mayHold(hash, high, low) && stripe.add(hash, high, low)) {
+    if (blocks != null && blocks.add(high, low)) {
       forgot = true;
       forgotten.increment();
     }
@@ -81,11 +56,7 @@ public final class BlockIndex {
 
   /** Drops a block; returns whether it was known. */
   public boolean remove(long high, long low) {
-    if (high == 0 || stripes.length == 0) {
-      return false;
-    }
-    long hash = IndexStripe.hash(high, low);
-    return stripe(hash).remove(hash, high, low);
+    return blocks != null && blocks.remove(high, low);
   }
 
   /**
@@ -94,7 +65,7 @@ public final class BlockIndex {
    * that check, sees whether the file may have gone in between.
    */
   public long removals(long high, long low) {
-    return stripes.length == 0 ? 0 : stripe(IndexStripe.hash(high, low)).removals();
+    return blocks == null ? 0 : blocks.removals(high, low);
   }
 
   /** Says that all files that were there at the start are known. */
@@ -119,23 +90,6 @@ public final class BlockIndex {
 
   /** How many blocks are known. */
   public long size() {
-    long size = 0;
-    for (IndexStripe stripe : stripes) {
-      size += stripe.size();
-    }
-    return size;
-  }
-
-  /** Bytes of memory off the heap. */
-  long byteSize() {
-    long bytes = 0;
-    for (IndexStripe stripe : stripes) {
-      bytes += stripe.byteSize();
-    }
-    return bytes;
-  }
-
-  private IndexStripe stripe(long hash) {
-    return stripes[(int) (hash >>> 58) & (stripes.length - 1)];
+    return blocks == null ? 0 : blocks.size();
   }
 }

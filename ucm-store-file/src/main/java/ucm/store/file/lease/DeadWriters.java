@@ -121,7 +121,7 @@ public final class DeadWriters implements Runnable {
       if (!stopped) {
         files.remove(lease);
         removedFiles.add(removed);
-        metrics.orphanFiles().add(removed);
+        metrics.orphanFiles.add(removed);
         LOG.info(
             "{} removed {} temporary files of the dead writer {}", paths.store(), removed, token);
       }

@@ -111,9 +111,9 @@ public final class BlockLookup implements AutoCloseable {
   }
 
   private void count(int asked, int hits, int known) {
-    metrics.lookupBlocks().add(asked);
-    metrics.lookupHitBlocks().add(hits);
-    metrics.lookupKnownBlocks().add(known);
+    metrics.lookupBlocks.add(asked);
+    metrics.lookupHitBlocks.add(hits);
+    metrics.lookupKnownBlocks.add(known);
   }
 
   @Override

@@ -1,61 +1,87 @@
 package ucm.store.file.lookup;
 
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.function.LongSupplier;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileException;
+import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.config.OwnThreads;
+import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.index.BlockIndex;
 
 /**
- * Asks the file system for blocks, one system call each, on threads of its own: the caller waits and
- * is never inside the file system. How many threads ask side by side follows from {@link LookupLatency}.
- * What the file system fails, or does not answer in time, is absent; so is, at once, what lies in a
+ * Asks the file system for blocks, one system call each, on threads of its own: the caller waits and is
+ * never inside the file system. Each directory has its threads, so that one that hangs keeps none from
+ * another. A look-up begins with one thread; the longer it takes, because the file system is slow or a
+ * thread hangs, the more join.
+ *
+ * <p>What the file system fails, or does not answer in time, is absent; so is, at once, what lies in a
  * directory that is down or goes down meanwhile. Thread-safe.
  */
 public final class DiskLookup implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DiskLookup.class);
-  // While the file system is fast, the clock is read once in this many blocks.
-  private static final int STEP = 16;
+  // Twice as many threads join after this time, and again after twice the time.
+  private static final long FIRST_WAIT_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
+  private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long KEPT_IDLE_SECONDS = 60;
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
   private final BlockFiles files;
   private final BlockIndex index;
   private final DirectoryHealth health;
   private final FileStoreMetrics metrics;
-  private final LongSupplier clock;
+  private final StoreKind kind;
+  private final int concurrency;
   private final long timeoutNanos;
-  private final LookupLatency latency = new LookupLatency();
-  private final LookupThreads threads;
+  private final OwnThreads own;
+  private final List<ThreadPoolExecutor> threads = new ArrayList<>();
+  private final ThreadLocal<NativePath> threadPath = ThreadLocal.withInitial(NativePath::new);
+  private final Set<LookupBatch> waiting = ConcurrentHashMap.newKeySet();
   // The first error of each number is a warning, the others are counted.
-  private final BitSet seenErrors = new BitSet();
+  private final Set<Integer> seenErrors = ConcurrentHashMap.newKeySet();
 
   public DiskLookup(
       BlockFiles files,
       BlockIndex index,
       DirectoryHealth health,
       FileStoreMetrics metrics,
-      LongSupplier clock,
       FileStoreConfig config) {
     this.files = files;
     this.index = index;
     this.health = health;
     this.metrics = metrics;
-    this.clock = clock;
-    this.timeoutNanos = config.timeoutMs() * 1_000_000L;
-    this.threads =
-        new LookupThreads(
-            config.kind(),
-            config.lookupConcurrency(),
-            config.directories().size(),
-            directory -> health.refusal(directory) != null,
-            timeoutNanos,
-            this::ask);
+    this.kind = config.kind();
+    this.concurrency = config.lookupConcurrency();
+    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
+    this.own = new OwnThreads(kind, "lookup");
+    for (int i = 0; i < config.directories().size(); i++) {
+      ThreadPoolExecutor pool =
+          new ThreadPoolExecutor(
+              concurrency,
+              concurrency,
+              KEPT_IDLE_SECONDS,
+              TimeUnit.SECONDS,
+              // As many wait as there are callers, and threads that could help them.
+              new LinkedBlockingQueue<>(),
+              own,
+              new ThreadPoolExecutor.DiscardPolicy());
+      pool.allowCoreThreadTimeOut(true);
+      threads.add(pool);
+    }
   }
 
   /**
@@ -65,22 +91,17 @@ public final class DiskLookup implements AutoCloseable {
    */
   void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
     boolean anyDown = health.isAnyDown();
-    LookupBatch batch = null;
-    int asked = 0;
+    BitSet asked = new BitSet(ids.size());
     for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
       long high = ids.high(i);
       long low = ids.low(i);
-      if (!(trustsIndex && index.excludes(high, low)) && !(anyDown && health.hides(high, low))) {
-        if (batch == null) {
-          batch = LookupBatch.of(ids);
-        }
-        batch.ask(i);
-        asked++;
-      }
+      asked.set(
+          i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && health.hides(high, low)));
     }
-    if (batch != null) {
-      run(batch, latency.threadsFor(asked));
-      batch.addTo(present);
+    if (!asked.isEmpty()) {
+      LookupBatch batch = LookupBatch.of(files.paths, ids, asked);
+      run(batch);
+      present.or(batch.present());
     }
   }
 
@@ -101,81 +122,102 @@ public final class DiskLookup implements AutoCloseable {
     if (to == from) {
       return from;
     }
-    LookupBatch batch = LookupBatch.prefix(ids.slice(from, to));
-    // Most often the first one is absent: where an answer comes soon, it is waited for.
-    run(batch, latency.isSlow() ? to - from : 1);
-    return from + batch.firstAbsent();
+    LookupBatch batch = LookupBatch.prefix(files.paths, ids.slice(from, to));
+    run(batch);
+    return from + batch.present().nextClearBit(0);
   }
 
-  private void run(LookupBatch batch, int wanted) {
-    if (!threads.run(batch, wanted, timeoutNanos)) {
-      metrics.lookupExpiries().increment();
+  /** Looks up what a batch asks for, and waits for that no longer than a task may take. */
+  private void run(LookupBatch batch) {
+    waiting.add(batch);
+    List<Runnable> runs = new ArrayList<>();
+    for (int i = 0; i < threads.size(); i++) {
+      int directory = i;
+      runs.add(() -> ask(batch, directory));
+    }
+    try {
+      // One that has gone down since the caller looked has told only those that waited.
+      if (health.isAnyDown()) {
+        batch.giveUp(health::hides);
+      }
+      await(batch, runs);
+    } catch (InterruptedException e) {
+      // What is not known by now is absent; the caller finds its interrupt where it left it.
+      Thread.currentThread().interrupt();
+    } finally {
+      waiting.remove(batch);
+      boolean isAnswered = batch.isAnswered();
+      batch.stop();
+      for (int i = 0; i < threads.size(); i++) {
+        while (threads.get(i).remove(runs.get(i))) {
+          // Once for each thread that was to join.
+        }
+      }
+      if (!isAnswered) {
+        metrics.lookupExpiries.increment();
+      }
+    }
+  }
+
+  private void await(LookupBatch batch, List<Runnable> runs) throws InterruptedException {
+    long deadline = System.nanoTime() + timeoutNanos;
+    long wait = FIRST_WAIT_NANOS;
+    int joining = 1;
+    for (long left = timeoutNanos; left > 0; left = deadline - System.nanoTime()) {
+      for (int i = 0; i < runs.size(); i++) {
+        for (int n = 0; n < joining && batch.hasMore(i); n++) {
+          threads.get(i).execute(runs.get(i));
+        }
+      }
+      if (threads.getFirst().isShutdown() || batch.await(Math.min(left, wait))) {
+        return;
+      }
+      wait = Math.min(2 * wait, LONGEST_WAIT_NANOS);
+      joining = Math.min(2 * joining, concurrency);
     }
   }
 
   /** A directory is not to be used any more: its blocks are absent to all callers that wait. */
   void directoryIsDown() {
-    threads.giveUp(health::hides);
+    waiting.forEach(batch -> batch.giveUp(health::hides));
   }
 
-  private void ask(LookupBatch batch, LookupThreads.Seat seat) {
-    long last = clock.getAsLong();
-    int done = 0;
-    for (int i = batch.take(); i >= 0; i = batch.take()) {
-      if (batch.stopsAtMiss && index.contains(batch.ids.high(i), batch.ids.low(i))) {
-        batch.answer(i, true);
-        continue;
-      }
-      batch.answer(i, isPresent(seat, batch.ids.high(i), batch.ids.low(i)));
-      done++;
-      if (done == STEP || latency.isSlow()) {
-        long now = clock.getAsLong();
-        latency.took(now - last, done);
-        last = now;
-        done = 0;
-        threads.getsOn(batch, latency.threadsFor(batch.left()));
-      }
-    }
-    if (done > 0) {
-      latency.took(clock.getAsLong() - last, done);
+  private void ask(LookupBatch batch, int directory) {
+    for (int i = batch.take(directory); i >= 0; i = batch.take(directory)) {
+      long high = batch.ids.high(i);
+      long low = batch.ids.low(i);
+      boolean isKnown = batch.stopsAtMiss && index.contains(high, low);
+      batch.answer(i, isKnown || isPresent(directory, high, low));
     }
   }
 
-  private boolean isPresent(LookupThreads.Seat seat, long high, long low) {
-    seat.directory = health.directoryOf(high, low);
+  private boolean isPresent(int directory, long high, long low) {
     try {
-      return health.beginLookup(high, low) && files.isPresent(seat.path, high, low);
+      return health.beginLookup(directory) && files.isPresent(threadPath.get(), high, low);
     } catch (FileException e) {
       // First: the failure may open the breaker, and then the caller goes on.
-      metrics.lookupErrors().increment();
-      health.lookupFailed(high, low, e);
-      if (isFirst(e.errno())) {
+      metrics.lookupErrors.increment();
+      health.failed(directory, e);
+      if (seenErrors.add(e.errno())) {
         LOG.warn(
-            "{} takes blocks for absent that it cannot look up: {}",
-            files.paths.store(),
-            e.getMessage());
+            "{} takes blocks for absent that it cannot look up: {}", kind.name(), e.getMessage());
       }
       return false;
     } catch (RuntimeException e) {
-      LOG.error("{} failed to look up a block", files.paths.store(), e);
+      LOG.error("{} failed to look up a block", kind.name(), e);
       return false;
     } finally {
       health.endLookup();
-      seat.directory = LookupThreads.Seat.NOWHERE;
     }
   }
 
-  private boolean isFirst(int errno) {
-    synchronized (seenErrors) {
-      boolean first = !seenErrors.get(errno);
-      seenErrors.set(errno);
-      return first;
-    }
-  }
-
-  /** Stops and joins the threads. */
+  /** Ends the look-ups with the answers they have, and joins the threads. */
   @Override
   public void close() {
-    threads.close();
+    threads.forEach(ThreadPoolExecutor::shutdown);
+    waiting.forEach(LookupBatch::stop);
+    if (!own.join(LONGEST_CLOSE)) {
+      LOG.warn("{}: a look-up still waits for the file system", kind.name());
+    }
   }
 }

@@ -1,7 +1,7 @@
 package ucm.store.file.lookup;
 
-import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
@@ -17,14 +17,14 @@ import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.index.BlockIndex;
 
 /**
- * Fills the {@link BlockIndex} with the files that are there in one directory when the store opens. Runs
- * on a thread of its own; those of all directories together rest as long as they work, so that they take
- * half a processor at the most. It ends early when the index is full, the directory is down or the store
- * closes; what it did not see, or could not, is looked up on disk when it is asked for.
+ * Fills the {@link BlockIndex} with the files that are there when the store opens, each directory by itself.
+ * All scans together rest as long as they work, so that they take half a processor at the most. A scan
+ * ends early when the index is full, the directory is down or the store closes; what it did not see, or
+ * could not, is looked up on disk when it is asked for. Thread-safe.
  *
  * <p>Only a file in its right folder and of the size of a block is taken up.
  */
-final class IndexScan {
+public final class IndexScan {
 
   private static final Logger LOG = LoggerFactory.getLogger(IndexScan.class);
   private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
@@ -37,146 +37,143 @@ final class IndexScan {
   private final BlockIndex index;
   private final FileStoreMetrics metrics;
   private final DirectoryHealth health;
-  private final int directory;
-  private final NativePath path = new NativePath();
+  private final AtomicInteger left;
   private volatile boolean stopped;
-  private boolean failed;
-  private long bareFiles;
-  private long workingSince;
-  private int checks;
 
-  IndexScan(
-      BlockFiles files,
-      BlockIndex index,
-      FileStoreMetrics metrics,
-      DirectoryHealth health,
-      int directory) {
+  public IndexScan(
+      BlockFiles files, BlockIndex index, FileStoreMetrics metrics, DirectoryHealth health) {
     this.health = health;
-    this.directory = directory;
     this.files = files;
     this.paths = files.paths;
     this.index = index;
     this.metrics = metrics;
+    this.left = new AtomicInteger(paths.directories().size());
   }
 
-  /** Ends the run soon. */
-  void stop() {
+  /** Ends the scans soon. */
+  public void stop() {
     stopped = true;
   }
 
   /**
-   * Takes up what is there.
+   * Takes up what is in one directory.
    *
-   * @return whether that was all there is
+   * @return whether that was all there is; not called again when it was
    * @throws FileException when the directory cannot be read
    */
-  boolean run() {
-    failed = false;
-    bareFiles = 0;
-    workingSince = System.nanoTime();
-    for (String folder : folders()) {
-      scan(folder);
+  public boolean run(int directory) {
+    boolean whole = new Run(directory).run();
+    if (whole && left.decrementAndGet() == 0) {
+      index.scanned();
+      LOG.info("{} knows {} blocks in {}", paths.store(), index.size(), paths.directories());
     }
-    if (bareFiles > 0) {
-      reportBareFiles();
-    }
-    return goesOn() && !failed;
+    return whole;
   }
 
-  private void reportBareFiles() {
-    String path = paths.directories().get(directory);
-    if (files.acceptsUnverified()) {
-      LOG.warn(
-          "{} serves {} files without checksums in {}, as accept_unverified is true: nothing tells"
-              + " whether they are whole; ucm store adopt {} gives them checksums",
-          paths.store(),
-          bareFiles,
-          path,
-          path);
-    } else {
-      LOG.info(
-          "{} leaves alone {} files without checksums in {}: they are misses; to use them, run ucm"
-              + " store adopt {}, or set accept_unverified to true",
-          paths.store(),
-          bareFiles,
-          path,
-          path);
-    }
-  }
+  /** One scan of one directory. */
+  private final class Run {
 
-  private List<String> folders() {
-    return files.operations.list(paths.inDirectory(new NativePath(), directory, ".")).stream()
-        .filter(name -> FOLDER_NAME.matcher(name).matches())
-        .toList();
-  }
+    private final int directory;
+    private final String root;
+    private final NativePath path = new NativePath();
+    private boolean failed;
+    private long bareFiles;
+    private long workingSince = System.nanoTime();
+    private int checks;
 
-  private void scan(String folder) {
-    if (!goesOn()) {
-      return;
+    Run(int directory) {
+      this.directory = directory;
+      this.root = paths.directories().get(directory);
     }
-    try {
-      files.operations.forEachName(
-          paths.inDirectory(new NativePath(), directory, folder), name -> check(folder, name));
-    } catch (FileException e) {
-      if (e.errno() != Errno.ENOTDIR) {
-        failed(e);
+
+    boolean run() {
+      files.operations.list(paths.inDirectory(new NativePath(), directory, ".")).stream()
+          .filter(name -> FOLDER_NAME.matcher(name).matches())
+          .forEach(this::scan);
+      if (bareFiles > 0 && files.acceptsUnverified()) {
+        LOG.warn(
+            "{} serves {} files without checksums in {}, as accept_unverified is true: nothing"
+                + " tells whether they are whole; ucm store adopt {} gives them checksums",
+            paths.store(),
+            bareFiles,
+            root,
+            root);
+      } else if (bareFiles > 0) {
+        LOG.info(
+            "{} leaves alone {} files without checksums in {}: they are misses; to use them, run"
+                + " ucm store adopt {}, or set accept_unverified to true",
+            paths.store(),
+            bareFiles,
+            root,
+            root);
+      }
+      return goesOn() && !failed;
+    }
+
+    private void scan(String folder) {
+      if (!goesOn()) {
         return;
       }
-      // Also a link to a folder: it leads out of the tree.
-      LOG.warn(
-          "{} leaves {}/{} alone, which is no folder",
-          paths.store(),
-          paths.directories().get(directory),
-          folder);
-    }
-  }
-
-  private boolean check(String folder, String name) {
-    if (BLOCK_NAME.matcher(name).matches()) {
-      BlockIds id = BlockIds.ofHex(name);
-      long high = id.high(0);
-      long low = id.low(0);
-      if (paths.directoryOf(high, low) == directory && paths.folderName(high).equals(folder)) {
-        check(high, low);
+      try {
+        files.operations.forEachName(
+            paths.inDirectory(new NativePath(), directory, folder), name -> check(folder, name));
+      } catch (FileException e) {
+        if (e.errno() != Errno.ENOTDIR) {
+          failed(e);
+          return;
+        }
+        // Also a link to a folder: it leads out of the tree.
+        LOG.warn("{} leaves {}/{} alone, which is no folder", paths.store(), root, folder);
       }
     }
-    rest();
-    return goesOn();
-  }
 
-  private void check(long high, long low) {
-    metrics.scannedFiles().increment();
-    try {
-      long removals = files.removals(high, low);
-      long size = files.size(path, high, low);
-      bareFiles += files.isBare(size) ? 1 : 0;
-      boolean _ = files.isPresent(path, high, low, size, removals);
-    } catch (FileException e) {
-      failed(e);
+    private boolean check(String folder, String name) {
+      if (BLOCK_NAME.matcher(name).matches()) {
+        BlockIds id = BlockIds.ofHex(name);
+        long high = id.high(0);
+        long low = id.low(0);
+        if (paths.directoryOf(high, low) == directory && paths.folderName(high).equals(folder)) {
+          check(high, low);
+        }
+      }
+      rest();
+      return goesOn();
     }
-  }
 
-  private boolean goesOn() {
-    return !stopped && !index.hasForgotten() && health.refusal(directory) == null;
-  }
+    private void check(long high, long low) {
+      metrics.scannedFiles.increment();
+      try {
+        long removals = files.removals(high, low);
+        long size = files.size(path, high, low);
+        bareFiles += files.isBare(size) ? 1 : 0;
+        boolean _ = files.isPresent(path, high, low, size, removals);
+      } catch (FileException e) {
+        failed(e);
+      }
+    }
 
-  private void rest() {
-    if ((++checks & CLOCK_MASK) != 0) {
-      return;
+    private boolean goesOn() {
+      return !stopped && !index.hasForgotten() && health.refusal(directory) == null;
     }
-    long worked = System.nanoTime() - workingSince;
-    if (worked >= WORK_NANOS) {
-      int scans = paths.directories().size();
-      LockSupport.parkNanos((2 * scans - 1) * Math.min(worked, 10 * WORK_NANOS));
-      workingSince = System.nanoTime();
-    }
-  }
 
-  private void failed(RuntimeException e) {
-    if (!failed) {
-      LOG.warn("{} cannot see all blocks that are there: {}", paths.store(), e.getMessage());
-      health.failedInBackground(directory, e);
+    private void rest() {
+      if ((++checks & CLOCK_MASK) != 0) {
+        return;
+      }
+      long worked = System.nanoTime() - workingSince;
+      if (worked >= WORK_NANOS) {
+        int scans = paths.directories().size();
+        LockSupport.parkNanos((2 * scans - 1) * Math.min(worked, 10 * WORK_NANOS));
+        workingSince = System.nanoTime();
+      }
     }
-    failed = true;
+
+    private void failed(RuntimeException e) {
+      if (!failed) {
+        LOG.warn("{} cannot see all blocks that are there: {}", paths.store(), e.getMessage());
+        health.failedInBackground(directory, e);
+      }
+      failed = true;
+    }
   }
 }

@@ -1,14 +1,16 @@
 package ucm.store.file.lookup;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
 import ucm.api.BlockIds;
+import ucm.store.file.format.BlockPaths;
 
 /**
- * Blocks of one look-up that threads look up on disk while its caller waits. They are taken one by
- * one, in order, so that a thread that hangs holds one block and no more; and a look-up that stops at its
- * first miss begins with no more of them once it has found one. The first answer for a block counts. A
- * block costs two bits. Thread-safe; the lock is held for no system call.
+ * Blocks of one look-up that threads look up on disk while its caller waits. Those of a directory are taken
+ * one by one, in order, so that a thread that hangs holds one block and no more; and a look-up that stops
+ * at its first miss begins with no more of them once it has found one. The first answer for a block
+ * counts. Thread-safe; the lock is held for no system call.
  */
 final class LookupBatch {
 
@@ -23,62 +25,57 @@ final class LookupBatch {
   /** Whether nothing after the first absent block matters. */
   final boolean stopsAtMiss;
 
-  /** How many threads were called for this batch; changed under the lock of {@link LookupThreads}. */
-  volatile int called;
+  private final BlockPaths paths;
 
   // Guarded by this. Those asked for that have no answer; those that are present.
   private final BitSet open;
   private final BitSet present;
-  // All before it were taken, or need not be.
-  private int next;
+  // By directory: all before it were taken, or need not be.
+  private final int[] next;
   // Those from here on are not to be taken.
   private int end;
   private boolean over;
 
-  private LookupBatch(BlockIds ids, boolean stopsAtMiss) {
+  private LookupBatch(BlockPaths paths, BlockIds ids, BitSet asked, boolean stopsAtMiss) {
+    this.paths = paths;
     this.ids = ids;
     this.stopsAtMiss = stopsAtMiss;
-    this.open = new BitSet(ids.size());
+    this.open = asked;
     this.present = new BitSet(ids.size());
+    this.next = new int[paths.directories().size()];
     this.end = ids.size();
   }
 
-  /** Wants an answer for each of those ids that are {@linkplain #ask asked} for; none are yet. */
-  static LookupBatch of(BlockIds ids) {
-    return new LookupBatch(ids, false);
+  /** Wants an answer for some ids. */
+  static LookupBatch of(BlockPaths paths, BlockIds ids, BitSet asked) {
+    return new LookupBatch(paths, ids, (BitSet) asked.clone(), false);
   }
 
-  /** Wants the first absent block; looks nothing up yet. */
-  static LookupBatch prefix(BlockIds ids) {
-    LookupBatch batch = new LookupBatch(ids, true);
-    batch.open.set(0, ids.size());
-    return batch;
+  /** Wants the first absent block. */
+  static LookupBatch prefix(BlockPaths paths, BlockIds ids) {
+    BitSet all = new BitSet(ids.size());
+    all.set(0, ids.size());
+    return new LookupBatch(paths, ids, all, true);
   }
 
-  /** Wants an answer for an id, too; looks nothing up yet. Before any thread knows of the batch. */
-  synchronized void ask(int i) {
-    open.set(i);
+  /** Whether {@link #take} would have something. */
+  synchronized boolean hasMore(int directory) {
+    return find(directory) >= 0;
   }
 
-  /** How many blocks are neither taken nor answered. */
-  synchronized int left() {
-    return mayHaveMore() ? open.get(next, end).cardinality() : 0;
-  }
-
-  /** Whether {@link #take} may have something. */
-  synchronized boolean mayHaveMore() {
-    return !over && next < end;
-  }
-
-  /** The next id to look up, or -1 when there is none. */
-  synchronized int take() {
-    int i = mayHaveMore() ? open.nextSetBit(next) : -1;
-    if (i < 0 || i >= end) {
-      next = end;
-      return -1;
-    }
-    next = i + 1;
+  /** The next id to look up in a directory, or -1 when there is none. */
+  synchronized int take(int directory) {
+    int i = find(directory);
+    next[directory] = i < 0 ? end : i + 1;
     return i;
+  }
+
+  private int find(int directory) {
+    int i = over ? -1 : open.nextSetBit(next[directory]);
+    while (i >= 0 && i < end && paths.directoryOf(ids.high(i), ids.low(i)) != directory) {
+      i = open.nextSetBit(i + 1);
+    }
+    return i < end ? i : -1;
   }
 
   /** Gives an answer. */
@@ -110,8 +107,7 @@ final class LookupBatch {
   }
 
   private void settle() {
-    // While blocks are left to be taken, some answer is missing.
-    if (!over && (next >= end || open.nextSetBit(next) < 0) && isAnswered()) {
+    if (!over && isAnswered()) {
       stop();
     }
   }
@@ -119,6 +115,7 @@ final class LookupBatch {
   /** Ends the batch with the answers there are. */
   synchronized void stop() {
     over = true;
+    Arrays.fill(next, end);
     notifyAll();
   }
 
@@ -137,13 +134,8 @@ final class LookupBatch {
     return first < 0 || first >= end;
   }
 
-  /** Sets the bits of the ids that are present. */
-  synchronized void addTo(BitSet found) {
-    found.or(present);
-  }
-
-  /** The first id that is absent or has no answer; how many there are when none is. */
-  synchronized int firstAbsent() {
-    return present.nextClearBit(0);
+  /** The ids that are present; a copy. */
+  synchronized BitSet present() {
+    return (BitSet) present.clone();
   }
 }

@@ -249,7 +249,7 @@ final class DamageTest {
     BlockPaths paths = new BlockPaths("Local", List.of(directory.toString()), 3);
     RecordingMetrics metrics = new RecordingMetrics();
     Quarantine quarantine =
-        new Quarantine(new LibcFileOperations(), paths, FileStoreMetrics.of(metrics));
+        new Quarantine(new LibcFileOperations(), paths, new FileStoreMetrics(metrics));
     for (int i = 0; i <= Quarantine.MAX_FILES; i++) {
       quarantine.take(ids.high(1), ids.low(1), "it was never there");
     }

@@ -40,9 +40,7 @@ final class BlockFooterTest {
   void isReadAsItWasWritten() {
     BlockFooter.Buffer footer = written();
     assertThat(fault(footer)).isNull();
-    for (int shard = 0; shard < CRCS.length; shard++) {
-      assertThat(format.shardCrc(footer, shard)).isEqualTo(CRCS[shard]);
-    }
+    assertThat(format.shardCrcs(footer, new int[CRCS.length])).isEqualTo(CRCS);
     assertThat(BlockFooter.isFooterEnd(footer)).isTrue();
   }
 

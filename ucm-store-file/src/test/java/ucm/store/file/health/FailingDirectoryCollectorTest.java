@@ -107,7 +107,7 @@ final class FailingDirectoryCollectorTest {
         assertThat(blocks(healthy)).as("a quarter of 32").isEqualTo(8);
         assertThat(blocks(failing)).isEqualTo(there);
         files.heal(failing);
-        assertThat(Monitors.of(store).probe(FAILING)).isTrue();
+        assertThat(store.health().probe(FAILING)).isTrue();
         store.capacity().makeRound();
         assertThat(blocks(failing)).as("the coldest go first").isZero();
         assertThat(blocks(healthy)).isEqualTo(8);
@@ -201,7 +201,7 @@ final class FailingDirectoryCollectorTest {
       assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(blocks(healthy));
       assertThat(lease).exists();
       files.heal(failing);
-      assertThat(Monitors.of(store).probe(FAILING)).isTrue();
+      assertThat(store.health().probe(FAILING)).isTrue();
       awaitGauge(stores, "local_index_complete", 1);
       assertThat(stores.metrics.gauge("local_index_blocks")).isEqualTo(BLOCKS);
       Waiting.until("the sweep is made up for", () -> Files.notExists(lease));

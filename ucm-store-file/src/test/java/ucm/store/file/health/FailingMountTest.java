@@ -166,7 +166,7 @@ final class FailingMountTest {
     assertThat(stores.load(store, healthy).ok()).isTrue();
     stores.dump(store, in(1 - FAILING, 3, 4)).requireOk();
     mount.heal();
-    assertThat(Monitors.of(store).probe(FAILING)).isTrue();
+    assertThat(store.health().probe(FAILING)).isTrue();
     assertThat(isDown()).isFalse();
     assertThat(stores.load(store, failing).ok()).isTrue();
   }
@@ -287,7 +287,7 @@ final class FailingMountTest {
     assertThat(stores.metrics.count("local_lookup_expiries")).as("none used its time up").isZero();
     assertThat(stores.metrics.count("local_health_late_operations")).isGreaterThanOrEqualTo(2);
     mount.heal();
-    assertThat(Monitors.of(store).probe(FAILING)).isTrue();
+    assertThat(store.health().probe(FAILING)).isTrue();
     assertThat(store.lookup(all).cardinality()).isEqualTo(12);
     assertThat(store.lookupPrefix(failing)).isEqualTo(5);
   }

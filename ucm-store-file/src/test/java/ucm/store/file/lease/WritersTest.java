@@ -25,7 +25,7 @@ import ucm.api.Transfer;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.store.file.LocalFileStore;
-import ucm.store.file.block.OpenTemps;
+import ucm.store.file.block.OpenBlocks;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.FaultyFiles.Call;
 import ucm.store.file.fixture.TestStores;
@@ -172,12 +172,12 @@ final class WritersTest {
 
   @Test
   void keepsMoreBlocksUnfinishedThanFilesOpen() throws Exception {
-    BlockIds ids = BlockBytes.ids(33, OpenTemps.MAX_KEPT + 50);
+    BlockIds ids = BlockBytes.ids(33, OpenBlocks.MAX_KEPT + 50);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open();
       for (int shard = 0; shard < SHARDS; shard++) {
         stores.dumpShard(store, ids, shard).requireOk();
-        assertThat(stores.openFiles().size()).isLessThan(OpenTemps.MAX_KEPT + 30);
+        assertThat(stores.openFiles().size()).isLessThan(OpenBlocks.MAX_KEPT + 30);
       }
       assertThat(store.flush(Duration.ZERO).ok()).isTrue();
       assertThat(stores.load(store, ids).ok()).isTrue();

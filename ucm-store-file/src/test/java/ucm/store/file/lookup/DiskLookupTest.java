@@ -211,7 +211,7 @@ final class DiskLookupTest {
 
   @Test
   void losesOnlyTheBlockThatIsNotAnswered() {
-    LocalFileStore store = openFast(2, 5000);
+    LocalFileStore store = openFast(2, 1000);
     CountDownLatch released = new CountDownLatch(1);
     AtomicBoolean isHeld = new AtomicBoolean();
     beforeEachLookup(

@@ -6,227 +6,191 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
+import ucm.store.file.format.BlockPaths;
 
 final class LookupBatchTest {
 
-  @Test
-  void givesOutInOrderWhatIsAskedFor() throws Exception {
-    LookupBatch batch = batch(100, 3, 31, 32, 64, 99);
-    assertThat(batch.left()).isEqualTo(5);
-    for (int i : new int[] {3, 31, 32, 64, 99}) {
-      assertThat(batch.take()).isEqualTo(i);
-      batch.answer(i, i % 2 == 0);
-    }
-    assertThat(batch.left()).isZero();
-    assertThat(batch.take()).isEqualTo(-1);
-    assertThat(batch.isAnswered()).isTrue();
-    assertThat(batch.await(0)).isTrue();
-    assertThat(found(batch)).hasToString("{32, 64}");
-  }
+  private static final BlockPaths ONE = new BlockPaths("Local", List.of("a"), 3);
+  private static final BlockPaths TWO = new BlockPaths("Local", List.of("a", "b"), 3);
 
   @Test
   void endsWithItsLastAnswerThoughOthersWereNotAskedFor() throws Exception {
-    LookupBatch batch = batch(200, 5, 6);
-    assertThat(batch.take()).isEqualTo(5);
-    assertThat(batch.take()).isEqualTo(6);
-    batch.answer(6, true);
-    assertThat(batch.take()).isEqualTo(-1);
-    assertThat(batch.mayHaveMore()).as("no thread need look for more").isFalse();
+    LookupBatch batch = batch(200, 3, 31, 64);
+    assertThat(take(batch)).containsExactly(3, 31, 64);
+    assertThat(batch.hasMore(0)).isFalse();
+    batch.answer(64, true);
+    batch.answer(31, true);
+    batch.answer(5, true);
     assertThat(batch.await(0)).as("the first is still looked up").isFalse();
-    batch.answer(5, false);
+    batch.answer(3, false);
     assertThat(batch.await(0)).isTrue();
-    assertThat(found(batch)).hasToString("{6}");
+    assertThat(batch.isAnswered()).isTrue();
+    assertThat(batch.present()).as("5 was not asked for").hasToString("{31, 64}");
   }
 
   @Test
   void countsTheFirstAnswer() {
     LookupBatch batch = batch(2, 0, 1);
-    batch.take();
-    batch.take();
     batch.answer(0, true);
     batch.answer(0, false);
     batch.answer(1, false);
     batch.answer(1, true);
-    assertThat(found(batch)).hasToString("{0}");
-    assertThat(batch.isAnswered()).isTrue();
+    assertThat(batch.present()).hasToString("{0}");
   }
 
   @Test
-  void takesNoAnswerForWhatWasNotAsked() {
-    LookupBatch batch = batch(40, 2);
-    batch.answer(33, true);
-    assertThat(found(batch)).hasToString("{}");
+  void handsOutTheBlocksOfEachDirectory() {
+    BlockIds ids = ids(100);
+    BitSet all = new BitSet();
+    all.set(0, 100);
+    LookupBatch batch = LookupBatch.of(TWO, ids, all);
+    for (int directory = 0; directory < 2; directory++) {
+      List<Integer> expected = new ArrayList<>();
+      for (int i = 0; i < 100; i++) {
+        if (TWO.directoryOf(ids.high(i), ids.low(i)) == directory) {
+          expected.add(i);
+        }
+      }
+      List<Integer> taken = new ArrayList<>();
+      for (int i = batch.take(directory); i >= 0; i = batch.take(directory)) {
+        taken.add(i);
+      }
+      assertThat(taken).isEqualTo(expected);
+    }
   }
 
   @Test
   void beginsWithNothingAfterAMiss() throws Exception {
-    LookupBatch batch = LookupBatch.prefix(ids(70));
-    assertThat(batch.left()).isEqualTo(70);
+    LookupBatch batch = LookupBatch.prefix(ONE, ids(70));
     for (int i = 0; i < 35; i++) {
-      assertThat(batch.take()).isEqualTo(i);
+      assertThat(batch.take(0)).isEqualTo(i);
     }
     batch.answer(34, true);
     batch.answer(33, false);
-    assertThat(batch.left()).isZero();
-    assertThat(batch.take()).isEqualTo(-1);
+    assertThat(batch.hasMore(0)).isFalse();
+    assertThat(batch.take(0)).isEqualTo(-1);
     assertThat(batch.await(0)).as("those before it are looked up").isFalse();
     for (int i = 0; i < 33; i++) {
       batch.answer(i, true);
     }
     assertThat(batch.await(0)).isTrue();
     assertThat(batch.isAnswered()).isTrue();
-    assertThat(batch.firstAbsent()).isEqualTo(33);
-  }
-
-  @Test
-  void findsNoneAbsentWhenAllArePresent() {
-    LookupBatch batch = LookupBatch.prefix(ids(64));
-    for (int i = batch.take(); i >= 0; i = batch.take()) {
-      batch.answer(i, true);
-    }
-    assertThat(batch.isAnswered()).isTrue();
-    assertThat(batch.firstAbsent()).isEqualTo(64);
+    assertThat(firstAbsent(batch)).isEqualTo(33);
   }
 
   @Test
   void takesForAbsentWhatHasNoAnswer() throws Exception {
-    LookupBatch batch = LookupBatch.prefix(ids(3));
-    batch.answer(batch.take(), true);
-    batch.take();
+    LookupBatch batch = LookupBatch.prefix(ONE, ids(3));
+    batch.answer(batch.take(0), true);
+    batch.take(0);
     batch.stop();
     assertThat(batch.await(0)).isTrue();
     assertThat(batch.isAnswered()).isFalse();
-    assertThat(batch.take()).as("it is over").isEqualTo(-1);
-    assertThat(batch.firstAbsent()).isEqualTo(1);
+    assertThat(batch.take(0)).as("it is over").isEqualTo(-1);
+    assertThat(firstAbsent(batch)).isEqualTo(1);
   }
 
   @Test
   void givesUpWhatIsHidden() throws Exception {
     LookupBatch batch = batch(100, 1, 40, 41, 99);
-    assertThat(batch.take()).as("a thread hangs with it").isEqualTo(1);
+    assertThat(batch.take(0)).as("a thread hangs with it").isEqualTo(1);
     batch.giveUp((high, low) -> low == 1 || low == 41);
-    assertThat(batch.left()).isEqualTo(2);
-    assertThat(batch.take()).isEqualTo(40);
+    assertThat(take(batch)).containsExactly(40, 99);
     batch.answer(40, true);
-    assertThat(batch.take()).isEqualTo(99);
     batch.answer(99, true);
-    assertThat(batch.take()).isEqualTo(-1);
     assertThat(batch.await(0)).isTrue();
     batch.answer(1, true);
-    assertThat(found(batch)).as("the first answer counts").hasToString("{40, 99}");
+    assertThat(batch.present()).as("the first answer counts").hasToString("{40, 99}");
   }
 
   @Test
   void givesUpAPrefixAtWhatIsHidden() throws Exception {
-    LookupBatch batch = LookupBatch.prefix(ids(50));
+    LookupBatch batch = LookupBatch.prefix(ONE, ids(50));
     for (int i = 0; i < 10; i++) {
-      batch.take();
-      batch.answer(i, true);
+      batch.answer(batch.take(0), true);
     }
     batch.giveUp((high, low) -> low >= 10);
     assertThat(batch.await(0)).isTrue();
     assertThat(batch.isAnswered()).isTrue();
-    assertThat(batch.firstAbsent()).isEqualTo(10);
+    assertThat(firstAbsent(batch)).isEqualTo(10);
   }
 
   @Test
   void isLookedUpByManyThreadsAtOnce() throws Exception {
     Random random = new Random(7);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 40; round++) {
+      boolean isPrefix = round % 2 == 0;
       int size = 1 + random.nextInt(300);
-      LookupBatch batch = LookupBatch.of(ids(size));
       BitSet asked = new BitSet();
       BitSet present = new BitSet();
-      asked.set(random.nextInt(size));
+      asked.set(0, size);
       for (int i = 0; i < size; i++) {
-        if (random.nextInt(3) > 0) {
-          asked.set(i);
-        }
-        present.set(i, random.nextBoolean());
-      }
-      asked.stream().forEach(batch::ask);
-      AtomicIntegerArray taken = new AtomicIntegerArray(size);
-      lookUp(batch, present, taken);
-      assertThat(batch.isAnswered()).as("round %d", round).isTrue();
-      present.and(asked);
-      assertThat(found(batch)).as("round %d", round).isEqualTo(present);
-      for (int i = 0; i < size; i++) {
-        assertThat(taken.get(i)).as("round %d, id %d", round, i).isEqualTo(asked.get(i) ? 1 : 0);
-      }
-    }
-  }
-
-  @Test
-  void findsTheFirstAbsentWithManyThreads() throws Exception {
-    Random random = new Random(11);
-    for (int round = 0; round < 200; round++) {
-      int size = 1 + random.nextInt(300);
-      BitSet present = new BitSet();
-      for (int i = 0; i < size; i++) {
+        asked.set(i, isPrefix || random.nextInt(3) > 0);
         present.set(i, random.nextInt(100) > 0);
       }
-      LookupBatch batch = LookupBatch.prefix(ids(size));
-      AtomicIntegerArray taken = new AtomicIntegerArray(size);
-      lookUp(batch, present, taken);
+      LookupBatch batch =
+          isPrefix ? LookupBatch.prefix(ONE, ids(size)) : LookupBatch.of(ONE, ids(size), asked);
+      AtomicIntegerArray taken = lookUp(batch, present, size);
       assertThat(batch.isAnswered()).as("round %d", round).isTrue();
-      int absent = Math.min(size, present.nextClearBit(0));
-      assertThat(batch.firstAbsent()).as("round %d", round).isEqualTo(absent);
+      int absent = isPrefix ? present.nextClearBit(0) : size;
       for (int i = 0; i < size; i++) {
-        assertThat(taken.get(i)).as("round %d, id %d", round, i).isBetween(i <= absent ? 1 : 0, 1);
+        assertThat(taken.get(i)).as("round %d, id %d", round, i).isLessThanOrEqualTo(1);
+        boolean isNeeded = asked.get(i) && i <= absent;
+        assertThat(taken.get(i) == 1 || !isNeeded).as("round %d, id %d", round, i).isTrue();
+      }
+      present.and(asked);
+      if (isPrefix) {
+        assertThat(firstAbsent(batch)).as("round %d", round).isEqualTo(absent);
+      } else {
+        assertThat(batch.present()).as("round %d", round).isEqualTo(present);
       }
     }
   }
 
   /** Three threads look up; the caller waits, as long as it takes. */
-  private static void lookUp(LookupBatch batch, BitSet present, AtomicIntegerArray taken)
+  private static AtomicIntegerArray lookUp(LookupBatch batch, BitSet present, int size)
       throws InterruptedException {
-    CountDownLatch start = new CountDownLatch(1);
+    AtomicIntegerArray taken = new AtomicIntegerArray(size);
     List<Thread> threads = new ArrayList<>();
     for (int n = 0; n < 3; n++) {
       threads.add(
           Thread.ofPlatform()
               .start(
                   () -> {
-                    awaitUninterrupted(start);
-                    for (int i = batch.take(); i >= 0; i = batch.take()) {
+                    for (int i = batch.take(0); i >= 0; i = batch.take(0)) {
                       taken.incrementAndGet(i);
                       batch.answer(i, present.get(i));
                     }
                   }));
     }
-    start.countDown();
-    while (!batch.await(1_000_000_000)) {
-      assertThat(threads).as("the batch ends with its last answer").anyMatch(Thread::isAlive);
-    }
     for (Thread thread : threads) {
       thread.join();
     }
+    assertThat(batch.await(0)).as("the batch ends with its last answer").isTrue();
+    return taken;
   }
 
-  private static void awaitUninterrupted(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
+  private static List<Integer> take(LookupBatch batch) {
+    List<Integer> taken = new ArrayList<>();
+    for (int i = batch.take(0); i >= 0; i = batch.take(0)) {
+      taken.add(i);
     }
+    return taken;
+  }
+
+  private static int firstAbsent(LookupBatch batch) {
+    return batch.present().nextClearBit(0);
   }
 
   private static LookupBatch batch(int size, int... asked) {
-    LookupBatch batch = LookupBatch.of(ids(size));
+    BitSet which = new BitSet();
     for (int i : asked) {
-      batch.ask(i);
+      which.set(i);
     }
-    return batch;
-  }
-
-  private static BitSet found(LookupBatch batch) {
-    BitSet found = new BitSet();
-    batch.addTo(found);
-    return found;
+    return LookupBatch.of(ONE, ids(size), which);
   }
 
   private static BlockIds ids(int size) {

@@ -20,7 +20,7 @@ import ucm.store.file.fixture.TestStores;
 import ucm.store.file.index.AccessTimeTable;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */
-final class AccessTimeManagerTest {
+final class AccessTimeFlusherTest {
 
   private static final BlockLayout LAYOUT = SmallSpace.LAYOUT;
   private static final long HOUR = TimeUnit.HOURS.toNanos(1);

@@ -1,22 +1,24 @@
-package ucm.store.file.admin;
+package ucm.store.file.format;
 
+import java.time.Duration;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
+import ucm.store.file.config.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
 /**
  * Threads that work on files while these are listed. Few files wait: a caller that hands in more does the
  * work himself.
  */
-final class FileTasks implements AutoCloseable {
+public final class FileTasks implements AutoCloseable {
 
   private static final int WAITING_PER_THREAD = 16;
 
+  private final OwnThreads own;
   private final ThreadPoolExecutor threads;
   private final AtomicReference<@Nullable RuntimeException> fault = new AtomicReference<>();
 
@@ -25,8 +27,8 @@ final class FileTasks implements AutoCloseable {
    *
    * @param role names the threads: {@code ucm-<store>-<role>-<n>}
    */
-  FileTasks(StoreKind kind, String role, int count) {
-    AtomicInteger number = new AtomicInteger();
+  public FileTasks(StoreKind kind, String role, int count) {
+    own = new OwnThreads(kind, role);
     threads =
         new ThreadPoolExecutor(
             count,
@@ -34,16 +36,12 @@ final class FileTasks implements AutoCloseable {
             0,
             TimeUnit.SECONDS,
             new ArrayBlockingQueue<>(WAITING_PER_THREAD * count),
-            task ->
-                Thread.ofPlatform()
-                    .daemon()
-                    .name(kind.thread(role, number.getAndIncrement()))
-                    .unstarted(task),
+            own,
             new ThreadPoolExecutor.CallerRunsPolicy());
   }
 
   /** Hands in the work on one file. After one that threw, nothing more is done. */
-  void submit(Runnable task) {
+  public void submit(Runnable task) {
     threads.execute(
         () -> {
           if (fault.get() == null) {
@@ -67,14 +65,10 @@ final class FileTasks implements AutoCloseable {
   @Override
   public void close() {
     threads.shutdown();
-    try {
-      while (!threads.awaitTermination(1, TimeUnit.DAYS)) {
-        // Reading a large directory takes as long as it takes.
-      }
-    } catch (InterruptedException e) {
+    // Reading a large directory takes as long as it takes.
+    if (!own.join(Duration.ofDays(365))) {
       threads.shutdownNow();
-      Thread.currentThread().interrupt();
-      throw new StoreException("the work on the files was interrupted", e);
+      throw new StoreException("the work on the files was interrupted");
     }
     RuntimeException first = fault.get();
     if (first != null) {

@@ -9,7 +9,7 @@ import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
 
-final class ShardGroupsTest {
+final class TransferJobTest {
 
   private static final BlockLayout FOUR = BlockLayout.uniform(1, 8, 32);
 
@@ -58,10 +58,10 @@ final class ShardGroupsTest {
     for (int block : blocks) {
       builder.shard(0, block, 0).piece(memory, 0);
     }
-    ShardGroups groups = ShardGroups.of(builder.build());
+    int[] starts = TransferJob.groups(builder.build());
     List<String> found = new ArrayList<>();
-    for (int group = 0; group < groups.count(); group++) {
-      found.add(groups.start(group) + "-" + groups.end(group));
+    for (int group = 0; group < starts.length - 1; group++) {
+      found.add(starts[group] + "-" + starts[group + 1]);
     }
     return found;
   }

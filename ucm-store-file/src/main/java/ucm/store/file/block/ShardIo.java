@@ -1,0 +1,245 @@
+package ucm.store.file.block;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import ucm.api.Transfer;
+import ucm.platform.io.IoQueue;
+import ucm.platform.libc.IoVector;
+import ucm.platform.libc.NativePath;
+import ucm.platform.memory.MemoryCrc;
+import ucm.store.file.format.BlockFooter;
+
+/**
+ * What one worker thread needs to move the shards of one file after another: it reads or writes step by
+ * step, keeps as many steps under way as the engine takes, and takes checksums in between. Hot path:
+ * allocates nothing. Not thread-safe.
+ */
+public final class ShardIo {
+
+  /** Where the footer is read. */
+  enum Footer {
+    /** In a step of its own before all others. */
+    FIRST,
+    /** Along with the last bytes of the shards. */
+    LAST,
+    NOT
+  }
+
+  /** A request. */
+  static final class Step {
+
+    private final IoVector vector = new IoVector();
+
+    /** Bytes of shards in it. */
+    private long shardBytes;
+
+    /** Where in the file it starts, in bytes. */
+    long offset;
+
+    /** Bytes to move. */
+    long wanted;
+
+    /** Bytes moved, once it was awaited. */
+    long moved;
+  }
+
+  final NativePath block = new NativePath();
+  final NativePath temp = new NativePath();
+  final NativePath folder = new NativePath();
+  final BlockFooter.Buffer footer;
+
+  /** The checksum of each shard that was moved, counted from the first one of its group. */
+  final int[] crcs;
+
+  /** The checksums in the footer of the block being read. */
+  final int[] storedCrcs;
+
+  /** The block being moved. */
+  long idHigh;
+
+  /** Its last eight bytes. */
+  long idLow;
+
+  /** What {@link BlockFiles#removals} said before its file was opened. */
+  long removals;
+
+  /** What is wrong with the file of the block being read, or null. */
+  @Nullable String fault;
+
+  /** Groups of shards seen so far, for checking a sample of them. */
+  int groups;
+
+  private final BlockFooter format;
+  private final IoQueue queue;
+  private final Step[] steps;
+  // What is read from, or written to, the bytes between a block and its footer.
+  private final MemorySegment gap;
+  private final MemoryCrc crc = new MemoryCrc();
+  // Ahead by the steps that are under way.
+  private final ShardCursor cursor = new ShardCursor();
+  private final ShardCursor done = new ShardCursor();
+  private int first;
+  private int started;
+  private int awaited;
+  private Footer footerAt = Footer.NOT;
+
+  /**
+   * Reads and writes by a queue.
+   *
+   * @param queue the engine of the worker
+   */
+  public ShardIo(BlockFooter format, IoQueue queue) {
+    this.format = format;
+    this.queue = queue;
+    steps = new Step[queue.depth()];
+    Arrays.setAll(steps, i -> new Step());
+    crcs = new int[format.layout().shardCount()];
+    storedCrcs = new int[crcs.length];
+    footer = format.newBuffer();
+    gap = Arena.ofAuto().allocate(Math.max(1, format.gap()));
+  }
+
+  /** Begins with shards of a transfer, from {@code from}, inclusive, to {@code to}, exclusive. */
+  void begin(Transfer transfer, int from, int to, Footer where) {
+    cursor.begin(transfer, from, to);
+    done.begin(transfer, from, to);
+    first = from;
+    started = 0;
+    awaited = 0;
+    footerAt = where;
+  }
+
+  /** Waits until nothing is under way any more. Does not throw. */
+  void drain() {
+    queue.drain();
+  }
+
+  /** Drops the transfer. */
+  void clear() {
+    cursor.clear();
+    done.clear();
+  }
+
+  /** Most bytes of a step that reads. */
+  int stepBytes() {
+    return queue.readBytes();
+  }
+
+  /** Whether there is another step to wait for. */
+  boolean hasNext() {
+    return awaited < started || hasMore();
+  }
+
+  private boolean hasMore() {
+    return (started == 0 && footerAt == Footer.FIRST) || cursor.hasNext();
+  }
+
+  /**
+   * Starts the reads that fit in after the next one, then waits for that one.
+   *
+   * @return the step; its slot is used again by the next call
+   */
+  Step read(int fd) {
+    while (started - awaited < steps.length && hasMore()) {
+      Step step = steps[started % steps.length];
+      if (started == 0 && footerAt == Footer.FIRST) {
+        step.vector.clear().add(footer.segment());
+        step.offset = format.offset();
+        step.shardBytes = 0;
+      } else {
+        step.offset = cursor.fileOffset();
+        cursor.next(step.vector, queue.readBytes(), true);
+        step.shardBytes = step.vector.byteSize();
+        if (!cursor.hasNext() && footerAt == Footer.LAST) {
+          addFooter(step.vector);
+        }
+      }
+      step.wanted = step.vector.byteSize();
+      queue.read(fd, block, step.vector, step.offset);
+      started++;
+    }
+    Step oldest = steps[awaited % steps.length];
+    oldest.moved = queue.await();
+    awaited++;
+    return oldest;
+  }
+
+  /** Goes past the shards of a step that was read, the last one; takes their checksums when told. */
+  void pass(Step step, boolean takesCrcs) {
+    done.digest(step.shardBytes, takesCrcs ? crc : null, crcs, first);
+  }
+
+  /** The first shard of which not all bytes were passed. */
+  int passed() {
+    return done.shard();
+  }
+
+  /**
+   * Reads one stretch of the file into the buffer of the footer.
+   *
+   * @return the bytes that were there
+   */
+  long readFooterAt(long offset, int fd) {
+    IoVector vector = steps[0].vector.clear().add(footer.segment());
+    queue.read(fd, block, vector, offset);
+    return queue.await();
+  }
+
+  /**
+   * Writes the shards.
+   *
+   * @param withFooter whether they are a whole block, which gets its footer along with the last bytes
+   */
+  void write(int fd, NativePath path, boolean withFooter) {
+    try {
+      while (cursor.hasNext()) {
+        if (started >= steps.length) {
+          queue.await();
+        }
+        Step step = steps[started % steps.length];
+        long offset = cursor.fileOffset();
+        cursor.next(step.vector, queue.writeBytes(), false);
+        done.digest(step.vector.byteSize(), crc, crcs, first);
+        if (withFooter && !cursor.hasNext()) {
+          putFooter(crcs);
+          addFooter(step.vector);
+        }
+        queue.write(fd, path, step.vector, offset);
+        started++;
+      }
+      for (int i = Math.min(started, steps.length); i > 0; i--) {
+        queue.await();
+      }
+    } finally {
+      queue.drain();
+    }
+  }
+
+  /** Writes the footer of a block whose shards are all there. */
+  void writeFooter(int fd, NativePath path, int[] shardCrcs) {
+    putFooter(shardCrcs);
+    IoVector vector = steps[0].vector.clear();
+    addFooter(vector);
+    try {
+      queue.write(fd, path, vector, format.layout().blockSize());
+      queue.await();
+    } finally {
+      queue.drain();
+    }
+  }
+
+  private void putFooter(int[] shardCrcs) {
+    format.write(footer, idHigh, idLow, shardCrcs);
+    gap.fill((byte) 0);
+  }
+
+  /** Adds what follows a block: the bytes up to the footer, and the footer. */
+  private void addFooter(IoVector vector) {
+    if (format.gap() > 0) {
+      vector.add(gap);
+    }
+    vector.add(footer.segment());
+  }
+}

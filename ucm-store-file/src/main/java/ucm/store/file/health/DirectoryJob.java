@@ -1,0 +1,108 @@
+package ucm.store.file.health;
+
+import java.util.BitSet;
+import java.util.function.IntPredicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.store.file.config.StoreKind;
+
+/**
+ * Something that is to be done once on each directory. Where it fails, or the breaker is open, it is done
+ * again when the directory is found to work again. Thread-safe.
+ */
+public final class DirectoryJob {
+
+  private static final Logger LOG = LoggerFactory.getLogger(DirectoryJob.class);
+
+  private final StoreKind kind;
+  private final String role;
+  private final String what;
+  private final DirectoryExecutors executors;
+  private final DirectoryHealth health;
+  private final IntPredicate job;
+
+  // Guarded by this: where it is left to do, is being done, and is to be done again after that.
+  private final BitSet left = new BitSet();
+  private final BitSet running = new BitSet();
+  private final BitSet again = new BitSet();
+  private boolean stopped;
+
+  /**
+   * Does nothing yet.
+   *
+   * @param role names the threads: {@code ucm-<store>-<role>-<directory>}
+   * @param what names it in messages
+   * @param job does it on one directory, and ends early when that is down; returns whether nothing of
+   *     it is left to do
+   */
+  public DirectoryJob(
+      StoreKind kind,
+      String role,
+      String what,
+      DirectoryExecutors executors,
+      DirectoryHealth health,
+      IntPredicate job) {
+    this.kind = kind;
+    this.role = role;
+    this.what = what;
+    this.executors = executors;
+    this.health = health;
+    this.job = job;
+  }
+
+  /** Begins. */
+  public synchronized void start() {
+    left.or(executors.all());
+    left.stream().forEach(this::begin);
+  }
+
+  /** A directory works again. */
+  public synchronized void recovered(int directory) {
+    if (running.get(directory)) {
+      again.set(directory);
+    } else if (left.get(directory)) {
+      begin(directory);
+    }
+  }
+
+  private void begin(int directory) {
+    if (!stopped) {
+      running.set(directory);
+      executors.execute(role, directory, () -> run(directory));
+    }
+  }
+
+  private void run(int directory) {
+    boolean done = false;
+    try {
+      done = health.refusal(directory) == null && job.test(directory);
+    } catch (RuntimeException e) {
+      LOG.warn("{}: {} failed, and is made up for later: {}", kind.name(), what, e.getMessage());
+      health.failedInBackground(directory, e);
+    } finally {
+      ended(directory, done);
+    }
+  }
+
+  private synchronized void ended(int directory, boolean done) {
+    running.clear(directory);
+    left.set(directory, !done);
+    if (!done && again.get(directory)) {
+      begin(directory);
+    }
+    again.clear(directory);
+    notifyAll();
+  }
+
+  /** Does it nowhere again; what is under way goes on. */
+  public synchronized void stop() {
+    stopped = true;
+  }
+
+  /** Waits until it is done nowhere, for as long as that takes. */
+  public synchronized void await() throws InterruptedException {
+    while (!running.isEmpty()) {
+      wait();
+    }
+  }
+}
