@@ -75,6 +75,7 @@ public final class ShardWorkers implements AutoCloseable {
   private final Limits limits;
   private final int processors;
   private final ScheduledThreadPoolExecutor threads;
+  private final Queue<Thread> made = new ConcurrentLinkedQueue<>();
   private final ThreadLocal<WaitMeter> meters = ThreadLocal.withInitial(WaitMeter::new);
   private volatile Thread.@Nullable UncaughtExceptionHandler faults;
 
@@ -111,12 +112,16 @@ public final class ShardWorkers implements AutoCloseable {
     this.threads =
         new ScheduledThreadPoolExecutor(
             0,
-            life ->
-                newThreads.unstarted(
-                    () -> {
-                      affinity.applyToThisThread();
-                      life.run();
-                    }),
+            life -> {
+              Thread thread =
+                  newThreads.unstarted(
+                      () -> {
+                        affinity.applyToThisThread();
+                        life.run();
+                      });
+              made.add(thread);
+              return thread;
+            },
             // Once it is shut down nothing is left to be called for.
             new ThreadPoolExecutor.DiscardPolicy());
   }
@@ -203,8 +208,16 @@ public final class ShardWorkers implements AutoCloseable {
       closed = true;
     }
     shutDownIfOver();
+    long end = System.nanoTime() + timeout.toNanos();
     try {
-      return threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      boolean ended = threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      // A terminated executor may have threads about to end.
+      for (Thread thread : made) {
+        ended &=
+            thread.getState() == Thread.State.NEW
+                || thread.join(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
+      }
+      return ended;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
