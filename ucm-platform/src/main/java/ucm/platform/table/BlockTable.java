@@ -35,10 +35,11 @@ public final class BlockTable {
   /** An empty table that has room for so many ids, and grows beyond. */
   public BlockTable(int expected) {
     ids = new long[2 * Math.max(1, expected)];
-    buckets = new long[LEAST_BUCKETS];
-    while (!fits(expected)) {
-      buckets = new long[2 * buckets.length];
+    int length = LEAST_BUCKETS;
+    while (!fits(expected, length)) {
+      length *= 2;
     }
+    buckets = new long[length];
   }
 
   /**
@@ -159,8 +160,8 @@ public final class BlockTable {
     free = NONE;
   }
 
-  private boolean fits(int wanted) {
-    return wanted <= buckets.length - buckets.length / 4;
+  private static boolean fits(int wanted, int length) {
+    return wanted <= length - length / 4;
   }
 
   private void makeRoom() {
@@ -170,7 +171,7 @@ public final class BlockTable {
     if (free == NONE && 2 * end == ids.length) {
       ids = Arrays.copyOf(ids, 2 * Math.min(MAX_SIZE, end + end / 2 + 1));
     }
-    if (!fits(size + 1)) {
+    if (!fits(size + 1, buckets.length)) {
       long[] larger = new long[2 * buckets.length];
       for (long bucket : buckets) {
         if (bucket != 0) {
