@@ -1,11 +1,7 @@
 package ucm.store.cache.pool;
 
-import java.util.Arrays;
-import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreMetrics;
-import ucm.platform.eviction.EvictionOrder;
-import ucm.platform.table.BlockTable;
 import ucm.store.cache.config.CachePolicy;
 
 /**
@@ -25,7 +21,7 @@ import ucm.store.cache.config.CachePolicy;
  *
  * <p>A stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
  */
-final class PoolStripe {
+final class PoolStripe extends StripeBlocks {
 
   /** Answer to {@link #filled}: a task waits for one of the slots. */
   static final int JOINED = 1;
@@ -39,35 +35,18 @@ final class PoolStripe {
   private static final byte READY = 3;
   private static final byte ORPHAN = 4;
 
-  private static final int LEAST_BLOCKS = 256;
-  private static final int NONE = BlockTable.NONE;
-
   private final int number;
   private final int firstSlot;
-  private final int shards;
   private final StoreMetrics.Counter evictions;
-  private final BlockTable table;
-  private final EvictionOrder order;
-  private final IntPredicate isIdle = this::isIdle;
-
   // By slot.
   private final byte[] states;
   private final int[] references;
   private final int[] entries;
   private final int[] shardOf;
   private final @Nullable SlotWait[] waits;
-  // By entry of the table: the slot of each shard; how many shards are READY, have a slot, are
-  // referenced; and whether some were dumped here, of which none was evicted alone.
-  private int[] slots;
-  private int[] ready;
-  private int[] held;
-  private int[] busy;
-  private boolean[] dumped;
-
   private final int[] free;
   private int freeCount;
   private int idleSlots;
-  private int idleBlocks;
   private int hand;
 
   /**
@@ -86,25 +65,15 @@ final class PoolStripe {
       int shards,
       CachePolicy policy,
       StoreMetrics.Counter evictions) {
+    super(count, shards, policy);
     this.number = number;
     this.firstSlot = firstSlot;
-    this.shards = shards;
     this.evictions = evictions;
-    // Room for all the blocks that fit in whole; blocks of which only some shards come may be more.
-    int blocks = Math.min(count, Math.max(LEAST_BLOCKS, count / shards));
-    table = new BlockTable(blocks);
-    order = policy.order(Math.max(1, count / shards));
     states = new byte[count];
     references = new int[count];
     entries = new int[count];
     shardOf = new int[count];
     waits = new SlotWait[count];
-    slots = new int[blocks * shards];
-    ready = new int[blocks];
-    held = new int[blocks];
-    busy = new int[blocks];
-    dumped = new boolean[blocks];
-    Arrays.fill(slots, NONE);
     free = new int[count];
     // The lowest slot is on top: shards that come together lie together.
     for (int slot = count - 1; slot >= 0; slot--) {
@@ -278,15 +247,6 @@ final class PoolStripe {
     return states.length - freeCount - idleSlots;
   }
 
-  private boolean isIdle(int entry) {
-    return busy[entry] == 0;
-  }
-
-  private int find(long hash, long high, long low, int shard) {
-    int entry = table.find(hash, high, low);
-    return entry == NONE ? NONE : slots[entry * shards + shard];
-  }
-
   /** Takes a slot for a shard, with one reference; a slot that has the shard becomes an orphan. */
   private long take(long hash, long high, long low, int shard, byte state, boolean mayTake) {
     int slot = mayTake ? takeAny() : NONE;
@@ -318,7 +278,7 @@ final class PoolStripe {
     if (idleSlots == 0) {
       return false;
     }
-    int entry = idleBlocks == 0 ? NONE : order.evict(isIdle);
+    int entry = victim();
     if (entry != NONE) {
       evictions.add(dropShards(entry));
       return true;
@@ -401,47 +361,12 @@ final class PoolStripe {
     }
     slots[entry * shards + shardOf[slot]] = NONE;
     if (--held[entry] == 0) {
-      order.remove(entry);
-      table.remove(entry);
-      dumped[entry] = false;
-      idleBlocks--;
+      remove(entry);
     }
   }
 
   private void toFree(int slot) {
     states[slot] = FREE;
     free[freeCount++] = slot;
-  }
-
-  private int put(long hash, long high, long low) {
-    int before = table.size();
-    int entry = table.put(hash, high, low);
-    if (table.size() > before) {
-      if (entry >= ready.length) {
-        grow(Math.max(entry + 1, ready.length + ready.length / 2));
-      }
-      order.add(entry, hash);
-      idleBlocks++;
-    }
-    return entry;
-  }
-
-  private void grow(int length) {
-    int before = slots.length;
-    slots = Arrays.copyOf(slots, length * shards);
-    Arrays.fill(slots, before, slots.length, NONE);
-    ready = Arrays.copyOf(ready, length);
-    held = Arrays.copyOf(held, length);
-    busy = Arrays.copyOf(busy, length);
-    dumped = Arrays.copyOf(dumped, length);
-  }
-
-  private void addBusy(int entry, int change) {
-    busy[entry] += change;
-    if (busy[entry] == 0) {
-      idleBlocks++;
-    } else if (change > 0 && busy[entry] == 1) {
-      idleBlocks--;
-    }
   }
 }
