@@ -30,7 +30,7 @@ final class AllocationTest {
   private static final BlockLayout LAYOUT =
       BlockLayout.uniform(SHARD_BYTES, SHARD_BYTES, SHARD_BYTES);
   // The shards, their slots and places in arrays that grow by doubling, and a table of the blocks.
-  private static final int MOST_BYTES = 160;
+  private static final int MOST_BYTES = 128;
   private static final int FEW = 256;
   private static final int MANY = 8192;
   private static final int SLOTS = 2 * MANY;
