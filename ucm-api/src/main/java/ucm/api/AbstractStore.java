@@ -13,6 +13,8 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
+import ucm.api.InFlightTasks.Settings;
+import ucm.api.StoreLife.Threads;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
@@ -20,10 +22,8 @@ import ucm.api.config.StoreConfig;
  * What stores have in common: their life, the numbers, bounds and deadlines of tasks, what {@code flush}
  * reports, and how to close.
  *
- * <p>A store extends this and implements {@link #configKeys}, {@link #doConfigure}, {@link #doOpen},
- * {@link #doLookup}, {@link #doLoad}, {@link #doDump} and, when it has something to release, {@link
- * #doClose}. Unless it overrides {@link #refuseNext} and {@link #takesDeviceMemory}, it is a last stage
- * and moves host memory.
+ * <p>A store implements the {@code do...} methods. Unless it overrides {@link #refuseNext} and {@link
+ * #takesDeviceMemory}, it is a last stage and moves host memory.
  *
  * <p>Of {@link CommonKeys}, those that the store lists are read here: the layout, {@code device_id},
  * {@code timeout_ms}, {@code waiting_queue_depth} and {@code running_queue_depth}.
@@ -42,10 +42,10 @@ public abstract class AbstractStore implements Store {
   // Held to open and to close, so that a second closing thread waits for the first.
   private final ReentrantLock changing = new ReentrantLock();
   // Those that end before doClose, and those that it ends.
-  private final StoreThreads workers;
-  private final StoreThreads threads;
+  private final Threads workers;
+  private final Threads threads;
   private @Nullable StoreConfig config;
-  private @Nullable StoreSettings settings;
+  private @Nullable Settings settings;
   private volatile @Nullable InFlightTasks inFlight;
   private volatile boolean opened;
   private volatile long closeEndNanos;
@@ -55,12 +55,12 @@ public abstract class AbstractStore implements Store {
     this(null);
   }
 
-  /** For a store that gets its name otherwise; null for that of {@link StoreName}. */
+  /** For a store with this name; null stands for that of {@link StoreName}. */
   protected AbstractStore(@Nullable String name) {
     this.name = name == null ? StoreLife.nameOf(getClass()) : name;
     this.life = new StoreLife(this.name);
-    this.workers = new StoreThreads(this.name);
-    this.threads = new StoreThreads(this.name);
+    this.workers = new Threads(this.name);
+    this.threads = new Threads(this.name);
   }
 
   @Override
@@ -72,7 +72,7 @@ public abstract class AbstractStore implements Store {
   public final void configure(StoreConfig config) {
     life.configured();
     this.config = config;
-    settings = StoreSettings.read(config, configKeys());
+    settings = Settings.read(config, configKeys());
     doConfigure(config);
   }
 
@@ -84,7 +84,7 @@ public abstract class AbstractStore implements Store {
     configKeys().forEach(config::get);
   }
 
-  /** The value of a key, as {@link StoreConfig#get} has it. */
+  /** The value of a key. */
   protected final <T> T value(ConfigKey<T> key) {
     return Objects.requireNonNull(config, "not configured").get(key);
   }
@@ -136,7 +136,7 @@ public abstract class AbstractStore implements Store {
    */
   protected abstract void doOpen(StoreContext context) throws IOException;
 
-  private StoreSettings settings() {
+  private Settings settings() {
     return Objects.requireNonNull(settings, "not configured");
   }
 
@@ -176,7 +176,7 @@ public abstract class AbstractStore implements Store {
    * OutOfMemoryError that the process survives. Does so on a thread of its own, and waits for no task.
    */
   protected void threadFailed(Thread thread, Throwable fault) {
-    StoreThreads.close(this, thread, fault);
+    Threads.close(this, thread, fault);
   }
 
   /**
@@ -396,7 +396,6 @@ public abstract class AbstractStore implements Store {
     return Duration.ofNanos(Math.max(0, closeEndNanos - System.nanoTime()));
   }
 
-  /** For example {@code Posix[OPEN]}. */
   @Override
   public String toString() {
     return life.toString();
