@@ -1,9 +1,10 @@
 package ucm.pipeline.connector;
 
-import com.carrotsearch.hppc.LongHashSet;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
@@ -36,8 +37,7 @@ final class StepSaves {
   private final BitSet failedLoads;
   private final BitSet excluded = new BitSet();
   private final BitSet spoilt = new BitSet();
-  // Half of an id is a hash of 64 bits: two of a step are not the same in practice.
-  private final LongHashSet named = new LongHashSet();
+  private final Set<BlockIds> named = new HashSet<>();
   private final RankBlocks blocks = new RankBlocks();
   private final List<Task> tasks = new ArrayList<>();
   private final List<Save> now = new ArrayList<>();
@@ -181,7 +181,7 @@ final class StepSaves {
         continue;
       }
       for (int i = 0; i < of.length; i++) {
-        if (named.add(save.ids.low(i))) {
+        if (named.add(save.ids.slice(i, i + 1))) {
           blocks.add(save.ids, i, of[i]);
         }
       }
