@@ -96,6 +96,7 @@ class BenchIT {
   }
 
   @Test
+  @Tag("full")
   void usesNewFoldersWithinThoseOfAConfigurationAndLeavesTheRest() throws IOException {
     Path first = Files.createDirectories(folder.resolve("a"));
     Path second = Files.createDirectories(folder.resolve("b"));
