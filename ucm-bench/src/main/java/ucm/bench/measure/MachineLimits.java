@@ -72,7 +72,7 @@ public final class MachineLimits implements AutoCloseable {
   private static final int FOLDERS = 64;
   private static final long AWAKE_NANOS = 5_000_000;
   private static final int SPINS = 20_000;
-  private static final long SHORT_NANOS = 1000;
+  private static final long SHORT_NANOS = 20_000;
   // Stays in a second-level cache of 1 MiB together with the pages it comes from.
   private static final int CHECKED_PART = 256 << 10;
   private static final int ROOM_PIECE = 2 << 20;
