@@ -342,6 +342,12 @@ CUresult cuDeviceGetUuid_v2(char *uuid, CUdevice device) {
 
 CUresult cuDeviceGetUuid(char *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 
+CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
+  ENTER("cuDeviceGetPCIBusId", 0);
+  snprintf(id, (size_t) length, "0000:F%d:00.0", device);
+  LEAVE(OK);
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *size, CUdevice device) {
   (void) device;
   ENTER("cuDeviceTotalMem", 0);

@@ -10,9 +10,9 @@ import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import ucm.bench.measure.BenchMeasure;
+import ucm.bench.gpu.GpuBench;
+import ucm.bench.gpu.GpuShape;
 import ucm.bench.measure.BenchReport;
-import ucm.bench.store.GpuBench;
 import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
@@ -30,8 +30,9 @@ import ucm.device.DeviceInfo;
 @Command(
     name = "gpu",
     description = {
-      "Measures copies between a GPU and the buffer pool, and beside each figure the driver's plain"
-          + " pinned copy of the same sizes at the same moment. Every byte is compared.",
+      "Measures copies between a GPU and the host: through the buffer pool, and by each way of the"
+          + " driver; each direction alone and both at once. Beside each figure is one plain pinned"
+          + " copy of as many bytes at the same moment. Every byte is compared.",
       "",
       "Shapes are layers of 64 KiB to 4 MiB, in one segment and in several that lie apart. Needs an"
           + " NVIDIA driver and nothing else; writes no file."
@@ -40,21 +41,19 @@ final class BenchGpuCommand extends JsonCommand {
 
   private static final long MIB = 1 << 20;
 
-  /** One way of one shape. */
-  private record Row(GpuBench.Result result, BenchMeasure measure) {}
-
-  private static final Columns<Row> COLUMNS =
-      new Columns<Row>()
-          .text("SHAPE", row -> row.result.shape().text())
-          .text("WAY", row -> row.measure.name())
-          .text("OURS GB/S", row -> Figures.plain(row.measure.values().median()))
-          .text("MIN", row -> Figures.plain(row.measure.values().min()))
-          .text("MAX", row -> Figures.plain(row.measure.values().max()))
-          .text("PLAIN GB/S", row -> Figures.plain(row.measure.limits().median()))
-          .text("RATIO", row -> Figures.plain(row.measure.ratios().median()))
-          .text("MIN", row -> Figures.plain(row.measure.ratios().min()))
-          .text("MAX", row -> Figures.plain(row.measure.ratios().max()))
-          .text("QUEUEING US", row -> Figures.plain(row.result.callMicros().median()));
+  private static final Columns<GpuBench.Result> COLUMNS =
+      new Columns<GpuBench.Result>()
+          .text("SHAPE", row -> row.shape().text())
+          .text("WAY", GpuBench.Result::way)
+          .text("DIRECTION", row -> row.measure().name())
+          .text("GB/S", row -> Figures.plain(row.measure().values().median()))
+          .text("MIN", row -> Figures.plain(row.measure().values().min()))
+          .text("MAX", row -> Figures.plain(row.measure().values().max()))
+          .text("PLAIN GB/S", row -> Figures.plain(row.measure().limits().median()))
+          .text("RATIO", row -> Figures.plain(row.measure().ratios().median()))
+          .text("MIN", row -> Figures.plain(row.measure().ratios().min()))
+          .text("MAX", row -> Figures.plain(row.measure().ratios().max()))
+          .text("QUEUEING US", row -> Figures.plain(row.queueingMicros().median()));
 
   @Mixin private PluginsOption plugins = new PluginsOption();
 
@@ -68,8 +67,8 @@ final class BenchGpuCommand extends JsonCommand {
       names = "--round-mb",
       paramLabel = "MIB",
       description =
-          "how much a round moves; twice that is taken on the GPU, four times on the host (default:"
-              + " ${DEFAULT-VALUE})")
+          "how much a round moves; three times that is taken on the GPU, six times on the host"
+              + " (default: ${DEFAULT-VALUE})")
   private int roundMib = 256;
 
   @Option(
@@ -97,7 +96,7 @@ final class BenchGpuCommand extends JsonCommand {
     UsageException.atLeast("--streams", streams, 1);
     UsageException.atLeast("--repeat", repeat, 1);
     UsageException.atLeast("--warmup", warmup, 0);
-    Room.inMemory("the benchmark needs", 4L * roundMib * MIB, "--round-mb");
+    Room.inMemory("the benchmark needs", 6L * roundMib * MIB, "--round-mb");
     DeviceDriver driver =
         DeviceDriver.find("cuda")
             .orElseThrow(
@@ -108,12 +107,12 @@ final class BenchGpuCommand extends JsonCommand {
     double loadBefore = BenchReport.loadAverage();
     List<GpuBench.Result> results = new ArrayList<>();
     DeviceInfo info;
-    try (Device device = driver.open(deviceId);
-        GpuBench bench = new GpuBench(device, plugins.catalog(), streams)) {
+    try (Device device = driver.open(deviceId)) {
       info = device.info();
-      for (GpuBench.Shape shape : GpuBench.Shape.ALL) {
+      GpuBench bench = new GpuBench(device, plugins.catalog(), streams);
+      for (GpuShape shape : GpuShape.ALL) {
         try (Progress progress = new Progress("bench gpu " + shape.text(), warmup + repeat)) {
-          results.add(bench.run(shape, roundMib * MIB, warmup, repeat, progress));
+          results.addAll(bench.run(shape, roundMib * MIB, warmup, repeat, progress));
         }
       }
     }
@@ -127,20 +126,15 @@ final class BenchGpuCommand extends JsonCommand {
   }
 
   private void show(Fields machine, List<GpuBench.Result> results) {
-    List<Row> rows =
-        results.stream()
-            .flatMap(
-                result ->
-                    Stream.of(new Row(result, result.toDevice()), new Row(result, result.toHost())))
-            .toList();
     PrintWriter out = out();
-    COLUMNS.table(rows).print(out);
+    COLUMNS.table(results).print(out);
     out.println();
     machine.forEach((name, value) -> out.println(name + ": " + value));
     out.println(
-        "RATIO is ours by plain, pair by pair. Plain is one stream, pinned memory of the driver and"
-            + " a call for each segment; QUEUEING is what such a call takes. Every byte was"
-            + " compared.");
+        "RATIO is by plain, pair by pair. Plain is one copy of all bytes in pinned memory of the"
+            + " driver, or one in each direction at once; pool is Cache, calls has a call for each"
+            + " segment, batch one call for many, rows one for all. QUEUEING is the time until all"
+            + " was handed over, by the segments. Every byte was compared.");
   }
 
   private Fields machine(DeviceInfo info, double loadBefore) {

@@ -1,5 +1,6 @@
 package ucm.device;
 
+import java.util.Set;
 import ucm.api.MemoryRegion;
 
 /**
@@ -25,11 +26,14 @@ public interface Device extends AutoCloseable {
 
   /**
    * Pins host memory. Blocks while the system finds the pages, which takes about a second for some
-   * gigabytes. The memory must be alive until this is closed.
+   * gigabytes; large memory is pinned in parts, with a line in the log after each. The memory must be alive
+   * until this is closed.
    *
+   * @param unit a copy stays within a multiple of so many bytes of the region and the next: a multiple of
+   *     the system's page, or the size of the region
    * @throws DeviceException when the driver refuses; nothing is pinned then
    */
-  Pinned pin(MemoryRegion host);
+  Pinned pin(MemoryRegion host, long unit);
 
   /**
    * A queue of copies. The calling thread owns it: it alone may use it and closes it, and does nothing
@@ -39,6 +43,17 @@ public interface Device extends AutoCloseable {
    * @throws DeviceException when the driver refuses
    */
   DeviceStream stream(int marks);
+
+  /**
+   * A queue as {@link #stream(int)}, which picks the best way, with one of the driver's ways to copy; for
+   * benchmarks.
+   *
+   * @throws DeviceException when the driver has no such way
+   */
+  DeviceStream stream(int marks, CopyWay way);
+
+  /** The driver's ways to copy. */
+  Set<CopyWay> copyWays();
 
   /**
    * Memory of the device, not initialised; for benchmarks and tests, as engines bring their own.

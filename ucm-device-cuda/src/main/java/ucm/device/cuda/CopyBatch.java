@@ -49,10 +49,19 @@ final class CopyBatch implements AutoCloseable {
     attributes.set(ValueLayout.JAVA_INT, 0, IN_STREAM_ORDER);
   }
 
-  /** A batch for a stream; empty where the driver has none, or the property says no. */
-  static Optional<CopyBatch> of() {
-    boolean wanted = !"false".equals(System.getProperty(PROPERTY));
-    return wanted ? CALL.map(CopyBatch::new) : Optional.empty();
+  /** Whether the driver has batches. */
+  static boolean isSupported() {
+    return CALL.isPresent();
+  }
+
+  /** A batch for a stream; empty where the driver has none. */
+  static Optional<CopyBatch> supported() {
+    return CALL.map(CopyBatch::new);
+  }
+
+  /** As {@link #supported}; empty also where the property says no. */
+  static Optional<CopyBatch> preferred() {
+    return "false".equals(System.getProperty(PROPERTY)) ? Optional.empty() : supported();
   }
 
   /** Adds a copy between addresses of the host and of the device; true when the batch is full. */

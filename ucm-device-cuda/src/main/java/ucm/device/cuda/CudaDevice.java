@@ -1,9 +1,12 @@
 package ucm.device.cuda;
 
 import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
@@ -16,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.MemoryRegion;
+import ucm.device.CopyWay;
 import ucm.device.Device;
 import ucm.device.DeviceException;
 import ucm.device.DeviceInfo;
@@ -32,14 +36,19 @@ final class CudaDevice implements Device {
 
   private final DeviceInfo info;
   private final CUdevice device;
+  private final long pinBytes;
   private final CUcontext context = new CUcontext();
   private final long maxPitch;
   // Guarded by this: how to give back what is pinned, and each region.
   private final Map<Object, Runnable> kept = new LinkedHashMap<>();
   private boolean closed;
 
-  CudaDevice(CUdevice device, DeviceInfo info) {
+  /**
+   * @param pinBytes the most that a call pins
+   */
+  CudaDevice(CUdevice device, DeviceInfo info, long pinBytes) {
     this.device = device;
+    this.pinBytes = pinBytes;
     this.info = info;
     int[] pitch = new int[1];
     check(
@@ -56,14 +65,10 @@ final class CudaDevice implements Device {
   }
 
   @Override
-  public synchronized Pinned pin(MemoryRegion host) {
+  public synchronized Pinned pin(MemoryRegion host, long unit) {
     requireOpen();
-    within(
-        () ->
-            check(
-                JCudaDriver.cuMemHostRegister(
-                    hostPointer(host), host.byteSize(), JCudaDriver.CU_MEMHOSTREGISTER_PORTABLE),
-                "cuMemHostRegister of " + host.byteSize() + " bytes"));
+    PinnedMemory memory = new PinnedMemory(this, host, Math.max(pinBytes / unit, 1) * unit);
+    within(memory::pin);
     Pinned pin =
         new Pinned() {
           @Override
@@ -71,9 +76,7 @@ final class CudaDevice implements Device {
             giveBack(this);
           }
         };
-    kept.put(
-        pin,
-        () -> check(JCudaDriver.cuMemHostUnregister(hostPointer(host)), "cuMemHostUnregister"));
+    kept.put(pin, memory::unpin);
     return pin;
   }
 
@@ -92,7 +95,25 @@ final class CudaDevice implements Device {
       requireOpen();
     }
     check(JCudaDriver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    return new CudaStream(this, marks);
+    return new CudaStream(this, marks, CopyBatch.preferred());
+  }
+
+  @Override
+  public DeviceStream stream(int marks, CopyWay way) {
+    synchronized (this) {
+      requireOpen();
+    }
+    if (!copyWays().contains(way)) {
+      throw new DeviceException(this + " has no copies of the way " + way + ", only " + copyWays());
+    }
+    check(JCudaDriver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    return new CudaStream(
+        this, marks, way == CopyWay.BATCH ? CopyBatch.supported() : Optional.empty());
+  }
+
+  @Override
+  public Set<CopyWay> copyWays() {
+    return CopyBatch.isSupported() ? EnumSet.allOf(CopyWay.class) : EnumSet.of(CopyWay.CALLS);
   }
 
   @Override
@@ -202,12 +223,6 @@ final class CudaDevice implements Device {
       first.addSuppressed(e);
     }
     return first;
-  }
-
-  private static Pointer hostPointer(MemoryRegion region) {
-    Pointer pointer = new Pointer();
-    Handles.set(pointer, region.address());
-    return pointer;
   }
 
   @Override

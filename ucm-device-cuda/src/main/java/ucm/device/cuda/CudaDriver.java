@@ -20,6 +20,8 @@ public final class CudaDriver implements DeviceDriver {
   static final int OLDEST_VERSION = 12_000;
 
   private static final int NAME_BYTES = 256;
+  private static final int BUS_ID_BYTES = 32;
+  private static final long PIN_BYTES = 64L << 30;
 
   /** Does nothing. */
   public CudaDriver() {}
@@ -42,6 +44,13 @@ public final class CudaDriver implements DeviceDriver {
 
   @Override
   public Device open(int deviceId) {
+    return open(deviceId, PIN_BYTES);
+  }
+
+  /**
+   * @param pinBytes the most host memory that a call pins
+   */
+  static CudaDevice open(int deviceId, long pinBytes) {
     String driver = "CUDA " + version(start());
     int count = count();
     if (deviceId < 0 || deviceId >= count) {
@@ -53,7 +62,7 @@ public final class CudaDriver implements DeviceDriver {
               + ", from 0; correct device_id, or CUDA_VISIBLE_DEVICES, now "
               + System.getenv().getOrDefault("CUDA_VISIBLE_DEVICES", "not set"));
     }
-    return new CudaDevice(device(deviceId), info(deviceId, driver));
+    return new CudaDevice(device(deviceId), info(deviceId, driver), pinBytes);
   }
 
   /** Loads and starts the driver, which may be done any number of times; its version. */
@@ -107,7 +116,15 @@ public final class CudaDriver implements DeviceDriver {
         new String(name, StandardCharsets.UTF_8).replace("\0", "").strip(),
         bytes[0],
         driver,
-        HexFormat.of().formatHex(uuid.bytes));
+        HexFormat.of().formatHex(uuid.bytes),
+        NumaNode.of(busId(device)));
+  }
+
+  /** Where the device is on the PCI bus; empty where the driver does not say. */
+  private static String busId(CUdevice device) {
+    String[] id = new String[1];
+    int result = JCudaDriver.cuDeviceGetPCIBusId(id, BUS_ID_BYTES, device);
+    return result == CUresult.CUDA_SUCCESS && id[0] != null ? id[0].replace("\0", "").strip() : "";
   }
 
   private static String version(int version) {

@@ -1,5 +1,6 @@
 package ucm.device.cuda;
 
+import java.util.Optional;
 import jcuda.Pointer;
 import jcuda.driver.CUDA_MEMCPY2D;
 import jcuda.driver.CUdeviceptr;
@@ -34,7 +35,7 @@ final class CudaStream implements DeviceStream {
   private boolean closed;
 
   // Null where each copy is a call.
-  private final @Nullable CopyBatch batch = CopyBatch.of().orElse(null);
+  private final @Nullable CopyBatch batch;
   private final Pointer host = new Pointer();
   private final CUdeviceptr onDevice = new CUdeviceptr();
   private final CUevent foreign = new CUevent();
@@ -42,8 +43,9 @@ final class CudaStream implements DeviceStream {
   private final CUDA_MEMCPY2D toHost = new CUDA_MEMCPY2D();
 
   /** On a thread for which the context is current. */
-  CudaStream(CudaDevice device, int marks) {
+  CudaStream(CudaDevice device, int marks, Optional<CopyBatch> batch) {
     this.device = device;
+    this.batch = batch.orElse(null);
     this.marks = new CUevent[marks];
     toDevice.srcMemoryType = CUmemorytype.CU_MEMORYTYPE_HOST;
     toDevice.srcHost = host;

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.MemoryRegion;
+import ucm.device.CopyWay;
 import ucm.device.Device;
 import ucm.device.DeviceException;
 import ucm.device.DeviceStream;
@@ -52,8 +53,8 @@ final class CudaDeviceTest {
       MemoryRegion host = pattern();
       MemoryRegion back = MemoryRegion.host(arena.allocate(SIZE));
       MemoryRegion memory = device.allocate(SIZE);
-      try (Device.Pinned _ = device.pin(host);
-          Device.Pinned _ = device.pin(back)) {
+      try (Device.Pinned _ = device.pin(host, SIZE);
+          Device.Pinned _ = device.pin(back, SIZE)) {
         stream.copy(host, 100, memory, 7, 1000);
         stream.copy(memory, 7, back, 3, 1000);
         stream.mark(1);
@@ -62,6 +63,56 @@ final class CudaDeviceTest {
       assertThat(back.segment().asSlice(3, 1000).mismatch(host.segment().asSlice(100, 1000)))
           .isEqualTo(-1);
       assertThat(cuda.count("unregistered")).isZero();
+    }
+  }
+
+  @Test
+  void pinsLargeMemoryInPartsOfWholeUnits() {
+    long unit = 3 * 4096;
+    try (Arena pages = Arena.ofShared();
+        Device device = CudaDriver.open(0, 2 * unit + 4096);
+        DeviceStream stream = device.stream(1)) {
+      MemoryRegion host = MemoryRegion.host(pages.allocate(5 * unit, 4096));
+      MemoryRegion memory = device.allocate(unit);
+      long calls = cuda.count("cuMemHostRegister");
+      try (Device.Pinned _ = device.pin(host, unit)) {
+        assertThat(cuda.count("cuMemHostRegister") - calls).isEqualTo(3);
+        for (int i = 0; i < 5; i++) {
+          stream.copy(host, i * unit, memory, 0, unit);
+        }
+        stream.awaitAll();
+        assertThat(cuda.count("unregistered")).isZero();
+      }
+      assertThat(cuda.kept().get("registrations")).isEqualTo(before.get("registrations"));
+    }
+  }
+
+  @Test
+  void pinsNothingWhenOnePartIsRefused() {
+    try (Arena pages = Arena.ofShared();
+        Device device = CudaDriver.open(0, 4096)) {
+      MemoryRegion host = MemoryRegion.host(pages.allocate(3 * 4096, 4096));
+      cuda.fail("cuMemHostRegister", 3, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+      assertThatThrownBy(() -> device.pin(host, 4096))
+          .isInstanceOf(DeviceException.class)
+          .hasMessageContaining("cuMemHostRegister of 4096 bytes");
+      assertThat(cuda.kept().get("registrations")).isEqualTo(before.get("registrations"));
+    }
+  }
+
+  @Test
+  void aStreamCopiesInTheWayThatWasAskedFor() {
+    try (Device device = new CudaDriver().open(0)) {
+      assertThat(device.copyWays()).containsExactly(CopyWay.CALLS);
+      assertThatThrownBy(() -> device.stream(1, CopyWay.BATCH))
+          .isInstanceOf(DeviceException.class)
+          .hasMessageContaining("no copies of the way BATCH, only [CALLS]");
+      try (DeviceStream stream = device.stream(1, CopyWay.CALLS)) {
+        MemoryRegion memory = device.allocate(8);
+        MemoryRegion host = device.allocatePinned(8);
+        stream.copy(host, 0, memory, 0, 8);
+        stream.awaitAll();
+      }
     }
   }
 
@@ -138,7 +189,7 @@ final class CudaDeviceTest {
   void leavesTheContextOfTheCallingThreadAlone() {
     CUcontext found = new CUcontext();
     try (Device device = new CudaDriver().open(0)) {
-      device.pin(pattern());
+      device.pin(pattern(), SIZE);
       device.allocate(16);
       assertThat(JCudaDriver.cuCtxGetCurrent(found)).isZero();
       assertThat(Handles.get(found)).isZero();
@@ -148,7 +199,7 @@ final class CudaDeviceTest {
   @Test
   void givesBackAllWhenClosedAndOnlyOnce() {
     Device device = new CudaDriver().open(0);
-    device.pin(pattern());
+    device.pin(pattern(), SIZE);
     device.allocate(16);
     device.allocatePinned(16);
     device.close();
@@ -211,7 +262,7 @@ final class CudaDeviceTest {
   }
 
   private void useAll(Device device) {
-    try (Device.Pinned _ = device.pin(pattern());
+    try (Device.Pinned _ = device.pin(pattern(), SIZE);
         DeviceStream stream = device.stream(2)) {
       MemoryRegion memory = device.allocate(64);
       MemoryRegion host = device.allocatePinned(64);

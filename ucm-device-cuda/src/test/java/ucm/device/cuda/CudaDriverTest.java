@@ -37,7 +37,8 @@ final class CudaDriverTest {
                 "Simulated GPU 0",
                 16L << 30,
                 "CUDA 12.6",
-                HexFormat.of().formatHex("simulated GPU  0".getBytes(StandardCharsets.US_ASCII))));
+                HexFormat.of().formatHex("simulated GPU  0".getBytes(StandardCharsets.US_ASCII)),
+                -1));
   }
 
   @ParameterizedTest

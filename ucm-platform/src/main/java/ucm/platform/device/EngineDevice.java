@@ -18,6 +18,7 @@ import ucm.device.DeviceAbsentException;
 import ucm.device.DeviceDriver;
 import ucm.device.DeviceException;
 import ucm.device.DeviceStream;
+import ucm.platform.memory.NumaMemory;
 import ucm.platform.thread.CpuAffinity;
 
 /**
@@ -65,8 +66,9 @@ public final class EngineDevice {
     this.device = device;
     long start = System.nanoTime();
     for (MemoryRegion region : memory.regions()) {
+      NumaMemory.prefer(region.segment(), device.info().numaNode());
       // Kept by the device, which unpins all when it is closed.
-      device.pin(region);
+      device.pin(region, memory.stride());
     }
     long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
     this.description = device.info().name() + ", buffers pinned in " + millis + " ms";

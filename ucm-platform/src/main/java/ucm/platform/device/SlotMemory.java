@@ -11,6 +11,9 @@ public interface SlotMemory {
   /** Where a slot starts in its region, in bytes. */
   long offset(int slot);
 
+  /** Bytes from one slot to the next in a region: a multiple of the system's page. */
+  long stride();
+
   /** All memory of the slots, each stretch once; what is to be pinned. */
   Iterable<MemoryRegion> regions();
 }

@@ -2,6 +2,7 @@ package ucm.server.staging;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,6 +14,7 @@ import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.KvTensor;
 import ucm.platform.libc.FileException;
+import ucm.platform.memory.NumaMemory;
 import ucm.platform.memory.SharedFile;
 
 /**
@@ -124,13 +126,19 @@ public final class StagingSegment implements AutoCloseable {
   }
 
   /**
-   * Has a device read and write the slots by itself, and all other devices of its driver. Idempotent.
+   * Has a device read and write the slots by itself, and all other devices of its driver; the slots move to
+   * the memory nearest to the first. Idempotent.
    *
    * @throws ucm.device.DeviceException when the driver refuses
    */
   public synchronized void pin(Device device) {
     if (pinned == null) {
-      pinned = device.pin(region());
+      // Pages of the file that this process has not touched would not move.
+      for (long at = 0; at < memory.byteSize(); at += ALIGNMENT) {
+        byte _ = memory.get(ValueLayout.JAVA_BYTE, at);
+      }
+      NumaMemory.prefer(memory, device.info().numaNode());
+      pinned = device.pin(region(), stride);
     }
   }
 

@@ -53,6 +53,11 @@ final class StagingBuffers implements SlotMemory {
     return Math.ceilDiv(shardSize, PAGE_BYTES) * PAGE_BYTES;
   }
 
+  @Override
+  public long stride() {
+    return stride;
+  }
+
   /** How many slots there are. */
   int slots() {
     return free.length;

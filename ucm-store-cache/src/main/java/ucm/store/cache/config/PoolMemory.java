@@ -152,6 +152,11 @@ public final class PoolMemory implements SlotMemory {
     return slots;
   }
 
+  @Override
+  public long stride() {
+    return stride;
+  }
+
   /** Bytes of all slots. */
   public long byteSize() {
     return slots * stride;

@@ -41,6 +41,11 @@ final class CachePool {
     }
 
     @Override
+    public long stride() {
+      return memory.stride();
+    }
+
+    @Override
     public List<MemoryRegion> regions() {
       return List.of();
     }

@@ -1,0 +1,132 @@
+package ucm.bench.gpu;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import ucm.bench.measure.BenchMeasure;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Progress;
+import ucm.cli.output.Spread;
+import ucm.device.CopyWay;
+import ucm.device.Device;
+import ucm.pipeline.catalog.StoreCatalog;
+
+/**
+ * Moves the memory of a GPU by each way, in each direction and in both at once. Beside each figure is one
+ * plain pinned copy of as many bytes, or one in each direction, before it in one round and after it in the
+ * next. Every byte is compared. Run by one thread.
+ */
+public final class GpuBench {
+
+  private static final String LIMIT = "plain pinned copy";
+
+  private final Device device;
+  private final StoreCatalog catalog;
+  private final int streams;
+
+  /**
+   * What one way of one shape came to.
+   *
+   * @param way {@code pool}, or one of the driver's: {@code calls}, {@code rows}, {@code batch}
+   * @param measure GB/s in one direction or the sum of both
+   * @param queueingMicros time until all was handed over, by the segments
+   */
+  public record Result(GpuShape shape, String way, BenchMeasure measure, Spread queueingMicros) {
+
+    /** For JSON. */
+    public Fields data() {
+      return new Fields()
+          .with("shard_bytes", shape.shardBytes())
+          .with("piece_bytes", shape.segmentBytes())
+          .with("way", way)
+          .with("measure", measure.data())
+          .with("queueing_us", queueingMicros);
+    }
+  }
+
+  /** The rounds of a way and direction. */
+  private record Series(BenchMeasure measure, List<Double> queueing) {
+
+    Series(Direction direction) {
+      this(new BenchMeasure(direction.text, "GB/s", LIMIT), new ArrayList<>());
+    }
+
+    Result result(GpuShape shape, String way) {
+      double[] micros = queueing.stream().mapToDouble(Double::doubleValue).toArray();
+      return new Result(shape, way, measure, Spread.of(micros));
+    }
+  }
+
+  /**
+   * @param streams {@code cache_stream_number} of the pool
+   */
+  public GpuBench(Device device, StoreCatalog catalog, int streams) {
+    this.device = device;
+    this.catalog = catalog;
+    this.streams = streams;
+  }
+
+  /** Measures a shape: so many bytes a round and direction. */
+  public List<Result> run(GpuShape shape, long bytes, int warmup, int repeat, Progress progress)
+      throws InterruptedException {
+    List<GpuPath> paths = new ArrayList<>();
+    Map<GpuPath, Map<Direction, Series>> found = new LinkedHashMap<>();
+    try (GpuMemory memory = new GpuMemory(device, shape, bytes)) {
+      try {
+        open(paths, memory);
+        for (int round = 0; round < warmup + repeat; round++) {
+          progress.at(round);
+          memory.fill(round);
+          for (GpuPath path : paths) {
+            for (Direction direction : List.of(Direction.UP, Direction.DOWN, Direction.BOTH)) {
+              Series series =
+                  found
+                      .computeIfAbsent(path, _ -> new LinkedHashMap<>())
+                      .computeIfAbsent(direction, Series::new);
+              measure(path, direction, memory, round, round < warmup ? null : series);
+            }
+          }
+        }
+      } finally {
+        paths.forEach(GpuPath::close);
+      }
+    }
+    return found.entrySet().stream()
+        .flatMap(
+            path ->
+                path.getValue().values().stream()
+                    .map(series -> series.result(shape, path.getKey().name())))
+        .toList();
+  }
+
+  private void open(List<GpuPath> paths, GpuMemory memory) {
+    paths.add(new PoolPath(memory, catalog, device.info().id(), streams));
+    for (CopyWay way : device.copyWays()) {
+      paths.add(StreamPath.segments(device, way, memory));
+    }
+    if (memory.shape.segments() > 1) {
+      paths.add(StreamPath.rows(device, memory));
+    }
+  }
+
+  private static void measure(
+      GpuPath path, Direction direction, GpuMemory memory, int round, @Nullable Series series)
+      throws InterruptedException {
+    boolean first = round % 2 == 0;
+    long plain = first ? memory.plain(direction) : 0;
+    long start = System.nanoTime();
+    path.begin(direction);
+    long queued = System.nanoTime();
+    path.await();
+    long end = System.nanoTime();
+    plain = first ? plain : memory.plain(direction);
+    path.verify(direction);
+    if (series != null) {
+      double moved = memory.byteSize() * (direction == Direction.BOTH ? 2.0 : 1.0);
+      series.measure.add(moved / (end - start), moved / plain);
+      series.queueing.add((queued - start) / 1e3 / memory.segments());
+    }
+  }
+}
