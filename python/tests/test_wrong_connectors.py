@@ -79,7 +79,7 @@ WRONG = {
     "reports an unknown id": (
         WORKER,
         "take_finished",
-        lambda s, r: (r[0], (r[1] or set()) | {"nobody's"}),
+        lambda s, r: (r[0], (r[1] or set()) | {"no-request"}),
     ),
     "reports a load too early": (
         WORKER,

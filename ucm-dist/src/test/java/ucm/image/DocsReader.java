@@ -61,7 +61,15 @@ final class DocsReader {
     }
     Files.createDirectories(this.folder.resolve("mnt"));
     Files.createDirectories(this.folder.resolve("tmp"));
-    this.environment = new HashMap<>(Map.of("JAVA_HOME", "/nowhere", "HOME", folder.toString()));
+    this.environment =
+        new HashMap<>(
+            Map.of(
+                "JAVA_HOME",
+                "/nowhere",
+                "HOME",
+                folder.toString(),
+                "UCM_JAVA_OPTS",
+                UcmProcess.JAVA_OPTIONS));
     this.environment.putAll(environment);
     this.environment.merge("PATH", bin + ":/usr/bin:/bin", (first, others) -> first + ":" + others);
   }

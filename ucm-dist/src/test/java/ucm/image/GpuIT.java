@@ -27,22 +27,26 @@ class GpuIT {
     Path temporary = Files.createDirectories(folder.resolve("tmp"));
     UcmProcess.Ended bench =
         run(
-            driver.environment("UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary),
+            driver.environment(
+                "UCM_JAVA_OPTS",
+                "-Djava.io.tmpdir=" + temporary,
+                "SIM_CUDA_VERSION",
+                "12080"),
             Stream.concat(Stream.of(TINY), Stream.of("--json")).toArray());
     assertThat(bench.exitCode()).as(bench.all()).isZero();
     JsonNode machine = bench.json().get("machine");
     assertThat(machine.get("gpu").asString()).isEqualTo("Simulated GPU 0");
-    assertThat(machine.get("driver").asString()).isEqualTo("CUDA 12.6");
+    assertThat(machine.get("driver").asString()).isEqualTo("CUDA 12.8");
     assertThat(machine.get("processor").asString()).isNotEmpty();
     JsonNode results = bench.json().get("results");
     assertThat(results.findValuesAsString("shard_bytes"))
         .contains("65536", "262144", "1048576", "2097152", "4194304");
+    assertThat(results.findValuesAsString("way")).contains("pool", "calls", "batch", "rows");
     for (JsonNode result : results) {
-      assertThat(result.get("measures").findValuesAsString("name"))
-          .contains("host to device", "device to host");
-      for (JsonNode measure : result.get("measures")) {
-        assertThat(measure.get("ratio").get("median").asDouble()).isPositive();
-      }
+      JsonNode measure = result.get("measure");
+      assertThat(measure.get("name").asString())
+          .isIn("host to device", "device to host", "both at once");
+      assertThat(measure.get("ratio").get("median").asDouble()).isPositive();
       assertThat(result.get("queueing_us").get("median").asDouble()).isPositive();
     }
     assertThat(driver.counted())
@@ -65,7 +69,8 @@ class GpuIT {
     UcmProcess.Ended bench = run(driver.environment(), TINY);
     assertThat(bench.exitCode()).as(bench.all()).isZero();
     assertThat(bench.out())
-        .contains("2 MiB in 32 x 64 KiB", "device to host", "RATIO", "gpu: Simulated GPU 0");
+        .contains("2 MiB in 32 x 64 KiB", "rows", "both at once", "RATIO", "gpu: Simulated GPU 0")
+        .doesNotContain("batch  ");
   }
 
   @Test

@@ -99,6 +99,7 @@ class PythonIT {
     builder.environment().putAll(environment);
     builder.environment().put("VLLM_STANDIN_PROFILE", profile);
     builder.environment().put("UCM_HOME", UcmProcess.IMAGE.toString());
+    builder.environment().put("UCM_JAVA_OPTS", UcmProcess.JAVA_OPTIONS);
     builder.environment().put("PYTHONDONTWRITEBYTECODE", "1");
     // As vLLM sets it for its workers.
     builder.environment().put("OMP_NUM_THREADS", "1");

@@ -18,6 +18,9 @@ final class UcmProcess {
 
   static final Path IMAGE = Path.of(System.getProperty("ucm.image"));
 
+  /** For {@code UCM_JAVA_OPTS}: most commands end before the second compiler pays. */
+  static final String JAVA_OPTIONS = "-XX:TieredStopAtLevel=1";
+
   private UcmProcess() {}
 
   record Ended(int exitCode, String out, String err) {
@@ -43,6 +46,7 @@ final class UcmProcess {
     builder.environment().clear();
     builder.environment().put("PATH", "/usr/bin:/bin");
     builder.environment().put("JAVA_HOME", "/nowhere");
+    builder.environment().put("UCM_JAVA_OPTS", JAVA_OPTIONS);
     builder.environment().putAll(environment);
     try {
       return builder.start();

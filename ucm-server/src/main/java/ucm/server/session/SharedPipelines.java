@@ -14,7 +14,7 @@ import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.engine.KvLayout;
 
 /**
- * The open pipelines: one for each configuration and layout, whoever uses it. One that is not used stays
+ * The open pipelines: one for each configuration and layout, for all who use it. One that is not used stays
  * open for a while, so that an engine which starts again finds its pool full. Thread-safe.
  */
 final class SharedPipelines implements AutoCloseable {

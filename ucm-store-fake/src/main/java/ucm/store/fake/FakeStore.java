@@ -33,6 +33,8 @@ import ucm.api.config.ConfigKey;
 @StoreName("Fake")
 public final class FakeStore extends AbstractStore {
 
+  private static final long BYTES_PER_BLOCK = 40;
+
   static final ConfigKey<Integer> BUFFER_NUMBER =
       ConfigKey.integer("buffer_number")
           .range(1, 1 << 28)
@@ -92,19 +94,20 @@ public final class FakeStore extends AbstractStore {
 
   private BlockIndex index(StoreMetrics.Counter evictions) {
     int blocks = value(BUFFER_NUMBER);
-    try {
-      return new BlockIndex(blocks, layout().shardCount(), evictions);
-    } catch (OutOfMemoryError e) {
+    long heap = Runtime.getRuntime().maxMemory();
+    if (blocks > heap / BYTES_PER_BLOCK) {
       throw new StoreException(
           "Fake wants to remember "
               + blocks
-              + " blocks, and a heap of at most "
-              + (Runtime.getRuntime().maxMemory() >> 20)
+              + " blocks of "
+              + BYTES_PER_BLOCK
+              + " bytes, and a heap of at most "
+              + (heap >> 20)
               + " MiB has no room for that: lower "
               + BUFFER_NUMBER
-              + " or raise -Xmx",
-          e);
+              + " or raise -Xmx");
     }
+    return new BlockIndex(blocks, layout().shardCount(), evictions);
   }
 
   private Opened now() {

@@ -110,7 +110,7 @@ final class FakeStoreTest {
 
   @Test
   void saysWhenTheHeapIsTooSmall() {
-    assumeTrue(Runtime.getRuntime().maxMemory() < 12L << 30, "this heap is large enough for all");
+    assumeTrue(Runtime.getRuntime().maxMemory() < 40L << 28, "this heap is large enough for all");
     FakeStore store = new FakeStore();
     store.configure(StoreConfig.of(settings(Map.of("buffer_number", 1 << 28))));
     assertThatThrownBy(() -> store.open(StoreContext.of(null)))

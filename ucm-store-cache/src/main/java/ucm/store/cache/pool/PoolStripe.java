@@ -6,7 +6,7 @@ import ucm.store.cache.config.CachePolicy;
 
 /**
  * One part of the pool: some slots as a state machine, the blocks they belong to, and the order in which
- * these are evicted. The methods are atomic under the monitor of this, and call nobody else's code.
+ * these are evicted. The methods are atomic under the monitor of this, and call no code of others.
  *
  * <pre>
  *   FREE --take--> LOADING | DUMPING --filled--> READY --evicted--> FREE
