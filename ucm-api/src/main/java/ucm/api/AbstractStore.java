@@ -329,6 +329,22 @@ public abstract class AbstractStore implements Store {
     tasks().dumps().takeBack(untold);
   }
 
+  /**
+   * Waits until the dumps accepted so far are settled. Also while the store closes.
+   *
+   * @return the blocks of those that are not, an id each; the caller's
+   */
+  protected final Set<BlockIds> awaitDumps(Duration timeout) throws InterruptedException {
+    InFlightTasks tasks = tasks();
+    long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
+    return tasks.dumps().await(tasks.lastTask(), end);
+  }
+
+  /** What the next flush would report as failed, and does not report any more. */
+  protected final FlushResult takeFailedDumps() {
+    return tasks().dumps().take(0);
+  }
+
   /** What the next flush would report as failed. */
   protected final FlushResult failedDumps() {
     return tasks().dumps().peek(0);

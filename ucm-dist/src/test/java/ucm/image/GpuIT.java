@@ -28,10 +28,7 @@ class GpuIT {
     UcmProcess.Ended bench =
         run(
             driver.environment(
-                "UCM_JAVA_OPTS",
-                "-Djava.io.tmpdir=" + temporary,
-                "SIM_CUDA_VERSION",
-                "12080"),
+                "UCM_JAVA_OPTS", "-Djava.io.tmpdir=" + temporary, "SIM_CUDA_VERSION", "12080"),
             Stream.concat(Stream.of(TINY), Stream.of("--json")).toArray());
     assertThat(bench.exitCode()).as(bench.all()).isZero();
     JsonNode machine = bench.json().get("machine");

@@ -55,19 +55,19 @@ class PythonIT {
     pytest(
         NEWEST,
         "not full",
-        "device or abort or preempt or before or (random and 2)",
+        "device or abort or before or (random and 2BNHD-2)",
         driver.environment("SIM_CUDA_DIRECT", "1", "SIM_CUDA_VERSION", "12080"));
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"0.9", "0.11", "0.18"})
+  @ValueSource(strings = {"0.9", "0.18"})
   void olderInterfaces(String profile) throws Exception {
     pytest(profile, "not full", OLDER, Map.of());
   }
 
   @Tag("full")
   @ParameterizedTest
-  @ValueSource(strings = {"0.12", "0.15", "0.24"})
+  @ValueSource(strings = {"0.11", "0.12", "0.15", "0.24"})
   void moreOlderInterfaces(String profile) throws Exception {
     pytest(profile, "not full", OLDER, Map.of());
   }

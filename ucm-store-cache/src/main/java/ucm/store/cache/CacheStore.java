@@ -3,23 +3,28 @@ package ucm.store.cache;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreContext;
-import ucm.api.StoreException;
-import ucm.api.StoreLife;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.platform.thread.ThreadFaults;
 import ucm.store.cache.config.CacheConfig;
 import ucm.store.cache.transfer.CacheRuntime;
+import ucm.store.cache.transfer.Dumps;
 
 /**
  * Keeps blocks in host memory, above a slower stage or alone.
@@ -34,10 +39,39 @@ import ucm.store.cache.transfer.CacheRuntime;
  * <p>With {@code device_id: -1} it has no pool: look-ups go to the next stage, and no data is moved.
  */
 @StoreName("Cache")
-public final class CacheStore implements Store {
+public final class CacheStore extends AbstractStore {
 
-  private final StoreLife life = new StoreLife("Cache");
-  private final ReentrantLock closing = new ReentrantLock();
+  private static final Logger LOG = LoggerFactory.getLogger(CacheStore.class);
+
+  /** Shows the store's flush to its runtime. */
+  private final class StoreDumps implements Dumps {
+
+    @Override
+    public void settled(TransferTask dump) {
+      CacheStore.this.settled(dump);
+    }
+
+    @Override
+    public void failed(long high, long low, @Nullable Throwable fault) {
+      dumpFailed(high, low, fault);
+    }
+
+    @Override
+    public void failed(FlushResult untold) {
+      flushFailed(untold);
+    }
+
+    @Override
+    public Set<BlockIds> await(Duration timeout) throws InterruptedException {
+      return awaitDumps(timeout);
+    }
+
+    @Override
+    public FlushResult takeFailures() {
+      return takeFailedDumps();
+    }
+  }
+
   private @Nullable CacheConfig config;
   private @Nullable Store next;
   // Null while not open, and for a scheduler.
@@ -52,8 +86,7 @@ public final class CacheStore implements Store {
   }
 
   @Override
-  public void configure(StoreConfig config) {
-    life.configured();
+  protected void doConfigure(StoreConfig config) {
     this.config = CacheConfig.from(config);
   }
 
@@ -78,32 +111,28 @@ public final class CacheStore implements Store {
                 + " alone");
   }
 
+  /** A task says by itself whether its memory is that of the device. */
   @Override
-  public void open(StoreContext context) {
-    CacheConfig checked = config;
-    life.opened();
-    if (checked == null) {
-      throw new IllegalStateException("Store Cache is being configured by another thread");
-    }
-    try {
-      next = context.next();
-      Optional<String> refusal = refuseNext(next);
-      if (refusal.isPresent()) {
-        throw new StoreException(refusal.get());
-      }
+  protected boolean takesDeviceMemory() {
+    return true;
+  }
+
+  @Override
+  protected void doOpen(StoreContext context) {
+    next = context.next();
+    if (!isScheduler()) {
       cache =
-          checked.isScheduler()
-              ? null
-              : new CacheRuntime(checked, context, new ThreadFaults("Cache", this::close));
-    } catch (RuntimeException | Error e) {
-      life.closed();
-      throw e;
+          new CacheRuntime(
+              Objects.requireNonNull(config),
+              context,
+              new StoreDumps(),
+              newThreads("dispatch"),
+              this::threadFailed);
     }
   }
 
   @Override
-  public BitSet lookup(BlockIds ids) {
-    life.requireOpen();
+  protected BitSet doLookup(BlockIds ids) {
     if (cache != null) {
       return cache.lookups().lookup(ids);
     }
@@ -112,7 +141,7 @@ public final class CacheStore implements Store {
 
   @Override
   public int lookupPrefix(BlockIds ids) {
-    life.requireOpen();
+    requireOpen();
     if (cache != null) {
       return cache.lookups().lookupPrefix(ids);
     }
@@ -121,7 +150,7 @@ public final class CacheStore implements Store {
 
   @Override
   public void prefetch(BlockIds ids) {
-    life.requireOpen();
+    requireOpen();
     if (cache != null) {
       cache.prefetch(ids);
     }
@@ -129,17 +158,42 @@ public final class CacheStore implements Store {
 
   @Override
   public Task load(Transfer transfer) {
-    return moving("load").load(transfer);
+    try {
+      return super.load(transfer);
+    } catch (QueueFullException e) {
+      runtime().queueFull(false);
+      throw e;
+    }
   }
 
   @Override
   public Task dump(Transfer transfer) {
-    return moving("dump").dump(transfer);
+    try {
+      return super.dump(transfer);
+    } catch (QueueFullException e) {
+      runtime().queueFull(true);
+      throw e;
+    }
+  }
+
+  @Override
+  protected TransferTask newTask(long id, Transfer transfer, boolean isDump) {
+    return runtime().newTask(id, transfer, isDump);
+  }
+
+  @Override
+  protected void doLoad(TransferTask task) {
+    runtime().start(task);
+  }
+
+  @Override
+  protected void doDump(TransferTask task) {
+    runtime().start(task);
   }
 
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
-    life.requireOpen();
+    requireOpen();
     if (cache != null) {
       return cache.flush(timeout);
     }
@@ -148,7 +202,7 @@ public final class CacheStore implements Store {
 
   @Override
   public BitSet durable(BlockIds ids) {
-    life.requireOpen();
+    requireOpen();
     return next == null ? new BitSet() : next.durable(ids);
   }
 
@@ -160,7 +214,7 @@ public final class CacheStore implements Store {
   /** Removes blocks from the next stage first, so that none comes back into the pool. */
   @Override
   public BitSet remove(BlockIds ids) {
-    life.requireOpen();
+    requireOpen();
     BitSet gone = new BitSet(ids.size());
     gone.set(0, ids.size());
     if (next != null) {
@@ -174,34 +228,30 @@ public final class CacheStore implements Store {
     return gone;
   }
 
-  /** A second thread that closes waits for the first, which is bounded. */
+  /** As {@link AbstractStore} does, and says so where this store logs. */
   @Override
-  public void close() {
-    closing.lock();
-    try {
-      if (life.closed() && cache != null) {
-        cache.close();
-      }
-    } finally {
-      closing.unlock();
+  protected void threadFailed(Thread thread, Throwable fault) {
+    new ThreadFaults(name(), this::close).uncaughtException(thread, fault);
+  }
+
+  @Override
+  protected void closesBefore(int openTasks) {
+    LOG.warn("Cache: {} tasks were not done when the store closed; they are ended", openTasks);
+  }
+
+  @Override
+  protected void doClose() {
+    if (cache != null) {
+      cache.close(timeToClose());
     }
   }
 
-  private CacheRuntime moving(String operation) {
-    life.requireOpen();
-    if (cache == null) {
-      throw new StoreException(
-          "Cache was asked to "
-              + operation
-              + " with device_id -1: that is the scheduler, which looks up and moves no data; set"
-              + " device_id to the device of this worker");
-    }
-    return cache;
+  private CacheRuntime runtime() {
+    return Objects.requireNonNull(cache, "only a worker has tasks");
   }
 
-  /** the open next stage, for the tests of this package; null for a scheduler. */
-  @Nullable
-  public CacheRuntime opened() {
+  /** What moves data; null for a scheduler. */
+  public @Nullable CacheRuntime opened() {
     return cache;
   }
 }

@@ -39,7 +39,8 @@ final class SharedContractTest extends CacheOverMemoryContractTest {
             true,
             "unique_id",
             name,
-            // A block that lacks shards may still come from a neighbour: close waits for it as long.
+            // A block that lacks shards may still come from a neighbour: close waits for it as
+            // long.
             "timeout_ms",
             10_000,
             "cache_buffer_capacity_gb",

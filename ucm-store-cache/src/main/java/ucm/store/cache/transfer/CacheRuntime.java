@@ -2,24 +2,20 @@ package ucm.store.cache.transfer;
 
 import java.time.Duration;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongSupplier;
+import java.util.concurrent.ThreadFactory;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
-import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
-import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.TransferTask;
 import ucm.platform.device.EngineDevice;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
-import ucm.store.cache.config.Admission;
 import ucm.store.cache.config.CacheConfig;
 import ucm.store.cache.config.PoolMemory;
 import ucm.store.cache.pool.CacheLookup;
@@ -37,7 +33,7 @@ import ucm.store.cache.pool.SlotPool;
  * next stage's threads as it arrives ({@link NextRead}).
  *
  * <p>A shard that finds no slot, because all are referenced, waits without a thread: the dispatcher
- * tries again when slots come free, until the deadline ({@link TimeoutScheduler}). Nothing that holds a slot
+ * tries again when slots come free, until the deadline. Nothing that holds a slot
  * ever waits for another one, so slots do come free unless the next stage hangs.
  *
  * <p>A load that meets its deadline is over for the engine, whose memory is not touched any more; its
@@ -60,29 +56,30 @@ public final class CacheRuntime {
   final ShardWorkers copiers;
   final int copyThreads;
   public final NextTraffic traffic = new NextTraffic();
-  public final DumpLedger ledger;
-  public final Admission admission;
+  final Dumps dumps;
   final WriteBehind writes;
   final Dispatcher dispatcher;
-  final TimeoutScheduler timeouts;
 
-  private final LongSupplier clock;
   private final CacheLookup lookups;
   private final CacheFlush flush;
   private final Prefetcher prefetcher;
-  private final AtomicLong lastTask = new AtomicLong();
 
   /**
    * Allocates the pool and starts the threads.
    *
-   * @param faults is told of a thread that ends by an error
+   * @param dispatching makes the background thread
+   * @param faults is told of another thread that ends by an error
    * @throws StoreException when there is not enough memory
    */
   public CacheRuntime(
-      CacheConfig config, StoreContext context, Thread.UncaughtExceptionHandler faults) {
+      CacheConfig config,
+      StoreContext context,
+      Dumps dumps,
+      ThreadFactory dispatching,
+      Thread.UncaughtExceptionHandler faults) {
     this.config = config;
     this.next = context.next();
-    this.clock = context.nanoClock();
+    this.dumps = dumps;
     this.metrics = new CacheMetrics(context.metrics());
     // What can fail comes first: the threads are started last.
     CpuAffinity affinity = CpuAffinity.of(config.cores());
@@ -95,7 +92,7 @@ public final class CacheRuntime {
       buffer.leave();
       throw e;
     }
-    this.dispatcher = new Dispatcher(this, faults);
+    this.dispatcher = new Dispatcher(this, dispatching);
     metrics.show(context.metrics(), buffer);
     // The tasks let in bound what these are given.
     this.copyThreads = Math.min(config.streams(), Runtime.getRuntime().availableProcessors());
@@ -110,15 +107,10 @@ public final class CacheRuntime {
                 CacheConfig.RUNNING_QUEUE_DEPTH.name()),
             affinity);
     copiers.whenThreadEnds(faults);
-    this.ledger = new DumpLedger(clock);
-    this.admission = new Admission(config.waitingTasks(), config.runningShards());
     this.writes = new WriteBehind(this);
     this.lookups = new CacheLookup(pool, next, config.loadNextOnly(), context.metrics());
-    this.flush = new CacheFlush(this, clock);
+    this.flush = new CacheFlush(this);
     this.prefetcher = new Prefetcher(this);
-    this.timeouts =
-        new TimeoutScheduler(clock, TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()), faults);
-    timeouts.start();
     dispatcher.start();
     buffer.add(this);
     LOG.info(
@@ -140,25 +132,22 @@ public final class CacheRuntime {
     }
   }
 
-  public Task load(Transfer transfer) {
-    admit(transfer, metrics.loads);
-    LoadTask load = new LoadTask(this, lastTask.incrementAndGet(), transfer);
-    load.start();
-    plan(load);
-    return load.task;
+  /** Makes a task, of which nothing begins. */
+  public TransferTask newTask(long id, Transfer transfer, boolean isDump) {
+    return isDump ? new DumpTask(this, id, transfer) : new LoadTask(this, id, transfer);
   }
 
-  public Task dump(Transfer transfer) {
-    admit(transfer, metrics.dumps);
-    DumpTask dump = new DumpTask(this, lastTask.incrementAndGet(), transfer);
-    if (transfer.shardCount() > 0) {
-      ledger.add(dump);
-    }
-    dump.start();
+  /**
+   * Starts a task.
+   *
+   * @throws StoreException when its memory cannot be moved
+   */
+  public void start(TransferTask task) {
+    engineDevice.require(task.transfer());
+    CacheTask begun = (CacheTask) task;
+    begun.start();
     Store store = next;
-    if (!dump.mustAsk() || store == null) {
-      plan(dump);
-    } else {
+    if (begun instanceof DumpTask dump && dump.mustAsk() && store != null) {
       dispatcher.submit(
           () -> {
             while (dump.hasMoreToAsk()) {
@@ -166,8 +155,14 @@ public final class CacheRuntime {
               plan(dump);
             }
           });
+    } else {
+      plan(begun);
     }
-    return dump.task;
+  }
+
+  /** A task of one direction was refused for want of room. */
+  public void queueFull(boolean isDump) {
+    (isDump ? metrics.dumps : metrics.loads).queueFull.increment();
   }
 
   public FlushResult flush(Duration timeout) throws InterruptedException {
@@ -182,7 +177,7 @@ public final class CacheRuntime {
   /** A block is not going to be durable: the stores that share the pool all name it. */
   void failed(long high, long low, @Nullable Throwable cause) {
     for (CacheRuntime member : buffer.members()) {
-      member.ledger.failed(high, low, cause);
+      member.dumps.failed(high, low, cause);
     }
   }
 
@@ -210,100 +205,99 @@ public final class CacheRuntime {
   }
 
   /**
-   * Drains within {@code timeout_ms}, ends the threads, and frees the memory when it is unused. An
-   * interrupted thread does not drain, and does the rest all the same.
+   * Has what is in the pool written, ends the threads, and frees the memory when it is unused. No task is in
+   * flight. An interrupted thread waits for no more writes, and does the rest all the same.
+   *
+   * @param timeout for the writes and the next stage's tasks
    */
-  public void close() {
-    admission.close();
-    DeferredInterrupts interrupts = new DeferredInterrupts();
-    long deadline = clock.getAsLong() + TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
-    try {
-      if (interrupts.any()) {
-        throw new InterruptedException();
-      }
-      drain(deadline);
-    } catch (InterruptedException e) {
-      LOG.warn("Cache: interrupted while closing; what is under way is dropped");
-      timeouts.expireAll();
-      interrupts.note();
-    }
-    boolean copied = interrupts.await(copiers::close, JOIN);
-    copied &= interrupts.await(engineDevice::closeThreads, JOIN);
-    if (!interrupts.await(dispatcher::close, JOIN)) {
+  public void close(Duration timeout) {
+    long end = System.nanoTime() + timeout.toNanos();
+    awaitWrites(end);
+    boolean copied = await(copiers::close);
+    copied &= await(engineDevice::closeThreads);
+    if (!await(dispatcher::close)) {
       LOG.warn("Cache: the next stage has not answered a look-up; its thread is left over");
-    }
-    if (!interrupts.await(timeouts::close, JOIN)) {
-      LOG.warn("Cache: the timeout thread is left over");
     }
     buffer.remove(this);
     if (buffer.isShared()) {
       pool.dropUnfinished();
     }
-    awaitTraffic(interrupts, deadline);
+    awaitTraffic(end);
     if (copied) {
       traffic.close(buffer::leave);
     } else {
       LOG.error("Cache: copies do not end; {} bytes are not freed", memory.byteSize());
     }
-    interrupts.restore();
   }
 
-  /** An interrupted thread does not wait here: the memory is freed when the last transfer ends. */
-  private void awaitTraffic(DeferredInterrupts interrupts, long deadline) {
-    int open;
+  private void awaitWrites(long end) {
+    long pending = 0;
     try {
-      long left = interrupts.any() ? 0 : Math.max(0, deadline - clock.getAsLong());
-      open = traffic.awaitNone(left);
+      writes.hurry(1);
+      pending = dumps.await(left(end)).size();
+      if (buffer.isShared()) {
+        // Those who go on using the pool are to know what this store's next stage fails to keep.
+        pending += flush.flushNext(this, end).pendingBlocks();
+      }
     } catch (InterruptedException e) {
-      interrupts.note();
-      return;
+      LOG.warn("Cache: interrupted while closing; what is under way is dropped");
+      Thread.currentThread().interrupt();
     }
-    if (open > 0) {
-      LOG.warn(
-          "Cache: the next stage still works on {} transfers; {} bytes are freed when it is done",
-          open,
-          memory.byteSize());
-    }
-  }
-
-  private void drain(long deadline) throws InterruptedException {
-    int tasks = admission.awaitNone(Math.max(0, deadline - clock.getAsLong()));
-    if (tasks > 0) {
-      LOG.warn("Cache: {} tasks were not done when the store closed; they are ended", tasks);
-      timeouts.expireAll();
-    }
-    writes.hurry(1);
-    long pending = ledger.await(deadline);
-    if (buffer.isShared()) {
-      // Those who go on using the pool are to know what this store's next stage fails to keep.
-      FlushResult _ = flush.flushNext(this, deadline);
-    }
-    FlushResult left = ledger.take(pending);
-    if (!left.ok()) {
+    FlushResult failures = dumps.takeFailures();
+    if (pending > 0 || !failures.ok()) {
       LOG.warn(
           "Cache: when the store closed, {} dumped blocks were not written to the next stage, and"
               + " {} had failed since the last flush",
-          left.pendingBlocks(),
-          left.failedCount(),
-          left.cause());
+          pending,
+          failures.failedCount(),
+          failures.cause());
     }
   }
 
-  private void admit(Transfer transfer, TaskMetrics counted) {
-    if (!transfer.layout().equals(config.layout())) {
-      throw new StoreException(
-          "Cache keeps blocks of "
-              + config.layout()
-              + "; the transfer is made for "
-              + transfer.layout()
-              + ": make it with the layout the store was configured with");
-    }
-    engineDevice.require(transfer);
+  /** An interrupted thread does not wait here: the memory is freed when the last transfer ends. */
+  private void awaitTraffic(long end) {
     try {
-      admission.enter(transfer.shardCount());
-    } catch (QueueFullException e) {
-      counted.queueFull.increment();
-      throw e;
+      int open = traffic.awaitNone(left(end).toNanos());
+      if (open > 0) {
+        LOG.warn(
+            "Cache: the next stage still works on {} transfers; {} bytes are freed when it is done",
+            open,
+            memory.byteSize());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Duration left(long end) {
+    return Duration.ofNanos(Math.max(0, end - System.nanoTime()));
+  }
+
+  /** Waits for threads to end; may be called again after an interrupt. */
+  private interface ThreadsEnd {
+    boolean await(Duration timeout) throws InterruptedException;
+  }
+
+  /** Waits, although the thread may be interrupted, which is kept for later. */
+  private static boolean await(ThreadsEnd threads) {
+    long end = System.nanoTime() + JOIN.toNanos();
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          boolean ended = threads.await(left(end));
+          if (!Thread.interrupted()) {
+            return ended;
+          }
+        } catch (InterruptedException e) {
+          // Once more.
+        }
+        interrupted = true;
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

@@ -1,37 +1,30 @@
 package ucm.store.cache.transfer;
 
 import java.util.BitSet;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
-import ucm.api.StoreTimeoutException;
-import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 
 /**
  * A load or dump of the engine under way.
  *
- * <p>A thread that touches the engine's memory for a shard must {@linkplain #begin begin} it; only one
- * can, and the timeout scheduler is one of those that try. So a copy in progress at the deadline finishes, and one
+ * <p>A thread that touches the engine's memory for a shard must {@linkplain #take take} it; only one
+ * can, and the deadline is one of those that try. So a copy in progress at the deadline finishes, and one
  * that comes later does not start: the memory is the engine's again once the task has completed.
  *
  * <p>A task is planned by one thread at a time, the caller's first and then the dispatcher's, which
  * tries again for the shards that found no slot.
  */
-abstract class CacheTask {
+abstract class CacheTask extends TransferTask {
 
   private static final Logger LOG = LoggerFactory.getLogger(CacheTask.class);
 
   final CacheRuntime cache;
   final Transfer transfer;
-  final TransferTask task;
-
-  /** When it expires; guarded by the lock of {@link TimeoutScheduler}. */
-  long deadlineNanos;
 
   /** The shards that are not planned yet; touched by the planning thread only. */
   final BitSet todo;
@@ -42,17 +35,15 @@ abstract class CacheTask {
   private int todoCount;
   private volatile boolean wantsRoom;
   private volatile @Nullable StoreException expiry;
-  private final AtomicInteger open;
   private final long startNanos;
   // Several threads may find it unset; any of their times will do.
   private long firstNanos;
 
   CacheTask(CacheRuntime cache, long id, Transfer transfer) {
+    super(id, transfer);
     this.cache = cache;
     this.transfer = transfer;
-    this.task = new TransferTask(id, transfer);
     this.shardCount = transfer.shardCount();
-    this.open = new AtomicInteger(shardCount);
     this.todo = new BitSet(shardCount);
     todo.set(0, shardCount);
     this.startNanos = System.nanoTime();
@@ -73,57 +64,49 @@ abstract class CacheTask {
    */
   abstract long plan(long fullStripes);
 
-  /** Has the task scheduled, and logs that it begins. */
-  final Task start() {
+  /** Counts and logs the task when it ends. */
+  final void start() {
+    beforeTerminal(
+        () -> {
+          long nanos = System.nanoTime() - startNanos;
+          counted().ended(shardCount, transfer.byteSize(), firstNanos - startNanos, nanos);
+        });
     if (LOG.isDebugEnabled()) {
       LOG.debug("Cache {} dispatching.", describe());
+      whenTerminal(this::logEnd);
     }
-    cache.timeouts.add(this);
-    if (shardCount == 0) {
-      leave();
-    }
-    if (LOG.isDebugEnabled()) {
-      task.whenTerminal(this::logEnd);
-    }
-    return task;
   }
 
   /** Takes the right, and the duty, to move a shard and to {@link #finish} it; false when it ended. */
-  final boolean begin(int shard) {
+  final boolean take(int shard) {
     if (firstNanos == 0) {
       firstNanos = System.nanoTime();
     }
-    return task.begin(shard);
+    return begin(shard);
   }
 
-  /** Whether no thread moves a shard, or has moved it. */
-  final boolean isOpen(int shard) {
-    return !task.hasBegun(shard);
-  }
-
-  /** Ends a shard that was begun. */
+  /** Ends a shard that was taken. */
   final void finish(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
-    leave(1);
-    tell(shard, outcome, fault);
+    try {
+      end(shard, outcome, fault);
+    } catch (RuntimeException e) {
+      // The engine's listener broke its contract; the shard has ended, and slots must not leak.
+      LOG.error("Cache {}: the listener of shard {} threw", describe(), shard, e);
+    }
   }
 
-  /** Ends well those shards of a run that were begun; negative numbers are passed over. */
+  /** Ends well those shards of a run that were taken; negative numbers are passed over. */
   final void finishWell(int[] shards, int from, int to) {
-    int count = 0;
-    for (int i = from; i < to; i++) {
-      count += shards[i] >= 0 ? 1 : 0;
-    }
-    leave(count);
     for (int i = from; i < to; i++) {
       if (shards[i] >= 0) {
-        tell(shards[i], ShardOutcome.OK, null);
+        finish(shards[i], ShardOutcome.OK, null);
       }
     }
   }
 
-  /** Ends a shard without touching its memory, unless it has ended. */
-  final void end(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
-    if (begin(shard)) {
+  /** Ends a shard without touching its memory, unless it was taken before. */
+  final void endUntaken(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
+    if (take(shard)) {
       finish(shard, outcome, fault);
     }
   }
@@ -139,12 +122,12 @@ abstract class CacheTask {
     wantsRoom = todoCount > 0;
   }
 
-  /** Ends all shards whose move has not begun. */
-  final void expire() {
-    StoreException cause = describeExpiry();
+  @Override
+  protected final void expire(StoreException why) {
+    StoreException cause = wantsRoom ? foundNoSlot() : why;
     expiry = cause;
     for (int shard = 0; shard < shardCount; shard++) {
-      if (begin(shard)) {
+      if (take(shard)) {
         cache.metrics.expiredShards.increment();
         finish(shard, ShardOutcome.EXPIRED, cause);
       }
@@ -159,52 +142,18 @@ abstract class CacheTask {
     return expiry;
   }
 
-  private StoreException describeExpiry() {
-    if (wantsRoom) {
-      return new StoreException(
-          "Cache "
-              + describe()
-              + " found no slot for "
-              + todoCount
-              + " shards within timeout_ms "
-              + cache.config.timeoutMs()
-              + ": all "
-              + cache.memory.slots()
-              + " slots of the pool are in use; raise cache_buffer_capacity_gb, now "
-              + cache.config.capacityGb());
-    }
-    return new StoreTimeoutException(
+  private StoreException foundNoSlot() {
+    return new StoreException(
         "Cache "
             + describe()
-            + " was not done within timeout_ms "
+            + " found no slot for "
+            + todoCount
+            + " shards within timeout_ms "
             + cache.config.timeoutMs()
-            + ": the next stage or the copies were too slow; raise timeout_ms, or look there");
-  }
-
-  private void tell(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
-    try {
-      task.end(shard, outcome, fault);
-    } catch (RuntimeException e) {
-      // The engine's listener broke its contract; the shard has ended, and slots must not leak.
-      LOG.error("Cache {}: the listener of shard {} threw", describe(), shard, e);
-    }
-  }
-
-  /** Some shards are about to end. */
-  private void leave(int shards) {
-    if (shards > 0 && open.addAndGet(-shards) == 0) {
-      leave();
-    }
-  }
-
-  /** Makes room for the next task; before the last shard ends, as its waiter may hand one in. */
-  private void leave() {
-    cache.timeouts.remove(this);
-    cache.admission.leave(shardCount);
-    if (shardCount > 0) {
-      long nanos = System.nanoTime() - startNanos;
-      counted().ended(shardCount, transfer.byteSize(), firstNanos - startNanos, nanos);
-    }
+            + ": all "
+            + cache.memory.slots()
+            + " slots of the pool are in use; raise cache_buffer_capacity_gb, now "
+            + cache.config.capacityGb());
   }
 
   private void logEnd() {
@@ -213,14 +162,6 @@ abstract class CacheTask {
   }
 
   private String describe() {
-    return "task("
-        + task.id()
-        + ","
-        + operation()
-        + ","
-        + shardCount
-        + ","
-        + transfer.byteSize()
-        + ")";
+    return "task(" + id() + "," + operation() + "," + shardCount + "," + transfer.byteSize() + ")";
   }
 }

@@ -1,9 +1,13 @@
 package ucm.store.cache.transfer;
 
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,7 +18,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The number of jobs is bounded by the tasks that are admitted.
  */
-final class Dispatcher extends StageThread {
+final class Dispatcher {
 
   private static final Logger LOG = LoggerFactory.getLogger(Dispatcher.class);
 
@@ -22,16 +26,42 @@ final class Dispatcher extends StageThread {
   private static final long AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private final CacheRuntime cache;
-  // Guarded by lock; woken is also read without it, to save a wake-up that is on its way already.
+  private final Thread thread;
+  final ReentrantLock lock = new ReentrantLock();
+  // There may be something to do, or the thread should end.
+  private final Condition changed = lock.newCondition();
+  // Guarded by lock, as is what follows; woken is also read without it, to save a wake-up that is
+  // on its way already.
   private final ArrayDeque<Runnable> jobs = new ArrayDeque<>();
   private volatile boolean woken;
+  private boolean closed;
   private final Runnable whenRoom = this::wake;
   // Touched by the thread only.
   private final List<CacheTask> wanting = new ArrayList<>();
 
-  Dispatcher(CacheRuntime cache, Thread.UncaughtExceptionHandler faults) {
-    super("ucm-cache-dispatch-0", faults);
+  Dispatcher(CacheRuntime cache, ThreadFactory threads) {
     this.cache = cache;
+    this.thread = threads.newThread(this::work);
+  }
+
+  void start() {
+    thread.start();
+  }
+
+  /**
+   * Ends the thread, when it has done what it does at the moment.
+   *
+   * @return whether it ended in time
+   */
+  boolean close(Duration timeout) throws InterruptedException {
+    lock.lock();
+    try {
+      closed = true;
+      changed.signal();
+    } finally {
+      lock.unlock();
+    }
+    return thread.join(timeout);
   }
 
   /** Has something done. */
@@ -73,8 +103,7 @@ final class Dispatcher extends StageThread {
     }
   }
 
-  @Override
-  void work() {
+  private void work() {
     long waitNanos = WriteBehind.FOREVER;
     while (await(waitNanos)) {
       try {

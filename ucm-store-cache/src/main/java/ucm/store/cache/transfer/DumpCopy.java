@@ -85,7 +85,7 @@ final class DumpCopy extends CopyBatch {
   @Override
   protected void begin(int from, int to) {
     for (int i = from; i < to; i++) {
-      if (!dump.begin(held.shards[i])) {
+      if (!dump.take(held.shards[i])) {
         giveUp(i, dump.expiry(), true);
       }
     }
@@ -129,7 +129,7 @@ final class DumpCopy extends CopyBatch {
     cache.metrics.dumpBytes.add(copied * dump.transfer.layout().shardSize());
     cache.pool.filled(slots, from, to, alone);
     if (alone) {
-      dump.settle(copied);
+      dump.settle(held.shards, from, to);
     }
     dump.finishWell(held.shards, from, to);
     int group = groupOf(from);
@@ -171,15 +171,14 @@ final class DumpCopy extends CopyBatch {
 
   private void giveUp(int index, @Nullable Throwable cause, boolean done) {
     int slot = held.slots[index];
+    int shard = held.shards[index];
     cache.pool.notFilled(slot, ShardOutcome.MISSING, null);
     if (done) {
       cache.pool.release(slot);
     }
-    dump.failed(held.shards[index], cause);
+    dump.failed(shard, cause);
     held.slots[index] = NOT_COPIED;
     held.shards[index] = NOT_COPIED;
-    if (cache.next == null) {
-      dump.settle(1);
-    }
+    dump.settle(shard);
   }
 }

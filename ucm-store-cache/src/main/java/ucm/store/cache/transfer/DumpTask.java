@@ -1,7 +1,7 @@
 package ucm.store.cache.transfer;
 
 import java.util.BitSet;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,8 +31,10 @@ final class DumpTask extends CacheTask {
   // A look-up wakes a thread or two, which takes as long as some more system calls do.
   private static final int LEAST_ASKED = 16;
 
-  private final DistinctBlocks blocks;
-  private final AtomicInteger unsettled;
+  // Guarded by itself.
+  private final BitSet unsettled;
+  private boolean isSettled;
+  private @Nullable DistinctBlocks distinct;
 
   /** How many shards the next group that is written together may have; for the planning thread. */
   long groupShards;
@@ -43,8 +45,18 @@ final class DumpTask extends CacheTask {
 
   DumpTask(CacheRuntime cache, long id, Transfer transfer) {
     super(cache, id, transfer);
-    this.blocks = new DistinctBlocks(transfer.ids());
-    this.unsettled = new AtomicInteger(shardCount);
+    this.unsettled = new BitSet(shardCount);
+    unsettled.set(0, shardCount);
+  }
+
+  /** For the planning thread. */
+  private DistinctBlocks blocks() {
+    DistinctBlocks made = distinct;
+    if (made == null) {
+      made = new DistinctBlocks(transfer.ids());
+      distinct = made;
+    }
+    return made;
   }
 
   @Override
@@ -64,7 +76,7 @@ final class DumpTask extends CacheTask {
   boolean mustAsk() {
     Store next = cache.next;
     if (next != null) {
-      BitSet unknown = unknown(0, blocks.count());
+      BitSet unknown = unknown(0, blocks().count());
       if (!unknown.isEmpty()) {
         todo.clear();
         BlockIds ids = idsOf(unknown, 0);
@@ -72,7 +84,7 @@ final class DumpTask extends CacheTask {
         if (known == null) {
           return true;
         }
-        sift(present(unknown, ids, known), 0, blocks.count());
+        sift(present(unknown, ids, known), 0, blocks().count());
       }
     }
     return false;
@@ -105,7 +117,7 @@ final class DumpTask extends CacheTask {
 
   /** Whether there are blocks that the next stage has not been asked for. */
   boolean hasMoreToAsk() {
-    return asked < blocks.count();
+    return asked < blocks().count();
   }
 
   /**
@@ -116,9 +128,9 @@ final class DumpTask extends CacheTask {
    */
   void askMore(Store next) {
     int from = asked;
-    long blockBytes = transfer.byteSize() / blocks.count();
+    long blockBytes = transfer.byteSize() / blocks().count();
     long first = Math.max(LEAST_ASKED, Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes));
-    int to = (int) Math.min(blocks.count(), Math.max(first, 2L * from));
+    int to = (int) Math.min(blocks().count(), Math.max(first, 2L * from));
     sift(ask(next, from, to), from, to);
     asked = to;
   }
@@ -126,11 +138,11 @@ final class DumpTask extends CacheTask {
   /** Ends the shards of those of some blocks that are present; the others are to be planned. */
   private void sift(BitSet present, int from, int to) {
     for (int shard = 0; shard < shardCount; shard++) {
-      int block = blocks.blockOf(shard);
+      int block = blocks().blockOf(shard);
       if (block < from || block >= to) {
         continue;
       }
-      if (present.get(block - from) && isOpen(shard)) {
+      if (present.get(block - from) && !hasBegun(shard)) {
         needsNoMove(shard);
       } else {
         todo.set(shard);
@@ -190,10 +202,10 @@ final class DumpTask extends CacheTask {
 
   /** The ids of some blocks, counted from one on. */
   private BlockIds idsOf(BitSet some, int from) {
-    int first = blocks.firstShard(from);
-    BitSet shards = new BitSet(blocks.firstShard(from + some.length() - 1) - first + 1);
+    int first = blocks().firstShard(from);
+    BitSet shards = new BitSet(blocks().firstShard(from + some.length() - 1) - first + 1);
     for (int at = some.nextSetBit(0); at >= 0; at = some.nextSetBit(at + 1)) {
-      shards.set(blocks.firstShard(from + at) - first);
+      shards.set(blocks().firstShard(from + at) - first);
     }
     return transfer.ids().select(first, shards);
   }
@@ -202,7 +214,6 @@ final class DumpTask extends CacheTask {
   long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
     SlotPool pool = cache.pool;
-    int settled = 0;
     int most = Math.min(todo.cardinality(), cache.memory.slots());
     boolean again = wantsRoom();
     ShardSlots reserved = again ? new ShardSlots(most) : ShardSlots.fixed(most);
@@ -210,10 +221,10 @@ final class DumpTask extends CacheTask {
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       long high = ids.high(shard);
       long low = ids.low(shard);
-      if (!isOpen(shard)) {
+      if (hasBegun(shard)) {
         todo.clear(shard);
-        cache.ledger.failed(high, low, expiry());
-        settled++;
+        cache.dumps.failed(high, low, expiry());
+        settle(shard);
         continue;
       }
       long reservation = pool.reserveForDump(high, low, transfer.shardIndex(shard), full);
@@ -235,26 +246,49 @@ final class DumpTask extends CacheTask {
     if (reserved.size() > 0) {
       cache.writes.copy(new DumpCopy(this, reserved));
     }
-    settle(settled);
     return full;
   }
 
   /** Settles before it ends: a caller that has seen the dump end and flushes does not find it pending. */
   private void needsNoMove(int shard) {
-    settle(1);
-    end(shard, ShardOutcome.OK, null);
+    settle(shard);
+    endUntaken(shard, ShardOutcome.OK, null);
   }
 
-  /** Says that so many shards are settled; the last one takes the dump out of the ledger. */
-  void settle(int shards) {
-    if (shards > 0 && unsettled.addAndGet(-shards) == 0) {
-      cache.ledger.remove(this);
+  /** Says that a shard is settled, which no thread says twice. */
+  void settle(int shard) {
+    settle(new int[] {shard}, 0, 1);
+  }
+
+  /** Says that those shards of a run are settled that have no negative number. */
+  void settle(int[] shards, int from, int to) {
+    synchronized (unsettled) {
+      for (int i = from; i < to; i++) {
+        if (shards[i] >= 0) {
+          unsettled.clear(shards[i]);
+        }
+      }
+      if (!unsettled.isEmpty() || isSettled) {
+        return;
+      }
+      isSettled = true;
     }
+    cache.dumps.settled(this);
   }
 
-  /** How many blocks the shards that are not settled make, rounded up. */
-  long pendingBlocks() {
-    return Math.ceilDiv(unsettled.get(), Math.ceilDiv(shardCount, blocks.count()));
+  @Override
+  protected boolean settlesWhenCompleted() {
+    return false;
+  }
+
+  @Override
+  protected void collectPending(Set<BlockIds> pending) {
+    BlockIds ids = transfer.ids();
+    synchronized (unsettled) {
+      for (int i = unsettled.nextSetBit(0); i >= 0; i = unsettled.nextSetBit(i + 1)) {
+        pending.add(BlockIds.of(ids.high(i), ids.low(i)));
+      }
+    }
   }
 
   /** The shard's block failed. */
@@ -267,7 +301,7 @@ final class DumpTask extends CacheTask {
    * in part it is known that the next stage lacks it, until the last layer is here.
    */
   private boolean isUnknown(int block) {
-    int shard = blocks.firstShard(block);
+    int shard = blocks().firstShard(block);
     BlockIds ids = transfer.ids();
     return cache.pool.isComplete(ids, shard)
         || !cache.pool.wasDumped(ids.high(shard), ids.low(shard));

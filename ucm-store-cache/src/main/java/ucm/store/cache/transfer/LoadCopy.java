@@ -39,7 +39,7 @@ final class LoadCopy extends CopyBatch {
   protected void begin(int from, int to) {
     int[] shards = held.shards;
     for (int i = from; i < to; i++) {
-      if (!load.begin(shards[i])) {
+      if (!load.take(shards[i])) {
         shards[i] = ENDED;
       }
     }

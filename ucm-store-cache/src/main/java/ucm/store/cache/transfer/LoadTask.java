@@ -45,7 +45,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     long full = hasNext ? fullStripes : SlotPool.ALL_STRIPES;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
-      if (!isOpen(shard)) {
+      if (hasBegun(shard)) {
         todo.clear(shard);
         continue;
       }
@@ -70,7 +70,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
         case Reservation.FILLING -> cache.metrics.joinedShards.increment();
         default -> {
           cache.metrics.missShards.increment();
-          end(shard, ShardOutcome.MISSING, null);
+          endUntaken(shard, ShardOutcome.MISSING, null);
         }
       }
     }
@@ -92,7 +92,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       arrived(arrivals, shard, slot);
       return;
     }
-    if (!begin(shard)) {
+    if (!take(shard)) {
       cache.pool.release(slot);
       return;
     }
@@ -107,7 +107,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       // What ended another store's read, its close for example, need not end this one.
       cache.dispatcher.retry(this, shard);
     } else {
-      end(shard, outcome, cause);
+      endUntaken(shard, outcome, cause);
     }
   }
 
@@ -124,7 +124,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       arrived(arrivals, shard, slot);
       return;
     }
-    if (!begin(shard)) {
+    if (!take(shard)) {
       cache.pool.filled(slot, true);
       return;
     }
@@ -137,7 +137,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   private void arrived(LoadCopy copy, int shard, int slot) {
     if (!cache.engineDevice.loads().add(copy, shard, slot)) {
       cache.pool.release(slot);
-      end(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
+      endUntaken(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
     }
   }
 

@@ -82,7 +82,7 @@ final class NextRead implements ShardListener, Runnable {
     } else if (outcome == ShardOutcome.MISSING) {
       cache.pool.notFilled(held.slots[i], outcome, null);
       if (work != null) {
-        work.end(held.shards[i], outcome, null);
+        work.endUntaken(held.shards[i], outcome, null);
       }
     }
     // What else may have gone wrong is told with its cause when the task has completed.
@@ -125,7 +125,7 @@ final class NextRead implements ShardListener, Runnable {
     cache.pool.notFilled(slot, outcome, cause);
     cache.pool.release(slot);
     if (work != null) {
-      work.end(held.shards[i], outcome, cause);
+      work.endUntaken(held.shards[i], outcome, cause);
     }
   }
 }

@@ -101,7 +101,7 @@ final class NextWrite implements Runnable {
         cache.pool.release(held.slots[i]);
       }
     }
-    dump.settle(to - from);
+    dump.settle(held.shards, from, to);
     cache.writes.ended(byteSize());
   }
 

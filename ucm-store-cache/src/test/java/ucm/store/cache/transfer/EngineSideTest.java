@@ -78,7 +78,6 @@ final class EngineSideTest {
     assertThatThrownBy(() -> cache.store.dump(transfer))
         .isInstanceOf(StoreException.class)
         .hasMessageContaining("host memory");
-    assertThat(cache.opened().admission.tasks()).isZero();
   }
 
   @Test

@@ -161,7 +161,6 @@ final class TaskStressTest {
       assertThat(cache.metrics.count("cache_dump_bytes")).isPositive();
       cache.store.flush(PATIENCE);
       assertThat(cache.store.flush(PATIENCE).pendingBlocks()).isZero();
-      assertThat(cache.opened().ledger.open()).isZero();
       assertThat(cache.opened().traffic.awaitNone(PATIENCE.toNanos())).isZero();
       cache.awaitUnreferenced();
     }
