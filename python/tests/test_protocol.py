@@ -14,6 +14,9 @@ ENGINE = protocol.Engine(
     "engine-1", 2, "Qwen/QwQ-32B", "torch.bfloat16", 4, False, 128, 3, "ucm.yaml", "use_lite: no\n"
 )
 
+NAMED = ENGINE._replace(dp_rank=0, tp_size=1, block_tokens=64)
+IDS = [bytes(range(16)), bytes(range(240, 256))]
+
 DEVICE = device.Exported(
     bytes(range(16)).hex(),
     [(bytes(range(64)), 2**33), (bytes(64), 2**21)],
@@ -45,6 +48,11 @@ SENT = {
     ),
     "open_worker_device": (protocol.OPEN_WORKER, 2, open_worker(DEVICE)),
     "copy": (protocol.COPY, 8, device.message(True, [62, 63], [5, 1023], [17, 2**20])),
+    "open_named": (protocol.OPEN_NAMED, 2, protocol.open_named(NAMED, 2**24, 128)),
+    "exists": (protocol.EXISTS, 9, protocol.Writer().ids(IDS)),
+    "lease": (protocol.LEASE, 10, protocol.Writer().ids(IDS)),
+    "reserve": (protocol.RESERVE, 11, protocol.Writer().ids(IDS)),
+    "commit": (protocol.COMMIT, 12, protocol.Writer().u64(2**40 + 2)),
     "lookup": (
         protocol.LOOKUP,
         3,
@@ -88,6 +96,13 @@ RECEIVED = {
                 protocol.Planned(11, 8, 0, [6]),
             ],
         ),
+    ),
+    "count": (protocol.COUNT, protocol.read_count, 2),
+    "leased": (protocol.LEASED, protocol.read_leased, protocol.Leased(2**40 + 1, 3, [4, 1023])),
+    "reserved": (
+        protocol.RESERVED,
+        protocol.read_reserved,
+        protocol.Reserved(2**40 + 2, [5, protocol.STORED, protocol.NO_SLOT]),
     ),
     "copied": (protocol.COPIED, device.read_copied, "lost"),
     "opened_worker": (

@@ -13,6 +13,8 @@ MAGIC = 0x314D4355
 VERSION = 1
 MAX_FRAME = 16 << 20
 NO_SLOT = 0xFFFFFFFF
+STORED = 0xFFFFFFFE
+ID_BYTES = 16
 
 SCHEDULER, WORKER, OBSERVER = 0, 1, 2
 
@@ -26,6 +28,10 @@ ERRORS_SEEN = 14
 RESET, DONE = 15, 16
 STATUS, STATUS_TEXT, PING = 17, 18, 19
 COPY, COPIED = 20, 21
+OPEN_NAMED = 22
+EXISTS, COUNT = 23, 24
+LEASE, LEASED = 25, 26
+RESERVE, RESERVED, COMMIT = 27, 28, 29
 
 HOST_PLANE, DEVICE_PLANE = 0, 1
 SAVES_GENERATED = 1
@@ -105,6 +111,12 @@ class Writer:
     def u64s(self, values: Sequence[int]) -> Writer:
         self.u32(len(values))
         self._parts.append(array("Q", values).tobytes())
+        return self
+
+    def ids(self, values: Sequence[bytes]) -> Writer:
+        """Names of blocks, ID_BYTES each."""
+        self.u32(len(values))
+        self._parts.append(b"".join(values))
         return self
 
     def frame(self, kind: int, sequence: int) -> bytes:
@@ -242,6 +254,21 @@ class Opened(NamedTuple):
     reason: str
 
 
+class Leased(NamedTuple):
+    """LEASED: where the first blocks can be read; more are found than slots when these are short."""
+
+    hold: int
+    found: int
+    slots: List[int]
+
+
+class Reserved(NamedTuple):
+    """RESERVED: for each block where it can be written, NO_SLOT or STORED."""
+
+    save: int
+    slots: List[int]
+
+
 def hello(token: bytes, role: int, pid: int, client: str) -> Writer:
     writer = Writer().u32(MAGIC).u16(VERSION).u16(VERSION).raw(token)
     return writer.u8(role).u32(pid).string(client)
@@ -254,6 +281,10 @@ def open_worker(
     for tensors in layers:
         writer.u64s(tensors)
     return writer.string(layout)
+
+
+def open_named(engine: Engine, block_bytes: int, most_slots: int) -> Writer:
+    return engine.write(Writer()).u64(block_bytes).u32(most_slots)
 
 
 def lookup(
@@ -310,6 +341,20 @@ def read_opened(body: bytes) -> Opened:
     generation, path = reader.u32(), reader.string()
     size, inode, slots, stride = reader.u64(), reader.u64(), reader.u32(), reader.u64()
     return Opened(generation, path, size, inode, slots, stride, reader.u8(), reader.string())
+
+
+def read_count(body: bytes) -> int:
+    return Reader(body).u32()
+
+
+def read_leased(body: bytes) -> Leased:
+    reader = Reader(body)
+    return Leased(reader.u64(), reader.u32(), reader.u32s())
+
+
+def read_reserved(body: bytes) -> Reserved:
+    reader = Reader(body)
+    return Reserved(reader.u64(), reader.u32s())
 
 
 def read_refused(body: bytes) -> Refused:

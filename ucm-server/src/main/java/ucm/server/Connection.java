@@ -24,11 +24,13 @@ import ucm.server.protocol.FrameWriter;
 import ucm.server.protocol.HelloMessage;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.MessageType;
+import ucm.server.protocol.NamedFields;
 import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
 import ucm.server.session.EngineSession;
+import ucm.server.session.NamedBlocks;
 import ucm.server.session.SchedulerSession;
 
 /**
@@ -47,6 +49,7 @@ final class Connection implements Runnable, AutoCloseable {
   private @Nullable EngineSession engine;
   private @Nullable SchedulerSession scheduler;
   private @Nullable DeviceCopies copies;
+  private @Nullable NamedBlocks named;
   private int rank = -1;
 
   Connection(UcmServer server, SocketChannel channel) {
@@ -66,6 +69,9 @@ final class Connection implements Runnable, AutoCloseable {
       if (copies != null) {
         // The end of the connection tells the worker that its memory is left alone.
         copies.close();
+      }
+      if (named != null) {
+        named.close();
       }
       hangUp();
       leave();
@@ -219,7 +225,24 @@ final class Connection implements Runnable, AutoCloseable {
       openWorker(sequence, body);
       return;
     }
+    if (type == MessageType.OPEN_NAMED) {
+      openNamed(sequence, body);
+      return;
+    }
     switch (type) {
+      case MessageType.EXISTS -> named().exists(body.ids(), count -> count(sequence, count));
+      case MessageType.LEASE ->
+          named()
+              .lease(
+                  body.ids(),
+                  leased -> answer(leased.write(new FrameWriter(MessageType.LEASED, sequence))));
+      case MessageType.RESERVE ->
+          named()
+              .reserve(
+                  body.ids(),
+                  reserved ->
+                      answer(reserved.write(new FrameWriter(MessageType.RESERVED, sequence))));
+      case MessageType.COMMIT -> named().commit(body.u64(), count -> count(sequence, count));
       case MessageType.COPY -> copy(sequence, CopyMessage.read(body));
       case MessageType.LOADED -> engineOfWorker().loaded(rank, body.longs(), body.longs());
       case MessageType.SAVED -> engineOfWorker().saved(rank, body.longs(), body.longs());
@@ -234,6 +257,25 @@ final class Connection implements Runnable, AutoCloseable {
     rank = fields.rank();
     copies = worker.copies();
     send(worker.answer().write(new FrameWriter(MessageType.OPENED_WORKER, sequence)));
+  }
+
+  private void openNamed(int sequence, FrameReader body) throws IOException, ProtocolException {
+    EngineSession opened = openEngine(body);
+    EngineSession.OpenedNamed worker = opened.openNamed(NamedFields.read(body));
+    rank = 0;
+    named = worker.blocks();
+    send(worker.answer().write(new FrameWriter(MessageType.OPENED_WORKER, sequence)));
+  }
+
+  private NamedBlocks named() throws ProtocolException {
+    if (named == null) {
+      throw ProtocolException.bad("the worker is to be opened by OPEN_NAMED first");
+    }
+    return named;
+  }
+
+  private void count(int sequence, int count) {
+    answer(new FrameWriter(MessageType.COUNT, sequence).u32(count));
   }
 
   private EngineSession engineOfWorker() throws ProtocolException {

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import ucm.api.BlockIds;
 import ucm.server.client.Daemon;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.Frame;
@@ -21,6 +22,7 @@ import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.FrameWriter;
 import ucm.server.protocol.LookupMessage;
 import ucm.server.protocol.MessageType;
+import ucm.server.protocol.NamedFields;
 import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.ProtocolException;
 
@@ -176,7 +178,9 @@ final class RefusalTest {
               .u32(16)
               .u8(3)
               .string("f")
-              .string("a: b"))
+              .string("a: b")),
+      bytes(new FrameWriter(MessageType.RESERVE, 4).ids(BlockIds.of(1, 2))),
+      bytes(new FrameWriter(MessageType.OPEN_NAMED, 5).u64(4096).u32(8))
     };
     int refused = 0;
     for (int i = 0; i < 100_000; i++) {
@@ -194,6 +198,8 @@ final class RefusalTest {
             switch (i % right.length) {
               case 0 -> LookupMessage.read(body).variant("");
               case 1 -> PlanMessage.read(body);
+              case 3 -> body.ids();
+              case 4 -> NamedFields.read(body);
               default -> EngineFields.read(body);
             };
       } catch (ProtocolException e) {

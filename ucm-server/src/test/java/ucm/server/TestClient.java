@@ -132,17 +132,29 @@ final class TestClient implements AutoCloseable {
             .longs(new long[] {bytes, bytes})
             .longs(new long[] {bytes, bytes})
             .string("");
-    FrameReader answer = new FrameReader(ask(open, MessageType.OPENED_WORKER).body());
+    opened(ask(open, MessageType.OPENED_WORKER));
+  }
+
+  /** Registers a worker that names its blocks by itself, and maps its slots; returns how many. */
+  int openNamed(String id, int tpSize, String yaml, long bytes, int mostSlots) throws Exception {
+    FrameWriter open =
+        engine(begin(MessageType.OPEN_NAMED), id, tpSize, false, yaml).u64(bytes).u32(mostSlots);
+    return opened(ask(open, MessageType.OPENED_WORKER));
+  }
+
+  private int opened(Frame frame) throws Exception {
+    FrameReader answer = new FrameReader(frame.body());
     int _ = answer.handle();
     Path segment = Path.of(answer.string());
     long size = answer.u64();
     long _ = answer.u64();
-    int _ = answer.u32();
+    int count = answer.u32();
     stride = answer.u64();
     try (FileChannel file =
         FileChannel.open(segment, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
       slots = file.map(FileChannel.MapMode.READ_WRITE, 0, size, Arena.ofAuto());
     }
+    return count;
   }
 
   MemorySegment slot(int slot, long bytes) {

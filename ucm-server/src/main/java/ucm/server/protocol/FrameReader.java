@@ -6,6 +6,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import ucm.api.BlockIds;
 
 /** Reads the fields of a frame's body in order. A count is checked against the bytes that are left. */
 public final class FrameReader {
@@ -96,6 +97,13 @@ public final class FrameReader {
     body.asLongBuffer().get(longs);
     body.position(body.position() + longs.length * Long.BYTES);
     return longs;
+  }
+
+  /** Names of blocks. */
+  public BlockIds ids() throws ProtocolException {
+    byte[] ids = new byte[count(BlockIds.ID_BYTES) * BlockIds.ID_BYTES];
+    body.get(ids);
+    return BlockIds.ofBytes(ids);
   }
 
   /**

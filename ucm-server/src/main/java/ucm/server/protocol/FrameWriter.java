@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.WritableByteChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import ucm.api.BlockIds;
 
 /** Builds one frame: header first, then the fields in order. Used by one thread. */
 public final class FrameWriter {
@@ -72,6 +73,12 @@ public final class FrameWriter {
     for (long value : values) {
       u64(value);
     }
+    return this;
+  }
+
+  public FrameWriter ids(BlockIds ids) {
+    u32(ids.size());
+    reserve(ids.size() * BlockIds.ID_BYTES).put(ids.toBytes());
     return this;
   }
 

@@ -24,6 +24,14 @@ public final class MessageType {
   public static final int PING = 19;
   public static final int COPY = 20;
   public static final int COPIED = 21;
+  public static final int OPEN_NAMED = 22;
+  public static final int EXISTS = 23;
+  public static final int COUNT = 24;
+  public static final int LEASE = 25;
+  public static final int LEASED = 26;
+  public static final int RESERVE = 27;
+  public static final int RESERVED = 28;
+  public static final int COMMIT = 29;
 
   private MessageType() {}
 }

@@ -36,7 +36,7 @@ public record WorkerFields(
     return new WorkerFields(rank, layout, text, device);
   }
 
-  private static KvLayout layout(long[][] bytes) throws ProtocolException {
+  static KvLayout layout(long[][] bytes) throws ProtocolException {
     for (long[] layer : bytes) {
       for (long tensor : layer) {
         if (tensor < 1 || tensor > Integer.MAX_VALUE) {

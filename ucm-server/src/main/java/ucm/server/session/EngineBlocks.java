@@ -22,7 +22,7 @@ import ucm.server.staging.StagingSegment;
  */
 final class EngineBlocks implements AutoCloseable {
 
-  private static final int MOST_SLOTS = 1024;
+  static final int MOST_SLOTS = 1024;
 
   final KvLayout layout;
   final String layoutText;
@@ -42,6 +42,7 @@ final class EngineBlocks implements AutoCloseable {
    * Opens the pipeline, or joins those who use it.
    *
    * @param worker the first rank that registers
+   * @param mostSlots so many slots are enough
    * @param generation names segments
    * @throws ucm.api.StoreException when the pipeline cannot be opened
    */
@@ -50,6 +51,7 @@ final class EngineBlocks implements AutoCloseable {
       EngineFields engine,
       UcmConfig config,
       WorkerFields worker,
+      int mostSlots,
       int generation) {
     this.context = context;
     this.generation = generation;
@@ -70,7 +72,7 @@ final class EngineBlocks implements AutoCloseable {
     pipeline = context.pipelines().acquire(key, setup);
     int parts = spec.parts();
     long most = context.stagingBytes() / parts / StagingSegment.strideOf(layout);
-    slots = new SlotPool(Math.clamp(most, 1, MOST_SLOTS), context.clock());
+    slots = new SlotPool(Math.clamp(most, 1, Math.min(mostSlots, MOST_SLOTS)), context.clock());
     holds = new Holds(slots, engine.tpSize(), context.clock());
     saves = new Saves(slots, parts, transfers::get, context.clock());
   }

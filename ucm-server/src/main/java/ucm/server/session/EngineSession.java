@@ -18,6 +18,7 @@ import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.server.device.DeviceCopies;
 import ucm.server.protocol.DeviceFields;
 import ucm.server.protocol.EngineFields;
+import ucm.server.protocol.NamedFields;
 import ucm.server.protocol.OpenedWorkerMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.protocol.WorkerFields;
@@ -60,6 +61,14 @@ public final class EngineSession implements AutoCloseable {
    */
   public record OpenedWorker(OpenedWorkerMessage answer, @Nullable DeviceCopies copies) {}
 
+  /**
+   * A worker that names its blocks by itself.
+   *
+   * @param answer what it is told
+   * @param blocks its blocks
+   */
+  public record OpenedNamed(OpenedWorkerMessage answer, NamedBlocks blocks) {}
+
   EngineSession(ServerContext context, EngineFields fields, UcmConfig config) {
     this.context = context;
     this.fields = fields;
@@ -88,7 +97,12 @@ public final class EngineSession implements AutoCloseable {
    *
    * @throws ProtocolException when it is not as the engine said, or its slots cannot be had
    */
-  public synchronized OpenedWorker openWorker(WorkerFields worker) throws ProtocolException {
+  public OpenedWorker openWorker(WorkerFields worker) throws ProtocolException {
+    return openWorker(worker, EngineBlocks.MOST_SLOTS);
+  }
+
+  private synchronized OpenedWorker openWorker(WorkerFields worker, int mostSlots)
+      throws ProtocolException {
     int rank = worker.rank();
     if (rank >= fields.tpSize()) {
       throw refused("has ranks 0 to " + (fields.tpSize() - 1) + "; found rank " + rank);
@@ -99,7 +113,7 @@ public final class EngineSession implements AutoCloseable {
     try {
       EngineBlocks now = blocks;
       if (now == null) {
-        now = new EngineBlocks(context, fields, config, worker, generation);
+        now = new EngineBlocks(context, fields, config, worker, mostSlots, generation);
         blocks = now;
       }
       requireSameBlocks(now, worker);
@@ -136,6 +150,31 @@ public final class EngineSession implements AutoCloseable {
     } catch (StoreException | IllegalArgumentException e) {
       throw refused("cannot be served: " + e.getMessage());
     }
+  }
+
+  /**
+   * Registers the worker of an engine that names its blocks by itself.
+   *
+   * @throws ProtocolException as for {@link #openWorker}; or the engine has several ranks, or no bytes are
+   *     kept
+   */
+  public OpenedNamed openNamed(NamedFields named) throws ProtocolException {
+    if (fields.tpSize() != 1) {
+      throw refused(
+          "names its blocks by itself and has "
+              + fields.tpSize()
+              + " ranks: each rank is to be an engine of its own");
+    }
+    OpenedWorkerMessage answer = openWorker(named.worker(), named.mostSlots()).answer();
+    EngineBlocks now = registered();
+    if (!now.pipeline.keepsBytes()) {
+      closeWorker(0);
+      throw refused(
+          "names its blocks by itself, and "
+              + now.pipeline.spec()
+              + " keeps no bytes: configure a store that does, without use_lite");
+    }
+    return new OpenedNamed(answer, new NamedBlocks(fields.instance(), now));
   }
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker) throws ProtocolException {

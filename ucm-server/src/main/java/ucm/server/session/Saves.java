@@ -42,6 +42,9 @@ final class Saves {
     /** Whether nothing more of it is to be stored. */
     boolean dropped;
 
+    /** Ends with its blocks when it does. */
+    final CompletableFuture<BlockIds> ended = new CompletableFuture<>();
+
     /** Whether a client that is gone may still be writing to its slots. */
     boolean abandoned;
 
@@ -115,6 +118,15 @@ final class Saves {
     }
   }
 
+  /**
+   * Ends with the blocks of a save when they are stored or given up, and their slots free; with none when
+   * there is no such save. What follows is to run in a thread of its own.
+   */
+  synchronized CompletableFuture<BlockIds> ended(long id) {
+    Save save = saves.get(id);
+    return save == null ? CompletableFuture.completedFuture(BlockIds.empty()) : save.ended;
+  }
+
   private synchronized @Nullable Save claim(int rank, long id) {
     Save save = saves.get(id);
     if (save == null || !save.awaited.get(rank)) {
@@ -180,6 +192,7 @@ final class Saves {
     } else {
       pool.give(save.slots);
     }
+    save.ended.complete(save.ids);
   }
 
   /** How many are on their way. */

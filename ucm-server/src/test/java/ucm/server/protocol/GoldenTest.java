@@ -17,6 +17,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import ucm.api.BlockIds;
+import ucm.pipeline.connector.engine.KvLayout;
 
 /** Frames byte by byte: the tests of the Python package read and write the same files. */
 final class GoldenTest {
@@ -59,7 +61,12 @@ final class GoldenTest {
     "reset, 15, 5",
     "status, 17, 6",
     "ping, 19, 7",
-    "copy, 20, 8"
+    "copy, 20, 8",
+    "open_named, 22, 2",
+    "exists, 23, 9",
+    "lease, 25, 10",
+    "reserve, 27, 11",
+    "commit, 29, 12"
   })
   void headersOfAClient(String name, int type, int sequence) throws Exception {
     assertThat(read(name).type()).isEqualTo(type);
@@ -70,7 +77,7 @@ final class GoldenTest {
   void noFileIsLeftOut() throws IOException {
     try (Stream<Path> files = Files.list(FOLDER)) {
       assertThat(files.map(file -> file.getFileName().toString()))
-          .hasSize(19)
+          .hasSize(27)
           .contains("found.hex", "planned.hex", "opened_worker.hex", "copied.hex", "refused.hex");
     }
   }
@@ -158,6 +165,30 @@ final class GoldenTest {
   }
 
   @Test
+  void blocksThatTheWorkerNames() throws Exception {
+    FrameReader body = new FrameReader(read("open_named").body());
+    assertThat(EngineFields.read(body).tpSize()).isEqualTo(1);
+    NamedFields named = NamedFields.read(body);
+    assertThat(named.layout()).isEqualTo(KvLayout.uniform(1, 1 << 24));
+    assertThat(named.mostSlots()).isEqualTo(128);
+    for (String name : List.of("exists", "lease", "reserve")) {
+      assertThat(new FrameReader(read(name).body()).ids())
+          .isEqualTo(
+              BlockIds.ofHex(
+                  "000102030405060708090a0b0c0d0e0f", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"));
+    }
+    assertThat(new FrameReader(read("commit").body()).u64()).isEqualTo((1L << 40) + 2);
+    written("count", new FrameWriter(MessageType.COUNT, 9).u32(2));
+    LeasedMessage leased = LeasedMessage.read(new FrameReader(read("leased").body()));
+    assertThat(leased.hold()).isEqualTo((1L << 40) + 1);
+    assertThat(leased.found()).isEqualTo(3);
+    assertThat(leased.slots()).containsExactly(4, 1023);
+    ReservedMessage reserved = ReservedMessage.read(new FrameReader(read("reserved").body()));
+    assertThat(reserved.save()).isEqualTo((1L << 40) + 2);
+    assertThat(reserved.slots()).containsExactly(5, ReservedMessage.STORED, PlannedMessage.NO_SLOT);
+  }
+
+  @Test
   void whatTheDaemonSends() throws Exception {
     FoundMessage found = FoundMessage.read(new FrameReader(read("found").body()));
     assertThat(found.handle()).isEqualTo(7);
@@ -211,6 +242,21 @@ final class GoldenTest {
     again("found", body -> FoundMessage.read(body)::write);
     again("plan", body -> PlanMessage.read(body)::write);
     again("planned", body -> PlannedMessage.read(body)::write);
+    again(
+        "open_named",
+        body -> {
+          EngineFields engine = EngineFields.read(body);
+          NamedFields named = NamedFields.read(body);
+          return to -> named.write(engine.write(to));
+        });
+    again(
+        "exists",
+        body -> {
+          BlockIds ids = body.ids();
+          return to -> to.ids(ids);
+        });
+    again("leased", body -> LeasedMessage.read(body)::write);
+    again("reserved", body -> ReservedMessage.read(body)::write);
   }
 
   private interface Reading {

@@ -1,0 +1,190 @@
+package ucm.server.session;
+
+import java.util.BitSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.function.Consumer;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.server.protocol.LeasedMessage;
+import ucm.server.protocol.PlannedMessage;
+import ucm.server.protocol.ReservedMessage;
+
+/**
+ * The blocks of a worker that names them by itself: no requests, no tokens, no steps. Its slots, holds and
+ * saves are those of its engine. What a worker asks is answered by threads of this class, so that a look-up
+ * which takes long delays nothing else that it sends; of many questions the last ones wait in {@link
+ * #exists}, {@link #lease} and {@link #reserve}. A question to a store that fails is answered as if
+ * nothing were there. Thread-safe.
+ */
+public final class NamedBlocks implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(NamedBlocks.class);
+  private static final int THREADS = 4;
+  private static final int MOST_QUESTIONS = 64;
+  private static final int[] NO_SLOTS = {};
+
+  private final String engine;
+  private final EngineBlocks blocks;
+  private final Semaphore questions = new Semaphore(MOST_QUESTIONS);
+  private final ExecutorService executor;
+  // Guarded by this: what begins after the end would be given back by no one.
+  private boolean closed;
+
+  NamedBlocks(String engine, EngineBlocks blocks) {
+    this.engine = engine;
+    this.blocks = blocks;
+    executor =
+        Executors.newFixedThreadPool(
+            THREADS, Thread.ofPlatform().daemon().name("ucm-serve-named-", 0).factory());
+  }
+
+  /**
+   * Counts the first blocks that are stored.
+   *
+   * @param answer called once, unless this is closed
+   */
+  public void exists(BlockIds ids, IntConsumer answer) {
+    run(() -> answer.accept(leading(ids)), () -> answer.accept(0));
+  }
+
+  /**
+   * Loads the first blocks that are stored, as many as slots are to be had, and holds them until the worker
+   * says that it has read them.
+   *
+   * @param answer called once, unless this is closed
+   */
+  public void lease(BlockIds ids, Consumer<LeasedMessage> answer) {
+    run(() -> load(ids, answer), () -> answer.accept(LeasedMessage.NOTHING));
+  }
+
+  private void load(BlockIds ids, Consumer<LeasedMessage> answer) {
+    int found = leading(ids);
+    int[] slots = NO_SLOTS;
+    Holds.@Nullable Hold hold = null;
+    synchronized (this) {
+      if (!closed) {
+        slots = blocks.slots.takeForLoads(found);
+        hold = slots.length == 0 ? null : blocks.holds.begin(0, 0, slots);
+      }
+    }
+    if (hold == null) {
+      answer.accept(new LeasedMessage(0, found, slots));
+      return;
+    }
+    Holds.Hold filling = hold;
+    int wanted = slots.length;
+    blocks.load(
+        engine,
+        ids.slice(0, wanted),
+        slots,
+        there -> {
+          int[] held = blocks.holds.filled(filling, there);
+          answer.accept(
+              new LeasedMessage(
+                  held.length == 0 ? 0 : filling.id, there < wanted ? there : found, held));
+        });
+  }
+
+  /**
+   * Finds slots for blocks that are not stored.
+   *
+   * @param answer called once, unless this is closed
+   */
+  public void reserve(BlockIds ids, Consumer<ReservedMessage> answer) {
+    run(
+        () -> answer.accept(reserve(ids)),
+        () -> answer.accept(ReservedMessage.nothing(ids.size())));
+  }
+
+  private ReservedMessage reserve(BlockIds ids) {
+    BitSet missing = blocks.pipeline.lookup(ids);
+    missing.flip(0, ids.size());
+    int[] taken = NO_SLOTS;
+    long save = 0;
+    synchronized (this) {
+      if (!closed) {
+        taken = blocks.slots.takeForSaves(missing.cardinality());
+        if (taken.length > 0) {
+          BlockIds saved = ids.select(0, missing).slice(0, taken.length);
+          save = blocks.saves.begin(engine, saved, taken, CompletableFuture.completedFuture(true));
+        }
+      }
+    }
+    int[] slots = new int[ids.size()];
+    int next = 0;
+    for (int i = 0; i < slots.length; i++) {
+      if (!missing.get(i)) {
+        slots[i] = ReservedMessage.STORED;
+      } else {
+        slots[i] = next < taken.length ? taken[next++] : PlannedMessage.NO_SLOT;
+      }
+    }
+    return new ReservedMessage(save, slots);
+  }
+
+  /**
+   * Stores the blocks of a save, whose slots the worker has filled.
+   *
+   * @param answer gets how many of the first ones are stored when that has ended and the slots are free;
+   *     called once, unless this is closed
+   */
+  public void commit(long save, IntConsumer answer) {
+    CompletableFuture<BlockIds> ended = blocks.saves.ended(save);
+    blocks.saves.saved(0, new long[] {save}, true);
+    CompletableFuture<Void> _ =
+        ended.thenAcceptAsync(
+            ids -> {
+              int stored = 0;
+              try {
+                stored = leading(ids);
+              } catch (RuntimeException e) {
+                warn(e);
+              }
+              answer.accept(stored);
+            },
+            executor);
+  }
+
+  private int leading(BlockIds ids) {
+    return blocks.pipeline.lookupPrefix(ids) + 1;
+  }
+
+  private void run(Runnable question, Runnable failed) {
+    questions.acquireUninterruptibly();
+    try {
+      executor.execute(
+          () -> {
+            try {
+              question.run();
+            } catch (RuntimeException e) {
+              warn(e);
+              failed.run();
+            } finally {
+              questions.release();
+            }
+          });
+    } catch (RejectedExecutionException e) {
+      questions.release();
+    }
+  }
+
+  private void warn(RuntimeException e) {
+    LOG.warn("{}: its blocks cannot be looked up: {}", engine, e.toString());
+  }
+
+  /** Answers nothing any more. What it holds and saves is given back by its engine. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    executor.shutdown();
+  }
+}
