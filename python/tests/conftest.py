@@ -1,4 +1,4 @@
-"""The simulated vLLM and the package come first; tests that need a daemon start one."""
+"""The simulated engines and the package come first; tests that need a daemon start one."""
 
 import os
 import subprocess
@@ -8,7 +8,8 @@ import time
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATHS = [os.path.join(HERE, "vllm_standin"), os.path.join(HERE, ".."), HERE]
+STANDINS = [os.path.join(HERE, "vllm_standin"), os.path.join(HERE, "sglang_standin")]
+PATHS = [*STANDINS, os.path.join(HERE, ".."), HERE]
 sys.path[:0] = PATHS
 # For the processes of ranks.
 os.environ["PYTHONPATH"] = os.pathsep.join(PATHS + [os.environ.get("PYTHONPATH", "")])
@@ -91,7 +92,7 @@ class Daemon:
         }
 
 
-def _private(path):
+def private(path):
     if "UCM_HOME" not in os.environ:
         pytest.skip("UCM_HOME names no image, so there is no ucm serve to test with")
     os.makedirs(path, mode=0o700)
@@ -100,7 +101,7 @@ def _private(path):
 
 @pytest.fixture(scope="session")
 def shared_daemon(tmp_path_factory):
-    found = Daemon(_private(tmp_path_factory.mktemp("s") / "d")).start()
+    found = Daemon(private(tmp_path_factory.mktemp("s") / "d")).start()
     yield found
     found.stop()
 
@@ -108,12 +109,12 @@ def shared_daemon(tmp_path_factory):
 @pytest.fixture
 def daemon(shared_daemon, tmp_path):
     """A daemon that all tests share, with blocks of this test alone."""
-    return Daemon(_private(tmp_path / "d"), shared_daemon.socket)
+    return Daemon(private(tmp_path / "d"), shared_daemon.socket)
 
 
 @pytest.fixture
 def own_daemon(tmp_path):
     """A daemon that the test may kill."""
-    found = Daemon(_private(tmp_path / "d")).start()
+    found = Daemon(private(tmp_path / "d")).start()
     yield found
     found.stop()

@@ -49,6 +49,7 @@ def test_the_wheel_is_built_and_can_be_imported(tmp_path):
         wheel.extractall(tmp_path / "installed")
     assert "ucm/integration/vllm/ucm_connector.py" in names
     assert "ucm/integration/vllm/uc_connector.py" in names
+    assert "ucm/integration/sglang/hicache.py" in names
     assert "ucm/py.typed" in names
     assert not [one for one in names if "test" in one]
     program = "import sys; sys.path.insert(0, sys.argv[1]); import ucm.client; print(ucm.__version__)"
@@ -59,7 +60,7 @@ def test_an_import_touches_no_torch_no_thread_and_no_socket():
     program = (
         "import sys, threading, os;"
         "before = len(os.listdir('/proc/self/fd'));"
-        "import ucm.integration.vllm.ucm_connector;"
+        "import ucm.integration.vllm.ucm_connector, ucm.integration.sglang.hicache;"
         "assert 'torch' not in sys.modules;"
         "assert threading.active_count() == 1;"
         "assert len(os.listdir('/proc/self/fd')) == before"

@@ -41,12 +41,16 @@ def _installed(package: str) -> Optional[str]:
 
 
 def _engine() -> Finding:
-    torch, vllm = _installed("torch"), _installed("vllm")
-    if torch is None or vllm is None:
-        missing = "torch" if torch is None else "vllm"
+    names = {"vllm": "vLLM", "sglang": "SGLang", "torch": "PyTorch"}
+    versions = {name: _installed(package) for package, name in names.items()}
+    torch = versions.pop("PyTorch")
+    engines = [f"{name} {version}" for name, version in versions.items() if version is not None]
+    if torch is None or not engines:
+        missing = "torch" if torch is None else "neither vllm nor sglang"
+        verb = "is not" if torch is None else "is"
         advice = "run this with the Python of the engine"
-        return Finding("engine", WARNING, f"{missing} is not installed here", advice)
-    return Finding("engine", OK, f"vLLM {vllm}, PyTorch {torch}")
+        return Finding("engine", WARNING, f"{missing} {verb} installed here", advice)
+    return Finding("engine", OK, f"{', '.join(engines)}, PyTorch {torch}")
 
 
 def _gpu() -> Finding:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
-import os
-import stat
 from typing import List, Optional, Sequence
 
 import torch
@@ -12,6 +9,7 @@ import torch
 from ucm.device import Copies
 from ucm.layout import KvLayout, Layer
 from ucm.protocol import Opened
+from ucm.segment import Segment
 
 # Pieces from this size on are copied one by one, smaller ones are gathered first.
 _SINGLE_COPY_BYTES = 16 << 10
@@ -23,24 +21,9 @@ class Staging:
     def __init__(self, opened: Opened) -> None:
         self.copies: Optional[Copies] = None
         self.generation = opened.generation
-        fd = os.open(opened.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        try:
-            found = os.fstat(fd)
-            if (
-                not stat.S_ISREG(found.st_mode)
-                or found.st_uid != os.getuid()
-                or stat.S_IMODE(found.st_mode) != 0o600
-                or found.st_size != opened.size
-                or found.st_ino != opened.inode
-                or opened.slots * opened.stride > opened.size
-            ):
-                raise OSError(f"{opened.path} is not the segment that the daemon made")
-            # The mapping lives as long as a tensor points into it.
-            self._map = mmap.mmap(fd, opened.size, mmap.MAP_SHARED)
-        finally:
-            os.close(fd)
         count = opened.slots * opened.stride
-        self._slots = torch.frombuffer(self._map, dtype=torch.uint8, count=count).view(
+        # The mapping lives as long as a tensor points into it.
+        self._slots = torch.frombuffer(Segment(opened).map, dtype=torch.uint8, count=count).view(
             opened.slots, opened.stride
         )
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Dict, Mapping, Tuple
 
+from ucm.integration import stores
 from ucm.integration.vllm import compat
 from ucm.protocol import Engine
 
-_DEFAULT_CONFIG = (
-    '{"ucm_connectors": [{"ucm_connector_name": "UcmNfsStore", "ucm_connector_config": {}}]}'
-)
 _OWN_KEYS = ("ucm_socket", "ucm_async_load", "ucm_start_daemon", "ucm_data_plane")
 _ROLES = {"kv_producer": 1, "kv_consumer": 2, "kv_both": 3}
 _LAYERWISE = re.compile(r"^use_layerwise\s*:\s*(\S+)", re.MULTILINE)
@@ -24,14 +21,8 @@ def extra_config(vllm_config: Any) -> Dict[str, Any]:
 
 def store_config(extra: Mapping[str, Any]) -> Tuple[str, str]:
     """The configuration of the stores: its name for messages, and its YAML text."""
-    path = extra.get("UCM_CONFIG_FILE")
-    if path:
-        with open(str(path), encoding="utf-8") as file:
-            return str(path), file.read()
     inline = {key: value for key, value in extra.items() if key not in _OWN_KEYS}
-    if inline:
-        return "kv_connector_extra_config", json.dumps(inline)
-    return "default", _DEFAULT_CONFIG
+    return stores.configuration(extra, inline, "kv_connector_extra_config")
 
 
 def is_layerwise(extra: Mapping[str, Any]) -> bool:

@@ -1,0 +1,1 @@
+"""Of SGLang's runtime, the host side of the cache."""

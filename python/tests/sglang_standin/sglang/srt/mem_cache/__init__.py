@@ -1,0 +1,1 @@
+"""HiCache: its storages, the host pool, and the threads that use both."""

@@ -1,0 +1,230 @@
+"""Pages that the daemon keeps, each named by 16 bytes; moved between its slots and memory of the engine."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import time
+import uuid
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ucm import protocol
+from ucm.client import Connection, Gone, Link
+from ucm.protocol import Engine, Frame, ProtocolError, Writer
+from ucm.segment import Segment
+
+REGISTER_SECONDS = 60.0
+OPEN_SECONDS = 120.0
+LOOKUP_SECONDS = 10.0
+MOVE_SECONDS = 30.0
+# The daemon leaves slots alone that long when it takes a client for gone.
+COPY_SECONDS = 55.0
+FEWEST_SLOTS = 4
+# So that reads and writes of two steps each leave slots for the other.
+STEPS = 4
+
+Pieces = Sequence[Tuple[int, int]]
+_FAILURES = (OSError, Gone, ProtocolError, protocol.Refused)
+
+
+class _Session:
+    """An open connection, which several threads ask, and the slots that came with it."""
+
+    def __init__(self, link: Link, connection: Connection, segment: Segment) -> None:
+        self.connection = connection
+        self.segment = segment
+        self.step = max(1, segment.slots // STEPS)
+        self._link = link
+        self._turn = threading.Condition()
+        # Guarded by the condition: what is awaited, and whether a thread reads for all.
+        self._answers: Dict[int, Optional[Frame]] = {}
+        self._reading = False
+
+    def send(self, kind: int, body: Writer) -> int:
+        with self._turn:
+            sequence = self.connection.send(kind, body)
+            self._answers[sequence] = None
+            return sequence
+
+    def wait(self, sequence: int, expected: int, seconds: float) -> bytes:
+        deadline = time.monotonic() + seconds
+        with self._turn:
+            while self._answers[sequence] is None:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise Gone(f"it did not answer within {seconds:g} s")
+                if self._reading:
+                    self._turn.wait(left)
+                else:
+                    self._read(min(left, 1.0))
+            frame = self._answers.pop(sequence)
+        assert frame is not None
+        if frame.kind == protocol.REFUSED:
+            raise protocol.read_refused(frame.body)
+        if frame.kind != expected:
+            raise ProtocolError(f"the daemon answered with a message of type {frame.kind}")
+        return frame.body
+
+    def _read(self, seconds: float) -> None:
+        self._reading = True
+        self._turn.release()
+        try:
+            frame = self.connection.poll(seconds)
+        finally:
+            self._turn.acquire()
+            self._reading = False
+            self._turn.notify_all()
+        if frame is not None and frame.sequence in self._answers:
+            self._answers[frame.sequence] = frame
+        elif self._link.get() is not self.connection:
+            raise Gone("the connection is lost")
+
+    def loaded(self, hold: int) -> None:
+        self.connection.send(protocol.LOADED, Writer().u64s([hold]).u64s([]), answered=False)
+
+
+class _Commit(NamedTuple):
+    """A save that is being stored, and which pages are in it."""
+
+    sequence: int
+    pages: List[int]
+
+
+class Pages:
+    """All pages of a size. Used by any threads; while the daemon is away nothing is found or stored."""
+
+    def __init__(
+        self,
+        extra: Dict[str, Any],
+        client: str,
+        describe: Callable[[], Engine],
+        page_bytes: int,
+        staging_bytes: int,
+        log: logging.Logger,
+    ) -> None:
+        self.page_bytes = page_bytes
+        self._describe = describe
+        self._most_slots = max(FEWEST_SLOTS, staging_bytes // page_bytes)
+        self._session: Optional[_Session] = None
+        self._link = Link(extra, protocol.WORKER, client, self._open, log)
+
+    def start(self) -> None:
+        """Connects, and waits for that no longer than a minute."""
+        self._link.start(REGISTER_SECONDS)
+
+    def _open(self, connection: Connection) -> None:
+        # An engine of its own each time: the one before may not have ended yet.
+        engine = self._describe()._replace(engine_id=f"sglang-{uuid.uuid4().hex}")
+        body = protocol.open_named(engine, self.page_bytes, self._most_slots)
+        answer = connection.ask(protocol.OPEN_NAMED, body, protocol.OPENED_WORKER, OPEN_SECONDS)
+        opened = protocol.read_opened(answer.body)
+        if opened.stride < self.page_bytes:
+            raise ProtocolError(f"slots of {opened.stride} bytes for pages of {self.page_bytes}")
+        self._session = _Session(self._link, connection, Segment(opened))
+
+    def _with_session(self, act: Callable[[_Session], int]) -> int:
+        """Acts over the connection; 0 when there is none, or it is lost meanwhile."""
+        try:
+            connection = self._link.get()
+        except Gone:
+            return 0
+        session = self._session
+        if session is None or session.connection is not connection:
+            return 0
+        try:
+            return act(session)
+        except _FAILURES as error:
+            self._link.lost(connection, error)
+            return 0
+
+    def exists(self, ids: List[bytes]) -> int:
+        """How many of the first pages are stored."""
+
+        def ask(session: _Session) -> int:
+            sequence = session.send(protocol.EXISTS, Writer().ids(ids))
+            count = protocol.read_count(session.wait(sequence, protocol.COUNT, LOOKUP_SECONDS))
+            return min(count, len(ids))
+
+        return self._with_session(ask) if ids else 0
+
+    def get(self, ids: List[bytes], pages: Sequence[Pieces]) -> int:
+        """Copies the first pages that are stored to where they belong, and says how many.
+
+        What lies where the others belong is undefined afterwards.
+        """
+        return self._with_session(lambda session: self._get(session, ids, pages)) if ids else 0
+
+    def _get(self, session: _Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
+        done = 0
+        asked: Optional[int] = session.send(protocol.LEASE, Writer().ids(ids[: session.step]))
+        while asked is not None:
+            leased = protocol.read_leased(session.wait(asked, protocol.LEASED, MOVE_SECONDS))
+            since = time.monotonic()
+            count = len(leased.slots)
+            end = done + count
+            if end > len(ids):
+                raise ProtocolError(f"the daemon names {count} slots, and fewer were asked for")
+            asked = None
+            if 0 < count and (count == session.step or count < leased.found) and end < len(ids):
+                # It is read while these are copied.
+                following = Writer().ids(ids[end : end + session.step])
+                asked = session.send(protocol.LEASE, following)
+            for slot, page in zip(leased.slots, pages[done:end]):
+                address = session.segment.address(slot)
+                for pointer, size in page:
+                    ctypes.memmove(pointer, address, size)
+                    address += size
+            if time.monotonic() - since > COPY_SECONDS:
+                raise Gone(f"pages were not copied within {COPY_SECONDS:g} s")
+            if leased.hold:
+                session.loaded(leased.hold)
+            done = end
+        return done
+
+    def set(self, ids: List[bytes], pages: Sequence[Pieces]) -> int:
+        """Stores pages that are not stored yet, and says how many of the first ones are now."""
+        return self._with_session(lambda session: self._set(session, ids, pages)) if ids else 0
+
+    def _set(self, session: _Session, ids: List[bytes], pages: Sequence[Pieces]) -> int:
+        done = 0
+        stored = len(ids)
+        commits: Deque[_Commit] = deque()
+        while done < len(ids) and stored == len(ids):
+            asked = session.send(protocol.RESERVE, Writer().ids(ids[done : done + session.step]))
+            answer = session.wait(asked, protocol.RESERVED, LOOKUP_SECONDS)
+            save, slots = protocol.read_reserved(answer)
+            if len(slots) != min(session.step, len(ids) - done):
+                raise ProtocolError(f"the daemon names {len(slots)} slots, and others were asked for")
+            written = []
+            for number, slot in enumerate(slots, done):
+                if slot == protocol.NO_SLOT:
+                    break
+                if slot != protocol.STORED:
+                    address = session.segment.address(slot)
+                    for pointer, size in pages[number]:
+                        ctypes.memmove(address, pointer, size)
+                        address += size
+                    written.append(number)
+                done = number + 1
+            if save:
+                commits.append(_Commit(session.send(protocol.COMMIT, Writer().u64(save)), written))
+            elif not commits and done < len(ids) and slots[:1] == [protocol.NO_SLOT]:
+                # Others have all slots.
+                stored = done
+            # One step is stored while the next one is copied.
+            while len(commits) > (1 if save else 0):
+                stored = min(stored, self._settle(session, commits.popleft(), stored))
+        while commits:
+            stored = min(stored, self._settle(session, commits.popleft(), stored))
+        return min(done, stored)
+
+    def _settle(self, session: _Session, commit: _Commit, stored: int) -> int:
+        answer = session.wait(commit.sequence, protocol.COUNT, MOVE_SECONDS)
+        count = protocol.read_count(answer)
+        return commit.pages[count] if count < len(commit.pages) else stored
+
+    def close(self) -> None:
+        """Gives back what the daemon holds for it."""
+        self._link.close()
