@@ -54,6 +54,10 @@ module ucm.store.file {
       ucm.store.ds3fs,
       ucm.store.nfs,
       ucm.store.posix;
+  exports ucm.store.file.tier to
+      ucm.store.ds3fs,
+      ucm.store.nfs,
+      ucm.store.posix;
   exports ucm.store.file.transfer to
       ucm.store.ds3fs,
       ucm.store.nfs,

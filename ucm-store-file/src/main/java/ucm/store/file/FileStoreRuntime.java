@@ -32,6 +32,7 @@ import ucm.store.file.config.KindMetrics;
 import ucm.store.file.eviction.AccessTimeFlusher;
 import ucm.store.file.eviction.CapacityManager;
 import ucm.store.file.eviction.Collector;
+import ucm.store.file.eviction.EvictionGuard;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.FolderWalk;
@@ -163,7 +164,10 @@ final class FileStoreRuntime {
         new FileTransfers(
             config, clock, metrics, workers, health, uses, opened, partials, failures, writer,
             reader);
-    capacity = recorded == null || !keepsSpace ? null : capacity(files, space, recorded, registry);
+    capacity =
+        recorded == null || !keepsSpace
+            ? null
+            : capacity(files, space, recorded, registry, EvictionGuard.of(context));
     accessTimes = recorded == null || keepsSpace ? null : flusher(files, recorded);
     registerGauges(registry, partials);
     health.whenUp(this::directoryIsUp);
@@ -207,7 +211,11 @@ final class FileStoreRuntime {
   }
 
   private CapacityManager capacity(
-      BlockFiles files, SpaceLimit space, AccessTimeTable recorded, StoreMetrics registry) {
+      BlockFiles files,
+      SpaceLimit space,
+      AccessTimeTable recorded,
+      StoreMetrics registry,
+      @Nullable EvictionGuard guard) {
     int directories = config.directories().size();
     FolderWalk walk =
         new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / directories));
@@ -220,7 +228,8 @@ final class FileStoreRuntime {
             executors,
             recorded,
             transfers::loading,
-            Collector.Metrics.of(registry));
+            Collector.Metrics.of(registry),
+            guard);
     registry.gauge(
         "gc_running",
         "1 while this process removes blocks to win back space, else 0",

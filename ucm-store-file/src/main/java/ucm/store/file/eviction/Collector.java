@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -57,6 +58,7 @@ public final class Collector implements Eviction.Blocks {
   private final AccessTimeTable uses;
   private final Supplier<Set<BlockIds>> loading;
   private final Metrics metrics;
+  private final @Nullable EvictionGuard guard;
   private volatile boolean running;
 
   public Collector(
@@ -67,7 +69,8 @@ public final class Collector implements Eviction.Blocks {
       FolderExecutor executors,
       AccessTimeTable uses,
       Supplier<Set<BlockIds>> loading,
-      Metrics metrics) {
+      Metrics metrics,
+      @Nullable EvictionGuard guard) {
     this.files = files;
     this.space = space;
     this.config = config;
@@ -75,6 +78,7 @@ public final class Collector implements Eviction.Blocks {
     this.uses = uses;
     this.loading = loading;
     this.metrics = metrics;
+    this.guard = guard;
     eviction = new Eviction(files.operations, config, walk, executors, this);
   }
 
@@ -141,6 +145,24 @@ public final class Collector implements Eviction.Blocks {
   @Override
   public long bytesIn(Folder folder) {
     return space.used.inFolder(folder.slot());
+  }
+
+  @Override
+  public boolean isGuarded() {
+    return guard != null;
+  }
+
+  @Override
+  public List<ColdBlocks.Block> removable(List<ColdBlocks.Block> coldest) {
+    if (guard == null) {
+      return coldest;
+    }
+    long[] words = new long[2 * coldest.size()];
+    for (int i = 0; i < coldest.size(); i++) {
+      words[2 * i] = coldest.get(i).idHigh();
+      words[2 * i + 1] = coldest.get(i).idLow();
+    }
+    return guard.mayGo(BlockIds.wrap(words)).stream().mapToObj(coldest::get).toList();
   }
 
   @Override

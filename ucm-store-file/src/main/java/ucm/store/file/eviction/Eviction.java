@@ -20,7 +20,8 @@ import ucm.store.file.health.FolderExecutor;
 /**
  * Removes the blocks of some folders that were used longest ago, by the access times of their files,
  * until enough is won back. In precise mode these are the coldest blocks of all; otherwise the coldest
- * of folders chosen at random, so many as are needed, and only these folders are read.
+ * of folders chosen at random, so many as are needed, and only these folders are read. Where blocks are
+ * guarded it is the coldest of all.
  *
  * <p>Which blocks go is decided over all directories; each is read and cleared on a thread of its own.
  */
@@ -41,12 +42,24 @@ public final class Eviction {
 
     /** What a folder holds, in bytes. */
     long bytesIn(Folder folder);
+
+    /** Whether {@link #removable} has to be asked; the coldest blocks of all are shown to it then. */
+    default boolean isGuarded() {
+      return false;
+    }
+
+    /** Those of some blocks that may be removed, in their order. May take its time. */
+    default List<ColdBlocks.Block> removable(List<ColdBlocks.Block> coldest) {
+      return coldest;
+    }
   }
 
   private static final Pattern BLOCK_NAME = Pattern.compile("[0-9a-f]{32}");
   private static final int WORD_DIGITS = 16;
   // What must stay is asked once in this many removals.
   private static final int REMOVALS_AT_ONCE = 64;
+  // So many are removed before a guard is asked about others.
+  private static final int GUARDED_AT_ONCE = 256;
 
   private final FileOperations files;
   private final FileStoreConfig.Gc config;
@@ -76,7 +89,9 @@ public final class Eviction {
    * @return bytes won back
    */
   public long run(List<Folder> folders, long wanted) {
-    return config.preciseMode() ? coldest(folders, wanted) : sampled(folders, wanted);
+    return config.preciseMode() || blocks.isGuarded()
+        ? coldest(folders, wanted)
+        : sampled(folders, wanted);
   }
 
   private static BitSet directories(List<Folder> folders) {
@@ -105,14 +120,21 @@ public final class Eviction {
     folders.forEach(folder -> directoryOf[folder.slot()] = folder.directory());
     List<ColdBlocks.Block> coldest = cold.coldestFirst();
     AtomicLong freed = new AtomicLong();
-    executors.forEach(
-        seen,
-        directory ->
-            remove(
-                directory,
-                coldest.stream().filter(block -> directoryOf[block.slot()] == directory).toList(),
-                new int[directoryOf.length],
-                freed));
+    // Each slot is of one directory, and so of one thread.
+    int[] removedIn = new int[directoryOf.length];
+    int step = blocks.isGuarded() ? GUARDED_AT_ONCE : Math.max(1, coldest.size());
+    for (int from = 0; from < coldest.size() && !walk.isStopped(); from += step) {
+      int to = Math.min(coldest.size(), from + step);
+      List<ColdBlocks.Block> some = blocks.removable(coldest.subList(from, to));
+      executors.forEach(
+          seen,
+          directory ->
+              remove(
+                  directory,
+                  some.stream().filter(block -> directoryOf[block.slot()] == directory).toList(),
+                  removedIn,
+                  freed));
+    }
     return freed.get();
   }
 

@@ -1,0 +1,169 @@
+package ucm.store.file.health;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
+import ucm.platform.thread.PeriodicThread;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.config.KindMetrics;
+import ucm.store.file.config.StoreKind;
+
+/**
+ * Whether the stage below a store of files may be used: a {@link DirectoryBreaker} of its own, by the rules
+ * of {@code store_health}. It is fed by calls that fail, by silence, which is when calls are under way and
+ * nothing was answered for as long as a probe may take, and by probes while it is open.
+ *
+ * <p>With {@code store_health.enabled: false} the stage is never given up. Thread-safe.
+ */
+public final class StageHealth implements AutoCloseable {
+
+  private static final int CHECKS_PER_TIMEOUT = 4;
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+
+  private final String what;
+  private final LongSupplier clock;
+  private final long timeoutNanos;
+  private final @Nullable DirectoryBreaker breaker;
+  private final Operation probing = new Operation(Operation.Kind.PROBE);
+  private final PeriodicThread silences;
+  private final PeriodicThread probes;
+  private final AtomicInteger calls = new AtomicInteger();
+  private volatile long answeredNanos;
+
+  /**
+   * The stage is taken for good; nothing is probed yet.
+   *
+   * @param what names the stage in messages
+   * @param probe asks it something; throws when it does not work
+   * @param onUp is called when it may be used again
+   */
+  public StageHealth(
+      StoreKind kind,
+      String what,
+      FileStoreConfig.Health config,
+      StoreMetrics metrics,
+      LongSupplier clock,
+      Runnable probe,
+      Runnable onUp) {
+    this.what = what;
+    this.clock = clock;
+    timeoutNanos = TimeUnit.SECONDS.toNanos(config.checkTimeoutS());
+    long interval = TimeUnit.SECONDS.toNanos(config.checkIntervalS());
+    breaker = config.enabled() ? breaker(kind, config, metrics, interval, probe, onUp) : null;
+    silences =
+        new PeriodicThread(
+            kind.newThread("tier-health", 0), timeoutNanos / CHECKS_PER_TIMEOUT, this::findSilence);
+    probes = new PeriodicThread(kind.newThread("tier-probe", 0), interval, this::probe);
+  }
+
+  private DirectoryBreaker breaker(
+      StoreKind kind,
+      FileStoreConfig.Health config,
+      StoreMetrics metrics,
+      long interval,
+      Runnable probe,
+      Runnable onUp) {
+    StoreMetrics own = new KindMetrics(kind, metrics);
+    DirectoryBreaker made =
+        new DirectoryBreaker(
+            kind.name(),
+            0,
+            what,
+            new DirectoryHealth.Rules(
+                interval, timeoutNanos, config.windowSize(), config.failureThreshold()),
+            probe,
+            new DirectoryBreaker.Reports(
+                own.counter("tier_health_trips", "Times that the next stage was given up"),
+                own.counter("tier_health_probes", "Probes of the next stage begun"),
+                own.counter("tier_health_probe_failures", "Probes of it that failed or were late"),
+                _ -> {},
+                _ -> onUp.run()));
+    own.gauge(
+        "tier_health_state",
+        "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
+        () -> made.state().number);
+    return made;
+  }
+
+  /** Begins to watch. */
+  public void start() {
+    if (breaker != null) {
+      silences.start();
+      probes.start();
+    }
+  }
+
+  /** Why the stage must not be used now, or null when it may be. */
+  public @Nullable StoreException refusal() {
+    return breaker == null ? null : breaker.refusal();
+  }
+
+  /** A call is about to be made, which {@link #ended} must follow. */
+  public void begun() {
+    if (calls.getAndIncrement() == 0) {
+      answered();
+    }
+  }
+
+  /** The stage has moved a shard, or answered otherwise. */
+  public void answered() {
+    answeredNanos = clock.getAsLong();
+  }
+
+  /** A call has ended, with a fault of the stage or null. */
+  public void ended(@Nullable RuntimeException fault) {
+    answered();
+    calls.decrementAndGet();
+    if (breaker == null) {
+      return;
+    }
+    if (fault == null) {
+      breaker.succeeded();
+    } else {
+      breaker.failed(fault);
+    }
+  }
+
+  /** How long the stage may take for one answer. */
+  public long patienceNanos() {
+    return breaker == null ? Long.MAX_VALUE : timeoutNanos;
+  }
+
+  private void findSilence() {
+    DirectoryBreaker known = breaker;
+    if (known == null) {
+      return;
+    }
+    String late = " did not answer within " + DirectoryHealth.seconds(timeoutNanos) + " s";
+    if (probing.lateIn(clock, timeoutNanos) >= 0) {
+      known.probeEnded(new StoreException("a probe" + late));
+    }
+    if (calls.get() > 0 && clock.getAsLong() - answeredNanos >= timeoutNanos) {
+      answered();
+      known.failed(new StoreException(what + late));
+    }
+  }
+
+  private void probe() {
+    DirectoryBreaker known = breaker;
+    if (known != null && known.refusal() != null) {
+      boolean _ = known.probe(probing, clock.getAsLong());
+    }
+  }
+
+  /** Watches no more; a probe that hangs is left to end by itself. */
+  @Override
+  public void close() {
+    silences.stop();
+    probes.stop();
+    try {
+      boolean _ = silences.join(LONGEST_CLOSE) && probes.join(LONGEST_CLOSE);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package ucm.store.file.tier;
+
+import java.util.Arrays;
+import java.util.BitSet;
+import ucm.api.ShardListener;
+import ucm.api.Transfer;
+
+/** Some shards of a transfer as a transfer of their own, in the same memory. */
+record ShardSelection(Transfer from, int[] shards) {
+
+  /** All of them. */
+  static ShardSelection all(Transfer from) {
+    int[] shards = new int[from.shardCount()];
+    Arrays.setAll(shards, shard -> shard);
+    return new ShardSelection(from, shards);
+  }
+
+  /** Those of this selection at these places of it. */
+  ShardSelection at(BitSet places) {
+    return new ShardSelection(from, places.stream().map(place -> shards[place]).toArray());
+  }
+
+  int size() {
+    return shards.length;
+  }
+
+  /** The transfer; its shard i is {@code shards()[i]} of the whole. */
+  Transfer transfer(ShardListener listener) {
+    boolean isScattered = from.pieceCount() == from.layout().tensorCount();
+    Transfer.Builder builder =
+        (isScattered ? Transfer.scattered(from.layout()) : Transfer.packed(from.layout()))
+            .expect(shards.length)
+            .after(from.event());
+    for (int shard : shards) {
+      builder.shard(from.ids(), shard, from.shardIndex(shard));
+      for (int piece = 0; piece < from.pieceCount(); piece++) {
+        builder.piece(from.region(shard, piece), from.offset(shard, piece));
+      }
+    }
+    return builder.build(listener);
+  }
+}

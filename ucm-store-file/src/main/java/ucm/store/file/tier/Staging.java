@@ -1,0 +1,101 @@
+package ucm.store.file.tier;
+
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import ucm.api.BlockLayout;
+import ucm.api.MemoryRegion;
+import ucm.api.Transfer;
+import ucm.platform.memory.LazyMemory;
+
+/**
+ * Host memory cut into slots of one shard that start on a page, so that direct I/O works on them. It takes
+ * room as it is used, and is freed when no transfer names it any more. Thread-safe.
+ */
+final class Staging {
+
+  /** No slot was free. */
+  static final int NONE = -1;
+
+  private static final long PAGE_BYTES = 4096;
+
+  private final BlockLayout layout;
+  private final long stride;
+  private final MemoryRegion memory;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition given = lock.newCondition();
+  // Guarded by lock: the slots that are free, the one used last on top.
+  private final int[] free;
+  private int count;
+
+  /** Has room for so many bytes, and for a block at least. */
+  Staging(BlockLayout layout, long bytes) {
+    this.layout = layout;
+    stride = Math.ceilDiv(layout.shardSize(), PAGE_BYTES) * PAGE_BYTES;
+    int slots = (int) Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
+    memory = MemoryRegion.host(LazyMemory.zeros(slots * stride));
+    free = new int[slots];
+    for (int slot = slots - 1; slot >= 0; slot--) {
+      free[count++] = slot;
+    }
+  }
+
+  /** Takes a slot, or {@link #NONE}. */
+  int tryTake() {
+    lock.lock();
+    try {
+      return count == 0 ? NONE : free[--count];
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes the slots of a block, when as many are free. */
+  int[] takeBlock() throws InterruptedException {
+    int[] slots = new int[layout.shardCount()];
+    lock.lockInterruptibly();
+    try {
+      while (count < slots.length) {
+        given.await();
+      }
+      for (int i = 0; i < slots.length; i++) {
+        slots[i] = free[--count];
+      }
+      return slots;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Gives slots back; those that are {@link #NONE} are left out. */
+  void give(int... slots) {
+    lock.lock();
+    try {
+      for (int slot : slots) {
+        if (slot != NONE) {
+          free[count++] = slot;
+        }
+      }
+      given.signal();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Places the next shard of a packed transfer. */
+  void place(Transfer.Builder builder, int slot) {
+    builder.piece(memory, slot * stride);
+  }
+
+  /** Copies a shard into a slot, tensor after tensor. */
+  void copy(Transfer from, int shard, int slot) {
+    MemorySegment to = memory.segment();
+    long at = slot * stride;
+    for (int piece = 0; piece < from.pieceCount(); piece++) {
+      long size = from.pieceSize(piece);
+      MemorySegment.copy(
+          from.region(shard, piece).segment(), from.offset(shard, piece), to, at, size);
+      at += size;
+    }
+  }
+}

@@ -1,0 +1,115 @@
+package ucm.store.file.tier;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+import ucm.api.CommonKeys;
+import ucm.api.config.ConfigKey;
+import ucm.api.config.StoreConfig;
+import ucm.store.file.config.FileStoreConfig;
+import ucm.store.file.config.StoreKind;
+
+/**
+ * What a store of files is told as the upper of two tiers: its keys, and their values, checked.
+ *
+ * @param files what it is told as a store of files
+ * @param hasOwnDirectories whether its directories are named apart from those of other stages
+ * @param othersDirectories what stages without such a name use
+ */
+record TierConfig(
+    FileStoreConfig files,
+    boolean hasOwnDirectories,
+    List<String> othersDirectories,
+    boolean writesThrough,
+    boolean admitsAll,
+    long stagingBytes) {
+
+  /** The keys of a kind of store. */
+  record Keys(
+      ConfigKey<List<String>> directories,
+      ConfigKey<String> writePolicy,
+      ConfigKey<String> admission,
+      ConfigKey<Integer> stagingMb) {
+
+    static Keys of(StoreKind kind) {
+      String below = " Acted on where a stage follows " + kind.name() + ".";
+      return new Keys(
+          ConfigKey.paths(kind.key("storage_backends"))
+              .defaultDescribed("storage_backends")
+              .doc(
+                  "The directories of "
+                      + kind.name()
+                      + " where they are not storage_backends, as in "
+                      + kind.name()
+                      + "|Nfs: local ones here, and those of Nfs in storage_backends."),
+          ConfigKey.choice(kind.key("write_policy"), WRITE_THROUGH, WRITE_BACK)
+              .defaultTo(WRITE_THROUGH)
+              .doc(
+                  "When blocks dumped here are written to the next stage: write_through, at once"
+                      + " and in the background, and flush waits for it; write_back, when they are"
+                      + " to be removed here, and flush does not wait."
+                      + below),
+          ConfigKey.choice(kind.key("admission"), ALWAYS, SECOND_USE)
+              .defaultTo(ALWAYS)
+              .doc(
+                  "Which blocks loaded from the next stage are kept here as well: always, each;"
+                      + " second_use, those that are loaded from it for the second time."
+                      + below),
+          ConfigKey.integer(kind.key("staging_mb"))
+              .range(2, 1 << 20)
+              .defaultTo(256)
+              .unit("MiB")
+              .doc(
+                  "Host memory through which blocks go between here and the next stage, half for"
+                      + " each way, and room for a block at least. A block that finds none on its"
+                      + " way here is not kept."
+                      + below));
+    }
+
+    List<ConfigKey<?>> all() {
+      return List.of(directories, writePolicy, admission, stagingMb);
+    }
+  }
+
+  private static final String WRITE_THROUGH = "write_through";
+  private static final String WRITE_BACK = "write_back";
+  private static final String ALWAYS = "always";
+  private static final String SECOND_USE = "second_use";
+  private static final int MIB_SHIFT = 20;
+
+  /** All keys of a kind of store. */
+  static List<ConfigKey<?>> keys(StoreKind kind, List<ConfigKey<?>> ofFiles) {
+    return Stream.concat(ofFiles.stream(), Keys.of(kind).all().stream()).toList();
+  }
+
+  /** The configuration as a store of files knows it, which has one name for its directories. */
+  static StoreConfig ofFiles(StoreKind kind, StoreConfig config) {
+    ConfigKey<List<String>> own = Keys.of(kind).directories();
+    return config
+        .find(own)
+        .map(
+            directories ->
+                config.with(
+                    Map.of(
+                        CommonKeys.STORAGE_BACKENDS.name(),
+                        new StoreConfig.Value(directories, config.origin(own)))))
+        .orElse(config);
+  }
+
+  /**
+   * Reads and checks the keys; faults are recorded in {@code config}.
+   *
+   * @return the configuration; nothing when an error was recorded
+   */
+  static Optional<TierConfig> from(StoreKind kind, StoreConfig config) {
+    Keys keys = Keys.of(kind);
+    boolean writesThrough = config.get(keys.writePolicy()).equals(WRITE_THROUGH);
+    boolean admitsAll = config.get(keys.admission()).equals(ALWAYS);
+    long staging = (long) config.get(keys.stagingMb()) << MIB_SHIFT;
+    List<String> others = config.find(CommonKeys.STORAGE_BACKENDS).orElse(List.of());
+    boolean isOwn = config.isSet(keys.directories());
+    return FileStoreConfig.from(kind, ofFiles(kind, config))
+        .map(files -> new TierConfig(files, isOwn, others, writesThrough, admitsAll, staging));
+  }
+}

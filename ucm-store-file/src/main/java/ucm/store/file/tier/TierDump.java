@@ -1,0 +1,114 @@
+package ucm.store.file.tier;
+
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
+import ucm.api.IndexLookup;
+import ucm.api.QueueFullException;
+import ucm.api.ShardListener;
+import ucm.api.ShardOutcome;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+import ucm.api.TransferTask;
+
+/**
+ * A dump into the upper of two tiers. Blocks that it refuses or fails to write, as when its disk is full, go
+ * to the lower one instead, straight from the caller's memory.
+ */
+final class TierDump {
+
+  private final Tiers tiers;
+  private final TransferTask task;
+  private final Transfer transfer;
+  private @Nullable Task below;
+
+  private TierDump(Tiers tiers, TransferTask task) {
+    this.tiers = tiers;
+    this.task = task;
+    this.transfer = task.transfer();
+  }
+
+  /** Starts a task; all of its shards end by this. */
+  static void start(Tiers tiers, TransferTask task) {
+    Transfer whole = task.transfer();
+    Transfer unheard =
+        whole.listener() == ShardListener.NONE
+            ? whole
+            : ShardSelection.all(whole).transfer(ShardListener.NONE);
+    Tiers.beginAll(task);
+    Task dump = tiers.upper().dump(unheard);
+    TierDump started = new TierDump(tiers, task);
+    dump.whenTerminal(() -> started.dumped(dump.result()));
+  }
+
+  private void dumped(TransferResult result) {
+    BitSet diverted = result.ok() ? new BitSet() : shardsOfFailedBlocks(result);
+    BitSet stored = new BitSet();
+    stored.set(0, transfer.shardCount());
+    stored.andNot(diverted);
+    // First: a caller that has waited for the task may flush.
+    writeOn(stored);
+    stored.stream().forEach(task::ok);
+    if (!diverted.isEmpty()) {
+      divert(diverted, result);
+    }
+  }
+
+  /** What of a block was written before another shard failed is of no use. */
+  private BitSet shardsOfFailedBlocks(TransferResult result) {
+    Set<BlockIds> failed = new HashSet<>();
+    result.failedShards().stream().forEach(i -> failed.add(transfer.ids().slice(i, i + 1)));
+    BitSet all = new BitSet();
+    for (int i = 0; i < transfer.shardCount(); i++) {
+      all.set(i, failed.contains(transfer.ids().slice(i, i + 1)));
+    }
+    return all;
+  }
+
+  private void writeOn(BitSet stored) {
+    if (tiers.writesThrough() && !stored.isEmpty() && tiers.upper() instanceof IndexLookup index) {
+      // A block that comes layer by layer is known when it is whole.
+      BitSet whole = Objects.requireNonNull(index.lookupKnown(transfer.ids()));
+      whole.and(stored);
+      long _ = tiers.writes().offer(transfer.ids(), whole);
+    }
+  }
+
+  private void divert(BitSet shards, TransferResult above) {
+    if (tiers.lower().refusal() != null || tiers.isPast(task)) {
+      tiers.metrics().refusedShards().add(shards.cardinality());
+      shards.stream()
+          .forEach(
+              i -> {
+                ShardOutcome outcome = above.outcome(i);
+                task.end(
+                    i, outcome == ShardOutcome.OK ? ShardOutcome.FAILED : outcome, above.cause());
+              });
+      return;
+    }
+    tiers.metrics().divertedShards().add(shards.cardinality());
+    ShardSelection selection = ShardSelection.all(transfer).at(shards);
+    try {
+      below = tiers.lower().dump(selection.transfer(ShardListener.NONE));
+    } catch (RuntimeException e) {
+      ShardOutcome outcome =
+          e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED;
+      shards.stream().forEach(i -> task.end(i, outcome, e));
+      return;
+    }
+    below.whenTerminal(() -> ended(selection));
+  }
+
+  private void ended(ShardSelection selection) {
+    TransferResult result = Objects.requireNonNull(below).result();
+    tiers.lower().ended(result);
+    for (int i = 0; i < selection.size(); i++) {
+      ShardOutcome outcome = result.outcome(i);
+      task.end(selection.shards()[i], outcome, outcome == ShardOutcome.OK ? null : result.cause());
+    }
+  }
+}

@@ -1,0 +1,165 @@
+package ucm.store.file.tier;
+
+import java.util.BitSet;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import ucm.api.IndexLookup;
+import ucm.api.QueueFullException;
+import ucm.api.ShardListener;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+import ucm.api.TransferTask;
+import ucm.store.file.tier.Promotions.Promotion;
+
+/**
+ * A load from two tiers: each shard from the upper one, and from the lower one when it did not end well
+ * there, for whatever reason. What the upper tier is known to have and what it is not are loaded side by
+ * side.
+ */
+final class TierLoad {
+
+  private final Tiers tiers;
+  private final TransferTask task;
+
+  private TierLoad(Tiers tiers, TransferTask task) {
+    this.tiers = tiers;
+    this.task = task;
+  }
+
+  /** Starts a task; all of its shards end by this. */
+  static void start(Tiers tiers, TransferTask task) {
+    Tiers.beginAll(task);
+    TierLoad load = new TierLoad(tiers, task);
+    ShardSelection all = ShardSelection.all(task.transfer());
+    BitSet known =
+        tiers.upper() instanceof IndexLookup index
+            ? index.lookupKnown(task.transfer().ids())
+            : null;
+    if (known == null || known.isEmpty() || known.cardinality() == all.size()) {
+      load.new UpperPart(all).start();
+      return;
+    }
+    BitSet others = new BitSet();
+    others.set(0, all.size());
+    others.andNot(known);
+    load.new UpperPart(all.at(others)).start();
+    load.new UpperPart(all.at(known)).start();
+  }
+
+  /** Shards that are tried in the upper tier. */
+  private final class UpperPart implements ShardListener, Runnable {
+
+    private final ShardSelection shards;
+    // Guarded by itself.
+    private final BitSet failed = new BitSet();
+
+    UpperPart(ShardSelection shards) {
+      this.shards = shards;
+    }
+
+    void start() {
+      Task started;
+      try {
+        started = tiers.upper().load(shards.transfer(this));
+      } catch (RuntimeException _) {
+        // It has enough to do, or is closed: the lower tier may have them.
+        new LowerPart(shards).start();
+        return;
+      }
+      started.whenTerminal(this);
+    }
+
+    @Override
+    public void shardEnded(Transfer transfer, int shard, ShardOutcome outcome) {
+      if (outcome == ShardOutcome.OK) {
+        tiers.metrics().upperLoadShards().increment();
+        task.ok(shards.shards()[shard]);
+      } else {
+        synchronized (failed) {
+          failed.set(shard);
+        }
+      }
+    }
+
+    /** The upper tier is done. */
+    @Override
+    public void run() {
+      BitSet left;
+      synchronized (failed) {
+        left = (BitSet) failed.clone();
+      }
+      if (!left.isEmpty()) {
+        new LowerPart(shards.at(left)).start();
+      }
+    }
+  }
+
+  /** Shards that the upper tier has not. */
+  private final class LowerPart implements ShardListener, Runnable {
+
+    private final ShardSelection shards;
+    private final Transfer transfer;
+    private final Promotion promotion;
+    private @Nullable Task started;
+
+    LowerPart(ShardSelection shards) {
+      this.shards = shards;
+      transfer = shards.transfer(this);
+      promotion = tiers.promotions().begin(transfer);
+    }
+
+    void start() {
+      StoreException refusal = tiers.lower().refusal();
+      if (refusal != null) {
+        tiers.metrics().refusedShards().add(shards.size());
+        endAll(ShardOutcome.REFUSED, refusal);
+        return;
+      }
+      if (tiers.isPast(task)) {
+        endAll(ShardOutcome.EXPIRED, tiers.expiry(task));
+        return;
+      }
+      Task load;
+      try {
+        load = tiers.lower().load(transfer);
+      } catch (RuntimeException e) {
+        endAll(e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);
+        return;
+      }
+      started = load;
+      load.whenTerminal(this);
+    }
+
+    private void endAll(ShardOutcome outcome, RuntimeException why) {
+      for (int shard : shards.shards()) {
+        task.end(shard, outcome, why);
+      }
+    }
+
+    @Override
+    public void shardEnded(Transfer part, int shard, ShardOutcome outcome) {
+      tiers.lower().answered();
+      if (outcome == ShardOutcome.OK) {
+        tiers.metrics().lowerLoadShards().increment();
+        promotion.take(shard);
+        task.ok(shards.shards()[shard]);
+      }
+      // The others are told with their cause when all have ended.
+    }
+
+    /** The lower tier is done. */
+    @Override
+    public void run() {
+      TransferResult result = Objects.requireNonNull(started).result();
+      tiers.lower().ended(result);
+      promotion.offer();
+      BitSet failed = result.failedShards();
+      for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
+        task.end(shards.shards()[i], result.outcome(i), result.cause());
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+package ucm.store.file.tier;
+
+import java.util.function.LongSupplier;
+import ucm.api.Store;
+import ucm.api.StoreTimeoutException;
+import ucm.api.TransferTask;
+
+/** Two tiers and what goes on between them, while their store is open. */
+record Tiers(
+    Store upper,
+    LowerTier lower,
+    Promotions promotions,
+    WriteBehind writes,
+    boolean writesThrough,
+    TierMetrics metrics,
+    LongSupplier clock) {
+
+  /** Takes all shards of a task, whose memory the tiers then have until they end. */
+  static void beginAll(TransferTask task) {
+    for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
+      boolean _ = task.begin(shard);
+    }
+  }
+
+  boolean isPast(TransferTask task) {
+    return clock.getAsLong() - task.deadlineNanos() >= 0;
+  }
+
+  StoreTimeoutException expiry(TransferTask task) {
+    return new StoreTimeoutException(
+        upper
+            + " passed the deadline of "
+            + task
+            + " before the next stage was asked: raise timeout_ms, or find out what holds it up");
+  }
+}

@@ -1,0 +1,409 @@
+package ucm.store.file.tier;
+
+import java.util.ArrayDeque;
+import java.util.BitSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.SequencedMap;
+import java.util.SequencedSet;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.QueueFullException;
+import ucm.api.ShardOutcome;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferResult;
+
+/**
+ * Writes blocks of the upper tier to the lower one in the background: loads each into staging memory, which
+ * verifies it, and dumps it from there, as many at a time as there is staging memory for.
+ *
+ * <p>A block that could not be written stays in the upper tier, is told by {@code flush}, and tried again when
+ * the lower tier works again. Nothing about it is kept beyond this process: the collector asks the lower tier
+ * before it removes a block. Thread-safe.
+ */
+final class WriteBehind {
+
+  /** Told of a block that could not be written. */
+  interface Failures {
+    void failed(long idHigh, long idLow, @Nullable Throwable why);
+  }
+
+  private static final Logger LOG = LoggerFactory.getLogger(WriteBehind.class);
+  // More are left to the collector.
+  private static final int MOST_OPEN = 1 << 20;
+  private static final int MOST_UNWRITTEN = 1 << 16;
+  private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+  private final Store upper;
+  private final LowerTier lower;
+  private final BlockLayout layout;
+  private final Staging staging;
+  private final TierMetrics metrics;
+  private final Failures failures;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  // Guarded by lock, as is what follows. Those offered and not ended, with the numbers of their
+  // offers.
+  private final SequencedMap<BlockIds, Long> open = new LinkedHashMap<>();
+  private final ArrayDeque<BlockIds> waiting = new ArrayDeque<>();
+  private final SequencedSet<BlockIds> unwritten = new LinkedHashSet<>();
+  private long lastOffer;
+  private boolean isFull;
+  private boolean closed;
+  private @Nullable Thread thread;
+
+  WriteBehind(
+      Store upper,
+      LowerTier lower,
+      BlockLayout layout,
+      Staging staging,
+      TierMetrics metrics,
+      Failures failures) {
+    this.upper = upper;
+    this.lower = lower;
+    this.layout = layout;
+    this.staging = staging;
+    this.metrics = metrics;
+    this.failures = failures;
+    metrics
+        .registry()
+        .gauge("tier_write_pending_blocks", "Blocks on their way to the next stage", this::pending);
+    metrics
+        .registry()
+        .gauge(
+            "tier_unwritten_blocks",
+            "Blocks that could not be written to the next stage and wait for it",
+            this::unwritten);
+  }
+
+  /** The work of its thread. */
+  void run() {
+    for (BlockIds id = next(); id != null; id = next()) {
+      StoreException refusal = lower.refusal();
+      if (refusal != null) {
+        ended(id, refusal);
+      } else if (lower.known(id).get(0)) {
+        ended(id, null);
+      } else {
+        begin(id);
+      }
+    }
+  }
+
+  private void begin(BlockIds id) {
+    int[] slots;
+    try {
+      slots = staging.takeBlock();
+    } catch (InterruptedException e) {
+      // Only close interrupts this thread.
+      Thread.currentThread().interrupt();
+      again(id);
+      return;
+    }
+    new Move(id, slots).start();
+  }
+
+  /** Starts its thread, made for {@link #run}. */
+  void start(Thread made) {
+    lock.lock();
+    try {
+      thread = made;
+    } finally {
+      lock.unlock();
+    }
+    made.start();
+  }
+
+  private @Nullable BlockIds next() {
+    lock.lock();
+    try {
+      while (!closed && (waiting.isEmpty() || isFull)) {
+        if (isFull) {
+          // Less when something has ended, and made room.
+          long _ = changed.awaitNanos(RETRY_NANOS);
+          isFull = false;
+        } else {
+          changed.await();
+        }
+      }
+      return closed ? null : waiting.remove();
+    } catch (InterruptedException e) {
+      // Only close interrupts this thread.
+      Thread.currentThread().interrupt();
+      return null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Takes blocks that the upper tier has; those that wait already are left out.
+   *
+   * @param some which of the ids
+   * @return the number of the last offer, for {@link #await}
+   */
+  long offer(BlockIds ids, BitSet some) {
+    lock.lock();
+    try {
+      for (int i = some.nextSetBit(0); i >= 0; i = some.nextSetBit(i + 1)) {
+        BlockIds id = BlockIds.of(ids.high(i), ids.low(i));
+        if (open.containsKey(id) || closed) {
+          continue;
+        }
+        if (open.size() == MOST_OPEN) {
+          keepUnwritten(id);
+        } else {
+          open.put(id, ++lastOffer);
+          waiting.add(id);
+        }
+      }
+      changed.signalAll();
+      return lastOffer;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The number of the last offer. */
+  long lastOffer() {
+    lock.lock();
+    try {
+      return lastOffer;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Offers what could not be written, as the lower tier works again. */
+  void retry() {
+    lock.lock();
+    try {
+      List<BlockIds> again = List.copyOf(unwritten);
+      unwritten.clear();
+      again.forEach(id -> offer(id, BitSet.valueOf(new long[] {1})));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Forgets blocks that were removed; one on its way may still arrive. */
+  void forget(BlockIds ids) {
+    lock.lock();
+    try {
+      for (int i = 0; i < ids.size(); i++) {
+        BlockIds id = ids.slice(i, i + 1);
+        unwritten.remove(id);
+        if (open.containsKey(id) && waiting.remove(id)) {
+          open.remove(id);
+        }
+      }
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until the blocks up to an offer have been written, or could not be.
+   *
+   * @return how many have not
+   */
+  long await(long offer, long nanos) throws InterruptedException {
+    lock.lockInterruptibly();
+    try {
+      long left = nanos;
+      while (!closed && left > 0 && !open.isEmpty() && open.firstEntry().getValue() <= offer) {
+        left = changed.awaitNanos(left);
+      }
+      return open.values().stream().filter(number -> number <= offer).count();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether it takes no more. */
+  boolean isClosed() {
+    lock.lock();
+    try {
+      return closed;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes no more, and leaves what it has not begun with to the collector of a later process. */
+  void close(long nanos) {
+    long end = System.nanoTime() + nanos;
+    long left;
+    Thread running;
+    lock.lock();
+    try {
+      closed = true;
+      running = thread;
+      waiting.forEach(open::remove);
+      left = waiting.size() + unwritten.size();
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    if (left > 0) {
+      LOG.warn(
+          "{} closes with {} blocks that the next stage does not have; they stay here, and are"
+              + " written to it before they are removed",
+          upper,
+          left);
+    }
+    if (running != null) {
+      running.interrupt();
+    }
+    awaitMoves(end);
+  }
+
+  private void awaitMoves(long end) {
+    lock.lock();
+    try {
+      long left = end - System.nanoTime();
+      while (!open.isEmpty() && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private int pending() {
+    lock.lock();
+    try {
+      return open.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private int unwritten() {
+    lock.lock();
+    try {
+      return unwritten.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void keepUnwritten(BlockIds id) {
+    if (unwritten.size() < MOST_UNWRITTEN) {
+      unwritten.add(id);
+    }
+  }
+
+  /** A block was written, or is not to be; or it could not be, and why. */
+  private void ended(BlockIds id, @Nullable Throwable why) {
+    if (why != null) {
+      metrics.writeFailedBlocks().increment();
+      // Before a flush that waits for the block goes on.
+      failures.failed(id.high(0), id.low(0), why);
+    }
+    lock.lock();
+    try {
+      open.remove(id);
+      if (why != null) {
+        keepUnwritten(id);
+      }
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A stage has enough to do: the block waits again. */
+  private void again(BlockIds id) {
+    lock.lock();
+    try {
+      isFull = true;
+      if (closed) {
+        open.remove(id);
+      } else {
+        waiting.addFirst(id);
+      }
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A block on its way. Nothing in here waits. */
+  private final class Move {
+
+    private final BlockIds id;
+    private final int[] slots;
+    private final Transfer transfer;
+
+    Move(BlockIds id, int[] slots) {
+      this.id = id;
+      this.slots = slots;
+      Transfer.Builder builder = Transfer.packed(layout).expect(slots.length);
+      for (int shard = 0; shard < slots.length; shard++) {
+        staging.place(builder.shard(id, 0, shard), slots[shard]);
+      }
+      transfer = builder.build();
+    }
+
+    void start() {
+      try {
+        Task load = upper.load(transfer);
+        load.whenTerminal(() -> loaded(load.result()));
+      } catch (RuntimeException e) {
+        notStarted(e);
+      }
+    }
+
+    private void loaded(TransferResult result) {
+      if (!result.ok()) {
+        int first = result.failedShards().nextSetBit(0);
+        // One that was removed meanwhile is not to be written.
+        boolean isGone = result.outcome(first) == ShardOutcome.MISSING;
+        end(isGone ? null : new StoreException(result.toString(), result.cause()));
+        return;
+      }
+      try {
+        Task dump = lower.dump(transfer);
+        dump.whenTerminal(() -> dumped(dump.result()));
+      } catch (RuntimeException e) {
+        notStarted(e);
+      }
+    }
+
+    private void dumped(TransferResult result) {
+      lower.ended(result);
+      if (result.ok()) {
+        metrics.writtenBlocks().increment();
+      }
+      end(result.ok() ? null : new StoreException(result.toString(), result.cause()));
+    }
+
+    private void notStarted(RuntimeException why) {
+      if (why instanceof QueueFullException) {
+        staging.give(slots);
+        again(id);
+      } else {
+        end(why);
+      }
+    }
+
+    private void end(@Nullable Throwable why) {
+      staging.give(slots);
+      ended(id, why);
+    }
+  }
+}
