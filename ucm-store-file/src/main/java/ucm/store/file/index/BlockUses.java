@@ -5,6 +5,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
+import ucm.api.ShardListener;
 import ucm.api.Transfer;
 
 /**
@@ -13,6 +14,9 @@ import ucm.api.Transfer;
  * file system would note otherwise, in the middle of the load. Thread-safe, allocates nothing.
  */
 public final class BlockUses {
+
+  /** Listens to a transfer that is no use of its blocks, as when they are copied to another stage. */
+  public static final ShardListener NO_USE = (transfer, shard, outcome) -> {};
 
   // Null where they are not recorded.
   private final @Nullable AccessTimeTable recorded;
@@ -57,10 +61,10 @@ public final class BlockUses {
     return last;
   }
 
-  /** Notes that the blocks of a transfer are moved. */
+  /** Notes that the blocks of a transfer are moved, unless its listener is {@link #NO_USE}. */
   public void moved(Transfer transfer, boolean isDump) {
     AccessTimeTable uses = recorded;
-    if (uses != null && (isEachUse || !isDump)) {
+    if (uses != null && (isEachUse || !isDump) && transfer.listener() != NO_USE) {
       uses.record(transfer, wallNanos());
     }
   }

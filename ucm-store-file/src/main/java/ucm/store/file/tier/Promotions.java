@@ -21,7 +21,8 @@ import ucm.platform.table.ConcurrentBlockSet;
  */
 final class Promotions {
 
-  private static final int REMEMBERED_BLOCKS = 1 << 17;
+  /** How many blocks are remembered. */
+  static final int REMEMBERED_BLOCKS = 1 << 17;
 
   private final Store upper;
   private final Staging staging;
@@ -29,24 +30,30 @@ final class Promotions {
   // Blocks that were loaded once, and those that were loaded again; null when all are admitted.
   private final @Nullable ConcurrentBlockSet seen;
   private final @Nullable ConcurrentBlockSet again;
-  private final ConcurrentBlockSet offered = new ConcurrentBlockSet(REMEMBERED_BLOCKS);
+  private final ConcurrentBlockSet below;
   private final AtomicInteger removals = new AtomicInteger();
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition none = lock.newCondition();
   // Guarded by lock.
   private int open;
 
-  Promotions(Store upper, Staging staging, boolean admitsAll, TierMetrics metrics) {
+  /**
+   * Has kept nothing yet.
+   *
+   * @param below takes the blocks that are offered to the upper tier
+   */
+  Promotions(
+      Store upper,
+      Staging staging,
+      boolean admitsAll,
+      ConcurrentBlockSet below,
+      TierMetrics metrics) {
     this.upper = upper;
+    this.below = below;
     this.staging = staging;
     this.metrics = metrics;
     seen = admitsAll ? null : new ConcurrentBlockSet(REMEMBERED_BLOCKS);
     again = admitsAll ? null : new ConcurrentBlockSet(REMEMBERED_BLOCKS);
-  }
-
-  /** Whether a block came from the lower tier not long ago. */
-  boolean hasOffered(BlockIds ids, int i) {
-    return offered.contains(ids.high(i), ids.low(i));
   }
 
   /** What loads that began before bring is not kept any more; waits for what is being written. */
@@ -63,9 +70,13 @@ final class Promotions {
     }
   }
 
-  /** Prepares to keep shards of a load from the lower tier. */
-  Promotion begin(Transfer transfer) {
-    return new Promotion(transfer, admitted(transfer));
+  /**
+   * Prepares to keep shards of a load from the lower tier.
+   *
+   * @param others blocks of which the same load had other shards from the upper tier, which are not here
+   */
+  Promotion begin(Transfer transfer, Set<BlockIds> others) {
+    return new Promotion(transfer, admitted(transfer), others);
   }
 
   /** The shards of blocks that are to be kept; null for all. */
@@ -116,7 +127,11 @@ final class Promotions {
     private final int[] slots;
     private final int removalsBefore = removals.get();
 
-    private Promotion(Transfer transfer, @Nullable BitSet admitted) {
+    // Those that are not to be kept.
+    private final Set<BlockIds> incomplete;
+
+    private Promotion(Transfer transfer, @Nullable BitSet admitted, Set<BlockIds> incomplete) {
+      this.incomplete = new HashSet<>(incomplete);
       this.transfer = transfer;
       this.admitted = admitted;
       slots = new int[transfer.shardCount()];
@@ -143,13 +158,13 @@ final class Promotions {
       Transfer.Builder builder = Transfer.packed(transfer.layout());
       boolean isAny = false;
       if (removals.get() == removalsBefore) {
-        Set<BlockIds> incomplete = incomplete();
+        findIncomplete();
         for (int i = 0; i < slots.length; i++) {
           long high = transfer.ids().high(i);
           long low = transfer.ids().low(i);
           if (slots[i] != Staging.NONE && !incomplete.contains(BlockIds.of(high, low))) {
             staging.place(builder.shard(high, low, transfer.shardIndex(i)), slots[i]);
-            boolean _ = offered.add(high, low);
+            boolean _ = below.add(high, low);
             isAny = true;
           }
         }
@@ -172,14 +187,12 @@ final class Promotions {
       }
     }
 
-    private Set<BlockIds> incomplete() {
-      Set<BlockIds> incomplete = new HashSet<>();
+    private void findIncomplete() {
       for (int i = 0; i < slots.length; i++) {
         if (slots[i] == Staging.NONE) {
           incomplete.add(transfer.ids().slice(i, i + 1));
         }
       }
-      return incomplete;
     }
 
     private void end() {

@@ -108,7 +108,11 @@ final class TierDump {
     tiers.lower().ended(result);
     for (int i = 0; i < selection.size(); i++) {
       ShardOutcome outcome = result.outcome(i);
-      task.end(selection.shards()[i], outcome, outcome == ShardOutcome.OK ? null : result.cause());
+      int shard = selection.shards()[i];
+      if (outcome == ShardOutcome.OK) {
+        boolean _ = tiers.below().add(transfer.ids().high(shard), transfer.ids().low(shard));
+      }
+      task.end(shard, outcome, outcome == ShardOutcome.OK ? null : result.cause());
     }
   }
 }

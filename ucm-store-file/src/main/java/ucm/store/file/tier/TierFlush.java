@@ -1,7 +1,6 @@
 package ucm.store.file.tier;
 
 import java.time.Duration;
-import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
 import ucm.api.BlockIds;
@@ -55,7 +54,7 @@ final class TierFlush {
     if (below.failedCount() > 0) {
       untold.accept(below);
     }
-    tellLost(above);
+    int _ = tellLost(tiers, above, failures);
     FlushResult told = own.take();
     return new FlushResult(
         Math.max(told.pendingBlocks(), above.pendingBlocks() + onTheWay + below.pendingBlocks()),
@@ -80,16 +79,21 @@ final class TierFlush {
     }
   }
 
-  private void tellLost(FlushResult above) {
+  /**
+   * Has blocks told that the upper tier lost, unless they are in the lower one.
+   *
+   * @param above what the upper tier told
+   * @return how many
+   */
+  static int tellLost(Tiers tiers, FlushResult above, WriteBehind.Failures failures) {
     BlockIds ids = above.failedBlocks();
-    if (above.failedCount() == 0) {
-      return;
-    }
-    BitSet found = tiers.lower().lookup(ids);
+    int lost = 0;
     for (int i = 0; i < ids.size(); i++) {
-      if (!found.get(i) && !tiers.promotions().hasOffered(ids, i)) {
+      if (!tiers.below().contains(ids.high(i), ids.low(i))) {
         failures.failed(ids.high(i), ids.low(i), above.cause());
+        lost++;
       }
     }
+    return lost;
   }
 }

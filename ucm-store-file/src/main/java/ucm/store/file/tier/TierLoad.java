@@ -1,8 +1,11 @@
 package ucm.store.file.tier;
 
 import java.util.BitSet;
+import java.util.HashSet;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.IndexLookup;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
@@ -66,7 +69,7 @@ final class TierLoad {
         started = tiers.upper().load(shards.transfer(this));
       } catch (RuntimeException _) {
         // It has enough to do, or is closed: the lower tier may have them.
-        new LowerPart(shards).start();
+        new LowerPart(shards, Set.of()).start();
         return;
       }
       started.whenTerminal(this);
@@ -92,8 +95,17 @@ final class TierLoad {
         left = (BitSet) failed.clone();
       }
       if (!left.isEmpty()) {
-        new LowerPart(shards.at(left)).start();
+        Set<BlockIds> others = new HashSet<>();
+        for (int i = left.nextClearBit(0); i < shards.size(); i = left.nextClearBit(i + 1)) {
+          others.add(block(i));
+        }
+        new LowerPart(shards.at(left), others).start();
       }
+    }
+
+    private BlockIds block(int i) {
+      int shard = shards.shards()[i];
+      return task.transfer().ids().slice(shard, shard + 1);
     }
   }
 
@@ -105,10 +117,10 @@ final class TierLoad {
     private final Promotion promotion;
     private @Nullable Task started;
 
-    LowerPart(ShardSelection shards) {
+    LowerPart(ShardSelection shards, Set<BlockIds> others) {
       this.shards = shards;
       transfer = shards.transfer(this);
-      promotion = tiers.promotions().begin(transfer);
+      promotion = tiers.promotions().begin(transfer, others);
     }
 
     void start() {

@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
@@ -24,6 +26,7 @@ import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
+import ucm.platform.table.ConcurrentBlockSet;
 import ucm.store.file.FileStore;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.EvictionGuard;
@@ -47,6 +50,7 @@ import ucm.store.file.health.StageHealth;
 public abstract class TieredStore extends AbstractStore
     implements IndexLookup, MemoryProvider, DirectoryStore {
 
+  private static final Logger LOG = LoggerFactory.getLogger(TieredStore.class);
   private static final int LOOKUP_THREADS = 8;
 
   private final StoreKind kind;
@@ -163,14 +167,22 @@ public abstract class TieredStore extends AbstractStore
     WriteBehind writes =
         new WriteBehind(
             files, lower, layout(), new Staging(layout(), half), metrics, this::dumpFailed);
+    ConcurrentBlockSet below = new ConcurrentBlockSet(Promotions.REMEMBERED_BLOCKS);
     Promotions promotions =
-        new Promotions(files, new Staging(layout(), half), known.admitsAll(), metrics);
+        new Promotions(files, new Staging(layout(), half), known.admitsAll(), below, metrics);
     LowerGuard guard =
         new LowerGuard(lower, writes, metrics, timeout().toNanos() / 2, this::flushFailed);
     files.open(new EvictionGuard.Guarded(context, guard));
     tiers =
         new Tiers(
-            files, lower, promotions, writes, known.writesThrough(), metrics, context.nanoClock());
+            files,
+            lower,
+            promotions,
+            writes,
+            below,
+            known.writesThrough(),
+            metrics,
+            context.nanoClock());
     next = stage;
     health = watched;
     watched.start();
@@ -340,9 +352,19 @@ public abstract class TieredStore extends AbstractStore
     writes.close(timeToClose().toNanos());
     try {
       both.promotions().dropAll(timeToClose().toNanos());
+      FlushResult above = files.flush(Duration.ZERO);
+      int lost = TierFlush.tellLost(both, above, this::dumpFailed);
+      if (lost > 0) {
+        LOG.warn("{} closes with {} blocks not stored; first cause: {}", this, lost, why(above));
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+  }
+
+  private static String why(FlushResult result) {
+    Throwable cause = result.cause();
+    return cause == null ? "none" : String.valueOf(cause.getMessage());
   }
 
   @Override

@@ -4,13 +4,19 @@ import java.util.function.LongSupplier;
 import ucm.api.Store;
 import ucm.api.StoreTimeoutException;
 import ucm.api.TransferTask;
+import ucm.platform.table.ConcurrentBlockSet;
 
-/** Two tiers and what goes on between them, while their store is open. */
+/**
+ * Two tiers and what goes on between them, while their store is open.
+ *
+ * @param below blocks that the lower tier had, or was given, not long ago
+ */
 record Tiers(
     Store upper,
     LowerTier lower,
     Promotions promotions,
     WriteBehind writes,
+    ConcurrentBlockSet below,
     boolean writesThrough,
     TierMetrics metrics,
     LongSupplier clock) {

@@ -22,10 +22,12 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
+import ucm.store.file.index.BlockUses;
 
 /**
  * Writes blocks of the upper tier to the lower one in the background: loads each into staging memory, which
- * verifies it, and dumps it from there, as many at a time as there is staging memory for.
+ * verifies it, and dumps it from there, as many at a time as there is staging memory for. That is no use of
+ * the block: it stays as cold as it was.
  *
  * <p>A block that could not be written stays in the upper tier, is told by {@code flush}, and tried again when
  * the lower tier works again. Nothing about it is kept beyond this process: the collector asks the lower tier
@@ -356,7 +358,7 @@ final class WriteBehind {
       for (int shard = 0; shard < slots.length; shard++) {
         staging.place(builder.shard(id, 0, shard), slots[shard]);
       }
-      transfer = builder.build();
+      transfer = builder.build(BlockUses.NO_USE);
     }
 
     void start() {
