@@ -15,8 +15,10 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.TransferResult;
 import ucm.api.config.StoreConfig;
@@ -25,8 +27,9 @@ import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
 /**
- * A process of its own with a store on some directory: a node. It does what it reads from its standard
- * input, a command a line, and says what came of it:
+ * A process of its own with a store on some directory, and a local tier above it where {@code
+ * posix_storage_backends} is set: a node. It does what it reads from its standard input, a command a line, and
+ * says what came of it:
  *
  * <pre>
  *   dump SEED COUNT    dumps blocks, a few at a time and each again until it is durable
@@ -44,9 +47,9 @@ final class NodeProcess {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-  private final NfsStore store;
+  private final Store store;
 
-  private NodeProcess(NfsStore store) {
+  private NodeProcess(Store store) {
     this.store = store;
   }
 
@@ -95,15 +98,11 @@ final class NodeProcess {
       String[] setting = arguments[i].split("=", 2);
       settings.put(setting[0], value(setting[1]));
     }
-    StoreConfig config = StoreConfig.of(settings);
-    try (NfsStore store = new NfsStore();
+    boolean isTiered = settings.containsKey("posix_storage_backends");
+    try (Store nfs = opened(new NfsStore(), null, settings);
+        Store store = isTiered ? opened(new UpperTier(), nfs, settings) : nfs;
         BufferedReader lines =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
-      store.configure(config);
-      if (config.hasErrors()) {
-        throw new IllegalArgumentException(config.problems().toString());
-      }
-      store.open(StoreContext.of(null));
       NodeProcess node = new NodeProcess(store);
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         String[] words = line.split(" ", -1);
@@ -113,9 +112,22 @@ final class NodeProcess {
     }
   }
 
+  private static Store opened(Store store, @Nullable Store next, Map<String, Object> settings) {
+    StoreConfig config = StoreConfig.of(settings);
+    store.configure(config);
+    if (config.hasErrors()) {
+      throw new IllegalArgumentException(config.problems().toString());
+    }
+    store.open(StoreContext.of(next));
+    return store;
+  }
+
   private static Object value(String text) {
     if (text.equals("true") || text.equals("false")) {
       return Boolean.valueOf(text);
+    }
+    if (text.matches("[0-9]+\\.[0-9]+")) {
+      return Double.valueOf(text);
     }
     return text.matches("[0-9]+") ? Long.valueOf(text) : text;
   }

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.VerifyPlan;
 import ucm.api.config.StoreConfig;
@@ -20,6 +21,8 @@ final class TwoNodes {
   private static final int BLOCKS = 64;
   // Ordered when the server is gone already.
   private static final int LATE_BLOCKS = 8;
+  // For 16 blocks or so.
+  private static final String ROOM = "posix_capacity_gb=0.001";
   private static final String[] HEALTH = {
     "store_health.health_check_interval_s=1", "store_health.health_check_timeout_s=2"
   };
@@ -37,25 +40,54 @@ final class TwoNodes {
   static void serveEachOther(Path here, Path there, Outage outage) throws Exception {
     try (Node first = new Node(here, with("use_direct=true"));
         Node second = new Node(there, with("durability=fdatasync"))) {
-      first.does("dump", 1, BLOCKS);
-      second.does("dump", 2, BLOCKS);
-      loadsAll(first, 2, BLOCKS);
-      loadsAll(second, 1, BLOCKS);
-      goOnThrough(outage, first, second);
-      loadsAll(first, 4, BLOCKS);
-      loadsAll(second, 3, BLOCKS);
-      loadsAll(first, 6, LATE_BLOCKS);
-      loadsAll(second, 5, LATE_BLOCKS);
-      loadsAll(first, 1, BLOCKS);
-      loadsAll(second, 2, BLOCKS);
-      first.end();
-      second.end();
+      serveEachOther(first, second, outage);
     }
     nothingIsLeft(here);
   }
 
-  private static String[] with(String setting) {
-    return new String[] {setting, HEALTH[0], HEALTH[1]};
+  /**
+   * The same, each with a local tier of its own that has room for a few blocks: in the first one they are
+   * evicted, and the second one is full.
+   */
+  static void serveEachOtherWithLocalTiers(Path here, Path there, Path local, Outage outage)
+      throws Exception {
+    try (Node first =
+            new Node(
+                here,
+                with(
+                    "posix_storage_backends=" + local.resolve("first"),
+                    ROOM,
+                    "posix_gc_check_interval_sec=1"));
+        Node second =
+            new Node(
+                there,
+                with(
+                    "posix_storage_backends=" + local.resolve("second"),
+                    ROOM,
+                    "posix_gc_enable=false"))) {
+      serveEachOther(first, second, outage);
+    }
+    nothingIsLeft(here);
+  }
+
+  private static void serveEachOther(Node first, Node second, Outage outage) throws Exception {
+    first.does("dump", 1, BLOCKS);
+    second.does("dump", 2, BLOCKS);
+    loadsAll(first, 2, BLOCKS);
+    loadsAll(second, 1, BLOCKS);
+    goOnThrough(outage, first, second);
+    loadsAll(first, 4, BLOCKS);
+    loadsAll(second, 3, BLOCKS);
+    loadsAll(first, 6, LATE_BLOCKS);
+    loadsAll(second, 5, LATE_BLOCKS);
+    loadsAll(first, 1, BLOCKS);
+    loadsAll(second, 2, BLOCKS);
+    first.end();
+    second.end();
+  }
+
+  private static String[] with(String... settings) {
+    return Stream.concat(Stream.of(settings), Stream.of(HEALTH)).toArray(String[]::new);
   }
 
   private static void goOnThrough(Outage outage, Node first, Node second) throws Exception {

@@ -11,24 +11,33 @@ import org.junit.jupiter.api.io.TempDir;
 final class TwoNodesTest {
 
   @TempDir private Path home;
+  @TempDir private Path local;
 
   @Test
   void serveEachOtherThroughTheDeathOfTheServer() throws Exception {
     try (GlusterVolume volume = GlusterVolume.serve(home)) {
-      TwoNodes.serveEachOther(
-          volume.mount(),
-          volume.mount(),
-          new TwoNodes.Outage() {
-            @Override
-            public void begins() {
-              volume.kill();
-            }
+      TwoNodes.serveEachOther(volume.mount(), volume.mount(), new Death(volume));
+    }
+  }
 
-            @Override
-            public void ends() throws Exception {
-              volume.start();
-            }
-          });
+  @Test
+  void serveEachOtherEachWithALocalTierOfItsOwn() throws Exception {
+    try (GlusterVolume volume = GlusterVolume.serve(home)) {
+      TwoNodes.serveEachOtherWithLocalTiers(
+          volume.mount(), volume.mount(), local, new Death(volume));
+    }
+  }
+
+  private record Death(GlusterVolume volume) implements TwoNodes.Outage {
+
+    @Override
+    public void begins() {
+      volume.kill();
+    }
+
+    @Override
+    public void ends() throws Exception {
+      volume.start();
     }
   }
 }
