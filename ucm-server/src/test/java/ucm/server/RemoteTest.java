@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.StoreException;
 import ucm.pipeline.config.ConfigException;
 import ucm.pipeline.connector.engine.PromptRequest;
@@ -179,9 +180,10 @@ final class RemoteTest {
   }
 
   /** What was computed from a block that a rank could not load is not stored. */
-  @Test
-  void aRankThatHasNotWhatWasPromisedSaysSo() throws Exception {
-    try (RemoteEngine engine = engine(1, false, "")) {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aRankThatHasNotWhatWasPromisedSaysSo(boolean layerwise) throws Exception {
+    try (RemoteEngine engine = engine(1, false, "use_layerwise: " + layerwise + "\n")) {
       assertThat(engine.serve(prompt(2 * BLOCK + 1))).isZero();
       settle();
       int[] tokens = prompt(4 * BLOCK + 1);
@@ -197,6 +199,8 @@ final class RemoteTest {
       assertThat(engine.step(PlanBytes.read(bytes), tokens, errors)).isTrue();
       assertThat(errors.get(0)).isTrue();
       engine.scheduler.finished("r");
+      // The save of what was computed has ended, too.
+      settle();
       assertThat(engine.serve(tokens)).isEqualTo(2 * BLOCK);
     }
   }

@@ -86,6 +86,10 @@ final class TestClient implements AutoCloseable {
 
   Frame ask(FrameWriter question, int expected) throws Exception {
     send(question);
+    return answer(expected);
+  }
+
+  private Frame answer(int expected) throws Exception {
     Frame answer = receive();
     if (answer == null) {
       throw new IllegalStateException("the daemon closed the connection");
@@ -166,7 +170,12 @@ final class TestClient implements AutoCloseable {
   }
 
   Found lookup(int handle, int computed, int... tokens) throws Exception {
-    FrameWriter question =
+    beginLookup(handle, computed, tokens);
+    return found();
+  }
+
+  void beginLookup(int handle, int computed, int... tokens) throws IOException {
+    send(
         begin(MessageType.LOOKUP)
             .u32(handle)
             .string("request-" + handle)
@@ -175,8 +184,12 @@ final class TestClient implements AutoCloseable {
             .u32(10)
             .u32(0)
             .u32(0)
-            .ints(tokens);
-    FrameReader body = new FrameReader(ask(question, MessageType.FOUND).body());
+            .ints(tokens));
+  }
+
+  /** The answer to a look-up that has begun. */
+  Found found() throws Exception {
+    FrameReader body = new FrameReader(answer(MessageType.FOUND).body());
     int _ = body.handle();
     int found = body.u32();
     long hold = body.u64();

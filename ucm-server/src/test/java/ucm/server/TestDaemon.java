@@ -31,7 +31,12 @@ final class TestDaemon implements AutoCloseable {
    * @param stagingBytes for all slots of an engine
    */
   TestDaemon(Path folder, long stagingBytes) throws Exception {
-    yaml = yaml(folder, "Posix");
+    this(folder, "Posix", stagingBytes);
+  }
+
+  /** The same with another pipeline. */
+  TestDaemon(Path folder, String pipeline, long stagingBytes) throws Exception {
+    yaml = yaml(folder, pipeline);
     ServerDirectory directory = ServerDirectory.take(socket(folder));
     socket = directory.socket();
     Engines engines =

@@ -22,8 +22,9 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
 /**
- * Hands all calls to the next stage, and does what a file says: {@code lookup slow}, {@code load fail},
- * {@code dump fail}, {@code load slow} (2 s) or {@code load hang}, which lasts until the file changes.
+ * Hands all calls to the next stage, and does what a file says: {@code lookup slow} (2 s), {@code lookup
+ * hang}, {@code load fail}, {@code dump fail}, {@code load slow} (2 s) or {@code load hang}. What hangs does
+ * so until the file changes.
  */
 @StoreName("Faulty")
 public final class FaultyStage implements Store {
@@ -70,11 +71,18 @@ public final class FaultyStage implements Store {
     }
   }
 
+  private void waitWhile(String fault) {
+    while (is(fault)) {
+      pause(POLL);
+    }
+  }
+
   @Override
   public BitSet lookup(BlockIds ids) {
     if (is("lookup slow")) {
       pause(SLOW);
     }
+    waitWhile("lookup hang");
     return next.lookup(ids);
   }
 
@@ -110,9 +118,7 @@ public final class FaultyStage implements Store {
         .start(
             () -> {
               pause(SLOW);
-              while (is("load hang")) {
-                pause(POLL);
-              }
+              waitWhile("load hang");
               for (int shard = 0; shard < transfer.shardCount(); shard++) {
                 task.end(shard, ShardOutcome.FAILED, new IOException("a fault of the test"));
               }

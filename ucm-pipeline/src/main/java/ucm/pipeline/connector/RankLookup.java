@@ -7,7 +7,7 @@ import ucm.pipeline.hash.BlockHasher;
 
 /**
  * Asks the store how far a prompt is there. A block counts only when the part of every rank is there,
- * which with MLA is one part. A store that fails has nothing.
+ * which with MLA is one part. Thread-safe.
  */
 final class RankLookup {
 
@@ -15,7 +15,6 @@ final class RankLookup {
   private final BlockHasher hasher;
   private final int parts;
   private final ConnectorFaults faults;
-  private boolean failed;
 
   RankLookup(Store store, BlockHasher hasher, int parts, ConnectorFaults faults) {
     this.store = store;
@@ -24,24 +23,17 @@ final class RankLookup {
     this.faults = faults;
   }
 
-  /** Whether the last look-up ended with an exception. */
-  boolean failed() {
-    return failed;
-  }
-
-  /** How many blocks from the first one on are there without a gap. */
+  /** How many blocks from the first one on are there without a gap; -1 when the store failed. */
   int run(BlockIds ids) {
     int run = ids.size();
-    failed = false;
     try {
       for (int rank = 0; rank < parts && run > 0; rank++) {
         run = store.lookupPrefix(hasher.ofRank(rank, ids.slice(0, run))) + 1;
       }
       return run;
     } catch (RuntimeException e) {
-      failed = true;
       faults.record("a look-up failed, so nothing is loaded and the engine computes", e);
-      return 0;
+      return -1;
     }
   }
 }

@@ -19,16 +19,18 @@ final class RequestState {
   private int @Nullable [] tail;
   private final IntArrayList table = new IntArrayList();
 
+  // What the log said of it last.
+  private int loggedOnDevice = -1;
+  private int loggedFound = -1;
+
+  /** The look-up that it waits for; null when there is none. */
+  @Nullable PromptLookup lookup;
+
   /** Whether it has been looked up before. */
   boolean known;
 
   /** Whether it is too short to be moved at all. */
   boolean skipped;
-
-  /** What the log said of it last. */
-  int loggedHbm = -1;
-
-  int loggedFound = -1;
 
   /** Blocks that were on the device at the last look-up. */
   int hbmBlocks;
@@ -114,6 +116,14 @@ final class RequestState {
               .formatted(id, to, table.size()));
     }
     return Arrays.copyOfRange(table.buffer, from, to);
+  }
+
+  /** Whether a look-up found something else than the one before it. */
+  boolean notices(int onDevice, int found) {
+    boolean news = loggedOnDevice != onDevice || loggedFound != found;
+    loggedOnDevice = onDevice;
+    loggedFound = found;
+    return news;
   }
 
   /** Forgets what was to be loaded, for a new look-up. */

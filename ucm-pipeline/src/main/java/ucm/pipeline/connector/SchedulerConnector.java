@@ -3,7 +3,6 @@ package ucm.pipeline.connector;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -52,11 +51,9 @@ public final class SchedulerConnector implements AutoCloseable {
   private final @Nullable Store owned;
   private final boolean keepsBytes;
   private final boolean savesGenerated;
-  private final StoreMetrics.Counter lookupBlocks;
-  private final StoreMetrics.Counter hitBlocks;
   private final HitFunnel funnel;
+  private final LookupStatistics statistics;
   private final Map<String, RequestState> requests = new HashMap<>();
-  private HitStatistics statistics = HitStatistics.NONE;
   private boolean closed;
 
   /**
@@ -93,9 +90,7 @@ public final class SchedulerConnector implements AutoCloseable {
           "{} keeps no bytes, so no hits are reported to the engine; set use_lite to count hits",
           store);
     }
-    this.lookupBlocks =
-        metrics.counter("connector_lookup_blocks", "Blocks of prompts looked up outside.");
-    this.hitBlocks = metrics.counter("connector_hit_blocks", "Blocks looked up and found outside.");
+    this.statistics = new LookupStatistics(metrics, funnel, monitor);
   }
 
   /**
@@ -109,6 +104,16 @@ public final class SchedulerConnector implements AutoCloseable {
    * @return 0 or more; all of it is loaded before the next step of the request computes anything
    */
   public int matchedTokens(PromptRequest request, int computedTokens) {
+    PromptLookup begun = beginLookup(request, computedTokens);
+    begun.askStore();
+    return endLookup(begun);
+  }
+
+  /**
+   * The first part of {@link #matchedTokens}, without the store. {@link PromptLookup#askStore} and {@link
+   * #endLookup} are to follow; other requests, steps and look-ups may come between.
+   */
+  public PromptLookup beginLookup(PromptRequest request, int computedTokens) {
     requireOpen();
     int tokens = request.tokens().length;
     if (computedTokens < 0 || computedTokens > tokens || computedTokens % spec.blockTokens() != 0) {
@@ -119,39 +124,47 @@ public final class SchedulerConnector implements AutoCloseable {
     }
     RequestState state = requests.computeIfAbsent(request.id(), RequestState::new);
     state.forgetLoad();
+    state.hbmBlocks = computedTokens / spec.blockTokens();
     state.skipped = policy.skips(tokens);
+    BlockIds ids = BlockIds.empty();
+    boolean first = false;
     if (state.skipped) {
       skip(state, request);
+    } else {
+      ids = state.ids(request, hasher, spec.blockTokens());
+      first = begin(state, request, ids);
+    }
+    PromptLookup begun =
+        new PromptLookup(state, request, ids, first, funnel.sums(), lite == null ? lookup : null);
+    if (lite != null && begun.onDevice() < ids.size()) {
+      // In the order of the requests, as each is a hit of those after it.
+      begun.found(lite.run(ids, begun.onDevice()));
+    }
+    state.lookup = begun;
+    return begun;
+  }
+
+  /** Whether the request of a look-up still waits for it: it has not ended, moved on or asked again. */
+  public boolean isAwaited(PromptLookup begun) {
+    return requests.get(begun.state.id) == begun.state && begun.state.lookup == begun;
+  }
+
+  /**
+   * The last part of {@link #matchedTokens}.
+   *
+   * @return 0 also when the look-up is not awaited any more
+   */
+  public int endLookup(PromptLookup begun) {
+    requireOpen();
+    boolean log = statistics.count(begun);
+    if (!isAwaited(begun)) {
       return 0;
     }
-    BlockIds ids = state.ids(request, hasher, spec.blockTokens());
-    state.hbmBlocks = computedTokens / spec.blockTokens();
-    boolean first = begin(state, request, ids);
-    funnel.beforeLookup();
-    int found = find(state, ids);
-    if (first) {
-      boolean failed = lite == null && lookup.failed();
-      funnel.looked(tokens, ids, Math.min(state.hbmBlocks, ids.size()), found, failed);
-    }
-    boolean log = state.loggedHbm != state.hbmBlocks || state.loggedFound != found;
-    if (log && !ids.isEmpty()) {
-      LOG.info(
-          "request_id: {}, total_blocks_num: {}, hit hbm: {}, hit external: {}",
-          request.id(),
-          ids.size(),
-          state.hbmBlocks,
-          found);
-      state.loggedHbm = state.hbmBlocks;
-      state.loggedFound = found;
-    }
-    if (first && !ids.isEmpty()) {
-      count(ids.size(), state.hbmBlocks, found);
-      if (monitor != null) {
-        monitor.add(ids, request.promptTokens(), statistics);
-      }
-    }
-    int offered = lite != null || !keepsBytes ? 0 : offer(state, request, found, log);
-    if (first) {
+    RequestState state = begun.state;
+    state.lookup = null;
+    int found = begun.found();
+    int offered = lite != null || !keepsBytes ? 0 : offer(state, begun.request, found, log);
+    if (begun.first) {
       funnel.declined(found - (state.loadTo - state.loadFrom));
     }
     return offered;
@@ -179,29 +192,6 @@ public final class SchedulerConnector implements AutoCloseable {
       traces.record(request.id(), request.promptTokens(), request.maxOutputTokens(), ids);
     }
     return first;
-  }
-
-  private int find(RequestState state, BlockIds ids) {
-    int from = Math.min(state.hbmBlocks, ids.size());
-    if (from == ids.size()) {
-      return 0;
-    }
-    int found = lite != null ? lite.run(ids, from) : lookup.run(ids.slice(from, ids.size()));
-    lookupBlocks.add(ids.size() - from);
-    hitBlocks.add(found);
-    return found;
-  }
-
-  private void count(int blocks, int hbm, int found) {
-    statistics = statistics.plus(blocks, hbm, found);
-    if (lite != null && LOG.isInfoEnabled()) {
-      LOG.info(
-          String.format(
-              Locale.ROOT,
-              "req external hit rate: %.2f, total external hit rate: %.2f",
-              (double) found / blocks,
-              statistics.externalHitRate()));
-    }
   }
 
   /** Decides how much of what was found is loaded, and remembers it. */
@@ -251,6 +241,7 @@ public final class SchedulerConnector implements AutoCloseable {
       throw new IllegalStateException(
           "request " + requestId + " is unknown: ask matchedTokens() before allocated()");
     }
+    state.lookup = null;
     if (externalTokens < 0 || externalTokens > state.offeredTokens) {
       throw new IllegalArgumentException(
           "request %s: %s external tokens were offered; the engine takes %s"
@@ -321,6 +312,7 @@ public final class SchedulerConnector implements AutoCloseable {
     // An offer that was never answered is not taken.
     int loadTo = state.offeredTokens > 0 ? loadFrom : state.loadTo;
     state.forgetLoad();
+    state.lookup = null;
     int saveTo =
         Math.min(ids.size(), (request.computedTokens() + request.newTokens()) / blockTokens);
     int saveFrom = Math.min(saveTo, request.computedTokens() / blockTokens);
@@ -355,7 +347,7 @@ public final class SchedulerConnector implements AutoCloseable {
 
   /** What the look-ups found so far. */
   public HitStatistics statistics() {
-    return statistics;
+    return statistics.sums();
   }
 
   private void requireOpen() {

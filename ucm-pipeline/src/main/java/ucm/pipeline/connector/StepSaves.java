@@ -2,7 +2,9 @@ package ucm.pipeline.connector;
 
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collections;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -42,6 +44,7 @@ final class StepSaves {
   private final List<Task> tasks = new ArrayList<>();
   private final List<Save> now = new ArrayList<>();
   private final List<Save> atTheEnd = new ArrayList<>();
+  private final Set<Save> skipped = Collections.newSetFromMap(new IdentityHashMap<>());
   private int saved;
   private long bytes;
 
@@ -71,6 +74,7 @@ final class StepSaves {
     now.clear();
     atTheEnd.clear();
     excluded.clear();
+    skipped.clear();
     saved = 0;
     bytes = 0;
     BitSet loading = new BitSet();
@@ -139,6 +143,7 @@ final class StepSaves {
       caches.addBlock(transfer, cut, blocks.high(i), blocks.low(i), blocks.block(i));
     }
     dump(transfer, event);
+    atTheEnd.clear();
   }
 
   /** Bytes handed to the store in this step. */
@@ -146,13 +151,23 @@ final class StepSaves {
     return bytes;
   }
 
-  /** Waits until the engine may write to its memory again; returns the shards not saved. */
+  /**
+   * Waits until the engine may write to its memory again, and tells the store of what it was not given of
+   * the step's saves.
+   *
+   * @return the shards not saved
+   */
   int settle() throws InterruptedException {
     int failed = 0;
     while (!tasks.isEmpty()) {
       failed += calls.await("dump", tasks.getLast()).failedCount();
       tasks.removeLast();
     }
+    skipped.addAll(atTheEnd);
+    if (saved < cut.shardCount()) {
+      skipped.addAll(now);
+    }
+    skipped.forEach(save -> calls.skipped(save.ids));
     return failed;
   }
 
@@ -178,6 +193,7 @@ final class StepSaves {
       int[] of = save.request.saveBlocks();
       if (dependsOn(spoilt, save.request)) {
         mark(spoilt, of);
+        skipped.add(save);
         continue;
       }
       for (int i = 0; i < of.length; i++) {

@@ -3,6 +3,7 @@ package ucm.pipeline.connector;
 import java.time.Duration;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreTimeoutException;
@@ -41,6 +42,13 @@ final class StoreCalls {
   /** Starts a dump; null when the store refuses it. */
   @Nullable Task dump(Transfer transfer) {
     return submit("a dump was refused, so its blocks are not stored", to -> to.dump(transfer));
+  }
+
+  /** Tells a store that wants to know it of planned blocks that are not dumped. */
+  void skipped(BlockIds ids) {
+    if (store instanceof SkippedSaves listener) {
+      listener.skipped(ids);
+    }
   }
 
   private @Nullable Task submit(String refused, Function<Store, Task> call) {

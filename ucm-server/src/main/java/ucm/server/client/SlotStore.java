@@ -28,6 +28,7 @@ import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
+import ucm.pipeline.connector.SkippedSaves;
 import ucm.server.protocol.EngineFields;
 import ucm.server.protocol.FrameReader;
 import ucm.server.protocol.HelloMessage;
@@ -38,13 +39,13 @@ import ucm.server.protocol.WorkerFields;
 /**
  * The slots that a rank shares with the daemon, as a store: a worker connector loads from them what a plan
  * promised, and dumps into them what the daemon is to store. The ids of blocks are those of {@link
- * #name}. The calling thread copies. When all layers of a promise or a save have been copied, the daemon
- * is told.
+ * #name}. The calling thread copies. When all layers of a promise or a save have been copied, or a save is
+ * left out, the daemon is told.
  *
  * <p>A mapping outlives the daemon, so that what was promised can be loaded when it is gone.
  */
 @StoreName("Slots")
-final class SlotStore implements Store {
+final class SlotStore implements Store, SkippedSaves {
 
   private static final int KEPT_GENERATIONS = 2;
 
@@ -192,6 +193,17 @@ final class SlotStore implements Store {
       inSlots += bytes;
     }
     return true;
+  }
+
+  @Override
+  public void skipped(BlockIds ids) {
+    LongHashSet numbers = new LongHashSet();
+    for (int i = 0; i < ids.size(); i++) {
+      if ((int) (ids.high(i) >>> Integer.SIZE) == generation) {
+        numbers.add(ids.low(i));
+      }
+    }
+    report(MessageType.SAVED, new long[0], numbers.toArray());
   }
 
   private void report(int type, long[] well, long[] not) {

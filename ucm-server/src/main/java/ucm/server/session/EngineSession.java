@@ -50,7 +50,7 @@ public final class EngineSession implements AutoCloseable {
   private volatile boolean ready;
   private final Set<SchedulerSession> schedulers = new LinkedHashSet<>();
   private final Map<Integer, DeviceCopies> deviceRanks = new TreeMap<>();
-  private @Nullable String resetText;
+  private volatile @Nullable String resetText;
   private boolean closed;
 
   /**
@@ -235,18 +235,22 @@ public final class EngineSession implements AutoCloseable {
   /** A scheduler's connection has ended. Its workers may still be copying what it promised. */
   public synchronized void closeScheduler(SchedulerSession scheduler) {
     if (schedulers.remove(scheduler)) {
-      abandon();
-      scheduler.close();
+      try {
+        scheduler.close();
+      } finally {
+        // Its look-ups make no holds any more.
+        abandon();
+      }
     }
   }
 
   /** Nothing that was stored before is found by this engine any more. */
-  public synchronized void reset(String unique) {
+  public void reset(String unique) {
     resetText = "reset:" + unique;
   }
 
   /** What is hashed since the last reset; null before one. */
-  synchronized @Nullable String resetText() {
+  @Nullable String resetText() {
     return resetText;
   }
 

@@ -5,13 +5,19 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.pipeline.connector.PromptLookup;
 import ucm.pipeline.connector.SchedulerConnector;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.ScheduledRequest;
@@ -24,6 +30,7 @@ import ucm.server.protocol.PlanMessage;
 import ucm.server.protocol.PlannedMessage;
 import ucm.server.protocol.ProtocolException;
 import ucm.server.session.Holds.Hold;
+import ucm.server.session.LookupTask.Offer;
 
 /**
  * The scheduler side of an engine. A look-up brings what it finds into slots of all ranks before it is
@@ -34,24 +41,40 @@ import ucm.server.session.Holds.Hold;
  * <p>A load that failed on one rank spoils what all ranks compute from it. What was planned until the
  * engine has handled that is not stored, and requests that it knew by then are not saved any more.
  *
- * <p>Used by the thread of the scheduler's connection, but for {@link #loadFailed}. Look-ups are
- * answered by other threads.
+ * <p>Messages come from the thread of the scheduler's connection. Look-ups are answered by other threads.
+ * Thread-safe. Nothing that takes long is done under the lock.
  */
 public final class SchedulerSession implements AutoCloseable {
 
+  private static final Logger LOG = LoggerFactory.getLogger(SchedulerSession.class);
   private static final long ERROR_NANOS = TimeUnit.SECONDS.toNanos(60);
 
+  private static final int LOOKUP_THREADS = 4;
+  private static final int MOST_WAITING = 1024;
+  private static final long IDLE_SECONDS = 30;
+
   private final EngineSession engine;
+  private final ThreadPoolExecutor executor =
+      new ThreadPoolExecutor(
+          LOOKUP_THREADS,
+          LOOKUP_THREADS,
+          IDLE_SECONDS,
+          TimeUnit.SECONDS,
+          new ArrayBlockingQueue<>(MOST_WAITING),
+          Thread.ofPlatform().daemon().name("ucm-serve-lookup-", 0).factory());
+  // Guarded by this, as is what is in them.
   private final Map<Integer, RequestEntry> requests = new HashMap<>();
   private final Map<String, Integer> handles = new HashMap<>();
   // Made when all ranks are there for the first time.
-  private volatile @Nullable SchedulerConnector connector;
+  private @Nullable SchedulerConnector connector;
   // Odd while a failed load is not handled by the engine.
   private final AtomicInteger errorEpoch = new AtomicInteger();
   private volatile long errorNanos;
+  private boolean closed;
 
   SchedulerSession(EngineSession engine) {
     this.engine = engine;
+    executor.allowCoreThreadTimeOut(true);
   }
 
   private SchedulerConnector connector(EngineBlocks blocks) {
@@ -64,7 +87,8 @@ public final class SchedulerSession implements AutoCloseable {
   }
 
   /**
-   * Looks a prompt up.
+   * Looks a prompt up, in a thread of its own: what the connection's thread does next does not wait for the
+   * store. A request that ends, is scheduled or is looked up again meanwhile is promised nothing by this.
    *
    * @param answer called once, by any thread
    */
@@ -75,7 +99,18 @@ public final class SchedulerSession implements AutoCloseable {
       answer.accept(FoundMessage.nothing(message.handle(), engine.generation(), 0, 0));
       return;
     }
-    SchedulerConnector scheduler = connector(blocks);
+    LookupTask task = begin(blocks, message, answer);
+    try {
+      executor.execute(task);
+    } catch (RejectedExecutionException e) {
+      LOG.debug("a look-up is not made, as {} wait already", MOST_WAITING);
+      task.findNothing(0);
+    }
+  }
+
+  private synchronized LookupTask begin(
+      EngineBlocks blocks, LookupMessage message, Consumer<FoundMessage> answer)
+      throws ProtocolException {
     RequestEntry request = request(message);
     request.append(message.firstIndex(), message.tokens());
     cancelHold(blocks, request);
@@ -95,39 +130,49 @@ public final class SchedulerSession implements AutoCloseable {
     request.errorEpoch = errorEpoch.get();
     request.loadedTo = 0;
     PromptVariant variant = variant(message, blocks.layoutText);
+    PromptLookup lookup = connector(blocks).beginLookup(request.prompt(message, variant), computed);
+    return new LookupTask(
+        this,
+        blocks,
+        request,
+        computed,
+        request.tokenCount() / blockTokens,
+        engine.generation(),
+        lookup,
+        answer);
+  }
+
+  /** Whether a request still waits for a look-up. */
+  synchronized boolean isAwaited(PromptLookup lookup) {
+    SchedulerConnector scheduler = connector;
+    return !closed && scheduler != null && scheduler.isAwaited(lookup);
+  }
+
+  /** Promises a request what a look-up found for it, as far as there are slots. */
+  synchronized Offer offer(LookupTask task) {
+    SchedulerConnector scheduler = connector;
+    if (closed || scheduler == null) {
+      return Offer.NOTHING;
+    }
+    EngineBlocks blocks = task.blocks();
+    RequestEntry request = task.request();
     HitStatistics before = scheduler.statistics();
-    int offered = scheduler.matchedTokens(request.prompt(message, variant), computed);
+    int offered = scheduler.endLookup(task.lookup());
     int found = (int) (scheduler.statistics().externalBlocks() - before.externalBlocks());
-    int promptBlocks = request.tokenCount() / blockTokens;
-    scheduler.allocated(request.id, numbers(request, blockTokens), offered);
     BlockIds ids = BlockIds.empty();
-    if (offered > 0 && engine.fields().role() != EngineFields.PRODUCER) {
-      ids = loadIds(scheduler, request, computed + offered);
+    if (offered > 0) {
+      scheduler.allocated(request.id, numbers(request, blocks.blockTokens), offered);
+      if (engine.fields().role() != EngineFields.PRODUCER && engine.readyBlocks() != null) {
+        ids = loadIds(scheduler, request, task.computed() + offered);
+      }
     }
     int[] slots = blocks.slots.takeForLoads(ids.size());
     if (slots.length == 0) {
-      answer.accept(FoundMessage.nothing(request.handle, engine.generation(), promptBlocks, found));
-      return;
+      return new Offer(0, found, ids, slots, null);
     }
-    Hold hold = blocks.holds.begin(request.handle, computed / blockTokens, slots);
-    request.hold = hold;
-    int wanted = ids.size();
-    blocks.load(
-        request.id,
-        ids.slice(0, slots.length),
-        slots,
-        there -> {
-          int[] held = blocks.holds.filled(hold, there);
-          answer.accept(
-              new FoundMessage(
-                  hold.handle,
-                  held.length == wanted ? offered : held.length * blockTokens,
-                  held.length == 0 ? 0 : hold.id,
-                  engine.generation(),
-                  held,
-                  promptBlocks,
-                  Math.max(found, held.length)));
-        });
+    int first = task.computed() / blocks.blockTokens;
+    request.hold = blocks.holds.begin(request.handle, first, slots);
+    return new Offer(offered, found, ids, slots, request.hold);
   }
 
   private RequestEntry request(LookupMessage message) throws ProtocolException {
@@ -173,7 +218,7 @@ public final class SchedulerSession implements AutoCloseable {
   }
 
   /** Plans a step. */
-  public PlannedMessage plan(PlanMessage message) throws ProtocolException {
+  public synchronized PlannedMessage plan(PlanMessage message) throws ProtocolException {
     List<PlannedMessage.Save> saves = new ArrayList<>();
     EngineBlocks blocks = engine.blocks();
     if (blocks != null) {
@@ -181,6 +226,7 @@ public final class SchedulerSession implements AutoCloseable {
       addGenerated(scheduler, message.generated());
       take(blocks, message.taken());
       message.forgotten().forEach(handle -> forget(blocks, scheduler, handle));
+      endPromises(blocks, message.scheduled());
       if (engine.readyBlocks() != null) {
         CompletableFuture<Boolean> basis = blocks.holds.allCopied();
         for (PlanMessage.Scheduled scheduled : message.scheduled()) {
@@ -192,6 +238,16 @@ public final class SchedulerSession implements AutoCloseable {
       }
     }
     return new PlannedMessage(engine.generation(), saves);
+  }
+
+  /** A request that runs does not load what it has not taken. */
+  private void endPromises(EngineBlocks blocks, List<PlanMessage.Scheduled> scheduled) {
+    for (PlanMessage.Scheduled one : scheduled) {
+      RequestEntry request = requests.get(one.handle());
+      if (request != null) {
+        cancelHold(blocks, request);
+      }
+    }
   }
 
   private void addGenerated(SchedulerConnector scheduler, List<PlanMessage.Generated> all)
@@ -287,18 +343,21 @@ public final class SchedulerSession implements AutoCloseable {
   }
 
   /** How many requests it knows. */
-  int openRequests() {
+  synchronized int openRequests() {
     return requests.size();
   }
 
   /** What its look-ups found. */
-  HitStatistics statistics() {
+  synchronized HitStatistics statistics() {
     SchedulerConnector made = connector;
     return made == null ? HitStatistics.NONE : made.statistics();
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
+    closed = true;
+    // Its threads end when the store has answered them.
+    executor.shutdown();
     SchedulerConnector made = connector;
     if (made != null) {
       made.close();

@@ -1,5 +1,6 @@
 package ucm.pipeline.connector.statistics;
 
+import java.util.Arrays;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreMetrics.Counter;
@@ -39,8 +40,6 @@ public final class HitFunnel {
   private final Counter evicted;
   private final Counter storeDown;
   private final StoreMetrics.Histogram hitRates;
-  private final long[] hitsBefore;
-  private long unansweredBefore;
 
   /**
    * Counts look-ups and hits.
@@ -64,7 +63,6 @@ public final class HitFunnel {
                         "funnel_found_" + stage + "_tokens",
                         "Tokens found outside, in stage " + stage + "."))
             .toArray(Counter[]::new);
-    hitsBefore = new long[foundIn.length];
     declined =
         metrics.counter(
             "funnel_declined_tokens",
@@ -93,23 +91,34 @@ public final class HitFunnel {
     tooShort.add(tokens);
   }
 
-  /** Notes where the sums stand before a look-up. */
-  public void beforeLookup() {
-    for (int i = 0; i < hitsBefore.length; i++) {
-      hitsBefore[i] = lookups.hits(i);
-    }
-    unansweredBefore = lookups.unanswered();
+  /**
+   * Where the sums of the stages stand.
+   *
+   * @param hits of each stage
+   * @param unanswered of all
+   */
+  // Read and dropped. These records are not compared.
+  @SuppressWarnings("ArrayRecordComponent")
+  public record Sums(long[] hits, long unanswered) {}
+
+  /** Where the sums stand before a look-up. Thread-safe. */
+  public Sums sums() {
+    long[] hits = new long[foundIn.length];
+    Arrays.setAll(hits, lookups::hits);
+    return new Sums(hits, lookups.unanswered());
   }
 
   /**
    * Counts the first look-up of a prompt.
    *
+   * @param before where the sums stood before it
    * @param tokens of the prompt
    * @param onDevice blocks that were on the device
    * @param outside blocks found outside
    * @param failed whether the look-up ended with an exception
    */
-  public void looked(int tokens, BlockIds ids, int onDevice, int outside, boolean failed) {
+  public void looked(
+      Sums before, int tokens, BlockIds ids, int onDevice, int outside, boolean failed) {
     asked.add(tokens);
     askedBlocks.add(ids.size());
     hbm.add((long) onDevice * blockTokens);
@@ -119,10 +128,10 @@ public final class HitFunnel {
     if (!ids.isEmpty()) {
       hitRates.record((double) outside / ids.size());
     }
-    countStages(outside);
+    countStages(before, outside);
     int gap = onDevice + outside;
     stores(ids.slice(0, gap));
-    if (failed || lookups.unanswered() > unansweredBefore) {
+    if (failed || lookups.unanswered() > before.unanswered) {
       storeDown.add((long) (ids.size() - gap) * blockTokens);
       return;
     }
@@ -135,10 +144,10 @@ public final class HitFunnel {
   }
 
   /** The last stage has what the upper stages do not report. */
-  private void countStages(int outside) {
+  private void countStages(Sums before, int outside) {
     int left = outside;
     for (int i = 0; i < foundIn.length; i++) {
-      long hits = (lookups.hits(i) - hitsBefore[i]) / parts;
+      long hits = (lookups.hits(i) - before.hits[i]) / parts;
       int here = i == foundIn.length - 1 ? left : (int) Math.min(left, hits);
       foundIn[i].add((long) here * blockTokens);
       left -= here;

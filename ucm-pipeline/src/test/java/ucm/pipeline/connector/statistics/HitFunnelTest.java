@@ -191,16 +191,16 @@ class HitFunnelTest {
     StageLookups lookups = new StageLookups(metrics, List.of("Cache", "Posix"));
     HitFunnel funnel = new HitFunnel(metrics, gqa(1), lookups);
     lookups.counter("cache_lookup_hit_blocks", "").add(5);
-    funnel.beforeLookup();
+    HitFunnel.Sums before = funnel.sums();
     lookups.counter("cache_lookup_hit_blocks", "").add(2);
     lookups.counter("posix_lookup_hit_blocks", "").add(9);
-    funnel.looked(22, IDS, 0, 3, false);
+    funnel.looked(before, 22, IDS, 0, 3, false);
     assertThat(count("funnel_found_cache_tokens")).isEqualTo(8);
     assertThat(count("funnel_found_posix_tokens")).as("others looked up as well").isEqualTo(4);
     assertThat(count("funnel_miss_never_stored_tokens")).isEqualTo(8);
-    funnel.beforeLookup();
+    before = funnel.sums();
     lookups.counter("posix_health_lookup_misses", "").increment();
-    funnel.looked(22, IDS, 0, 3, false);
+    funnel.looked(before, 22, IDS, 0, 3, false);
     assertThat(count("funnel_miss_store_down_tokens")).isEqualTo(8);
     assertThat(count("posix_lookup_hit_blocks")).as("passed on").isEqualTo(9);
   }
