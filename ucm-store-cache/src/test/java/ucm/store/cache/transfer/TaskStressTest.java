@@ -105,10 +105,10 @@ final class TaskStressTest {
 
   @ParameterizedTest
   @CsvSource({
-    "1, 512, 300, 60000",
-    "2, 512, 300, 5",
-    "3, 524288, 30, 60000",
-    "4, 524288, 30, 20",
+    "1, 512, 150, 60000",
+    "2, 512, 150, 5",
+    "3, 524288, 10, 60000",
+    "4, 524288, 10, 20",
   })
   void tasksOfAllShapesMoveTheRightBytes(long seed, int shardSize, int tasks, int timeoutMs)
       throws Exception {
@@ -118,10 +118,10 @@ final class TaskStressTest {
 
   @ParameterizedTest
   @CsvSource({
-    "5, 512, 200, 60000",
-    "6, 512, 200, 5",
-    "7, 524288, 20, 60000",
-    "8, 524288, 20, 20",
+    "5, 512, 100, 60000",
+    "6, 512, 100, 5",
+    "7, 524288, 10, 60000",
+    "8, 524288, 10, 20",
   })
   void andSoTheyDoWhenTheNextStageFails(long seed, int shardSize, int tasks, int timeoutMs)
       throws Exception {
