@@ -34,6 +34,7 @@ def test_a_device_is_measured_from_end_to_end(tmp_path):
     assert found.count("ttft") == 2 + 3 * 4
     assert set(found) == {part.split("-")[0] for part in PARTS}
     assert "| 320 | 1 | 80% |" in ended.stdout
+    assert "| batch | both at once |" in ended.stdout
     assert (tmp_path / "out" / "ttft.svg").read_text().count("<polyline") == 7
     # What is there is not measured again.
     assert run(tmp_path, *PARTS).stdout == ""

@@ -85,7 +85,10 @@ def table(results, seeds, out=sys.stdout):
                 f" | {gain} | {of_seeds} |",
                 file=out,
             )
-    others = [line for line in results.lines if line["part"] != "ttft"]
+    for line in results.lines:
+        if "answer" in line:
+            copies_table(line["answer"]["results"], out)
+    others = [line for line in results.lines if line["part"] != "ttft" and "answer" not in line]
     if others:
         print("\n| part | what | found |\n|---|---|---|", file=out)
     for line in others:
@@ -96,6 +99,19 @@ def table(results, seeds, out=sys.stdout):
         value, unit = more.pop("value"), more.pop("unit")
         rest = "".join(f", {key} {_short(found)}" for key, found in more.items())
         print(f"| {line['part']} | {what} | {_short(value)} {unit}{rest} |", file=out)
+
+
+def copies_table(rows, out):
+    """Each way to copy beside one plain pinned copy, as `ucm bench gpu --json` has it."""
+    print("\n| shard | pieces | way | direction | GB/s | of the plain copy |", file=out)
+    print("|---|---|---|---|---|---|", file=out)
+    for row in rows:
+        measure = row["measure"]
+        print(
+            f"| {row['shard_bytes'] >> 10} KiB | {row['piece_bytes'] >> 10} KiB | {row['way']}"
+            f" | {measure['name']} | {measure['median']:.1f} | {measure['ratio']['median']:.2f} |",
+            file=out,
+        )
 
 
 def _short(value):
