@@ -154,8 +154,14 @@ final class BenchStoreCommand extends JsonCommand {
       parents.forEach(parent -> folders.add(cleanup.folder(parent, "ucm-bench-")));
       MetricsScopes scopes = metrics.open(pipelines.getFirst(), cleanup, err());
       for (int i = 0; i < pipelines.size(); i++) {
-        UcmConfig pipeline = pipelines.get(i);
         String store = "store-" + i;
+        // Those of an upper tier are new ones as well; the others are named in each plan.
+        UcmConfig pipeline =
+            pipelines
+                .get(i)
+                .withDirectories(
+                    directory -> cleanup.folder(Path.of(directory), "ucm-bench-").toString(),
+                    "bench store");
         List<String> stores = folders.stream().map(f -> f.resolve(store).toString()).toList();
         if (rounds.warmup > 0) {
           Path limit = folders.getFirst().resolve("limit-warm-" + i);

@@ -5,10 +5,11 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import ucm.api.BlockLayout;
-import ucm.api.CommonKeys;
 import ucm.bench.simulator.EnginePlan;
 import ucm.bench.simulator.ServeEngine;
 import ucm.cli.runtime.Cleanup;
@@ -39,7 +40,8 @@ public final class ServeSite {
   private final EngineSpec spec;
   private final MetricsScopes metrics;
   private final EnginePlan plan;
-  private final List<Path> folders = new ArrayList<>();
+  // By the directories that they are in.
+  private final Map<String, Path> folders = new LinkedHashMap<>();
   private final List<EngineMemory> memory = new ArrayList<>();
 
   /**
@@ -63,25 +65,27 @@ public final class ServeSite {
     this.spec = spec;
     this.metrics = metrics;
     this.plan = plan;
-    List<String> parents =
-        config.settings().useLite()
-            ? List.of()
-            : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of());
-    for (String parent : parents) {
-      long share = storedBytes / parents.size();
-      // Footers, and what the file system adds.
-      Room.onDisk(
-          "the run",
-          Path.of(parent),
-          share + share / 16,
-          "ask for less with --bytes-per-token, " + lessLoad);
+    Map<String, List<String>> directories =
+        config.settings().useLite() ? Map.of() : config.directories();
+    for (List<String> parents : directories.values()) {
+      for (String parent : parents) {
+        long share = storedBytes / parents.size();
+        // Footers, and what the file system adds.
+        Room.onDisk(
+            "the run",
+            Path.of(parent),
+            share + share / 16,
+            "ask for less with --bytes-per-token, " + lessLoad);
+      }
     }
     BlockLayout layout = spec.kv().blockLayout();
     Room.inMemory(
         "the engine's KV memory takes",
         (long) spec.tpSize() * plan.kvBlocks() * layout.blockSize(),
         "--kv-tokens, --bytes-per-token, " + lessLoad);
-    parents.forEach(parent -> folders.add(cleanup.folder(Path.of(parent), FOLDER_PREFIX)));
+    directories.values().stream()
+        .flatMap(List::stream)
+        .forEach(parent -> folders.put(parent, cleanup.folder(Path.of(parent), FOLDER_PREFIX)));
     for (int rank = 0; rank < spec.tpSize(); rank++) {
       int part = spec.mla() ? 0 : rank;
       memory.add(cleanup.add(new EngineMemory(layout, part, plan.kvBlocks())));
@@ -108,12 +112,13 @@ public final class ServeSite {
 
   /** Opens an engine whose blocks are in a folder of this name. */
   ServeEngine open(String name) {
-    List<String> directories =
-        folders.stream().map(folder -> folder.resolve(name).toString()).toList();
     UcmConfig here =
         folders.isEmpty()
             ? config
-            : config.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), directories), "bench serve");
+            : config.withDirectories(
+                directory ->
+                    Objects.requireNonNull(folders.get(directory)).resolve(name).toString(),
+                "bench serve");
     ConnectorSetup setup = ConnectorSetup.of(here, catalog, spec).withMetricsScopes(metrics);
     if (config.settings().useLite()) {
       // The folder of the engines' own traces is left to engines that serve real requests.
@@ -125,7 +130,7 @@ public final class ServeSite {
 
   /** Removes the blocks of engines of a name, which are closed. */
   void remove(String name) {
-    for (Path folder : folders) {
+    for (Path folder : folders.values()) {
       try {
         // Left out where it is not there.
         Cleanup.delete(folder.resolve(name));

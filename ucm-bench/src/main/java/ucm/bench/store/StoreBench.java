@@ -234,9 +234,10 @@ public final class StoreBench implements AutoCloseable {
         };
     try {
       Files.walkFileTree(plan.folder(), cut);
-      for (String folder :
-          plan.config().storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of())) {
-        Files.walkFileTree(Path.of(folder), cut);
+      for (List<String> directories : plan.config().directories().values()) {
+        for (String directory : directories) {
+          Files.walkFileTree(Path.of(directory), cut);
+        }
       }
     } catch (IOException e) {
       throw new UncheckedIOException("cannot cut off the files of a round: " + FileFault.of(e), e);

@@ -1,7 +1,6 @@
 package ucm.cli.replay;
 
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -9,7 +8,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.api.BlockLayout;
-import ucm.api.CommonKeys;
 import ucm.api.StoreMetrics;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Json;
@@ -119,11 +117,8 @@ public final class ExplainCommand extends JsonCommand {
 
   /** Keeps the operator's blocks apart from made-up ones of the same names. */
   private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
-    List<String> folders =
-        given.storeConfig().get(CommonKeys.STORAGE_BACKENDS).stream()
-            .map(directory -> cleanup.folder(Path.of(directory), "ucm-explain-").toString())
-            .toList();
-    return given.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "explain");
+    return given.withDirectories(
+        directory -> cleanup.folder(Path.of(directory), "ucm-explain-").toString(), "explain");
   }
 
   private void report(Pipeline pipeline, ExplainedReplay replay) {

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -64,7 +65,13 @@ public final class PipelineProbe {
       String where = subject + " in " + directory;
       try {
         Path folder = cleanup.folder(Room.nearest(Path.of(directory)), ".ucm-doctor-");
-        Map<String, ?> values = Map.of(BACKENDS, List.of(folder.toString()));
+        Map<String, List<String>> values = new LinkedHashMap<>();
+        for (Map.Entry<String, List<String>> tier : config.directories().entrySet()) {
+          if (!tier.getKey().equals(BACKENDS)) {
+            values.put(tier.getKey(), List.of(apart(tier.getValue())));
+          }
+        }
+        values.put(BACKENDS, List.of(folder.toString()));
         findings.add(probed(where, false, config.with(values, "doctor")));
         Cleanup.delete(folder);
       } catch (IOException | RuntimeException e) {
@@ -72,6 +79,12 @@ public final class PipelineProbe {
       }
     }
     return findings;
+  }
+
+  /** A folder of its own for a tier above. */
+  private String apart(List<String> directories) {
+    Path first = Path.of(directories.getFirst());
+    return cleanup.folder(Room.nearest(first), ".ucm-doctor-").toString();
   }
 
   /**

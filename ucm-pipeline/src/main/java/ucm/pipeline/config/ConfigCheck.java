@@ -70,9 +70,14 @@ public final class ConfigCheck {
     List<@Nullable Store> stages = new ArrayList<>();
     meant.forEach(stage -> stages.add(made.get(stage)));
     checkOrder(meant, stages);
-    if (hasDirectories(made.keySet())) {
-      checkDirectories();
-    }
+    config
+        .directories()
+        .forEach(
+            (key, directories) -> {
+              if (isDeclared(made.keySet(), key)) {
+                directories.forEach(directory -> checkDirectory(key, directory));
+              }
+            });
     return finish(asked, metricsFile);
   }
 
@@ -191,29 +196,27 @@ public final class ConfigCheck {
     return why;
   }
 
-  private boolean hasDirectories(Set<String> stages) {
+  private boolean isDeclared(Set<String> stages, String name) {
     return stages.stream()
         .flatMap(stage -> declared.getOrDefault(stage, List.of()).stream())
-        .anyMatch(key -> key.name().equals(CommonKeys.STORAGE_BACKENDS.name()));
+        .anyMatch(key -> key.name().equals(name));
   }
 
   /** A directory may be missing, as a stage makes it; something else of its name is in the way. */
-  private void checkDirectories() {
-    Setting setting = config.connector().get(CommonKeys.STORAGE_BACKENDS.name());
-    for (String text : config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of())) {
-      String why;
-      try {
-        why = BoundedCall.run(text, () -> inTheWay(Path.of(text)));
-      } catch (HangsException e) {
-        why = e.getMessage() + ": a file system whose server does not answer?";
-      } catch (InvalidPathException e) {
-        why = "found \"%s\", which is no path: %s".formatted(text, e.getReason());
-      }
-      if (setting != null && !why.isEmpty()) {
-        findings.add(
-            ConfigProblem.error(setting.valueAt(), setting.key(), why)
-                .about(setting.shown(), CommonKeys.STORAGE_BACKENDS.allowed()));
-      }
+  private void checkDirectory(String key, String text) {
+    Setting setting = config.connector().get(key);
+    String why;
+    try {
+      why = BoundedCall.run(text, () -> inTheWay(Path.of(text)));
+    } catch (HangsException e) {
+      why = e.getMessage() + ": a file system whose server does not answer?";
+    } catch (InvalidPathException e) {
+      why = "found \"%s\", which is no path: %s".formatted(text, e.getReason());
+    }
+    if (setting != null && !why.isEmpty()) {
+      findings.add(
+          ConfigProblem.error(setting.valueAt(), setting.key(), why)
+              .about(setting.shown(), CommonKeys.STORAGE_BACKENDS.allowed()));
     }
   }
 

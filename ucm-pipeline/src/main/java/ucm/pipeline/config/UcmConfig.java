@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
@@ -169,6 +171,34 @@ public record UcmConfig(
   /** The connector's values as a store reads them; a fresh view, for one store. */
   public StoreConfig storeConfig() {
     return Setting.view(connector);
+  }
+
+  /**
+   * The directories of blocks, by the key that names them: {@code storage_backends}, and where one stage has
+   * others, a key that ends so, as {@code posix_storage_backends} does.
+   */
+  public Map<String, List<String>> directories() {
+    Map<String, List<String>> named = new LinkedHashMap<>();
+    StoreConfig values = storeConfig();
+    for (String key : connector.keySet()) {
+      if (key.endsWith(CommonKeys.STORAGE_BACKENDS.name())) {
+        values.find(ConfigKey.paths(key)).ifPresent(paths -> named.put(key, paths));
+      }
+    }
+    return named;
+  }
+
+  /**
+   * This configuration with other directories of blocks.
+   *
+   * @param replacement says which takes the place of one
+   * @param origin what sets them, for example {@code command line}
+   */
+  public UcmConfig withDirectories(UnaryOperator<String> replacement, String origin) {
+    Map<String, List<String>> replaced = new LinkedHashMap<>();
+    directories()
+        .forEach((key, paths) -> replaced.put(key, paths.stream().map(replacement).toList()));
+    return with(replaced, origin);
   }
 
   /** The values of the top level; a fresh view. */

@@ -64,7 +64,7 @@ public final class BlockUses {
   /** Notes that the blocks of a transfer are moved, unless its listener is {@link #NO_USE}. */
   public void moved(Transfer transfer, boolean isDump) {
     AccessTimeTable uses = recorded;
-    if (uses != null && (isEachUse || !isDump) && transfer.listener() != NO_USE) {
+    if (uses != null && (isEachUse || !isDump) && !transfer.listener().equals(NO_USE)) {
       uses.record(transfer, wallNanos());
     }
   }

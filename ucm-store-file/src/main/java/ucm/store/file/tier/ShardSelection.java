@@ -6,7 +6,15 @@ import ucm.api.ShardListener;
 import ucm.api.Transfer;
 
 /** Some shards of a transfer as a transfer of their own, in the same memory. */
-record ShardSelection(Transfer from, int[] shards) {
+final class ShardSelection {
+
+  private final Transfer from;
+  private final int[] shards;
+
+  private ShardSelection(Transfer from, int[] shards) {
+    this.from = from;
+    this.shards = shards;
+  }
 
   /** All of them. */
   static ShardSelection all(Transfer from) {
@@ -24,7 +32,12 @@ record ShardSelection(Transfer from, int[] shards) {
     return shards.length;
   }
 
-  /** The transfer; its shard i is {@code shards()[i]} of the whole. */
+  /** Which shard of the whole transfer stands at a place. */
+  int shard(int place) {
+    return shards[place];
+  }
+
+  /** The transfer; its shard i is {@link #shard} i of the whole. */
   Transfer transfer(ShardListener listener) {
     boolean isScattered = from.pieceCount() == from.layout().tensorCount();
     Transfer.Builder builder =

@@ -32,7 +32,7 @@ final class Staging {
   Staging(BlockLayout layout, long bytes) {
     this.layout = layout;
     stride = Math.ceilDiv(layout.shardSize(), PAGE_BYTES) * PAGE_BYTES;
-    int slots = (int) Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
+    int slots = Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
     memory = MemoryRegion.host(LazyMemory.zeros(slots * stride));
     free = new int[slots];
     for (int slot = slots - 1; slot >= 0; slot--) {

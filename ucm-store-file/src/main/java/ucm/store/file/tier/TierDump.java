@@ -36,7 +36,7 @@ final class TierDump {
   static void start(Tiers tiers, TransferTask task) {
     Transfer whole = task.transfer();
     Transfer unheard =
-        whole.listener() == ShardListener.NONE
+        whole.listener().equals(ShardListener.NONE)
             ? whole
             : ShardSelection.all(whole).transfer(ShardListener.NONE);
     Tiers.beginAll(task);
@@ -108,7 +108,7 @@ final class TierDump {
     tiers.lower().ended(result);
     for (int i = 0; i < selection.size(); i++) {
       ShardOutcome outcome = result.outcome(i);
-      int shard = selection.shards()[i];
+      int shard = selection.shard(i);
       if (outcome == ShardOutcome.OK) {
         boolean _ = tiers.below().add(transfer.ids().high(shard), transfer.ids().low(shard));
       }

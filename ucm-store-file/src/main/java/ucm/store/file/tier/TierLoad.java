@@ -79,7 +79,7 @@ final class TierLoad {
     public void shardEnded(Transfer transfer, int shard, ShardOutcome outcome) {
       if (outcome == ShardOutcome.OK) {
         tiers.metrics().upperLoadShards().increment();
-        task.ok(shards.shards()[shard]);
+        task.ok(shards.shard(shard));
       } else {
         synchronized (failed) {
           failed.set(shard);
@@ -104,7 +104,7 @@ final class TierLoad {
     }
 
     private BlockIds block(int i) {
-      int shard = shards.shards()[i];
+      int shard = shards.shard(i);
       return task.transfer().ids().slice(shard, shard + 1);
     }
   }
@@ -146,8 +146,8 @@ final class TierLoad {
     }
 
     private void endAll(ShardOutcome outcome, RuntimeException why) {
-      for (int shard : shards.shards()) {
-        task.end(shard, outcome, why);
+      for (int i = 0; i < shards.size(); i++) {
+        task.end(shards.shard(i), outcome, why);
       }
     }
 
@@ -157,7 +157,7 @@ final class TierLoad {
       if (outcome == ShardOutcome.OK) {
         tiers.metrics().lowerLoadShards().increment();
         promotion.take(shard);
-        task.ok(shards.shards()[shard]);
+        task.ok(shards.shard(shard));
       }
       // The others are told with their cause when all have ended.
     }
@@ -170,7 +170,7 @@ final class TierLoad {
       promotion.offer();
       BitSet failed = result.failedShards();
       for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
-        task.end(shards.shards()[i], result.outcome(i), result.cause());
+        task.end(shards.shard(i), result.outcome(i), result.cause());
       }
     }
   }

@@ -253,7 +253,7 @@ final class WriteBehind {
       closed = true;
       running = thread;
       waiting.forEach(open::remove);
-      left = waiting.size() + unwritten.size();
+      left = (long) waiting.size() + unwritten.size();
       changed.signalAll();
     } finally {
       lock.unlock();
