@@ -43,12 +43,17 @@ class Minimum:
         self._barrier.wait(120)
         return found
 
+    def abort(self):
+        """Has the ranks that wait fail, as one of them has died."""
+        self._barrier.abort()
+
 
 class Worker(threading.Thread):
     """Does what is put into its queue; ends at the first exception, for good, as SGLang's threads do."""
 
-    def __init__(self, name):
+    def __init__(self, name, dies):
         super().__init__(name=name, daemon=True)
+        self._dies = dies
         self.queue = queue.Queue()
         self.died = None
         self.start()
@@ -63,6 +68,7 @@ class Worker(threading.Thread):
                 answer.put(act())
             except BaseException:
                 self.died = traceback.format_exc()
+                self._dies()
                 answer.put(None)
                 return
 
@@ -93,7 +99,7 @@ class Rank:
         self.storage.register_mem_pool_host(self.pool)
         self.zero_copy = bool(engine.extra.get("interface_v1", 0))
         self.lookups, self.reads, self.backups = (
-            Worker(f"{kind}-{rank}") for kind in ("prefetch", "io", "backup")
+            Worker(f"{kind}-{rank}", engine.abort) for kind in ("prefetch", "io", "backup")
         )
 
     def content(self, key):
@@ -213,10 +219,15 @@ class HiCacheEngine:
         self.assert_alive()
         return found
 
+    def abort(self):
+        self.hit_minimum.abort()
+        self.read_minimum.abort()
+
     def assert_alive(self):
+        workers = [one for rank in self.ranks for one in (rank.lookups, rank.reads, rank.backups)]
+        died = [worker.died for worker in workers if worker.died is not None]
+        assert not died, "\n".join(died)
         for rank in self.ranks:
-            for worker in (rank.lookups, rank.reads, rank.backups):
-                assert worker.died is None, worker.died
             stats = rank.storage.get_stats()
             assert stats is None or isinstance(stats, StorageMetrics)
 
