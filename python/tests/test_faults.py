@@ -148,9 +148,9 @@ def test_a_connector_starts_the_daemon_once(tmp_path):
     folder.mkdir(mode=0o700)
     made = Daemon(str(folder))
     engine = ToyEngine(made.transfer(ucm_start_daemon=True), tp=2, prefix_caching=False)
-    pids = _pids(made.socket)
+    started = pids(made.socket)
     try:
-        assert len(pids) == 1
+        assert len(started) == 1
         for name in ("a", "b"):
             engine.add(name, range(100))
             engine.run()
@@ -159,11 +159,11 @@ def test_a_connector_starts_the_daemon_once(tmp_path):
     finally:
         # First: an engine that goes on starts another one.
         engine.close()
-        for pid in pids:
+        for pid in started:
             os.kill(pid, signal.SIGTERM)
 
 
-def _pids(socket):
+def pids(socket):
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -12,6 +12,7 @@ import torch
 from conftest import Daemon, private
 from hicache_engine import HiCacheEngine, HostPool, keys
 from test_end_to_end import settle, status
+from test_faults import pids
 from ucm import client
 from ucm.integration.sglang import hicache, pages
 from ucm.integration.sglang.hicache import UcmHiCache
@@ -273,6 +274,21 @@ def test_a_daemon_ended_by_sigkill_fifty_times(tmp_path, hurried):
     made = Daemon(private(tmp_path / "d"))
     kills_while_pages_move(made, 50)
     made.stop()
+
+
+@pytest.mark.full
+def test_ranks_start_one_daemon(tmp_path):
+    made = Daemon(private(tmp_path / "d"))
+    engine = HiCacheEngine(extra(made, ucm_start_daemon=True), tp=2)
+    started = pids(made.socket)
+    try:
+        assert len(started) == 1
+        assert engine.backup(keys("started", 9)) == 9
+        assert engine.prefetch(keys("started", 9)) == (9, 9)
+        engine.close()
+    finally:
+        for pid in started:
+            os.kill(pid, signal.SIGTERM)
 
 
 def test_a_stopped_daemon_is_left_alone(mortal, hurried, monkeypatch):

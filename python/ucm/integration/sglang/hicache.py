@@ -51,18 +51,6 @@ def _guarded(nothing: Callable[[Any], Any]) -> Callable[[_Call], _Call]:
     return decorate
 
 
-def _none(_: Any) -> None:
-    return None
-
-
-def _false(_: Any) -> bool:
-    return False
-
-
-def _zero(_: Any) -> int:
-    return 0
-
-
 def _each(nothing: Any) -> Callable[[Any], List[Any]]:
     def answer(keys: Any) -> List[Any]:
         try:
@@ -99,7 +87,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         super().register_mem_pool_host(mem_pool_host)
         self._register(mem_pool_host)
 
-    @_guarded(_none)
+    @_guarded(lambda _: None)
     def _register(self, pool: Any) -> None:
         layout = str(getattr(pool, "layout", "layer_first"))
         if layout not in LAYOUTS:
@@ -166,7 +154,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         """Ends the connection; then nothing is found."""
         self._close()
 
-    @_guarded(_none)
+    @_guarded(lambda _: None)
     def _close(self) -> None:
         if self._pages is not None:
             self._pages.close()
@@ -185,12 +173,12 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     # -- pages of the host pool --------------------------------------------------------------------
 
-    @_guarded(_zero)
+    @_guarded(lambda _: 0)
     def batch_exists(self, keys: List[str], extra_info: Any = None) -> int:
         """How many of the first pages are stored."""
         return self._pages.exists(self._ids(keys)) if self._pages is not None else 0
 
-    @_guarded(_false)
+    @_guarded(lambda _: False)
     def exists(self, key: str) -> bool:
         return bool(self.batch_exists([key]) == 1)
 
@@ -251,7 +239,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
 
     # -- pages in tensors --------------------------------------------------------------------------
 
-    @_guarded(_none)
+    @_guarded(lambda _: None)
     def get(self, key: str, target_location: Any = None, target_sizes: Any = None) -> Any:
         return self.batch_get([key], [target_location])[0]
 
@@ -265,7 +253,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         count = self._pages.get(self._ids(keys), self._tensor_pieces(keys, target_locations))
         return [*target_locations[:count], *[None] * (len(keys) - count)]
 
-    @_guarded(_false)
+    @_guarded(lambda _: False)
     def set(
         self,
         key: str,
@@ -275,7 +263,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
     ) -> bool:
         return self.batch_set([key], [value])
 
-    @_guarded(_false)
+    @_guarded(lambda _: False)
     def batch_set(
         self,
         keys: List[str],

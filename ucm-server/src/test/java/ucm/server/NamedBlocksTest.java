@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Random;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -181,6 +183,25 @@ final class NamedBlocksTest {
       assertThat(figure("a", "free_slots")).isEqualTo(SLOTS);
       assertThat(exists(client, ids(50, 60))).isZero();
       assertThat(commit(client, reserved.save())).isZero();
+    }
+  }
+
+  @Test
+  void aBlockThatIsGoneWhenItIsReadEndsThePrefix() throws Exception {
+    try (TestClient client = worker("a")) {
+      store(client, ids(0, 8));
+      String name = ids(3, 4).hex(0);
+      try (Stream<Path> files = Files.walk(folder.resolve("data"))) {
+        Path file = files.filter(one -> one.toString().contains(name)).findFirst().orElseThrow();
+        Files.delete(file);
+      }
+      LeasedMessage leased = lease(client, ids(0, 8));
+      assertThat(leased.slots()).hasSize(3);
+      assertThat(leased.found()).isEqualTo(3);
+      check(client, ids(0, 8), leased);
+      client.report(MessageType.LOADED, new long[] {leased.hold()}, NONE);
+      client.ping();
+      assertThat(figure("a", "free_slots")).isEqualTo(SLOTS);
     }
   }
 
