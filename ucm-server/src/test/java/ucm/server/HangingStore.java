@@ -7,14 +7,16 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.StoreName;
+import ucm.api.Task;
+import ucm.api.Transfer;
 import ucm.testkit.ForwardingStore;
 import ucm.testkit.fault.MemoryStore;
 
-/** Keeps blocks in memory; a look-up hangs when a test says so. */
+/** Keeps blocks in memory; a look-up or a dump hangs when a test says so. */
 @StoreName("Hanging")
 public final class HangingStore extends ForwardingStore {
 
-  /** A look-up that hangs until it is closed. */
+  /** A call that hangs until it is closed. */
   static final class Hang implements AutoCloseable {
 
     private final CountDownLatch reached = new CountDownLatch(1);
@@ -39,14 +41,22 @@ public final class HangingStore extends ForwardingStore {
     }
   }
 
-  private static final AtomicReference<@Nullable Hang> NEXT = new AtomicReference<>();
+  private static final AtomicReference<@Nullable Hang> LOOKUP = new AtomicReference<>();
+  private static final AtomicReference<@Nullable Hang> DUMP = new AtomicReference<>();
 
   private final Store memory = new MemoryStore();
 
   /** The next look-up hangs. */
-  static Hang next() {
+  static Hang nextLookup() {
     Hang hang = new Hang();
-    NEXT.set(hang);
+    LOOKUP.set(hang);
+    return hang;
+  }
+
+  /** The next dump hangs. */
+  static Hang nextDump() {
+    Hang hang = new Hang();
+    DUMP.set(hang);
     return hang;
   }
 
@@ -60,8 +70,8 @@ public final class HangingStore extends ForwardingStore {
     return "Hanging";
   }
 
-  private static void hangIfTold() {
-    Hang hang = NEXT.getAndSet(null);
+  private static void hangIfTold(AtomicReference<@Nullable Hang> next) {
+    Hang hang = next.getAndSet(null);
     if (hang != null) {
       hang.hang();
     }
@@ -69,13 +79,19 @@ public final class HangingStore extends ForwardingStore {
 
   @Override
   public BitSet lookup(BlockIds ids) {
-    hangIfTold();
+    hangIfTold(LOOKUP);
     return super.lookup(ids);
   }
 
   @Override
   public int lookupPrefix(BlockIds ids) {
-    hangIfTold();
+    hangIfTold(LOOKUP);
     return super.lookupPrefix(ids);
+  }
+
+  @Override
+  public Task dump(Transfer transfer) {
+    hangIfTold(DUMP);
+    return super.dump(transfer);
   }
 }

@@ -37,6 +37,7 @@ final class EngineBlocks implements AutoCloseable {
   private final ConnectorSetup setup;
   private final SharedPipelines.Key key;
   private final Map<Integer, RankTransfers> transfers = new ConcurrentHashMap<>();
+  private boolean closed;
 
   /**
    * Opens the pipeline, or joins those who use it.
@@ -128,9 +129,13 @@ final class EngineBlocks implements AutoCloseable {
     slots.sweep();
   }
 
-  /** Waits for what is being stored, and removes the slots. */
+  /** Waits for what is being stored, and removes the slots. Idempotent. */
   @Override
-  public void close() {
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
     abandon();
     transfers.values().forEach(RankTransfers::close);
     context.pipelines().release(key);

@@ -345,17 +345,19 @@ public final class EngineSession implements AutoCloseable {
     return status;
   }
 
-  /** Ends it: waits for what is being stored, and gives the slots back. */
+  /** Ends it: waits for what is being stored, and gives the slots back. Idempotent. */
   @Override
-  public synchronized void close() {
-    if (closed) {
-      return;
+  public void close() {
+    EngineBlocks now;
+    synchronized (this) {
+      if (!closed) {
+        closed = true;
+        ready = false;
+        List.copyOf(schedulers).forEach(this::closeScheduler);
+        deviceRanks.values().forEach(DeviceCopies::close);
+      }
+      now = blocks;
     }
-    closed = true;
-    ready = false;
-    List.copyOf(schedulers).forEach(this::closeScheduler);
-    deviceRanks.values().forEach(DeviceCopies::close);
-    EngineBlocks now = blocks;
     if (now != null) {
       now.close();
     }

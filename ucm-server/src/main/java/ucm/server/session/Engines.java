@@ -1,8 +1,11 @@
 package ucm.server.session;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.LongSupplier;
 import ucm.api.StoreException;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -18,6 +21,7 @@ public final class Engines implements AutoCloseable {
   private final ServerContext context;
   // Guarded by this.
   private final Map<String, EngineSession> sessions = new LinkedHashMap<>();
+  private final Set<EngineSession> ending = new LinkedHashSet<>();
 
   /**
    * No engine yet.
@@ -78,10 +82,23 @@ public final class Engines implements AutoCloseable {
     }
   }
 
-  /** A connection of an engine has ended; the last one ends the engine. */
-  public synchronized void release(EngineSession session) {
-    if (--session.connections == 0 && sessions.remove(session.fields().instance(), session)) {
+  /**
+   * A connection of an engine has ended; the last one ends the engine. Waits for what is being stored, and
+   * other engines do not.
+   */
+  public void release(EngineSession session) {
+    synchronized (this) {
+      if (--session.connections > 0 || !sessions.remove(session.fields().instance(), session)) {
+        return;
+      }
+      ending.add(session);
+    }
+    try {
       session.close();
+    } finally {
+      synchronized (this) {
+        ending.remove(session);
+      }
     }
   }
 
@@ -97,14 +114,18 @@ public final class Engines implements AutoCloseable {
   }
 
   private synchronized List<EngineSession> all() {
-    return List.copyOf(sessions.values());
+    List<EngineSession> all = new ArrayList<>(sessions.values());
+    all.addAll(ending);
+    return all;
   }
 
   /** Ends all engines, and closes the pipelines: what is on its way to storage gets there. */
   @Override
-  public synchronized void close() {
-    sessions.values().forEach(EngineSession::close);
-    sessions.clear();
+  public void close() {
+    all().forEach(EngineSession::close);
+    synchronized (this) {
+      sessions.clear();
+    }
     context.pipelines().close();
     context.devices().close();
   }

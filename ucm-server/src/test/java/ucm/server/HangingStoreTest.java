@@ -15,11 +15,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import ucm.server.HangingStore.Hang;
 import ucm.server.TestClient.Found;
+import ucm.server.TestClient.Planned;
 import ucm.server.protocol.MessageType;
 
-/** A store whose look-up hangs holds up that look-up and nothing else. */
+/** A store that hangs holds up what asked it and nothing else. */
 @Timeout(60)
-final class HangingLookupTest {
+final class HangingStoreTest {
 
   private static final int SLOTS = 32;
   private static final int[] STORED = prompt(1000, 4 * BLOCK + 1);
@@ -49,7 +50,7 @@ final class HangingLookupTest {
 
   @Test
   void otherRequestsGoOn() throws Exception {
-    try (Hang hang = HangingStore.next()) {
+    try (Hang hang = HangingStore.nextLookup()) {
       engine.scheduler.beginLookup(2, 0, STORED);
       hang.awaitReached();
       // Looks up, plans, saves and forgets.
@@ -76,7 +77,7 @@ final class HangingLookupTest {
   @EnumSource
   void anAnswerThatIsNotAwaitedHoldsNothing(Next next) throws Exception {
     int held = 0;
-    try (Hang hang = HangingStore.next()) {
+    try (Hang hang = HangingStore.nextLookup()) {
       engine.scheduler.beginLookup(2, 0, STORED);
       hang.awaitReached();
       switch (next) {
@@ -104,7 +105,7 @@ final class HangingLookupTest {
 
   @Test
   void anEngineEndsWhileItsLookupHangs() throws Exception {
-    try (Hang hang = HangingStore.next()) {
+    try (Hang hang = HangingStore.nextLookup()) {
       engine.scheduler.beginLookup(2, 0, STORED);
       hang.awaitReached();
       engine.close();
@@ -114,6 +115,38 @@ final class HangingLookupTest {
     }
     try (TestEngine again = new TestEngine(daemon, "e", 1, false)) {
       assertThat(again.scheduler.lookup(1, 0, STORED).tokens()).isEqualTo(4 * BLOCK);
+    }
+  }
+
+  @Test
+  void anEngineEndsWhileItsSaveHangsAndOthersBeginAndEnd() throws Exception {
+    int[] tokens = prompt(5000, 3 * BLOCK + 1);
+    try (Hang hang = HangingStore.nextDump()) {
+      Found _ = engine.scheduler.lookup(2, 0, tokens);
+      Planned planned = engine.scheduler.plan(0, 0, 2, 0, tokens.length).getFirst();
+      engine.fill(0, tokens, planned);
+      TestClient worker = engine.workers.getFirst();
+      worker.report(MessageType.SAVED, new long[] {planned.save()}, new long[0]);
+      hang.awaitReached();
+      engine.close();
+      while (!engine.status().get("connected_ranks").isEmpty()) {
+        Thread.onSpinWait();
+      }
+      try (TestEngine other = new TestEngine(daemon, "other", 1, false)) {
+        other.compute(1, OTHER);
+        assertThat(daemon.status().get("engines")).hasSize(2);
+      }
+      while (daemon.status().get("engines").size() > 1) {
+        Thread.onSpinWait();
+      }
+    }
+    while (!daemon.status().get("engines").isEmpty()) {
+      Thread.onSpinWait();
+    }
+    try (TestEngine again = new TestEngine(daemon, "e", 1, false)) {
+      Found found = again.scheduler.lookup(1, 0, tokens);
+      assertThat(found.tokens()).as("it was stored").isEqualTo(3 * BLOCK);
+      again.check(tokens, 0, found);
     }
   }
 }
