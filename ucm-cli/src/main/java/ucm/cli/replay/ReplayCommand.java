@@ -1,6 +1,8 @@
 package ucm.cli.replay;
 
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -22,6 +24,7 @@ import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
+import ucm.pipeline.connector.statistics.StageLookups;
 
 /** {@code ucm trace replay}: sends the requests of a trace through a real pipeline. */
 @Command(
@@ -65,7 +68,9 @@ public final class ReplayCommand extends JsonCommand {
     try (Cleanup cleanup = new Cleanup()) {
       EngineSpec engine = EngineConfig.spec("replay", 1, KvLayout.uniform(1, blockBytes));
       StoreMetrics scope = metrics.open(ucm, cleanup, err()).scope(engine.model(), "0");
-      ConnectorSetup setup = ConnectorSetup.of(ucm, pipelines.catalog(), engine).withMetrics(scope);
+      StageLookups lookups = new StageLookups(scope, ucm.openedPipeline().stages());
+      ConnectorSetup setup =
+          ConnectorSetup.of(ucm, pipelines.catalog(), engine).withMetrics(lookups);
       Pipeline pipeline = cleanup.add(setup.openPipeline(0));
       TraceReplay replay =
           cleanup.add(new TraceReplay(pipeline, layout, timeout, limit, scope, setup.settings()));
@@ -73,13 +78,27 @@ public final class ReplayCommand extends JsonCommand {
       inputs.read("requests", err(), replay);
       FlushResult flushed = pipeline.flush(timeout);
       double seconds = (System.nanoTime() - start) / 1e9;
-      Replayed replayed = new Replayed(pipeline, replay.totals(), flushed, seconds);
+      Replayed replayed = new Replayed(pipeline, replay.totals(), lookups, flushed, seconds);
       print(() -> data(replayed), () -> table(replayed).print(out()));
     }
   }
 
   private record Replayed(
-      Pipeline pipeline, TraceReplay.Totals totals, FlushResult flushed, double seconds) {}
+      Pipeline pipeline,
+      TraceReplay.Totals totals,
+      StageLookups lookups,
+      FlushResult flushed,
+      double seconds) {
+
+    /** Blocks that look-ups found, by the stage that had them. */
+    Map<String, Long> found() {
+      Map<String, Long> found = new LinkedHashMap<>();
+      for (int i = 0; i < lookups.stages().size(); i++) {
+        found.put(lookups.stages().get(i), lookups.hits(i));
+      }
+      return found;
+    }
+  }
 
   /** Bytes of some blocks, where any were moved. */
   private long bytes(Replayed replayed, long blocks) {
@@ -96,6 +115,7 @@ public final class ReplayCommand extends JsonCommand {
         .with("hit_blocks", totals.hitBlocks())
         .with("hit_tokens", totals.hitTokens())
         .with("hit_rate", totals.hitRate())
+        .with("found_blocks", replayed.found())
         .with("bytes_moved", replayed.pipeline.keepsBytes())
         .with("loaded_bytes", bytes(replayed, totals.hitBlocks()))
         .with("load_seconds", totals.loadNanos() / 1e9)
@@ -120,6 +140,11 @@ public final class ReplayCommand extends JsonCommand {
                 Figures.grouped(totals.blocks()),
                 Figures.grouped(totals.hitBlocks()),
                 Figures.percent(totals.hitRate())));
+    if (replayed.found().size() > 1) {
+      replayed
+          .found()
+          .forEach((stage, blocks) -> table.row("  found in " + stage, Figures.grouped(blocks)));
+    }
     if (replayed.pipeline.keepsBytes()) {
       String loaded = moved(bytes(replayed, totals.hitBlocks()), totals.loadNanos());
       table.row("loaded, every byte compared", loaded);

@@ -84,6 +84,29 @@ class UcmConfigTest {
   }
 
   @Test
+  void namesTheDirectoriesOfAnUpperTierTooAndReplacesThem() {
+    UcmConfig config =
+        UcmConfig.of(
+            "Posix|Nfs",
+            Map.of("posix_storage_backends", "/a:/b", "storage_backends", List.of("/shared")));
+    assertThat(config.directories())
+        .isEqualTo(
+            Map.of(
+                "posix_storage_backends",
+                List.of("/a", "/b"),
+                "storage_backends",
+                List.of("/shared")));
+    assertThat(config.withDirectories(path -> "/new" + path, "test").directories())
+        .isEqualTo(
+            Map.of(
+                "posix_storage_backends",
+                List.of("/new/a", "/new/b"),
+                "storage_backends",
+                List.of("/new/shared")));
+    assertThat(UcmConfig.of("Fake", Map.of()).directories()).isEmpty();
+  }
+
+  @Test
   void bothShapesMeanTheSame() {
     String flat =
         """

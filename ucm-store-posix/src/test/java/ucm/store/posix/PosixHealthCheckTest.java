@@ -19,4 +19,19 @@ class PosixHealthCheckTest {
     assertThat(new PosixHealthCheck().run(config, List.of("Cache", "Ds3fs"))).isEmpty();
     assertThat(new PosixHealthCheck().run(config, List.of("Cache", "Posix"))).isNotEmpty();
   }
+
+  @Test
+  void looksAtItsOwnDirectoriesWhereAnotherStageHasTheOthers() {
+    StoreConfig config =
+        StoreConfig.of(
+            Map.of(
+                "storage_backends",
+                folder.resolve("shared").toString(),
+                "posix_storage_backends",
+                folder.resolve("local").toString()));
+    assertThat(new PosixHealthCheck().run(config, List.of("Posix", "Nfs")))
+        .extracting(finding -> finding.subject())
+        .contains("directory " + folder.resolve("local"))
+        .doesNotContain("directory " + folder.resolve("shared"));
+  }
 }
