@@ -15,6 +15,7 @@ module ucm.bench {
   requires ucm.device;
   requires ucm.lite;
   requires ucm.pipeline;
+  requires ucm.server;
 
   provides ucm.cli.Subcommand with
       ucm.bench.BenchCommand;

@@ -54,6 +54,7 @@ final class BenchServeCommand extends JsonCommand {
   @Mixin private ServeKvOptions kv = new ServeKvOptions();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
   @Mixin private PipelineOptions pipeline = new PipelineOptions();
+  @Mixin private RemoteOptions remote = new RemoteOptions();
 
   @Option(
       names = "--lengths",
@@ -148,7 +149,11 @@ final class BenchServeCommand extends JsonCommand {
     }
     ComputeModel compute = computeOptions.of(kv.model());
     try (Cleanup cleanup = new Cleanup()) {
-      if (traceFiles.isEmpty()) {
+      if (remote.asked()) {
+        RemoteOptions.Result measured =
+            remote.run(cleanup, ucm, pipeline.catalog(), kv.spec(), lengths.getFirst(), repeat);
+        print(measured.data(), () -> RemoteOptions.print(out(), measured));
+      } else if (traceFiles.isEmpty()) {
         experiment(cleanup, ucm, compute);
       } else {
         trace(cleanup, ucm, compute);

@@ -131,6 +131,39 @@ class BenchServeIT {
   }
 
   @Test
+  void callsThroughTheDaemonBesideTheSameInThisProcess() {
+    Path socket = folder.resolve("run").resolve("ucm.sock");
+    Process daemon = UcmProcess.start(UcmProcess.IMAGE, Map.of(), "serve", "--socket", socket);
+    try {
+      while (!Files.exists(socket)) {
+        assertThat(daemon.isAlive()).isTrue();
+        Thread.onSpinWait();
+      }
+      UcmProcess.Ended bench =
+          serve(
+              "--remote",
+              "--socket",
+              socket,
+              "--lengths",
+              640,
+              "--bytes-per-token",
+              2048,
+              "--repeat",
+              2,
+              "--json");
+      assertThat(bench.exitCode()).as(bench.all()).isZero();
+      JsonNode measures = bench.json().get("measures");
+      assertThat(measures.size()).isEqualTo(8);
+      for (JsonNode measure : measures) {
+        assertThat(measure.get("median").asDouble()).isPositive();
+        assertThat(measure.get("limit").get("median").asDouble()).isPositive();
+      }
+    } finally {
+      daemon.destroy();
+    }
+  }
+
+  @Test
   void tracesAreServedWhenTheirRequestsCome() throws IOException {
     List<String> lines =
         IntStream.range(0, 12)

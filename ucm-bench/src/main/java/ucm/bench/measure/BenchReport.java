@@ -94,6 +94,11 @@ public final class BenchReport {
             + "getTotalThreadAllocatedBytes. Every loaded byte was compared.");
   }
 
+  /** Prints measures as a table. */
+  public static void printMeasures(PrintWriter out, List<BenchMeasure> measures) {
+    SPEEDS.table(measures).print(out);
+  }
+
   private static void print(PrintWriter out, Result result) {
     BenchPlan plan = result.plan;
     out.printf(
@@ -111,7 +116,7 @@ public final class BenchReport {
         plan.layerwise() ? "a shard of each a task" : plan.taskBlocks() + " a task",
         plan.inFlight(),
         plan.threads());
-    SPEEDS.table(result.measures).print(out);
+    printMeasures(out, result.measures);
     out.println();
     BenchCalls.COLUMNS.table(result.calls).print(out);
     out.println();

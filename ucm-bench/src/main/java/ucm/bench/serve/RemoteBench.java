@@ -1,0 +1,283 @@
+package ucm.bench.serve;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.json.JsonMapper;
+import ucm.api.BlockIds;
+import ucm.api.CommonKeys;
+import ucm.api.Store;
+import ucm.api.StoreException;
+import ucm.bench.measure.BenchMeasure;
+import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.EngineConfig;
+import ucm.cli.runtime.EngineMemory;
+import ucm.pipeline.Pipeline;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
+import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.SchedulerConnector;
+import ucm.pipeline.connector.WorkerConnector;
+import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.connector.engine.ScheduledRequest;
+import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.hash.BlockHasher;
+import ucm.server.client.RemoteScheduler;
+import ucm.server.client.RemoteSetup;
+
+/**
+ * The calls of an engine of one rank through a daemon that runs, beside the same calls in this process. In
+ * each round a new prompt is looked up, saved, looked up again and loaded, on either side; every loaded
+ * byte is compared. Blocks go to new folders, which are removed at the end. Used by one thread.
+ */
+public final class RemoteBench {
+
+  private static final Duration POLL = Duration.ofMillis(5);
+  private static final int SAME_ANSWERS = 5;
+  private static final double MILLION = 1e6;
+
+  private final EngineSpec spec;
+  private final EngineMemory memory;
+  private final BlockHasher hasher;
+  private final Duration patience;
+  private final EngineSide local;
+  private final EngineSide remote;
+  private final int blocks;
+  private final MemorySegment from;
+  private final MemorySegment to;
+  private final Random random = new Random(1);
+  private int requests;
+
+  // Milliseconds, and gigabytes per second, of the daemon beside those of this process.
+  private final BenchMeasure misses = beside("look-up that finds nothing", "ms");
+  private final BenchMeasure hits = beside("look-up that finds the prompt", "ms");
+  private final BenchMeasure savePlans = beside("plan of a save", "ms");
+  private final BenchMeasure loadPlans = beside("plan of a load", "ms");
+  private final BenchMeasure saves = beside("save", "GB/s");
+  private final BenchMeasure loads = beside("load", "GB/s");
+  private final BenchMeasure savesByCopy = new BenchMeasure("save", "GB/s", "memcpy");
+  private final BenchMeasure loadsByCopy = new BenchMeasure("load", "GB/s", "memcpy");
+
+  /** What a side did in a round: milliseconds and bytes. */
+  private record Round(
+      double miss,
+      double savePlan,
+      double save,
+      double hit,
+      double loadPlan,
+      double load,
+      long saved,
+      long loaded) {
+
+    double saveSpeed() {
+      return saved / save / MILLION;
+    }
+
+    double loadSpeed() {
+      return loaded / load / MILLION;
+    }
+  }
+
+  /**
+   * Opens both sides.
+   *
+   * @param config names where blocks are stored
+   * @param spec of one rank
+   * @param socket of the daemon
+   * @param tokens of a prompt
+   * @throws StoreException when the daemon refuses the engine
+   */
+  public RemoteBench(
+      Cleanup cleanup,
+      UcmConfig config,
+      StoreCatalog catalog,
+      EngineSpec spec,
+      Path socket,
+      int tokens) {
+    this.spec = spec;
+    blocks = tokens / spec.blockTokens();
+    patience = EngineConfig.taskTimeout(config);
+    hasher = config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
+    memory = cleanup.add(new EngineMemory(spec.kv().blockLayout(), 0, blocks + 1));
+    Arena arena = cleanup.add(Arena.ofShared());
+    long bytes = blocks * memory.blockSize();
+    from = arena.allocate(bytes, Long.BYTES).fill((byte) 1);
+    to = arena.allocate(bytes, Long.BYTES).fill((byte) 2);
+    ConnectorSetup here = ConnectorSetup.of(inNewFolders(cleanup, config), catalog, spec);
+    Pipeline pipeline = cleanup.add(here.openPipeline(0));
+    WorkerConnector worker = cleanup.add(here.worker(0, memory.caches(), pipeline));
+    SchedulerConnector scheduler = cleanup.add(here.scheduler(pipeline));
+    local = EngineSide.of(scheduler, worker);
+    String yaml = yaml(inNewFolders(cleanup, config));
+    RemoteSetup there = RemoteSetup.of(socket, config.source(), yaml, spec);
+    Store slots = cleanup.add(there.slots(0));
+    WorkerConnector remoteWorker = cleanup.add(there.worker(0, memory.caches(), slots));
+    RemoteScheduler remoteScheduler = cleanup.add(there.scheduler());
+    remote = EngineSide.of(remoteScheduler, remoteWorker);
+  }
+
+  private static UcmConfig inNewFolders(Cleanup cleanup, UcmConfig config) {
+    List<String> folders =
+        config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
+            .map(parent -> cleanup.folder(Path.of(parent), "ucm-bench-serve-").toString())
+            .toList();
+    return folders.isEmpty()
+        ? config
+        : config.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "bench serve");
+  }
+
+  /** JSON is YAML. */
+  private static String yaml(UcmConfig config) {
+    Map<String, @Nullable Object> values = new LinkedHashMap<>();
+    config.connector().forEach((name, setting) -> values.put(name, setting.raw()));
+    Map<String, @Nullable Object> all = new LinkedHashMap<>();
+    config.topLevel().forEach((name, setting) -> all.put(name, setting.raw()));
+    all.put(
+        "ucm_connectors",
+        List.of(
+            Map.of("ucm_connector_name", config.connectorName(), "ucm_connector_config", values)));
+    return JsonMapper.shared().writeValueAsString(all);
+  }
+
+  private static BenchMeasure beside(String name, String unit) {
+    return new BenchMeasure(name, unit, "in this process");
+  }
+
+  /** Measures some rounds, after others that do not count. */
+  public List<BenchMeasure> run(int warmup, int repeat) throws InterruptedException {
+    List<BenchMeasure> all =
+        List.of(misses, hits, savePlans, loadPlans, saves, loads, savesByCopy, loadsByCopy);
+    for (int round = 0; round < warmup + repeat; round++) {
+      if (round == warmup) {
+        all.forEach(measure -> measure.pairs().clear());
+      }
+      Round here = round(local);
+      double copy = copySpeed();
+      Round there = round(remote);
+      misses.add(there.miss, here.miss);
+      hits.add(there.hit, here.hit);
+      savePlans.add(there.savePlan, here.savePlan);
+      loadPlans.add(there.loadPlan, here.loadPlan);
+      saves.add(there.saveSpeed(), here.saveSpeed());
+      loads.add(there.loadSpeed(), here.loadSpeed());
+      savesByCopy.add(there.saveSpeed(), copy);
+      loadsByCopy.add(there.loadSpeed(), copy);
+    }
+    return all;
+  }
+
+  private double copySpeed() {
+    long start = System.nanoTime();
+    for (long at = 0; at < from.byteSize(); at += memory.blockSize()) {
+      MemorySegment.copy(from, at, to, at, memory.blockSize());
+    }
+    return from.byteSize() / (millisSince(start) * MILLION);
+  }
+
+  private static double millisSince(long start) {
+    return (System.nanoTime() - start) / MILLION;
+  }
+
+  private Round round(EngineSide side) throws InterruptedException {
+    int[] prompt = random.ints(blocks * spec.blockTokens() + 1L, 0, 1 << 16).toArray();
+    BlockIds ids = hasher.hash(prompt, spec.blockTokens());
+    memory.fill(ids, 0, blocks);
+    String id = nextId();
+    long start = System.nanoTime();
+    int found = side.lookup().matchedTokens(PromptRequest.of(id, prompt, 1), 0);
+    double miss = millisSince(start);
+    require(found == 0, "a new prompt is found");
+    side.allocation().allocated(id, table(), 0);
+    start = System.nanoTime();
+    StepPlan save = side.plan().plan(List.of(ScheduledRequest.of(id, 0, prompt.length)));
+    double savePlan = millisSince(start);
+    double saveMillis = step(side, save);
+    end(side, id);
+    require(save.saveBlocks() > 0, "nothing is saved");
+    awaitStored(side, prompt);
+    id = nextId();
+    start = System.nanoTime();
+    found = side.lookup().matchedTokens(PromptRequest.of(id, prompt, 1), 0);
+    double hit = millisSince(start);
+    side.allocation().allocated(id, table(), found);
+    start = System.nanoTime();
+    StepPlan load = side.plan().plan(List.of(ScheduledRequest.of(id, found, 1)));
+    double loadPlan = millisSince(start);
+    int loaded = found / spec.blockTokens();
+    memory.poison();
+    double loadMillis = step(side, load);
+    require(loaded > 0 && side.worker().takeLoadErrors().length == 0, "nothing is loaded");
+    memory.verify(ids, 0, loaded);
+    end(side, id);
+    return new Round(
+        miss,
+        savePlan,
+        saveMillis,
+        hit,
+        loadPlan,
+        loadMillis,
+        save.saveBlocks() * memory.blockSize(),
+        loaded * memory.blockSize());
+  }
+
+  private static void require(boolean holds, String otherwise) {
+    if (!holds) {
+      throw new StoreException(
+          otherwise + ": the daemon may have been busy or gone; see its log and the pipeline's");
+    }
+  }
+
+  private String nextId() {
+    return "request-" + requests++;
+  }
+
+  private int[] table() {
+    return IntStream.rangeClosed(0, blocks).toArray();
+  }
+
+  private double step(EngineSide side, StepPlan plan) throws InterruptedException {
+    WorkerConnector worker = side.worker();
+    long start = System.nanoTime();
+    worker.startLoad(plan);
+    for (int layer = 0; layer < spec.kv().layers(); layer++) {
+      worker.waitForLayerLoad(layer);
+      worker.saveLayer(layer);
+    }
+    worker.waitForSave();
+    return millisSince(start);
+  }
+
+  private static void end(EngineSide side, String id) {
+    side.end().finished(id);
+    // Tells the daemon.
+    StepPlan _ = side.plan().plan(List.of());
+  }
+
+  /** What was saved becomes visible block by block: until look-ups find no more of it. */
+  private void awaitStored(EngineSide side, int[] prompt) throws InterruptedException {
+    long deadline = System.nanoTime() + patience.toNanos();
+    int last = 0;
+    int same = 0;
+    while (last == 0 || same < SAME_ANSWERS) {
+      require(System.nanoTime() < deadline, "what was saved is not found");
+      String id = nextId();
+      int found = side.lookup().matchedTokens(PromptRequest.of(id, prompt, 1), 0);
+      side.allocation().allocated(id, table(), 0);
+      end(side, id);
+      same = found == last ? same + 1 : 0;
+      last = found;
+      if (found / spec.blockTokens() == blocks) {
+        return;
+      }
+      Thread.sleep(POLL);
+    }
+  }
+}
