@@ -21,7 +21,7 @@ import ucm.lite.trace.RandomTraces;
 import ucm.lite.trace.TraceRequest;
 
 class PolicySimulationTest {
-  private static final int TRACES = 300;
+  private static final int TRACES = 120;
 
   @ParameterizedTest
   @EnumSource

@@ -25,7 +25,7 @@ import ucm.testkit.BlockBytes;
  */
 final class Ds3fsKillTest {
 
-  private static final int KILLS = Integer.getInteger("ucm.kills", 12);
+  private static final int KILLS = Integer.getInteger("ucm.kills", 6);
   private static final int STARTS = 100;
 
   @TempDir private Path mount;

@@ -26,7 +26,7 @@ import ucm.api.BlockIds;
 final class NfsKillTest {
 
   // The store of files has a larger matrix of its own; here it is about the tree.
-  private static final int KILLS = Integer.getInteger("ucm.kills", 100) / 16;
+  private static final int KILLS = Integer.getInteger("ucm.kills", 64) / 16;
   private static final int MANY = 10_000;
 
   @TempDir private Path parent;

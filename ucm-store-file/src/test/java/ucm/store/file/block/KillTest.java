@@ -58,7 +58,7 @@ final class KillTest extends KillContract {
 
   @Override
   protected int kills() {
-    return 16;
+    return 12;
   }
 
   @Override

@@ -50,7 +50,7 @@ import ucm.testkit.BlockBytes;
 final class PowerLossTest {
 
   private static final BlockLayout LAYOUT = BlockLayout.uniform(4096, 16_384, 65_536);
-  private static final int CUTS = Integer.getInteger("ucm.powercuts", 15);
+  private static final int CUTS = Integer.getInteger("ucm.powercuts", 8);
   private static final long DISK_BYTES = 48L << 20;
   private static final int ROUNDS = 48;
   private static final int AT_ONCE = 4;

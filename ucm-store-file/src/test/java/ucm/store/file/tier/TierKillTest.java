@@ -47,7 +47,7 @@ final class TierKillTest extends KillContract {
 
   @Override
   protected int kills() {
-    return 16;
+    return 6;
   }
 
   @Override
