@@ -35,8 +35,6 @@ import ucm.api.config.StoreConfig;
  */
 public abstract class AbstractStore implements Store {
 
-  private static final int PREFIX_STEP = 64;
-
   private final String name;
   private final StoreLife life;
   // Held to open and to close, so that a second closing thread waits for the first.
@@ -203,32 +201,6 @@ public abstract class AbstractStore implements Store {
   /** Answers {@link Store#lookup} while the store is open. */
   protected abstract BitSet doLookup(BlockIds ids);
 
-  /** Looks up some blocks at a time, until one is not there. */
-  @Override
-  public int lookupPrefix(BlockIds ids) {
-    requireOpen();
-    int run = 0;
-    while (run < ids.size()) {
-      int end = Math.min(run + PREFIX_STEP, ids.size());
-      run += doLookup(ids.slice(run, end)).nextClearBit(0);
-      if (run < end) {
-        break;
-      }
-    }
-    return run - 1;
-  }
-
-  @Override
-  public void prefetch(BlockIds ids) {
-    requireOpen();
-  }
-
-  @Override
-  public BitSet durable(BlockIds ids) {
-    requireOpen();
-    return new BitSet();
-  }
-
   @Override
   public Task load(Transfer transfer) {
     return submit(transfer, false);
@@ -343,11 +315,6 @@ public abstract class AbstractStore implements Store {
   /** What the next flush would report as failed, and does not report any more. */
   protected final FlushResult takeFailedDumps() {
     return tasks().dumps().take(0);
-  }
-
-  /** What the next flush would report as failed. */
-  protected final FlushResult failedDumps() {
-    return tasks().dumps().peek(0);
   }
 
   /** Says that a dump is done with; see {@link TransferTask#settlesWhenCompleted}. */

@@ -123,7 +123,7 @@ public interface Store extends AutoCloseable {
   /**
    * Says how far an unbroken run of present blocks reaches from the first one. The question an engine
    * asks for a prompt; an implementation should stop at the first miss. The default asks {@link
-   * #lookup} for all of them.
+   * #lookup} for some at a time.
    *
    * @param ids the ids of one prompt, root first
    * @return the index (inclusive) of the last block of the run, or -1 when the first is absent or
@@ -131,7 +131,14 @@ public interface Store extends AutoCloseable {
    * @throws StoreClosedException when the store is closed
    */
   default int lookupPrefix(BlockIds ids) {
-    return lookup(ids).nextClearBit(0) - 1;
+    int step = 64;
+    int run = 0;
+    int end;
+    do {
+      end = Math.min(run + step, ids.size());
+      run += lookup(ids.slice(run, end)).nextClearBit(0);
+    } while (run == end && end < ids.size());
+    return run - 1;
   }
 
   /**
