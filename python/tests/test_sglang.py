@@ -57,7 +57,7 @@ def stores_and_reads(daemon, count, layout, tp, mla):
 
 @pytest.mark.parametrize("layout, tp, mla", KINDS)
 def test_each_byte_of_what_one_engine_stores_is_read_by_another(daemon, layout, tp, mla):
-    stores_and_reads(daemon, 230, layout, tp, mla)
+    stores_and_reads(daemon, 150, layout, tp, mla)
 
 
 @pytest.mark.full
@@ -346,6 +346,7 @@ def test_configurations_of_other_versions(daemon):
     """What a version does not say counts as its default."""
 
     class Config:
+        model_name = "m"
         extra_config = None
 
     pool = HostPool("page_first")
@@ -359,6 +360,14 @@ def test_configurations_of_other_versions(daemon):
     storage.close()
     storage.close()
     pool.free(indices)
+
+
+def test_without_the_name_of_a_model_nothing_is_stored(daemon, caplog):
+    engine = HiCacheEngine(extra(daemon), model=None)
+    assert "set --served-model-name" in caplog.text
+    assert engine.backup(keys(17, 3)) == 0
+    assert engine.prefetch(keys(17, 3)) == (0, 0)
+    engine.close()
 
 
 def test_the_stores_may_stand_in_the_launch_line(daemon, tmp_path):

@@ -75,6 +75,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         self._extra: Dict[str, Any] = {**(kwargs or {}), **(own or {})}
         self._tp_rank = int(getattr(storage_config, "tp_rank", 0) or 0)
         self._tp_size = int(getattr(storage_config, "tp_size", 1) or 1)
+        self._model = str(getattr(storage_config, "model_name", None) or "")
         self._mla = bool(getattr(storage_config, "is_mla_model", False))
         self._pool: Any = None
         self._pages: Optional[Pages] = None
@@ -95,6 +96,13 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
                 logging.ERROR,
                 f"UCM: a page of the host pool's layout {layout} does not lie in one piece, so nothing"
                 f" is found or stored: start SGLang with --hicache-mem-layout {' or '.join(LAYOUTS)}",
+            )
+            return
+        if not self._model:
+            self._say(
+                logging.ERROR,
+                "UCM: SGLang does not say which model this is, and pages of different models would have"
+                " the same names, so nothing is found or stored: set --served-model-name",
             )
             return
         page_bytes = int(pool.get_size_per_token()) * int(pool.page_size)
@@ -118,7 +126,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         config = self._config
         identity: List[Any] = [
             "sglang",
-            str(getattr(config, "model_name", None)),
+            self._model,
             str(pool.dtype),
             int(pool.page_size),
             page_bytes,
@@ -139,7 +147,7 @@ class UcmHiCache(HiCacheStorage):  # type: ignore[misc]
         return Engine(
             "sglang",
             0,
-            str(getattr(self._config, "model_name", None)),
+            self._model,
             str(pool.dtype),
             # The ranks' pages have names of their own: to the daemon each rank is an engine.
             1,

@@ -105,6 +105,7 @@ class Pages:
         log: logging.Logger,
     ) -> None:
         self.page_bytes = page_bytes
+        self._client = client
         self._describe = describe
         self._most_slots = max(FEWEST_SLOTS, staging_bytes // page_bytes)
         self._session: Optional[_Session] = None
@@ -116,7 +117,7 @@ class Pages:
 
     def _open(self, connection: Connection) -> None:
         # An engine of its own each time: the one before may not have ended yet.
-        engine = self._describe()._replace(engine_id=f"sglang-{uuid.uuid4().hex}")
+        engine = self._describe()._replace(engine_id=f"{self._client}-{uuid.uuid4().hex}")
         body = protocol.open_named(engine, self.page_bytes, self._most_slots)
         answer = connection.ask(protocol.OPEN_NAMED, body, protocol.OPENED_WORKER, OPEN_SECONDS)
         opened = protocol.read_opened(answer.body)
