@@ -187,7 +187,7 @@ public final class RemoteBench {
   }
 
   private Round round(EngineSide side) throws InterruptedException {
-    int[] prompt = random.ints(blocks * spec.blockTokens() + 1L, 0, 1 << 16).toArray();
+    int[] prompt = random.ints((long) blocks * spec.blockTokens() + 1, 0, 1 << 16).toArray();
     BlockIds ids = hasher.hash(prompt, spec.blockTokens());
     memory.fill(ids, 0, blocks);
     String id = nextId();
