@@ -1,8 +1,11 @@
 package ucm.store.file.tier;
 
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
@@ -24,6 +27,8 @@ final class Promotions {
   /** How many blocks are remembered. */
   static final int REMEMBERED_BLOCKS = 1 << 17;
 
+  private static final int MOST_WRITING = 2;
+
   private final Store upper;
   private final Staging staging;
   private final TierMetrics metrics;
@@ -34,8 +39,12 @@ final class Promotions {
   private final AtomicInteger removals = new AtomicInteger();
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition none = lock.newCondition();
-  // Guarded by lock.
-  private int open;
+  // Guarded by lock, as is what follows.
+  private final ArrayDeque<Piece> waiting = new ArrayDeque<>();
+  private int writing;
+
+  /** Shards of a block in staging memory. */
+  private record Piece(Transfer transfer, List<Integer> slots) {}
 
   /**
    * Has kept nothing yet.
@@ -58,11 +67,13 @@ final class Promotions {
 
   /** What loads that began before bring is not kept any more; waits for what is being written. */
   void dropAll(long nanos) throws InterruptedException {
-    removals.incrementAndGet();
     lock.lock();
     try {
+      removals.incrementAndGet();
+      waiting.forEach(this::give);
+      waiting.clear();
       long left = nanos;
-      while (open > 0 && left > 0) {
+      while (writing > 0 && left > 0) {
         left = none.awaitNanos(left);
       }
     } finally {
@@ -99,21 +110,50 @@ final class Promotions {
     return admitted;
   }
 
-  private void begun() {
+  private void give(Piece piece) {
+    piece.slots.forEach(slot -> staging.give(slot));
+  }
+
+  /** Writes what waits, a few blocks at a time, so that loads have the threads and the disk first. */
+  private void writeOn() {
+    for (Piece piece = next(); piece != null; piece = next()) {
+      Piece begun = piece;
+      try {
+        Task dump = upper.dump(begun.transfer);
+        dump.whenTerminal(() -> written(begun, dump.result().okCount()));
+      } catch (RuntimeException _) {
+        // It has enough to do, or closes.
+        metrics.unpromotedShards().add(begun.slots.size());
+        ended(begun);
+      }
+    }
+  }
+
+  private void written(Piece piece, int shards) {
+    metrics.promotedShards().add(shards);
+    ended(piece);
+    writeOn();
+  }
+
+  private @Nullable Piece next() {
     lock.lock();
     try {
-      open++;
+      if (writing == MOST_WRITING || waiting.isEmpty()) {
+        return null;
+      }
+      writing++;
+      return waiting.remove();
     } finally {
       lock.unlock();
     }
   }
 
-  private void ended() {
+  private void ended(Piece piece) {
+    give(piece);
     lock.lock();
     try {
-      if (--open == 0) {
-        none.signalAll();
-      }
+      writing--;
+      none.signalAll();
     } finally {
       lock.unlock();
     }
@@ -152,39 +192,40 @@ final class Promotions {
       slots[shard] = slot;
     }
 
-    /** Writes the shards of those blocks of which all have arrived; called once, after all. */
+    /** Has the shards of those blocks written of which all have arrived; called once, after all. */
     void offer() {
-      begun();
-      Transfer.Builder builder = Transfer.packed(transfer.layout());
-      boolean isAny = false;
-      if (removals.get() == removalsBefore) {
-        findIncomplete();
-        for (int i = 0; i < slots.length; i++) {
-          long high = transfer.ids().high(i);
-          long low = transfer.ids().low(i);
-          if (slots[i] != Staging.NONE && !incomplete.contains(BlockIds.of(high, low))) {
-            staging.place(builder.shard(high, low, transfer.shardIndex(i)), slots[i]);
-            boolean _ = below.add(high, low);
-            isAny = true;
+      findIncomplete();
+      BlockIds ids = transfer.ids();
+      lock.lock();
+      try {
+        boolean isDropped = removals.get() != removalsBefore;
+        for (int from = 0, to; from < slots.length; from = to) {
+          BlockIds id = ids.slice(from, from + 1);
+          to = from + 1;
+          while (to < slots.length && ids.slice(to, to + 1).equals(id)) {
+            to++;
+          }
+          if (isDropped || incomplete.contains(id)) {
+            staging.give(Arrays.copyOfRange(slots, from, to));
+          } else {
+            waiting.add(piece(from, to));
+            boolean _ = below.add(id.high(0), id.low(0));
           }
         }
+      } finally {
+        lock.unlock();
       }
-      if (!isAny) {
-        end();
-        return;
+      writeOn();
+    }
+
+    private Piece piece(int from, int to) {
+      Transfer.Builder builder = Transfer.packed(transfer.layout()).expect(to - from);
+      List<Integer> taken = new ArrayList<>();
+      for (int i = from; i < to; i++) {
+        staging.place(builder.shard(transfer.ids(), i, transfer.shardIndex(i)), slots[i]);
+        taken.add(slots[i]);
       }
-      try {
-        Task dump = upper.dump(builder.build());
-        dump.whenTerminal(
-            () -> {
-              metrics.promotedShards().add(dump.result().okCount());
-              end();
-            });
-      } catch (RuntimeException e) {
-        // It has enough to do, or closes.
-        metrics.unpromotedShards().add(slots.length);
-        end();
-      }
+      return new Piece(builder.build(), taken);
     }
 
     private void findIncomplete() {
@@ -193,11 +234,6 @@ final class Promotions {
           incomplete.add(transfer.ids().slice(i, i + 1));
         }
       }
-    }
-
-    private void end() {
-      staging.give(slots);
-      ended();
     }
   }
 }

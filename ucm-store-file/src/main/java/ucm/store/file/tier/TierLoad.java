@@ -2,6 +2,7 @@ package ucm.store.file.tier;
 
 import java.util.BitSet;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -19,8 +20,8 @@ import ucm.store.file.tier.Promotions.Promotion;
 
 /**
  * A load from two tiers: each shard from the upper one, and from the lower one when it did not end well
- * there, for whatever reason. What the upper tier is known to have and what it is not are loaded side by
- * side.
+ * there, for whatever reason. What only the lower one is known to have is loaded from there at once, side by
+ * side with the rest.
  */
 final class TierLoad {
 
@@ -37,19 +38,42 @@ final class TierLoad {
     Tiers.beginAll(task);
     TierLoad load = new TierLoad(tiers, task);
     ShardSelection all = ShardSelection.all(task.transfer());
+    BitSet above = load.known();
+    BitSet below = load.knownBelow(above);
+    BitSet others = new BitSet();
+    others.set(0, all.size());
+    others.andNot(above);
+    others.andNot(below);
+    if (!below.isEmpty()) {
+      load.new LowerPart(all.at(below), Set.of()).start();
+    }
+    for (BitSet tried : List.of(others, above)) {
+      if (tried.cardinality() == all.size()) {
+        load.new UpperPart(all).start();
+      } else if (!tried.isEmpty()) {
+        load.new UpperPart(all.at(tried)).start();
+      }
+    }
+  }
+
+  private BitSet known() {
     BitSet known =
         tiers.upper() instanceof IndexLookup index
             ? index.lookupKnown(task.transfer().ids())
             : null;
-    if (known == null || known.isEmpty() || known.cardinality() == all.size()) {
-      load.new UpperPart(all).start();
-      return;
+    return known == null ? new BitSet() : known;
+  }
+
+  /** What the lower tier had not long ago, and the upper one is not known to have, need not be tried there. */
+  private BitSet knownBelow(BitSet above) {
+    BitSet below = new BitSet();
+    BlockIds ids = task.transfer().ids();
+    if (tiers.lower().refusal() == null) {
+      for (int i = above.nextClearBit(0); i < ids.size(); i = above.nextClearBit(i + 1)) {
+        below.set(i, tiers.below().contains(ids.high(i), ids.low(i)));
+      }
     }
-    BitSet others = new BitSet();
-    others.set(0, all.size());
-    others.andNot(known);
-    load.new UpperPart(all.at(others)).start();
-    load.new UpperPart(all.at(known)).start();
+    return below;
   }
 
   /** Shards that are tried in the upper tier. */

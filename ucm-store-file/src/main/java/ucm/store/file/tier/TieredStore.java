@@ -209,7 +209,7 @@ public abstract class TieredStore extends AbstractStore
     BitSet found = files.lookup(ids);
     Tiers both = tiers;
     if (both != null) {
-      add(both.lower()::lookup, ids, found);
+      add(rest -> both.noted(rest, both.lower().lookup(rest)), ids, found);
     }
     return found;
   }
@@ -238,6 +238,9 @@ public abstract class TieredStore extends AbstractStore
     Tiers both = tiers;
     for (int here = 1; both != null && here > 0 && run < ids.size(); run += here) {
       int below = both.lower().lookupPrefix(ids.slice(run, ids.size())) + 1;
+      BitSet there = new BitSet();
+      there.set(0, below);
+      BitSet _ = both.noted(ids.slice(run, run + below), there);
       run += below;
       here = below == 0 ? 0 : files.lookupPrefix(ids.slice(run, ids.size())) + 1;
     }

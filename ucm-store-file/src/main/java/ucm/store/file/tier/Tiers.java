@@ -1,6 +1,8 @@
 package ucm.store.file.tier;
 
+import java.util.BitSet;
 import java.util.function.LongSupplier;
+import ucm.api.BlockIds;
 import ucm.api.Store;
 import ucm.api.StoreTimeoutException;
 import ucm.api.TransferTask;
@@ -26,6 +28,14 @@ record Tiers(
     for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
       boolean _ = task.begin(shard);
     }
+  }
+
+  /** Remembers which blocks the lower tier was found to have. */
+  BitSet noted(BlockIds ids, BitSet found) {
+    for (int i = found.nextSetBit(0); i >= 0; i = found.nextSetBit(i + 1)) {
+      boolean _ = below.add(ids.high(i), ids.low(i));
+    }
+    return found;
   }
 
   boolean isPast(TransferTask task) {

@@ -125,6 +125,15 @@ final class TieredStoreTest {
   }
 
   @Test
+  void loadsFromTheNextStageAtOnceWhatALookUpHasFoundThere() throws Exception {
+    below(IDS);
+    LocalTier upper = tiers.open(Map.of());
+    assertThat(upper.lookupPrefix(IDS)).isEqualTo(IDS.size() - 1);
+    tiers.load(upper, IDS).requireOk();
+    assertThat(tiers.metrics.count("local_load_missing_shards")).as("tried here").isZero();
+  }
+
+  @Test
   void asksTheNextStageOnceForARun() throws Exception {
     below(IDS);
     LocalTier upper = tiers.open(Map.of());
