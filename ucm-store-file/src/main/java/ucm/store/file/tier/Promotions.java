@@ -199,9 +199,10 @@ final class Promotions {
       lock.lock();
       try {
         boolean isDropped = removals.get() != removalsBefore;
-        for (int from = 0, to; from < slots.length; from = to) {
+        int from = 0;
+        while (from < slots.length) {
           BlockIds id = ids.slice(from, from + 1);
-          to = from + 1;
+          int to = from + 1;
           while (to < slots.length && ids.slice(to, to + 1).equals(id)) {
             to++;
           }
@@ -211,6 +212,7 @@ final class Promotions {
             waiting.add(piece(from, to));
             boolean _ = below.add(id.high(0), id.low(0));
           }
+          from = to;
         }
       } finally {
         lock.unlock();
