@@ -68,10 +68,10 @@ class ConfigCheckTest {
 
   @ParameterizedTest
   @CsvSource({
-    "Posix|Cache, Posix is a last stage and takes no next stage; found Cache",
+    "Posix|Posix, Posix takes a next stage that keeps blocks somewhere else; found Posix",
     "Fake|Posix, Fake is a last stage and takes no next stage; found Posix",
     "Empty|Posix, Empty is a last stage and takes no next stage; found Posix",
-    "Cache|Posix|Nfs, Posix is a last stage and takes no next stage; found Nfs",
+    "Cache|Posix|Nfs, in Posix|Nfs both would keep their blocks in storage_backends",
     "Cache|Fake, 'Cache hands bytes on, and the next stage, Fake, keeps metadata only'"
   })
   void orderOfStagesThatCannotWorkIsAnErrorOfThePipeline(String pipeline, String message)

@@ -14,16 +14,9 @@ import ucm.store.file.config.StoreKind;
  * What a store of files is told as the upper of two tiers: its keys, and their values, checked.
  *
  * @param files what it is told as a store of files
- * @param hasOwnDirectories whether its directories are named apart from those of other stages
- * @param othersDirectories what stages without such a name use
  */
 record TierConfig(
-    FileStoreConfig files,
-    boolean hasOwnDirectories,
-    List<String> othersDirectories,
-    boolean writesThrough,
-    boolean admitsAll,
-    long stagingBytes) {
+    FileStoreConfig files, boolean writesThrough, boolean admitsAll, long stagingBytes) {
 
   /** The keys of a kind of store. */
   record Keys(
@@ -97,6 +90,15 @@ record TierConfig(
         .orElse(config);
   }
 
+  /** Whether its directories are those of the stages below as well. */
+  static boolean sharesDirectories(StoreKind kind, StoreConfig config) {
+    List<String> others = config.find(CommonKeys.STORAGE_BACKENDS).orElse(List.of());
+    return config
+        .find(Keys.of(kind).directories())
+        .map(own -> own.stream().anyMatch(others::contains))
+        .orElse(true);
+  }
+
   /**
    * Reads and checks the keys; faults are recorded in {@code config}.
    *
@@ -107,9 +109,7 @@ record TierConfig(
     boolean writesThrough = config.get(keys.writePolicy()).equals(WRITE_THROUGH);
     boolean admitsAll = config.get(keys.admission()).equals(ALWAYS);
     long staging = (long) config.get(keys.stagingMb()) << MIB_SHIFT;
-    List<String> others = config.find(CommonKeys.STORAGE_BACKENDS).orElse(List.of());
-    boolean isOwn = config.isSet(keys.directories());
     return FileStoreConfig.from(kind, ofFiles(kind, config))
-        .map(files -> new TierConfig(files, isOwn, others, writesThrough, admitsAll, staging));
+        .map(files -> new TierConfig(files, writesThrough, admitsAll, staging));
   }
 }

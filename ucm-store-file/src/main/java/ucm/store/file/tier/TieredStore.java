@@ -56,6 +56,7 @@ public abstract class TieredStore extends AbstractStore
   private final StoreKind kind;
   private final FileStore files;
   private @Nullable TierConfig config;
+  private boolean sharesDirectories;
   private @Nullable StageHealth health;
   // Null for a last stage.
   private volatile @Nullable Store next;
@@ -82,6 +83,7 @@ public abstract class TieredStore extends AbstractStore
   protected void doConfigure(StoreConfig from) {
     files.configure(TierConfig.ofFiles(kind, from));
     config = TierConfig.from(kind, from).orElse(null);
+    sharesDirectories = TierConfig.sharesDirectories(kind, from);
   }
 
   @Override
@@ -113,11 +115,7 @@ public abstract class TieredStore extends AbstractStore
     String own = TierConfig.Keys.of(kind).directories().name();
     String common = CommonKeys.STORAGE_BACKENDS.name();
     boolean isShared =
-        stage.configKeys().stream().anyMatch(key -> key.name().equals(common))
-            && known != null
-            && (!known.hasOwnDirectories()
-                || known.files().directories().stream()
-                    .anyMatch(known.othersDirectories()::contains));
+        stage.configKeys().stream().anyMatch(key -> key.name().equals(common)) && sharesDirectories;
     if (isShared) {
       return Optional.of(
           "in "

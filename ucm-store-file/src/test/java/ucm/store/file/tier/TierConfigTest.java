@@ -29,7 +29,6 @@ final class TierConfigTest {
     assertThat(config.writesThrough()).isTrue();
     assertThat(config.admitsAll()).isTrue();
     assertThat(config.stagingBytes()).isEqualTo(256L << 20);
-    assertThat(config.hasOwnDirectories()).isFalse();
     assertThat(config.files().directories()).containsExactly("/shared");
   }
 
@@ -49,9 +48,19 @@ final class TierConfigTest {
     assertThat(config.writesThrough()).isFalse();
     assertThat(config.admitsAll()).isFalse();
     assertThat(config.stagingBytes()).isEqualTo(2L << 20);
-    assertThat(config.hasOwnDirectories()).isTrue();
     assertThat(config.files().directories()).containsExactly("/a", "/b");
-    assertThat(config.othersDirectories()).containsExactly("/shared");
+  }
+
+  @Test
+  void directoriesOfTheStagesBelowAreSharedUnlessOthersAreNamed() {
+    assertThat(TierConfig.sharesDirectories(LocalFileStore.KIND, config(Map.of()))).isTrue();
+    assertThat(shares("/a:/shared")).isTrue();
+    assertThat(shares("/a:/b")).isFalse();
+  }
+
+  private static boolean shares(String own) {
+    StoreConfig config = config(Map.of("local_storage_backends", own));
+    return TierConfig.sharesDirectories(LocalFileStore.KIND, config);
   }
 
   @Test
