@@ -51,10 +51,12 @@ class DashboardTest {
             "test", "m", "torch.bfloat16", 1, false, 16, KvLayout.uniform(2, 4096, 4096));
     UcmConfig config =
         UcmConfig.of(
-            "Cache|Posix",
+            "Cache|Posix|Nfs",
             Map.of(
                 "storage_backends",
-                folder.toString(),
+                Files.createDirectories(folder.resolve("below")).toString(),
+                "posix_storage_backends",
+                Files.createDirectories(folder.resolve("here")).toString(),
                 "cache_buffer_capacity_gb",
                 0.01,
                 "posix_capacity_gb",

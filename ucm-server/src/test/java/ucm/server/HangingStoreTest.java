@@ -5,6 +5,7 @@ import static ucm.server.TestEngine.BLOCK;
 import static ucm.server.TestEngine.BYTES;
 
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import ucm.pipeline.catalog.StoreCatalog;
 import ucm.server.HangingStore.Hang;
 import ucm.server.TestClient.Found;
 import ucm.server.TestClient.Planned;
@@ -22,6 +24,7 @@ import ucm.server.protocol.MessageType;
 @Timeout(60)
 final class HangingStoreTest {
 
+  private static final StoreCatalog HANGING = StoreCatalog.of(Map.of("Hanging", HangingStore::new));
   private static final int SLOTS = 32;
   private static final int[] STORED = prompt(1000, 4 * BLOCK + 1);
   private static final int[] OTHER = prompt(9000, 2 * BLOCK + 1);
@@ -33,7 +36,7 @@ final class HangingStoreTest {
 
   @BeforeEach
   void start() throws Exception {
-    daemon = new TestDaemon(folder, "Hanging", SLOTS * BYTES);
+    daemon = new TestDaemon(folder, HANGING, "Hanging", SLOTS * BYTES);
     engine = new TestEngine(daemon, "e", 1, false);
     engine.compute(1, STORED);
   }

@@ -31,17 +31,18 @@ final class TestDaemon implements AutoCloseable {
    * @param stagingBytes for all slots of an engine
    */
   TestDaemon(Path folder, long stagingBytes) throws Exception {
-    this(folder, "Posix", stagingBytes);
+    this(folder, StoreCatalog.find(), "Posix", stagingBytes);
   }
 
   /** The same with another pipeline. */
-  TestDaemon(Path folder, String pipeline, long stagingBytes) throws Exception {
+  TestDaemon(Path folder, StoreCatalog stores, String pipeline, long stagingBytes)
+      throws Exception {
     yaml = yaml(folder, pipeline);
     ServerDirectory directory = ServerDirectory.take(socket(folder));
     socket = directory.socket();
     Engines engines =
         new Engines(
-            StoreCatalog.find(),
+            stores,
             (model, worker) -> metrics,
             directory.segmentPrefix(),
             stagingBytes,
