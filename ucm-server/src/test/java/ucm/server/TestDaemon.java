@@ -66,14 +66,16 @@ final class TestDaemon implements AutoCloseable {
 
   /** A configuration whose blocks are in the folder. */
   static String yaml(Path folder, String pipeline) throws IOException {
-    return """
-    ucm_connectors:
-      - ucm_connector_name: UcmPipelineStore
-        ucm_connector_config:
-          store_pipeline: %s
-          storage_backends: %s
-    """
-        .formatted(pipeline, Files.createDirectories(folder.resolve("data")));
+    String text =
+        """
+        ucm_connectors:
+          - ucm_connector_name: UcmPipelineStore
+            ucm_connector_config:
+              store_pipeline: %s
+        """
+            .formatted(pipeline);
+    Path data = Files.createDirectories(folder.resolve("data"));
+    return pipeline.equals("Posix") ? text + "      storage_backends: " + data + "\n" : text;
   }
 
   /** A process with a daemon: folder, and bytes of all slots of an engine. */
