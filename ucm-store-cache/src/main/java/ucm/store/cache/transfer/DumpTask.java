@@ -257,23 +257,37 @@ final class DumpTask extends CacheTask {
 
   /** Says that a shard is settled, which no thread says twice. */
   void settle(int shard) {
-    settle(new int[] {shard}, 0, 1);
+    boolean last;
+    synchronized (unsettled) {
+      unsettled.clear(shard);
+      last = isLast();
+    }
+    if (last) {
+      cache.dumps.settled(this);
+    }
   }
 
   /** Says that those shards of a run are settled that have no negative number. */
   void settle(int[] shards, int from, int to) {
+    boolean last;
     synchronized (unsettled) {
       for (int i = from; i < to; i++) {
         if (shards[i] >= 0) {
           unsettled.clear(shards[i]);
         }
       }
-      if (!unsettled.isEmpty() || isSettled) {
-        return;
-      }
-      isSettled = true;
+      last = isLast();
     }
-    cache.dumps.settled(this);
+    if (last) {
+      cache.dumps.settled(this);
+    }
+  }
+
+  /** Whether all are settled, which it says once. */
+  private boolean isLast() {
+    boolean last = unsettled.isEmpty() && !isSettled;
+    isSettled |= last;
+    return last;
   }
 
   @Override
