@@ -1,5 +1,7 @@
 package ucm.store.nfs;
 
+import java.util.Set;
+import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
@@ -28,6 +30,29 @@ final class StagedTransfer {
     this.transfer = task.transfer();
     this.isDump = isDump;
     this.deadlineNanos = deadlineNanos;
+  }
+
+  /** Adds its blocks, an id each. */
+  void addBlocks(Set<BlockIds> blocks) {
+    BlockIds ids = transfer.ids();
+    for (int i = 0; i < ids.size(); i++) {
+      blocks.add(ids.slice(i, i + 1));
+    }
+  }
+
+  /** Where the chunk ends that begins with {@link #taken}: whole blocks if they are not too large. */
+  int chunkEnd(int most) {
+    int shards = transfer.shardCount();
+    int limit = Math.min(shards, taken + most);
+    int end = limit;
+    BlockIds ids = transfer.ids();
+    while (end > taken
+        && end < shards
+        && ids.high(end) == ids.high(end - 1)
+        && ids.low(end) == ids.low(end - 1)) {
+      end--;
+    }
+    return end == taken ? limit : end;
   }
 
   /** Why it is ended at its deadline. */

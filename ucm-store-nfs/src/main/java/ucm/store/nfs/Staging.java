@@ -8,7 +8,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -30,6 +29,7 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.device.EngineDevice;
+import ucm.platform.thread.ThreadEnd;
 
 /**
  * Moves device memory to and from files through a bounded number of buffers.
@@ -231,7 +231,7 @@ final class Staging {
         return null;
       }
       int first = staged.taken;
-      int count = chunkEnd(staged.transfer, first) - first;
+      int count = staged.chunkEnd(mostAtOnce()) - first;
       int[] slots = buffers().take(count);
       if (slots.length == 0) {
         return null;
@@ -247,22 +247,11 @@ final class Staging {
     }
   }
 
-  /** Where a chunk ends: whole blocks if they are not too large. */
-  private int chunkEnd(Transfer transfer, int first) {
+  /** The most shards of a chunk. */
+  private int mostAtOnce() {
     long bytes = Math.max(CHUNK_BYTES, config.layout().blockSize());
     int share = Math.max(1, buffers().slots() / CHUNKS_AT_ONCE);
-    int most = Math.clamp(bytes / config.layout().shardSize(), 1, share);
-    int shards = transfer.shardCount();
-    int limit = Math.min(shards, first + most);
-    int end = limit;
-    BlockIds ids = transfer.ids();
-    while (end > first
-        && end < shards
-        && ids.high(end) == ids.high(end - 1)
-        && ids.low(end) == ids.low(end - 1)) {
-      end--;
-    }
-    return end == first ? limit : end;
+    return Math.clamp(bytes / config.layout().shardSize(), 1, share);
   }
 
   private void finished(StagedTransfer staged) {
@@ -337,12 +326,7 @@ final class Staging {
         before.retainAll(unsettled);
       }
       Set<BlockIds> blocks = new HashSet<>();
-      for (StagedTransfer staged : before) {
-        BlockIds ids = staged.transfer.ids();
-        for (int i = 0; i < ids.size(); i++) {
-          blocks.add(ids.slice(i, i + 1));
-        }
-      }
+      before.forEach(staged -> staged.addBlocks(blocks));
       return blocks.size();
     } finally {
       lock.unlock();
@@ -358,7 +342,7 @@ final class Staging {
       closeBegun = true;
       // Bounded as it is, it is done by a thread that is not interrupted.
       Thread.Builder closer = Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0");
-      CompletableFuture.runAsync(this::closeNow, closer::start).join();
+      ThreadEnd.await(List.of(closer.start(this::closeNow)));
     }
   }
 
