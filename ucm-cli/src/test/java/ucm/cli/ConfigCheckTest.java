@@ -68,7 +68,8 @@ class ConfigCheckTest {
 
   @ParameterizedTest
   @CsvSource({
-    "Posix|Posix, Posix takes a next stage that keeps blocks somewhere else; found Posix",
+    "Posix|Cache, Posix takes a last stage below it that keeps blocks somewhere else; found Cache",
+    "Posix|Posix, Posix takes a last stage below it that keeps blocks somewhere else; found Posix",
     "Fake|Posix, Fake is a last stage and takes no next stage; found Posix",
     "Empty|Posix, Empty is a last stage and takes no next stage; found Posix",
     "Cache|Posix|Nfs, in Posix|Nfs both would keep their blocks in storage_backends",

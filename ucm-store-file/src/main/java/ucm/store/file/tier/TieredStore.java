@@ -103,10 +103,13 @@ public abstract class TieredStore extends AbstractStore
       return Optional.empty();
     }
     String chain = kind.name() + "|" + stage.name();
-    if (!stage.keepsBytes() || stage.name().equals(kind.name())) {
+    // The lower tier is a last stage: one that would take this one as its next is an upper one.
+    if (!stage.keepsBytes()
+        || stage.name().equals(kind.name())
+        || stage.refuseNext(this).isEmpty()) {
       return Optional.of(
           kind.name()
-              + " takes a next stage that keeps blocks somewhere else; found "
+              + " takes a last stage below it that keeps blocks somewhere else; found "
               + stage.name()
               + ": use one of them alone, or another stage below, as in "
               + kind.name()

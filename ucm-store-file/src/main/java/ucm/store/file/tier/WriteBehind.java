@@ -15,14 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
-import ucm.api.QueueFullException;
-import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreException;
-import ucm.api.Task;
-import ucm.api.Transfer;
-import ucm.api.TransferResult;
-import ucm.store.file.index.BlockUses;
 
 /**
  * Writes blocks of the upper tier to the lower one in the background: loads each into staging memory, which
@@ -46,11 +40,11 @@ final class WriteBehind {
   private static final int MOST_UNWRITTEN = 1 << 16;
   private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-  private final Store upper;
-  private final LowerTier lower;
-  private final BlockLayout layout;
-  private final Staging staging;
-  private final TierMetrics metrics;
+  final Store upper;
+  final LowerTier lower;
+  final BlockLayout layout;
+  final Staging staging;
+  final TierMetrics metrics;
   private final Failures failures;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -112,7 +106,7 @@ final class WriteBehind {
       again(id);
       return;
     }
-    new Move(id, slots).start();
+    new BlockWrite(this, id, slots).start();
   }
 
   /** Starts its thread, made for {@link #run}. */
@@ -310,7 +304,7 @@ final class WriteBehind {
   }
 
   /** A block was written, or is not to be; or it could not be, and why. */
-  private void ended(BlockIds id, @Nullable Throwable why) {
+  void ended(BlockIds id, @Nullable Throwable why) {
     if (why != null) {
       metrics.writeFailedBlocks().increment();
       // Before a flush that waits for the block goes on.
@@ -329,7 +323,7 @@ final class WriteBehind {
   }
 
   /** A stage has enough to do: the block waits again. */
-  private void again(BlockIds id) {
+  void again(BlockIds id) {
     lock.lock();
     try {
       isFull = true;
@@ -341,71 +335,6 @@ final class WriteBehind {
       changed.signalAll();
     } finally {
       lock.unlock();
-    }
-  }
-
-  /** A block on its way. Nothing in here waits. */
-  private final class Move {
-
-    private final BlockIds id;
-    private final int[] slots;
-    private final Transfer transfer;
-
-    Move(BlockIds id, int[] slots) {
-      this.id = id;
-      this.slots = slots;
-      Transfer.Builder builder = Transfer.packed(layout).expect(slots.length);
-      for (int shard = 0; shard < slots.length; shard++) {
-        staging.place(builder.shard(id, 0, shard), slots[shard]);
-      }
-      transfer = builder.build(BlockUses.NO_USE);
-    }
-
-    void start() {
-      try {
-        Task load = upper.load(transfer);
-        load.whenTerminal(() -> loaded(load.result()));
-      } catch (RuntimeException e) {
-        notStarted(e);
-      }
-    }
-
-    private void loaded(TransferResult result) {
-      if (!result.ok()) {
-        int first = result.failedShards().nextSetBit(0);
-        // One that was removed meanwhile is not to be written.
-        boolean isGone = result.outcome(first) == ShardOutcome.MISSING;
-        end(isGone ? null : new StoreException(result.toString(), result.cause()));
-        return;
-      }
-      try {
-        Task dump = lower.dump(transfer);
-        dump.whenTerminal(() -> dumped(dump.result()));
-      } catch (RuntimeException e) {
-        notStarted(e);
-      }
-    }
-
-    private void dumped(TransferResult result) {
-      lower.ended(result);
-      if (result.ok()) {
-        metrics.writtenBlocks().increment();
-      }
-      end(result.ok() ? null : new StoreException(result.toString(), result.cause()));
-    }
-
-    private void notStarted(RuntimeException why) {
-      if (why instanceof QueueFullException) {
-        staging.give(slots);
-        again(id);
-      } else {
-        end(why);
-      }
-    }
-
-    private void end(@Nullable Throwable why) {
-      staging.give(slots);
-      ended(id, why);
     }
   }
 }
