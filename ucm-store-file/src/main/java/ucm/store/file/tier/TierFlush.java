@@ -2,6 +2,7 @@ package ucm.store.file.tier;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
@@ -44,7 +45,7 @@ final class TierFlush {
 
   /** Waits; see {@link ucm.api.Store#flush}. */
   FlushResult run(Duration timeout, Told own) throws InterruptedException {
-    long end = System.nanoTime() + timeout.toNanos();
+    long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
     awaitDumps(end);
     FlushResult above = tiers.upper().flush(left(end));
     WriteBehind writes = tiers.writes();
