@@ -38,9 +38,10 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
           + " segments of 32 KiB. Each round dumps fresh blocks, waits until they are flushed,"
           + " loads them from the same instance and from another one that does not know them, and"
           + " looks them up. The limits are memcpy of the same segments, and create+pwrite+close,"
-          + " open+pread+close and access of files of the same size, by threads that stay awake."
-          + " Files are made in new folders within those that the configuration names, and removed"
-          + " at the end."
+          + " open+pread+close and access of files of the same size, by threads that stay awake. Of"
+          + " a pipeline such as Cache|Posix|Nfs also both tiers, beside a pipeline that has one of"
+          + " them alone. Files are made in new folders within those that the configuration names,"
+          + " and removed at the end."
     })
 final class BenchStoreCommand extends JsonCommand {
 
@@ -62,7 +63,8 @@ final class BenchStoreCommand extends JsonCommand {
       paramLabel = "FILE",
       description =
           "measure the pipeline of this file; new folders within its storage_backends are used. Two"
-              + " instances of it are open, so it takes its memory twice")
+              + " instances of it are open, so it takes its memory twice, and with two tiers of"
+              + " storage six times")
   private @Nullable Path config;
 
   @Option(
@@ -189,7 +191,10 @@ final class BenchStoreCommand extends JsonCommand {
   private static BenchReport.Result measure(
       String what, BenchPlan plan, StoreCatalog catalog, MetricsScopes scopes, Cleanup cleanup)
       throws InterruptedException {
-    try (StoreBench bench = cleanup.add(new StoreBench(plan, catalog, scopes));
+    try (StoreBench bench =
+            cleanup.add(
+                new StoreBench(
+                    plan, catalog, scopes, parent -> cleanup.folder(parent, "ucm-bench-")));
         Progress progress = new Progress(what + " " + plan.config().pipeline(), plan.rounds())) {
       return bench.run(progress);
     }

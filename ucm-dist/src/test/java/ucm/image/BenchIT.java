@@ -111,6 +111,28 @@ class BenchIT {
   }
 
   @Test
+  void measuresBothTiersOfStorageBesideEachAlone() throws IOException {
+    Path local = Files.createDirectories(folder.resolve("local"));
+    Path shared = Files.createDirectories(folder.resolve("shared"));
+    Path yaml =
+        UcmYaml.in(
+            folder,
+            "store_pipeline: \"Cache|Posix|Nfs\"",
+            "posix_storage_backends: \"" + local + "\"",
+            "storage_backends: \"" + shared + "\"");
+    UcmProcess.Ended bench =
+        bench("--config", yaml, "--buffer-gb", 0.1, "--block-size", 65_536, "--json");
+    assertThat(bench.exitCode()).as(bench.all()).isZero();
+    JsonNode result = bench.json().get("results").get(0);
+    assertThat(result.get("measures").findValuesAsString("name"))
+        .contains("load, from Posix", "load, from Nfs");
+    assertThat(limits(result)).contains("load of Cache|Posix", "load of Cache|Nfs");
+    assertThat(result.get("measures").findValuesAsString("median")).doesNotContain("NaN", "0.0");
+    assertThat(entries(local)).isZero();
+    assertThat(entries(shared)).isZero();
+  }
+
+  @Test
   @Tag("full")
   void measuresLayerByLayerWithSeveralTasksAtATime() throws IOException {
     UcmProcess.Ended bench =

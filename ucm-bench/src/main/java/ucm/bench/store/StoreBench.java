@@ -16,6 +16,8 @@ import java.util.Deque;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import ucm.api.BlockIds;
@@ -41,6 +43,7 @@ import ucm.cli.runtime.FileTreeVisitor;
 import ucm.lite.trace.FileFault;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.statistics.MetricsScopes;
 
 /**
@@ -54,6 +57,8 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
  * <p>Before a Cache, what is done at once is limited by copying, and what goes through it to the volume
  * takes both times one after the other. Any other pipeline is limited by the volume.
  *
+ * <p>Where two tiers of storage follow one another, {@link TierBench} measures each.
+ *
  * <p>Run by one thread; {@link #close} may come from another and ends the run.
  */
 public final class StoreBench implements AutoCloseable {
@@ -64,6 +69,7 @@ public final class StoreBench implements AutoCloseable {
   private final BenchPlan plan;
   private final StoreCatalog catalog;
   private final MetricsScopes metrics;
+  private final UnaryOperator<Path> folders;
   private final Duration timeout;
   private final boolean checks;
   private final Map<Kind, Double> limits = new EnumMap<>(Kind.class);
@@ -75,6 +81,7 @@ public final class StoreBench implements AutoCloseable {
   private final Speed checkedCold = new Speed("load, by another instance", Kind.CHECKED_READ);
   private final Speed plainChecked = new Speed("plain load that checks", Kind.READ);
   private final LookupBench lookups;
+  private Optional<TierBench> tiers = Optional.empty();
   private final BenchCalls dumps = new BenchCalls("dump", "shard");
   private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
   private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
@@ -104,8 +111,15 @@ public final class StoreBench implements AutoCloseable {
     }
   }
 
-  public StoreBench(BenchPlan plan, StoreCatalog catalog, MetricsScopes metrics) {
+  /**
+   * Opens nothing yet.
+   *
+   * @param folders makes an empty folder within another, which is removed when all is over
+   */
+  public StoreBench(
+      BenchPlan plan, StoreCatalog catalog, MetricsScopes metrics, UnaryOperator<Path> folders) {
     this.metrics = metrics;
+    this.folders = folders;
     this.plan = plan;
     this.catalog = catalog;
     timeout = EngineConfig.taskTimeout(plan.config());
@@ -128,6 +142,7 @@ public final class StoreBench implements AutoCloseable {
     UsageException.when(
         !writer.keepsBytes(),
         "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
+    tiers = TierBench.open(plan.config(), folders, (config, role) -> own(open(config, role)));
     MachineLimits machine = own(new MachineLimits(plan));
     EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
     BenchIds ids = new BenchIds(System.nanoTime());
@@ -151,8 +166,11 @@ public final class StoreBench implements AutoCloseable {
     Stream<Speed> speeds = Stream.of(dumpReady, dumpFlushed, loadHot, loadCold);
     Stream<Speed> checked =
         checks ? Stream.of(checkedHot, checkedCold, plainChecked) : Stream.empty();
-    return Stream.concat(
-            Stream.concat(speeds, checked).map(speed -> speed.measure), lookups.measures().stream())
+    return Stream.of(
+            Stream.concat(speeds, checked).map(speed -> speed.measure),
+            tiers.stream().flatMap(tier -> tier.measures().stream()),
+            lookups.measures().stream())
+        .flatMap(measures -> measures)
         .toList();
   }
 
@@ -198,6 +216,16 @@ public final class StoreBench implements AutoCloseable {
       checkedCold.add(gigabytesPerSecond(cold));
       plainChecked.add(limits.getOrDefault(Kind.CHECKED_READ, 0.0));
     }
+    if (tiers.isPresent()) {
+      BenchCalls uncounted = new BenchCalls("load, from a tier", "shard");
+      tiers
+          .get()
+          .round(
+              round,
+              blocks,
+              plan.roundBytes(),
+              store -> load(store, tasks, blocks, memory, uncounted));
+    }
   }
 
   private void measure(MachineLimits machine, List<Kind> kinds) throws InterruptedException {
@@ -234,10 +262,10 @@ public final class StoreBench implements AutoCloseable {
         };
     try {
       Files.walkFileTree(plan.folder(), cut);
-      for (List<String> directories : plan.config().directories().values()) {
-        for (String directory : directories) {
-          Files.walkFileTree(Path.of(directory), cut);
-        }
+      Stream<String> named = plan.config().directories().values().stream().flatMap(List::stream);
+      Stream<String> others = tiers.stream().flatMap(tier -> tier.directories().stream());
+      for (String directory : Stream.concat(named, others).toList()) {
+        Files.walkFileTree(Path.of(directory), cut);
       }
     } catch (IOException e) {
       throw new UncheckedIOException("cannot cut off the files of a round: " + FileFault.of(e), e);
@@ -249,10 +277,14 @@ public final class StoreBench implements AutoCloseable {
   }
 
   private Pipeline open(String role) {
+    return open(plan.config(), role);
+  }
+
+  private Pipeline open(UcmConfig config, String role) {
     String id = "ucm-bench-" + ProcessHandle.current().pid() + "-" + role;
     StoreMetrics scope = metrics.scope("bench", role);
     return Pipeline.open(
-        plan.config().with(Map.of(CommonKeys.UNIQUE_ID.name(), id), "engine"), catalog, _ -> scope);
+        config.with(Map.of(CommonKeys.UNIQUE_ID.name(), id), "engine"), catalog, _ -> scope);
   }
 
   private Transfer[] tasks(EngineMemory memory, BlockIds blocks) {

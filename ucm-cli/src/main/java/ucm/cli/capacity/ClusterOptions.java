@@ -48,6 +48,15 @@ final class ClusterOptions {
   private ByteSize dram = new ByteSize(0);
 
   @Option(
+      names = "--disk",
+      paramLabel = "SIZE",
+      defaultValue = "0",
+      converter = ByteSize.Converter.class,
+      description =
+          "KV cache on the local disks of one machine, before --storage, as Cache|Posix|Nfs has it")
+  private ByteSize disk = new ByteSize(0);
+
+  @Option(
       names = "--storage",
       paramLabel = "SIZE",
       defaultValue = "0",
@@ -71,8 +80,8 @@ final class ClusterOptions {
       names = "--write",
       paramLabel = "WHEN",
       description =
-          "blocks go to DRAM and storage when computed (through) or when the tier above evicts them"
-              + " (on-eviction) (default: ${DEFAULT-VALUE})")
+          "blocks go to DRAM, disks and storage when computed (through) or when the tier above"
+              + " evicts them (on-eviction) (default: ${DEFAULT-VALUE})")
   private String write = "through";
 
   @Option(
@@ -99,6 +108,7 @@ final class ClusterOptions {
                 hbm.blocks(blockBytes),
                 dram.blocks(blockBytes),
                 sharedDram,
+                disk.blocks(blockBytes),
                 storage.blocks(blockBytes),
                 !localStorage,
                 writes,
@@ -109,20 +119,27 @@ final class ClusterOptions {
     return dram;
   }
 
+  ByteSize disk() {
+    return disk;
+  }
+
   ByteSize storage() {
     return storage;
   }
 
   /**
-   * A configuration of the stores with these sizes; the folder is to be filled in.
+   * A configuration of the stores with these sizes; the folders are to be filled in.
    *
    * @param workers processes of a machine: each has a part of its DRAM
    * @param breakEven the shortest prefix that is loaded faster than it is computed, where one is known
    */
   String yaml(int workers, Optional<Long> breakEven) {
     boolean hasDram = dram.bytes() > 0;
+    boolean hasDisk = disk.bytes() > 0;
     boolean hasStorage = storage.bytes() > 0;
-    String below = hasStorage || !hasDram ? "Posix" : "Empty";
+    boolean hasBoth = hasDisk && hasStorage;
+    String files = hasBoth ? "Posix|Nfs" : "Posix";
+    String below = hasDisk || hasStorage || !hasDram ? files : "Empty";
     StringBuilder yaml = new StringBuilder();
     // The connector loads when the hit exceeds the threshold, so one token less is the last
     // refusal.
@@ -137,7 +154,10 @@ final class ClusterOptions {
               store_pipeline: "%s"
         """
             .formatted(hasDram ? "Cache|" + below : below));
-    if (below.equals("Posix")) {
+    if (hasBoth) {
+      yaml.append("      posix_storage_backends: \"/mnt/local\"\n");
+    }
+    if (!below.equals("Empty")) {
       yaml.append("      storage_backends: \"/mnt/ucm\"\n");
     }
     if (hasDram) {
@@ -148,8 +168,12 @@ final class ClusterOptions {
           """
               .formatted(gib(dram.bytes()), gib(dram.bytes() / workers)));
     }
+    if (hasDisk) {
+      yaml.append("      posix_capacity_gb: " + gib(disk.bytes()) + "\n");
+    }
     if (hasStorage) {
-      yaml.append("      posix_capacity_gb: " + gib(storage.bytes()) + "\n");
+      String store = hasBoth ? "nfs" : "posix";
+      yaml.append("      " + store + "_capacity_gb: " + gib(storage.bytes()) + "\n");
     }
     return yaml.toString();
   }

@@ -26,14 +26,14 @@ final class PriceOptions {
   @Option(
       names = "--ssd-gb-month",
       paramLabel = "PRICE",
-      description = "price of a GB of storage for a month, in the same currency")
+      description = "price of a GB of storage or local disk for a month, in the same currency")
   private @Nullable Double ssdGbMonth;
 
   @Option(
       names = "--ttft-p90",
       paramLabel = "SECONDS",
       description =
-          "with prices: also the cheapest DRAM and storage, up to --dram and --storage, that bring"
+          "with prices: also the cheapest DRAM, disks and storage, up to those given, that bring"
               + " the 90th percentile of the time to first token down to this")
   private @Nullable Double ttft;
 
@@ -57,6 +57,7 @@ final class PriceOptions {
     if (gpuHour != null) {
       UsageException.when(!computes, "--gpu-hour needs --gpu, --tflops or --prefill-rate");
       needed("--dram", cluster.dram(), "--dram-gb-month", dramGbMonth);
+      needed("--disk", cluster.disk(), "--ssd-gb-month", ssdGbMonth);
       needed("--storage", cluster.storage(), "--ssd-gb-month", ssdGbMonth);
     }
   }
@@ -75,7 +76,7 @@ final class PriceOptions {
     return price(dramGbMonth);
   }
 
-  /** Of 10^9 bytes of storage for a month. */
+  /** Of 10^9 bytes of storage or local disk for a month. */
   double ssdGbMonth() {
     return price(ssdGbMonth);
   }

@@ -28,6 +28,13 @@ final class ServingOptions {
   private double dramBandwidth;
 
   @Option(
+      names = "--disk-bandwidth",
+      paramLabel = "GB/S",
+      defaultValue = "10",
+      description = "from local disks into an engine's HBM (default: ${DEFAULT-VALUE})")
+  private double diskBandwidth;
+
+  @Option(
       names = "--storage-bandwidth",
       paramLabel = "GB/S",
       defaultValue = "5",
@@ -57,6 +64,7 @@ final class ServingOptions {
                     prefillRate,
                     operations,
                     dramBandwidth * Figures.GB,
+                    diskBandwidth * Figures.GB,
                     storageBandwidth * Figures.GB,
                     loadLatency / 1e3)));
   }

@@ -17,12 +17,12 @@ import ucm.lite.tier.TierPlan;
 
 /**
  * What serving costs a month when the load stays that of the trace. GPUs are paid by the hour they
- * compute or wait for a load; DRAM and storage for all of their capacity; HBM comes with the GPUs.
+ * compute or wait for a load; DRAM, disks and storage for all of their capacity; HBM comes with the GPUs.
  *
  * @param without GPUs when everything is computed
  * @param gpus GPUs with the tiers
  * @param dram capacity of all machines
- * @param storage capacity of all machines
+ * @param storage capacity of all machines, their local disks included
  */
 record TierCosts(double without, double gpus, double dram, double storage) {
 
@@ -45,7 +45,7 @@ record TierCosts(double without, double gpus, double dram, double storage) {
           serving.computeSecondsWithout() * ofSecond,
           (serving.computeSecondsWith() + serving.loadSeconds()) * ofSecond,
           prices.dramGbMonth() * gigabytes(plan.dramBlocks() * plan.nodes()),
-          prices.ssdGbMonth() * gigabytes(storageBlocks(plan)));
+          prices.ssdGbMonth() * gigabytes(storageBlocks(plan) + diskBlocks(plan)));
     }
 
     private double gigabytes(long blocks) {
@@ -56,6 +56,11 @@ record TierCosts(double without, double gpus, double dram, double storage) {
   /** Blocks in the storage of all machines. */
   static long storageBlocks(TierPlan plan) {
     return plan.storageBlocks() * (plan.sharedStorage() ? 1 : plan.nodes());
+  }
+
+  /** Blocks on the local disks of all machines. */
+  static long diskBlocks(TierPlan plan) {
+    return plan.diskBlocks() * plan.nodes();
   }
 
   double with() {
@@ -115,10 +120,12 @@ record TierCosts(double without, double gpus, double dram, double storage) {
         throws InterruptedException {
       List<Cheapest> tried = new ArrayList<>();
       for (long dram : parts(tiers.dramBlocks())) {
-        for (long storage : parts(tiers.storageBlocks())) {
-          TierPlan plan = tiers.withCapacities(tiers.hbmBlocks(), dram, storage);
-          ServingResult serving = ServingSimulation.run(trace, plan, order, engines).serving();
-          tried.add(new Cheapest(wanted, plan, serving, basis.of(plan, serving)));
+        for (long disk : parts(tiers.diskBlocks())) {
+          for (long storage : parts(tiers.storageBlocks())) {
+            TierPlan plan = tiers.withCapacities(tiers.hbmBlocks(), dram, disk, storage);
+            ServingResult serving = ServingSimulation.run(trace, plan, order, engines).serving();
+            tried.add(new Cheapest(wanted, plan, serving, basis.of(plan, serving)));
+          }
         }
       }
       Comparator<Cheapest> inTimeFirst = Comparator.comparing(one -> !one.inTime());
@@ -142,14 +149,21 @@ record TierCosts(double without, double gpus, double dram, double storage) {
     /** A sentence for people. */
     String sentence(long blockBytes) {
       return String.format(
-          "Cheapest for a TTFT P90 of %s s: %s%s GB of DRAM a machine and %s GB of storage: TTFT"
+          "Cheapest for a TTFT P90 of %s s: %s%s GB of DRAM a machine%s and %s GB of storage: TTFT"
               + " P90 %s s for %s a month.",
           wanted,
           inTime() ? "" : "none of those tried is enough; nearest is ",
-          Figures.gigabytes((double) plan.dramBlocks() * blockBytes),
-          Figures.gigabytes((double) plan.storageBlocks() * blockBytes),
+          gigabytes(plan.dramBlocks(), blockBytes),
+          plan.diskBlocks() == 0
+              ? ""
+              : ", " + gigabytes(plan.diskBlocks(), blockBytes) + " GB of disks a machine",
+          gigabytes(plan.storageBlocks(), blockBytes),
           Figures.fixed(ttft(), 3),
           money(costs.with()));
+    }
+
+    private static String gigabytes(long blocks, long blockBytes) {
+      return Figures.gigabytes((double) blocks * blockBytes);
     }
 
     Fields data(long blockBytes) {
@@ -158,6 +172,7 @@ record TierCosts(double without, double gpus, double dram, double storage) {
           .with("reached", inTime())
           .with("ttft_p90", ttft())
           .with("dram_bytes_a_node", plan.dramBlocks() * blockBytes)
+          .with("disk_bytes_a_node", plan.diskBlocks() * blockBytes)
           .with("storage_bytes", plan.storageBlocks() * blockBytes)
           .with("costs", costs.data());
     }

@@ -34,12 +34,12 @@ import ucm.lite.tier.TierSimulation;
 import ucm.lite.tier.TraceSample;
 import ucm.lite.trace.TraceReadReport;
 
-/** {@code ucm trace tiers}: what HBM, DRAM and storage of a cluster would hit, and what it saves. */
+/** {@code ucm trace tiers}: what HBM, DRAM, disks and storage of a cluster would hit, and what it saves. */
 @Command(
     name = "tiers",
     description = {
-      "Simulates KV caches in HBM, DRAM and storage of a cluster over a trace: what each tier hits,"
-          + " the bytes moved, and how fast storage wears.",
+      "Simulates KV caches in HBM, DRAM, local disks and storage of a cluster over a trace: what"
+          + " each tier hits, the bytes moved, and how fast storage wears.",
       "",
       "With --gpu, --tflops or --prefill-rate also what that is worth: time to first token, GPU"
           + " hours, and from which prefix on loading beats computing. These times are simulated,"
@@ -47,7 +47,7 @@ import ucm.lite.trace.TraceReadReport;
           + " computing.",
       "",
       "With prices also what that costs a month: as many GPU hours as the trace computes and loads,"
-          + " and the capacities of DRAM and storage.",
+          + " and the capacities of DRAM, disks and storage.",
       "",
       "Memory is bounded: a trace with more distinct blocks than fit is simulated on a sample of"
           + " its blocks, with tiers that are smaller by the same rate, and the output says so."

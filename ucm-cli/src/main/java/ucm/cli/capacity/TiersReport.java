@@ -81,24 +81,43 @@ record TiersReport(
 
   private List<Tier> tiers() {
     long computed = summary.inputTokens() - result.hitTokens();
-    return List.of(
+    List<Tier> tiers = new ArrayList<>();
+    tiers.add(
         new Tier(
-            "HBM", plan.hbmBlocks() * plan.ranks(), result.hbmBlocks(), result.hbmTokens(), -1, -1),
+            "HBM",
+            plan.hbmBlocks() * plan.ranks(),
+            result.hbmBlocks(),
+            result.hbmTokens(),
+            -1,
+            -1));
+    tiers.add(
         new Tier(
             "DRAM",
             plan.dramBlocks() * plan.nodes(),
             result.dramBlocks(),
             result.dramTokens(),
             result.dramBlocks(),
-            result.dramWrites()),
+            result.dramWrites()));
+    if (plan.diskBlocks() > 0) {
+      tiers.add(
+          new Tier(
+              "disk",
+              TierCosts.diskBlocks(plan),
+              result.diskBlocks(),
+              result.diskTokens(),
+              result.diskBlocks(),
+              result.diskWrites()));
+    }
+    tiers.add(
         new Tier(
             "storage",
             TierCosts.storageBlocks(plan),
             result.storageBlocks(),
             result.storageTokens(),
             result.storageBlocks(),
-            result.storageWrites()),
-        new Tier("computed", -1, result.computedBlocks(), computed, -1, -1));
+            result.storageWrites()));
+    tiers.add(new Tier("computed", -1, result.computedBlocks(), computed, -1, -1));
+    return tiers;
   }
 
   @Override
@@ -196,8 +215,8 @@ record TiersReport(
                 warnings.add(
                     String.format(
                         "the trace writes the drives %s times a day, and they endure %s"
-                            + " (--endurance): take more --storage, drives that endure more, or"
-                            + " --write on-eviction",
+                            + " (--endurance): take more --storage or --disk, drives that endure"
+                            + " more, or --write on-eviction",
                         Figures.fixed(drives(), 2), Figures.fixed(most, 2))));
     return warnings;
   }
@@ -261,6 +280,7 @@ record TiersReport(
         .with("summary", summary)
         .with("tiers", result)
         .with("dram_written_bytes", result.dramWrites() * blockBytes)
+        .with("disk_written_bytes", result.diskWrites() * blockBytes)
         .with("storage_written_bytes", result.storageWrites() * blockBytes);
     if (days() > 0) {
       data.put("storage_written_bytes_a_day", writtenADay());
@@ -276,7 +296,7 @@ record TiersReport(
           found.costs.ifPresent(costs -> data.put("costs", costs.data()));
           found.cheapest.ifPresent(best -> data.put("cheapest", best.data(blockBytes)));
         });
-    if (days() > 0 && TierCosts.storageBlocks(plan) > 0) {
+    if (drives() > 0) {
       data.put("drive_writes_a_day", drives());
     }
     data.put("warnings", warnings());
@@ -323,12 +343,18 @@ record TiersReport(
   }
 
   private String drivesADay() {
-    return days() > 0 && TierCosts.storageBlocks(plan) > 0 ? Figures.fixed(drives(), 2) : "-";
+    return drives() > 0 ? Figures.fixed(drives(), 2) : "-";
   }
 
+  /** How often a day the drives that are written most are written whole. */
   private double drives() {
-    double capacity = (double) TierCosts.storageBlocks(plan) * blockBytes;
-    return days() > 0 && capacity > 0 ? writtenADay() / capacity : 0;
+    return Math.max(
+        drives(result.storageWrites(), TierCosts.storageBlocks(plan)),
+        drives(result.diskWrites(), TierCosts.diskBlocks(plan)));
+  }
+
+  private double drives(long writes, long capacity) {
+    return days() > 0 && capacity > 0 ? writes / (double) capacity / days() : 0;
   }
 
   private String gpuHours(double engineSeconds) {

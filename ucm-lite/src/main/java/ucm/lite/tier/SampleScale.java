@@ -1,5 +1,6 @@
 package ucm.lite.tier;
 
+import java.util.stream.LongStream;
 import ucm.lite.curve.CacheHits;
 
 /**
@@ -28,7 +29,10 @@ public record SampleScale(
   /** The cluster with smaller tiers that stands for one in the small copy. */
   public TierPlan plan(TierPlan plan) {
     return plan.withCapacities(
-        capacity(plan.hbmBlocks()), capacity(plan.dramBlocks()), capacity(plan.storageBlocks()));
+        capacity(plan.hbmBlocks()),
+        capacity(plan.dramBlocks()),
+        capacity(plan.diskBlocks()),
+        capacity(plan.storageBlocks()));
   }
 
   /**
@@ -50,21 +54,33 @@ public record SampleScale(
    * the small copy; blocks found and computed add up to those of the trace.
    */
   public TierResult estimate(TierResult small, TierPlan plan) {
-    int nearest =
-        plan.hbmBlocks() > 0 ? 0 : plan.dramBlocks() > 0 ? 1 : plan.storageBlocks() > 0 ? 2 : 3;
-    long[] hits = {small.hbmBlocks(), small.dramBlocks(), small.storageBlocks()};
+    long[] capacities = {
+      plan.hbmBlocks(), plan.dramBlocks(), plan.diskBlocks(), plan.storageBlocks()
+    };
+    int nearest = 0;
+    while (nearest < capacities.length && capacities[nearest] == 0) {
+      nearest++;
+    }
+    long[] hits = {
+      small.hbmBlocks(), small.dramBlocks(), small.diskBlocks(), small.storageBlocks()
+    };
     long[] blocks = scaled(references, sampledReferences, nearest, hits);
-    long[] hitTokens = {small.hbmTokens(), small.dramTokens(), small.storageTokens()};
+    long[] hitTokens = {
+      small.hbmTokens(), small.dramTokens(), small.diskTokens(), small.storageTokens()
+    };
     long[] found = scaled(tokens, sampledTokens, nearest, hitTokens);
     return new TierResult(
         blocks[0],
         blocks[1],
         blocks[2],
-        references - blocks[0] - blocks[1] - blocks[2],
+        blocks[3],
+        references - LongStream.of(blocks).sum(),
         found[0],
         found[1],
         found[2],
+        found[3],
         Math.round(small.dramWrites() / rate),
+        Math.round(small.diskWrites() / rate),
         Math.round(small.storageWrites() / rate),
         small.imbalance());
   }

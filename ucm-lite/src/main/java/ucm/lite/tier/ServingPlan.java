@@ -11,6 +11,7 @@ package ucm.lite.tier;
  * @param operationsPerSecond floating-point operations an engine performs a second, all its GPUs
  *     together, utilization included; used when no rate is given
  * @param dramBytesPerSecond from DRAM into an engine's HBM
+ * @param diskBytesPerSecond from local disks into an engine's HBM
  * @param storageBytesPerSecond from storage into an engine's HBM
  * @param loadLatencySeconds that a load takes whatever its size
  */
@@ -20,6 +21,7 @@ public record ServingPlan(
     double prefillTokensPerSecond,
     double operationsPerSecond,
     double dramBytesPerSecond,
+    double diskBytesPerSecond,
     double storageBytesPerSecond,
     double loadLatencySeconds) {
 
@@ -31,7 +33,9 @@ public record ServingPlan(
     if (tensorParallel < 1 || !(prefillTokensPerSecond > 0 || operationsPerSecond > 0)) {
       throw new IllegalArgumentException("an engine needs a GPU and a prefill rate above 0");
     }
-    if (!(dramBytesPerSecond > 0 && storageBytesPerSecond > 0 && loadLatencySeconds >= 0)) {
+    double slowest =
+        Math.min(dramBytesPerSecond, Math.min(diskBytesPerSecond, storageBytesPerSecond));
+    if (!(slowest > 0 && loadLatencySeconds >= 0)) {
       throw new IllegalArgumentException("bandwidths are above 0, latencies 0 or more");
     }
   }
@@ -45,14 +49,15 @@ public record ServingPlan(
         : model.prefillOperations(from, to) / operationsPerSecond;
   }
 
-  /** Seconds that an engine loads tokens from DRAM and from storage; 0 without tokens. */
-  public double loadSeconds(long dramTokens, long storageTokens) {
-    if (dramTokens + storageTokens == 0) {
+  /** Seconds that an engine loads tokens from DRAM, local disks and storage; 0 without tokens. */
+  public double loadSeconds(long dramTokens, long diskTokens, long storageTokens) {
+    if (dramTokens + diskTokens + storageTokens == 0) {
       return 0;
     }
     double bytes = model.storedBytesPerToken(tensorParallel);
     return loadLatencySeconds
         + dramTokens * bytes / dramBytesPerSecond
+        + diskTokens * bytes / diskBytesPerSecond
         + storageTokens * bytes / storageBytesPerSecond;
   }
 
@@ -62,7 +67,7 @@ public record ServingPlan(
    */
   public long breakEvenTokens(int blockTokens) {
     for (long tokens = blockTokens; tokens <= LONGEST_PROMPT; tokens += blockTokens) {
-      if (loadSeconds(0, tokens) < computeSeconds(0, tokens)) {
+      if (loadSeconds(0, 0, tokens) < computeSeconds(0, tokens)) {
         return tokens;
       }
     }

@@ -4,6 +4,7 @@ import ucm.lite.curve.QuantileHistogram;
 import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
+import ucm.lite.tier.TierSimulation.TokensFound;
 
 /** Runs the tiers of a cluster and adds up what they are worth in time. */
 public final class ServingSimulation {
@@ -31,16 +32,16 @@ public final class ServingSimulation {
     return new Result(result, simulation.result());
   }
 
-  private void served(NumberedRequest request, int hbmTokens, int dramTokens, int storageTokens) {
+  private void served(NumberedRequest request, TokensFound found) {
     int prompt = request.inputTokens;
     if (prompt == 0) {
       return;
     }
     // The last token is always computed: its output is the first token.
-    int there = Math.min(prompt - 1, hbmTokens + dramTokens + storageTokens);
+    int there = Math.min(prompt - 1, found.all());
     double whole = plan.computeSeconds(0, prompt);
     double rest = plan.computeSeconds(there, prompt);
-    double load = plan.loadSeconds(dramTokens, storageTokens);
+    double load = plan.loadSeconds(found.dram(), found.disk(), found.storage());
     without.add(whole);
     with.add(rest + load);
     computeWithout += whole;

@@ -11,18 +11,26 @@ import ucm.lite.record.TouchOrder;
  * Simulates the tiers of a cluster over a recorded trace.
  *
  * <p>A request is looked up from its first block on, each block in the HBM of its engine, then in
- * the DRAM and the storage it can reach; the first block found nowhere ends the hits, and all from
- * there on are computed. A block found below HBM is copied up: to HBM, and with write-through from
- * storage into DRAM, too. A block found in a tier is touched in that tier alone. Requests are served
+ * the DRAM, the disks and the storage it can reach; the first block found nowhere ends the hits, and all
+ * from there on are computed. A block found below HBM is copied up: to HBM, and with write-through to
+ * all tiers between, too. A block found in a tier is touched in that tier alone. Requests are served
  * one after the other, so a block is there for the next request.
  *
- * <p>Memory: 12 bytes a distinct block for each cache (one an engine, one or all nodes' DRAM, one or
- * all nodes' storage).
+ * <p>Memory: 12 bytes a distinct block for each cache: one an engine, one a node for its disks, and one a
+ * node or one in all for DRAM and for storage.
  */
 public final class TierSimulation {
+  /** The tokens of a prompt by the tier in which they were found. */
+  record TokensFound(int hbm, int dram, int disk, int storage) {
+
+    int all() {
+      return hbm + dram + disk + storage;
+    }
+  }
+
   /** Is told where the prompt of each request was found; the tokens not named were computed. */
   interface TierListener {
-    void served(NumberedRequest request, int hbmTokens, int dramTokens, int storageTokens);
+    void served(NumberedRequest request, TokensFound found);
   }
 
   private static final long RECORDED_BYTES = 48;
@@ -30,8 +38,9 @@ public final class TierSimulation {
 
   private static final int HBM = 0;
   private static final int DRAM = 1;
-  private static final int STORAGE = 2;
-  private static final int NOWHERE = 3;
+  private static final int DISK = 2;
+  private static final int STORAGE = 3;
+  private static final int NOWHERE = 4;
 
   private final TierPlan plan;
   private final TouchOrder order;
@@ -60,7 +69,7 @@ public final class TierSimulation {
     this.router = new Router(plan.routing(), plan.ranks(), blocks);
     int[] counts = counts(plan);
     long dram = plan.sharedDram() ? plan.dramBlocks() * plan.nodes() : plan.dramBlocks();
-    long[] capacities = {plan.hbmBlocks(), dram, plan.storageBlocks()};
+    long[] capacities = {plan.hbmBlocks(), dram, plan.diskBlocks(), plan.storageBlocks()};
     this.caches = new BlockCache[NOWHERE][];
     for (int tier = HBM; tier < NOWHERE; tier++) {
       caches[tier] = new BlockCache[counts[tier]];
@@ -74,7 +83,10 @@ public final class TierSimulation {
   /** How many caches there are in each tier. */
   private static int[] counts(TierPlan plan) {
     return new int[] {
-      plan.ranks(), plan.sharedDram() ? 1 : plan.nodes(), plan.sharedStorage() ? 1 : plan.nodes()
+      plan.ranks(),
+      plan.sharedDram() ? 1 : plan.nodes(),
+      plan.nodes(),
+      plan.sharedStorage() ? 1 : plan.nodes()
     };
   }
 
@@ -83,6 +95,7 @@ public final class TierSimulation {
     int[] counts = counts(plan);
     int all = plan.hbmBlocks() > 0 ? counts[HBM] : 0;
     all += plan.dramBlocks() > 0 ? counts[DRAM] : 0;
+    all += plan.diskBlocks() > 0 ? counts[DISK] : 0;
     all += plan.storageBlocks() > 0 ? counts[STORAGE] : 0;
     return RECORDED_BYTES + CACHE_BYTES * all;
   }
@@ -90,7 +103,7 @@ public final class TierSimulation {
   /** Runs a plan over a trace. Blocks until done. */
   public static TierResult run(RecordedTrace trace, TierPlan plan, TouchOrder order)
       throws InterruptedException {
-    return run(trace, plan, order, (_, _, _, _) -> {});
+    return run(trace, plan, order, (_, _) -> {});
   }
 
   static TierResult run(RecordedTrace trace, TierPlan plan, TouchOrder order, TierListener listener)
@@ -105,6 +118,7 @@ public final class TierSimulation {
     int node = rank / plan.ranksPerNode();
     here[HBM] = caches[HBM][rank];
     here[DRAM] = caches[DRAM][plan.sharedDram() ? 0 : node];
+    here[DISK] = caches[DISK][node];
     here[STORAGE] = caches[STORAGE][plan.sharedStorage() ? 0 : node];
     lookUp(request);
     for (int i = 0; i < request.count; i++) {
@@ -134,35 +148,32 @@ public final class TierSimulation {
     for (int f = 0; f < tokensHere.length; f++) {
       tokensFound[f] += tokensHere[f];
     }
-    listener.served(request, tokensHere[HBM], tokensHere[DRAM], tokensHere[STORAGE]);
+    listener.served(
+        request,
+        new TokensFound(tokensHere[HBM], tokensHere[DRAM], tokensHere[DISK], tokensHere[STORAGE]));
   }
 
   private void touch(int block, int where) {
     boolean hasHbm = here[HBM].capacity > 0;
     if (plan.writePolicy() == WritePolicy.WRITE_THROUGH) {
-      if (where == DRAM) {
-        here[DRAM].touch(block);
-      } else if (where != HBM) {
-        write(DRAM, block);
-        write(STORAGE, block);
+      // Into what is above the tier that has it; a block that was computed, into all.
+      for (int tier = DRAM; where != HBM && tier < NOWHERE && tier <= where; tier++) {
+        write(tier, block);
       }
       if (hasHbm) {
         here[HBM].touch(block);
       }
       return;
     }
-    if (where == DRAM || where == STORAGE) {
+    if (where != HBM && where != NOWHERE) {
       here[where].touch(block);
     }
     int leaving = where == NOWHERE ? block : BlockCache.NOTHING;
     if (hasHbm) {
       leaving = here[HBM].touch(block);
     }
-    if (leaving != BlockCache.NOTHING && here[DRAM].capacity > 0) {
-      leaving = write(DRAM, leaving);
-    }
-    if (leaving != BlockCache.NOTHING) {
-      write(STORAGE, leaving);
+    for (int tier = DRAM; tier < NOWHERE && leaving != BlockCache.NOTHING; tier++) {
+      leaving = here[tier].capacity > 0 ? write(tier, leaving) : leaving;
     }
   }
 
@@ -180,12 +191,15 @@ public final class TierSimulation {
     return new TierResult(
         blocksFound[HBM],
         blocksFound[DRAM],
+        blocksFound[DISK],
         blocksFound[STORAGE],
         blocksFound[NOWHERE],
         tokensFound[HBM],
         tokensFound[DRAM],
+        tokensFound[DISK],
         tokensFound[STORAGE],
         writes[DRAM],
+        writes[DISK],
         writes[STORAGE],
         router.imbalance());
   }

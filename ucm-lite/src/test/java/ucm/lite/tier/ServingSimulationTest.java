@@ -20,14 +20,15 @@ class ServingSimulationTest {
   @Test
   void addsUpComputingAndLoadingByHand() throws InterruptedException {
     // 1000 tokens a second; 57,344 bytes a token, so 10,000 tokens a second from storage.
-    ServingPlan plan = new ServingPlan(MODEL, 1, 1000, 0, 1e12, 573.44e6, 0.01);
+    ServingPlan plan = new ServingPlan(MODEL, 1, 1000, 0, 1e12, 1, 573.44e6, 0.01);
     long[] ids = {0, 1, 0, 2, 0, 3};
     long[] longer = {0, 1, 0, 2, 0, 4, 0, 5};
     List<TraceRequest> trace =
         List.of(
             TraceRequest.of(0, "", 300, 1, 100, ids), TraceRequest.of(0, "", 400, 1, 100, longer));
     TierPlan tiers =
-        new TierPlan(1, 1, 0, 0, true, 1000, true, WritePolicy.WRITE_THROUGH, Routing.ROUND_ROBIN);
+        new TierPlan(
+            1, 1, 0, 0, true, 0, 1000, true, WritePolicy.WRITE_THROUGH, Routing.ROUND_ROBIN);
     try (RecordedTrace recorded = Analyses.record(trace)) {
       ServingSimulation.Result result =
           ServingSimulation.run(recorded, tiers, TouchOrder.LEAF_LAST, plan);
@@ -45,8 +46,8 @@ class ServingSimulationTest {
   @Test
   void findsWhereLoadingBeginsToPay() {
     // Computing takes 1 ms a token, loading 0.1 ms and 10 ms once: it pays above 11.1 tokens.
-    ServingPlan pays = new ServingPlan(MODEL, 1, 1000, 0, 1e12, 573.44e6, 0.01);
-    ServingPlan neverPays = new ServingPlan(MODEL, 1, 1000, 0, 1e12, 57.344e6, 0.01);
+    ServingPlan pays = new ServingPlan(MODEL, 1, 1000, 0, 1e12, 1, 573.44e6, 0.01);
+    ServingPlan neverPays = new ServingPlan(MODEL, 1, 1000, 0, 1e12, 1, 57.344e6, 0.01);
 
     assertThat(pays.breakEvenTokens(1)).isEqualTo(12);
     assertThat(pays.breakEvenTokens(16)).isEqualTo(16);
@@ -55,7 +56,7 @@ class ServingSimulationTest {
 
   @Test
   void derivesTheTimeFromOperationsWhenNoRateIsGiven() {
-    ServingPlan plan = new ServingPlan(MODEL, 1, 0, 1e14, 1e12, 1e9, 0);
+    ServingPlan plan = new ServingPlan(MODEL, 1, 0, 1e14, 1e12, 1, 1e9, 0);
 
     assertThat(plan.computeSeconds(0, 10_000))
         .isEqualTo(MODEL.prefillOperations(0, 10_000) / 1e14, within(1e-9));
@@ -64,9 +65,12 @@ class ServingSimulationTest {
 
   @Test
   void refusesPlansThatCannotBe() {
-    assertThatIllegalArgumentException().isThrownBy(() -> new ServingPlan(MODEL, 1, 0, 0, 1, 1, 0));
-    assertThatIllegalArgumentException().isThrownBy(() -> new ServingPlan(MODEL, 0, 1, 0, 1, 1, 0));
-    assertThatIllegalArgumentException().isThrownBy(() -> new ServingPlan(MODEL, 1, 1, 0, 0, 1, 0));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new ServingPlan(MODEL, 1, 0, 0, 1, 1, 1, 0));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new ServingPlan(MODEL, 0, 1, 0, 1, 1, 1, 0));
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new ServingPlan(MODEL, 1, 1, 0, 0, 1, 1, 0));
   }
 
   @Test

@@ -37,13 +37,13 @@ class TierSimulationTest {
                 recorded,
                 plan,
                 one(random, TouchOrder.values()),
-                (request, hbm, dram, storage) ->
-                    computedTokens[0] +=
-                        request.prefixTokens(request.count) - hbm - dram - storage);
+                (request, found) ->
+                    computedTokens[0] += request.prefixTokens(request.count) - found.all());
 
         assertThat(
                 result.hbmBlocks()
                     + result.dramBlocks()
+                    + result.diskBlocks()
                     + result.storageBlocks()
                     + result.computedBlocks())
             .as("seed %s, %s", seed, plan)
@@ -65,11 +65,13 @@ class TierSimulationTest {
           for (WritePolicy policy : WritePolicy.values()) {
             for (TouchOrder order : TouchOrder.values()) {
               CacheHits hits = analysis.lru(order).at(capacity);
-              assertThat(tiers(recorded, order, policy, capacity, 0, 0).hbmBlocks())
+              assertThat(tiers(recorded, order, policy, capacity, 0, 0, 0).hbmBlocks())
                   .isEqualTo(hits.hitBlocks());
-              assertThat(tiers(recorded, order, policy, 0, capacity, 0).dramTokens())
+              assertThat(tiers(recorded, order, policy, 0, capacity, 0, 0).dramTokens())
                   .isEqualTo(hits.hitTokens());
-              assertThat(tiers(recorded, order, policy, 0, 0, capacity).storageBlocks())
+              assertThat(tiers(recorded, order, policy, 0, 0, capacity, 0).diskBlocks())
+                  .isEqualTo(hits.hitBlocks());
+              assertThat(tiers(recorded, order, policy, 0, 0, 0, capacity).storageBlocks())
                   .isEqualTo(hits.hitBlocks());
             }
           }
@@ -85,7 +87,7 @@ class TierSimulationTest {
     try (RecordedTrace recorded = Analyses.record(trace)) {
       for (Routing routing : Routing.values()) {
         TierPlan plan =
-            new TierPlan(2, 4, 20, 50, false, ALL, true, WritePolicy.WRITE_THROUGH, routing);
+            new TierPlan(2, 4, 20, 50, false, 70, ALL, true, WritePolicy.WRITE_THROUGH, routing);
         assertThat(TierSimulation.run(recorded, plan, TouchOrder.LEAF_LAST).hitTokens())
             .isEqualTo(ideal);
       }
@@ -102,16 +104,40 @@ class TierSimulationTest {
     try (RecordedTrace recorded = Analyses.record(trace)) {
       // a; b pushes a to DRAM; a hits there and pushes b to DRAM, which pushes a to storage;
       // c pushes a to DRAM, which pushes b to storage, where it hits.
-      TierResult eviction = tiers(recorded, TouchOrder.LEAF_LAST, WritePolicy.ON_EVICTION, 1, 1, 1);
+      TierResult eviction =
+          tiers(recorded, TouchOrder.LEAF_LAST, WritePolicy.ON_EVICTION, 1, 1, 0, 1);
       assertThat(List.of(eviction.hbmBlocks(), eviction.dramBlocks(), eviction.storageBlocks()))
           .containsExactly(0L, 1L, 1L);
       assertThat(eviction.storageWrites()).isEqualTo(3);
       assertThat(eviction.dramWrites()).isEqualTo(4);
       // Every tier holds the block computed last, so nothing hits.
       TierResult through =
-          tiers(recorded, TouchOrder.LEAF_LAST, WritePolicy.WRITE_THROUGH, 1, 1, 1);
+          tiers(recorded, TouchOrder.LEAF_LAST, WritePolicy.WRITE_THROUGH, 1, 1, 0, 1);
       assertThat(through.hitTokens()).isZero();
       assertThat(through.storageWrites()).isEqualTo(5);
+    }
+  }
+
+  /** Requests of one block each: a b c a a, with room for one block in DRAM and two on disks. */
+  @Test
+  void keepsBlocksOnDisksBeforeStorage() throws InterruptedException {
+    List<TraceRequest> trace = new ArrayList<>();
+    for (long id : new long[] {1, 2, 3, 1, 1}) {
+      trace.add(TraceRequest.of(0, "", 16, 1, 16, new long[] {0, id}));
+    }
+    try (RecordedTrace recorded = Analyses.record(trace)) {
+      // b and c are on disks when a is found in storage, which takes it to disks and DRAM.
+      TierResult through =
+          tiers(recorded, TouchOrder.LEAF_LAST, WritePolicy.WRITE_THROUGH, 0, 1, 2, 9);
+      assertThat(List.of(through.dramBlocks(), through.diskBlocks(), through.storageBlocks()))
+          .containsExactly(1L, 0L, 1L);
+      assertThat(List.of(through.dramWrites(), through.diskWrites(), through.storageWrites()))
+          .containsExactly(4L, 4L, 3L);
+      // b pushes a to disks, where it is found twice.
+      TierResult eviction =
+          tiers(recorded, TouchOrder.LEAF_LAST, WritePolicy.ON_EVICTION, 0, 1, 2, 9);
+      assertThat(List.of(eviction.dramBlocks(), eviction.diskBlocks(), eviction.storageBlocks()))
+          .containsExactly(0L, 2L, 0L);
     }
   }
 
@@ -177,20 +203,32 @@ class TierSimulationTest {
   }
 
   private static long hbmHits(RecordedTrace trace, Routing routing) throws InterruptedException {
-    TierPlan plan = new TierPlan(1, 7, 400, 0, false, 0, true, WritePolicy.WRITE_THROUGH, routing);
+    TierPlan plan =
+        new TierPlan(1, 7, 400, 0, false, 0, 0, true, WritePolicy.WRITE_THROUGH, routing);
     return TierSimulation.run(trace, plan, TouchOrder.LEAF_LAST).hbmBlocks();
   }
 
   private static TierResult tiers(
-      RecordedTrace trace, TouchOrder order, WritePolicy policy, long hbm, long dram, long storage)
+      RecordedTrace trace, TouchOrder order, WritePolicy policy, long... blocks)
       throws InterruptedException {
-    TierPlan plan = new TierPlan(1, 1, hbm, dram, true, storage, true, policy, Routing.ROUND_ROBIN);
+    TierPlan plan =
+        new TierPlan(
+            1,
+            1,
+            blocks[0],
+            blocks[1],
+            true,
+            blocks[2],
+            blocks[3],
+            true,
+            policy,
+            Routing.ROUND_ROBIN);
     return TierSimulation.run(trace, plan, order);
   }
 
   private static TierPlan plan(int nodes, int ranks, long blocks) {
     return new TierPlan(
-        nodes, ranks, blocks, 1, true, 1, true, WritePolicy.WRITE_THROUGH, Routing.SESSION);
+        nodes, ranks, blocks, 1, true, 1, 1, true, WritePolicy.WRITE_THROUGH, Routing.SESSION);
   }
 
   private static TierPlan randomPlan(Random random) {
@@ -200,6 +238,7 @@ class TierSimulationTest {
         random.nextInt(20),
         random.nextInt(30),
         random.nextBoolean(),
+        random.nextInt(3) * random.nextInt(40),
         random.nextInt(60),
         random.nextBoolean(),
         one(random, WritePolicy.values()),

@@ -169,7 +169,7 @@ class TraceSampleTest {
     assertThat(scale.capacity(1)).isEqualTo(1);
     assertThat(scale.estimate(new CacheHits(1, 900, 9000), 9))
         .isEqualTo(new CacheHits(9, 1000, 10_000));
-    TierResult nothing = new TierResult(0, 0, 0, 20, 0, 0, 0, 0, 0, 1);
+    TierResult nothing = new TierResult(0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 1);
     TierResult none = scale.estimate(nothing, plan(Routing.SESSION, 0, 0, 0));
     assertThat(none.computedBlocks()).isEqualTo(1000);
     assertThat(none.hitTokens()).isZero();
@@ -179,14 +179,14 @@ class TraceSampleTest {
   void takesWhatAHotBlockCountsTooMuchFromTheNearestTierFirst() {
     // 30 sampled references stand for 3000, of which there are 1000.
     SampleScale scale = new SampleScale(0.01, 1000, 30, 10_000, 300);
-    TierResult small = new TierResult(15, 8, 3, 4, 150, 80, 30, 2, 7, 1.5);
+    TierResult small = new TierResult(15, 8, 0, 3, 4, 150, 80, 0, 30, 2, 0, 7, 1.5);
     assertThat(scale.estimate(small, plan(Routing.SESSION, 9, 9, 9)))
-        .isEqualTo(new TierResult(0, 300, 300, 400, 0, 3000, 3000, 200, 700, 1.5));
+        .isEqualTo(new TierResult(0, 300, 0, 300, 400, 0, 3000, 0, 3000, 200, 0, 700, 1.5));
     // And too few in the nearest there is.
     SampleScale lacking = new SampleScale(0.01, 1000, 8, 10_000, 80);
-    TierResult few = new TierResult(0, 2, 1, 5, 0, 20, 10, 0, 0, 1);
+    TierResult few = new TierResult(0, 2, 0, 1, 5, 0, 20, 0, 10, 0, 0, 0, 1);
     assertThat(lacking.estimate(few, plan(Routing.SESSION, 0, 9, 9)))
-        .isEqualTo(new TierResult(0, 400, 100, 500, 0, 4000, 1000, 0, 0, 1));
+        .isEqualTo(new TierResult(0, 400, 0, 100, 500, 0, 4000, 0, 1000, 0, 0, 0, 1));
   }
 
   private static void near(long estimate, long exact, double off) {
@@ -215,6 +215,7 @@ class TraceSampleTest {
   }
 
   private static TierPlan plan(Routing routing, long hbm, long dram, long storage) {
-    return new TierPlan(2, 2, hbm, dram, false, storage, true, WritePolicy.WRITE_THROUGH, routing);
+    return new TierPlan(
+        2, 2, hbm, dram, false, 0, storage, true, WritePolicy.WRITE_THROUGH, routing);
   }
 }
