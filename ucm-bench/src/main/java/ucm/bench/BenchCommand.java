@@ -20,7 +20,6 @@ public final class BenchCommand implements Subcommand {
 
   @Spec private CommandSpec spec;
 
-  /** Is made by the command line. */
   public BenchCommand() {}
 
   @Override

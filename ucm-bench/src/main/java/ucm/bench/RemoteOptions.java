@@ -75,7 +75,6 @@ final class RemoteOptions {
     return new Result(spec, tokens, loadBefore, bench.run(WARMUP, repeat));
   }
 
-  /** Prints a result for people. */
   static void print(PrintWriter out, Result result) {
     out.printf(
         Locale.ROOT,

@@ -35,7 +35,6 @@ public final class GpuBench {
    */
   public record Result(GpuShape shape, String way, BenchMeasure measure, Spread queueingMicros) {
 
-    /** For JSON. */
     public Fields data() {
       return new Fields()
           .with("shard_bytes", shape.shardBytes())
@@ -46,7 +45,6 @@ public final class GpuBench {
     }
   }
 
-  /** The rounds of a way and direction. */
   private record Series(BenchMeasure measure, List<Double> queueing) {
 
     Series(Direction direction) {

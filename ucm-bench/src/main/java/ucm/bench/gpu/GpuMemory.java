@@ -55,7 +55,6 @@ final class GpuMemory implements AutoCloseable {
     return region;
   }
 
-  /** Segments of all shards. */
   int segments() {
     return shards * shape.segments();
   }
@@ -89,7 +88,6 @@ final class GpuMemory implements AutoCloseable {
     return System.nanoTime() - start;
   }
 
-  /** Compares the target with the pattern. */
   void verifyTarget(String way) {
     back.segment().fill((byte) 0);
     copySegments(up, target, back);
@@ -97,7 +95,6 @@ final class GpuMemory implements AutoCloseable {
     verifyBack(way);
   }
 
-  /** Compares what came back with the pattern. */
   void verifyBack(String way) {
     long wrong = pattern.segment().mismatch(back.segment());
     if (wrong >= 0) {

@@ -6,13 +6,11 @@ package ucm.bench.gpu;
  */
 interface GpuPath extends AutoCloseable {
 
-  /** What it is called in results. */
   String name();
 
   /** Has copies begin; returns when all are handed over. */
   void begin(Direction direction);
 
-  /** Waits for what began. */
   void await() throws InterruptedException;
 
   /** Compares every byte that came. */

@@ -42,7 +42,6 @@ public record GpuShape(long shardBytes, long segmentBytes) {
     return segmentBytes + (segments() == 1 ? 0 : GAP_BYTES);
   }
 
-  /** What people call it. */
   public String text() {
     return segments() == 1
         ? size(shardBytes)

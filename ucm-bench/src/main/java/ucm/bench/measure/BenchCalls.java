@@ -18,7 +18,6 @@ public final class BenchCalls {
 
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-  /** The table of calls. */
   static final Columns<BenchCalls> COLUMNS =
       new Columns<BenchCalls>()
           .both("CALL", "name", calls -> calls.name)
@@ -62,7 +61,6 @@ public final class BenchCalls {
     allocatedBytes += bytes;
   }
 
-  /** Forgets all calls. */
   public void clear() {
     millis.clear();
     items = 0;

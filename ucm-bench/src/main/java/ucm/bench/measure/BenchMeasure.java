@@ -13,7 +13,6 @@ import ucm.cli.output.Spread;
  * @param limitName what the limit was measured with
  */
 public record BenchMeasure(String name, String unit, String limitName, List<Pair> pairs) {
-  /** What was measured, and the limit beside it. */
   public record Pair(double value, double limit) {}
 
   public BenchMeasure(String name, String unit, String limitName) {
@@ -32,7 +31,6 @@ public record BenchMeasure(String name, String unit, String limitName, List<Pair
     return spread(Pair::limit);
   }
 
-  /** Value by limit, of each pair. */
   public Spread ratios() {
     return spread(pair -> pair.value / pair.limit);
   }
@@ -41,14 +39,12 @@ public record BenchMeasure(String name, String unit, String limitName, List<Pair
     return Spread.of(pairs.stream().mapToDouble(of).toArray());
   }
 
-  /** For JSON. */
   public Fields data() {
     return spread(new Fields().with("name", name).with("unit", unit), values())
         .with("limit", spread(new Fields().with("name", limitName), limits()))
         .with("ratio", ratios());
   }
 
-  /** Adds a spread to fields for JSON. */
   static Fields spread(Fields fields, Spread spread) {
     return fields
         .with("median", spread.median())

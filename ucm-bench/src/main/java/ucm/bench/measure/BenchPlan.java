@@ -60,7 +60,6 @@ public record BenchPlan(
             .toList();
   }
 
-  /** Bytes of all blocks of a round. */
   public long roundBytes() {
     return blocks * layout.blockSize();
   }

@@ -53,7 +53,6 @@ public final class BenchReport {
         loadAverage());
   }
 
-  /** Results for JSON. */
   public static Fields data(double loadBefore, List<Result> results) {
     return new Fields()
         .with("machine", addMachine(new Fields(), loadBefore))
@@ -94,7 +93,6 @@ public final class BenchReport {
             + "getTotalThreadAllocatedBytes. Every loaded byte was compared.");
   }
 
-  /** Prints measures as a table. */
   public static void printMeasures(PrintWriter out, List<BenchMeasure> measures) {
     SPEEDS.table(measures).print(out);
   }

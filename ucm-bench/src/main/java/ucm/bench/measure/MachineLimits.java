@@ -47,7 +47,6 @@ import ucm.lite.trace.FileFault;
  */
 public final class MachineLimits implements AutoCloseable {
 
-  /** What is measured, and its name. */
   public enum Kind {
     COPY_OUT("memcpy"),
     COPY_IN("memcpy"),
@@ -62,7 +61,6 @@ public final class MachineLimits implements AutoCloseable {
       this.text = text;
     }
 
-    /** For people. */
     public String text() {
       return text;
     }
@@ -217,7 +215,6 @@ public final class MachineLimits implements AutoCloseable {
     }
   }
 
-  /** Waits for the other threads. */
   private void meet() {
     int now = meeting;
     if (arrived.incrementAndGet() == plan.threads()) {

@@ -44,7 +44,6 @@ public final class ServeKvOptions {
     return models.model().orElseGet(() -> KvModels.named(DEFAULT_MODEL, "").orElseThrow());
   }
 
-  /** The engine, for the connector. */
   public EngineSpec spec() {
     KvModel model = model();
     int ranks = models.tensorParallel();

@@ -26,7 +26,6 @@ public final class ServeReport {
   private final long modelBytesPerToken;
   private final double loadBefore = BenchReport.loadAverage();
 
-  /** How an engine served a trace. */
   private record Run(String engine, ServeResult result) {}
 
   public ServeReport(String pipeline, ServeSite site, ComputeModel compute, ServeKvOptions kv) {

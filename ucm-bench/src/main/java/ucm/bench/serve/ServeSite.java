@@ -100,7 +100,6 @@ public final class ServeSite {
     return plan;
   }
 
-  /** The one that the configuration names. */
   BlockHasher hasher() {
     return config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
   }

@@ -99,7 +99,6 @@ public record ServeTrace(List<TraceRequest> requests, double speed, int mostOutp
     return made;
   }
 
-  /** Serves the requests without UCM. */
   public ServeResult computeEverything(ServeSite site, ComputeModel compute)
       throws InterruptedException {
     return EngineSimulator.computeEverything(site.plan(), site.hasher(), compute, requests(speed));

@@ -49,7 +49,6 @@ record Batch(List<Part> parts) {
     return parts.isEmpty();
   }
 
-  /** As the connector is told. */
   List<ScheduledRequest> scheduled() {
     return parts.stream()
         .map(

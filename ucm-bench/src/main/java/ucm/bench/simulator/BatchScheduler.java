@@ -47,7 +47,6 @@ final class BatchScheduler {
     this.maxRunning = maxRunning;
   }
 
-  /** A request has come. */
   void add(ServeRequest request) {
     int needed = Math.ceilDiv(request.mostTokens(), memory.blockTokens());
     if (needed > memory.blocks()) {
@@ -153,12 +152,10 @@ final class BatchScheduler {
     return -1;
   }
 
-  /** How often a request lost its memory. */
   int preemptions() {
     return preemptions;
   }
 
-  /** How many blocks could not be loaded. */
   int failedBlocks() {
     return failedBlocks;
   }

@@ -5,7 +5,6 @@ import java.util.concurrent.TimeUnit;
 /** The time of a simulated engine: nanoseconds since an origin of its own. */
 public interface EngineClock {
 
-  /** What time it is. */
   long nanos();
 
   /** Returns when a time has come; at once when it is past. */
@@ -57,7 +56,6 @@ public interface EngineClock {
       stoppedNanos += System.nanoTime() - start;
     }
 
-    /** How long the clock has stood still. */
     long stoppedNanos() {
       return stoppedNanos;
     }

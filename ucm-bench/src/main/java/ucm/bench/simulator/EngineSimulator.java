@@ -16,7 +16,6 @@ import ucm.pipeline.hash.BlockHasher;
  */
 public final class EngineSimulator {
 
-  /** What computes the steps of an engine. */
   interface Steps {
 
     /**

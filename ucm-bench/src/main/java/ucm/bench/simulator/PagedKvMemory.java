@@ -38,7 +38,6 @@ final class PagedKvMemory {
     return blockTokens;
   }
 
-  /** Blocks in all. */
   int blocks() {
     return users.length;
   }

@@ -45,7 +45,6 @@ public final class ServeRequest {
     this.arrivalNanos = arrivalNanos;
   }
 
-  /** Its name. */
   public String id() {
     return id;
   }
@@ -74,7 +73,6 @@ public final class ServeRequest {
     return computed;
   }
 
-  /** As the connector is asked about it. */
   PromptRequest asked() {
     return new PromptRequest(id, tokens, promptTokens, outputTokens, PromptVariant.NONE);
   }
@@ -110,7 +108,6 @@ public final class ServeRequest {
     table[tableSize++] = block;
   }
 
-  /** Takes the last block off its table. */
   int removeBlock() {
     return table[--tableSize];
   }
@@ -166,7 +163,6 @@ public final class ServeRequest {
     return generated == outputTokens;
   }
 
-  /** What became of it. */
   ServeResult.Served served(long originNanos, long nanos) {
     long arrived = originNanos + arrivalNanos;
     return new ServeResult.Served(

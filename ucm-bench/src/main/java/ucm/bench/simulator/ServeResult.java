@@ -44,7 +44,6 @@ public record ServeResult(
       long ttftNanos,
       long totalNanos) {}
 
-  /** Copies the list. */
   public ServeResult {
     served = List.copyOf(served);
   }
@@ -60,17 +59,14 @@ public record ServeResult(
     return Spread.quantile(millis, share);
   }
 
-  /** Tokens of all prompts. */
   public long promptTokens() {
     return served.stream().mapToLong(Served::promptTokens).sum();
   }
 
-  /** Tokens of them found on the device. */
   public long hbmTokens() {
     return served.stream().mapToLong(Served::hbmTokens).sum();
   }
 
-  /** Tokens of them found outside. */
   public long externalTokens() {
     return served.stream().mapToLong(Served::externalTokens).sum();
   }

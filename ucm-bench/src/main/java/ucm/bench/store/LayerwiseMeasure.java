@@ -15,7 +15,6 @@ import ucm.cli.output.Spread;
  */
 public final class LayerwiseMeasure {
 
-  /** The table of steps. */
   public static final Columns<LayerwiseMeasure> COLUMNS =
       new Columns<LayerwiseMeasure>()
           .both("WHAT", "name", measure -> measure.name)

@@ -62,7 +62,6 @@ final class PriceOptions {
     }
   }
 
-  /** Whether there are prices. */
   boolean given() {
     return gpuHour != null;
   }

@@ -146,7 +146,6 @@ record TierCosts(double without, double gpus, double dram, double storage) {
       return ttft() <= wanted;
     }
 
-    /** A sentence for people. */
     String sentence(long blockBytes) {
       return String.format(
           "Cheapest for a TTFT P90 of %s s: %s%s GB of DRAM a machine%s and %s GB of storage: TTFT"

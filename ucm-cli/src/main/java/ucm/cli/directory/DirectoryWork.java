@@ -18,12 +18,10 @@ final class DirectoryWork implements Observer, AutoCloseable {
     this.progress = new Progress(what, 0);
   }
 
-  /** Does work that is counted in blocks. */
   static <R> R onBlocks(Function<Observer, R> work) {
     return run("blocks", 1, work);
   }
 
-  /** Does work that is counted in bytes. */
   static <R> R onBytes(Function<Observer, R> work) {
     return run("MiB", (long) Figures.MIB, work);
   }

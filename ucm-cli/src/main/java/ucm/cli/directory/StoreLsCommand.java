@@ -24,7 +24,6 @@ import ucm.cli.runtime.Cleanup;
 @Command(name = "ls", description = "Lists the blocks in directories.")
 final class StoreLsCommand extends JsonCommand {
 
-  /** What comes first. */
   enum Sort {
     COLDEST(Comparator.comparing(StoredBlock::lastUse)),
     NEWEST(Comparator.comparing(StoredBlock::lastUse).reversed()),
@@ -108,7 +107,6 @@ final class StoreLsCommand extends JsonCommand {
     return block.fault() != null ? "damaged" : block.isVerifiable() ? "yes" : "none";
   }
 
-  /** A layout for people. */
   static String text(@Nullable StoredLayout layout) {
     return layout == null
         ? "unknown"
@@ -119,7 +117,6 @@ final class StoreLsCommand extends JsonCommand {
                 layout.blockSize());
   }
 
-  /** A layout for programs. */
   static @Nullable Fields data(@Nullable StoredLayout layout) {
     return layout == null
         ? null

@@ -45,7 +45,6 @@ final class LiteEndpoint {
 
   private static final Pattern ESCAPED = Pattern.compile("\\\\(.)");
 
-  /** One value of a scrape. */
   record Sample(String name, Map<String, String> labels, double value) {}
 
   private final URI url;

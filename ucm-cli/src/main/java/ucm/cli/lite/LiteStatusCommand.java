@@ -85,7 +85,6 @@ final class LiteStatusCommand extends JsonCommand {
     }
   }
 
-  /** Reads what one engine wrote. */
   static ObjectNode read(Path file) {
     Exception cause = null;
     try {
@@ -114,7 +113,6 @@ final class LiteStatusCommand extends JsonCommand {
     return alive ? "running" : "not on this machine, or killed";
   }
 
-  /** Prints what one engine found. */
   static void print(PrintWriter out, JsonNode engine) {
     Table table = new Table("LITE", engine.path("instance").asString());
     table.row("model", engine.path("model").asString());

@@ -76,7 +76,6 @@ public final class GpuOptions {
     return (gpu.isEmpty() ? otherwise : gpu).toLowerCase(Locale.ROOT);
   }
 
-  /** The same in words. */
   public String text(String otherwise) {
     String name = tflops != null ? tflops + " TFLOPS" : name(otherwise).toUpperCase(Locale.ROOT);
     return name + " at " + Figures.whole(100 * utilization) + "% of its peak";

@@ -36,7 +36,6 @@ public final class ModelOptions {
       description = "tensor-parallel ranks of an engine (default: ${DEFAULT-VALUE})")
   private int tensorParallel = 1;
 
-  /** The short names of the models that are built in. */
   private static String names() {
     return String.join(", ", KvModels.names());
   }

@@ -18,7 +18,6 @@ public record ByteSize(double bytes) {
     return (long) (bytes / blockBytes);
   }
 
-  /** Reads sizes from the command line. */
   public static final class Converter implements ITypeConverter<ByteSize> {
 
     @Override

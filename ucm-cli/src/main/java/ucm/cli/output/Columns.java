@@ -48,7 +48,6 @@ public final class Columns<T> {
     return this;
   }
 
-  /** The table for people. */
   public Table table(Iterable<T> rows) {
     List<Column<T>> shown = columns.stream().filter(column -> !column.head.isEmpty()).toList();
     Table table = new Table(shown.stream().map(Column::head).toArray(String[]::new));
@@ -58,7 +57,6 @@ public final class Columns<T> {
     return table;
   }
 
-  /** A row for programs. */
   public Fields data(T row) {
     Fields fields = new Fields();
     for (Column<T> column : columns) {
@@ -69,7 +67,6 @@ public final class Columns<T> {
     return fields;
   }
 
-  /** The rows for programs. */
   public List<Fields> data(Collection<T> rows) {
     return rows.stream().map(this::data).toList();
   }

@@ -11,7 +11,6 @@ public final class UsageException extends RuntimeException {
     super(message);
   }
 
-  /** Throws when something is so. */
   public static void when(boolean wrong, String message) {
     if (wrong) {
       throw new UsageException(message);

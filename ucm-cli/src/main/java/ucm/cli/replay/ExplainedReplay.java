@@ -281,7 +281,6 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     }
   }
 
-  /** How many requests were sent. */
   long requests() {
     return requests;
   }
@@ -296,7 +295,6 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     return request;
   }
 
-  /** What became of it. */
   RequestFunnel funnel() {
     return funnel;
   }

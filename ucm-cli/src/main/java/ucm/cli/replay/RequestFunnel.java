@@ -15,7 +15,6 @@ import ucm.cli.output.Table;
  */
 final class RequestFunnel {
 
-  /** Why tokens of a prompt were not loaded. */
   enum MissReason {
     NEVER_STORED("never stored before in this replay"),
     EVICTED("stored before, and gone since"),
@@ -30,7 +29,6 @@ final class RequestFunnel {
       this.text = text;
     }
 
-    /** Its name in JSON. */
     private String key() {
       return name().toLowerCase(Locale.ROOT);
     }
@@ -91,7 +89,6 @@ final class RequestFunnel {
     return misses.getOrDefault(reason, 0L);
   }
 
-  /** As JSON. */
   Fields data() {
     Fields missed = new Fields();
     for (MissReason reason : MissReason.values()) {
@@ -107,7 +104,6 @@ final class RequestFunnel {
         .with("missed_tokens", missed);
   }
 
-  /** For people. */
   Table table() {
     Map<String, Long> rows = new LinkedHashMap<>();
     rows.put("asked", asked);

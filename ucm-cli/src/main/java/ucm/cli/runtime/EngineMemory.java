@@ -59,12 +59,10 @@ public final class EngineMemory implements AutoCloseable {
     return layout.tensorSize(region % layout.tensorCount());
   }
 
-  /** How many blocks fit. */
   public int pages() {
     return pages;
   }
 
-  /** Bytes of a block. */
   public long blockSize() {
     return layout.blockSize();
   }
@@ -121,7 +119,6 @@ public final class EngineMemory implements AutoCloseable {
     }
   }
 
-  /** Overwrites a page. */
   public void poison(int page) {
     for (int i = 0; i < regions.length; i++) {
       tensor(i, page).fill(POISON);

@@ -18,7 +18,6 @@ public final class PipelineOptions extends PluginsOption {
     return config;
   }
 
-  /** The file's content. */
   public UcmConfig read() {
     return UcmConfig.read(config);
   }

@@ -24,12 +24,10 @@ final class HealthCheckRun {
     this.limit = limit;
   }
 
-  /** Whether one of them did not come back. */
   boolean hung() {
     return hung;
   }
 
-  /** Runs one. */
   List<Finding> run(HealthCheck check, StoreConfig config, List<String> stages)
       throws InterruptedException {
     String name = check.getClass().getName();

@@ -38,7 +38,6 @@ public final class SystemHealthCheck implements HealthCheck {
 
   private final Path root;
 
-  /** Checks this machine. */
   public SystemHealthCheck() {
     this(Path.of("/"));
   }

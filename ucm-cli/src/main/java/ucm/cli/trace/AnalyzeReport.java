@@ -36,7 +36,6 @@ record AnalyzeReport(
     TouchOrder policyOrder)
     implements FormatOptions.Report {
 
-  /** A curve or policy at a capacity. */
   private record Row(String policy, String order, CacheHits hits) {
 
     static Row of(LruCurve curve, long capacity) {
@@ -204,7 +203,6 @@ record AnalyzeReport(
     return sampled().isEmpty() ? data : data.with("sampled", errors().data(sampled()));
   }
 
-  /** What was read, for JSON. */
   static Fields inputs(TraceReadReport read) {
     return new Fields()
         .with("inputs", read.inputs())

@@ -204,17 +204,14 @@ public final class ReportPage {
     return List.of(times.mean(), times.p50(), times.p90(), times.p99());
   }
 
-  /** Adds a sentence of advice. */
   public void advice(String sentence) {
     advice.add(sentence);
   }
 
-  /** Adds a suggested configuration. */
   public void yaml(String yaml) {
     data.put("yaml", yaml);
   }
 
-  /** What was added. */
   public Map<String, Object> data() {
     return data.with("advice", advice);
   }

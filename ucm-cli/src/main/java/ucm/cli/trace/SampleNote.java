@@ -17,7 +17,6 @@ public record SampleNote(double simulated, double curve) {
     return simulated == 1 && curve == 1;
   }
 
-  /** Says it in JSON. */
   public Fields addTo(Fields data) {
     return data.with("exact", exact())
         .with("sample_rate", simulated)

@@ -37,7 +37,6 @@ public final class SampleOptions {
     return rate != 0 || size != 0;
   }
 
-  /** What is asked for. */
   Sampling asSaid() {
     UsageException.when(rate != 0 && size != 0, "--sample and --sample-size exclude each other");
     return UsageException.accepted(

@@ -100,7 +100,6 @@ public final class TraceInputOptions {
     return sum;
   }
 
-  /** Shows how far the reader is. */
   static final class Watched implements TraceVisitor {
 
     private final TraceVisitor visitor;

@@ -27,7 +27,6 @@ public record AnalysisOptions(
   public static final AnalysisOptions DEFAULT =
       new AnalysisOptions(true, Optional.empty(), blocksInHalfTheHeap(), false);
 
-  /** Refuses values out of their range, and options that ask for nothing. */
   public AnalysisOptions {
     if (maxUniqueBlocks < 1) {
       throw new IllegalArgumentException(
@@ -41,22 +40,18 @@ public record AnalysisOptions(
     }
   }
 
-  /** These options with sampled curves instead of exact ones. */
   public AnalysisOptions sampledOnly(Sampling chosen) {
     return new AnalysisOptions(false, Optional.of(chosen), maxUniqueBlocks, false);
   }
 
-  /** These options with sampled curves beside exact ones. */
   public AnalysisOptions withSampling(Sampling chosen) {
     return new AnalysisOptions(exact, Optional.of(chosen), maxUniqueBlocks, recording);
   }
 
-  /** These options with the trace recorded. */
   public AnalysisOptions withRecording() {
     return new AnalysisOptions(exact, sampling, maxUniqueBlocks, true);
   }
 
-  /** These options with another bound of distinct blocks, 1 or more. */
   public AnalysisOptions withMaxUniqueBlocks(int blocks) {
     return new AnalysisOptions(exact, sampling, blocks, recording);
   }

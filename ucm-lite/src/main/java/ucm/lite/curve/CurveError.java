@@ -11,7 +11,6 @@ package ucm.lite.curve;
 public record CurveError(double mean, double max, long maxAtBlocks) {
   private static final int POINTS = 100;
 
-  /** Compares two curves of one trace. */
   public static CurveError between(LruCurve exact, LruCurve sampled, TraceSummary summary) {
     double sum = 0;
     double max = 0;

@@ -88,7 +88,6 @@ public final class LruCurve {
     return sampleRate;
   }
 
-  /** The order in which the blocks of a request were touched. */
   public TouchOrder touchOrder() {
     return order;
   }

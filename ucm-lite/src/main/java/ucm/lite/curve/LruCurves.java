@@ -9,7 +9,6 @@ import ucm.lite.record.TouchOrder;
  * @param rootLast blocks of a request touched last to first
  */
 public record LruCurves(LruCurve leafLast, LruCurve rootLast) {
-  /** The curve of a touch order. */
   public LruCurve of(TouchOrder order) {
     return switch (order) {
       case LEAF_LAST -> leafLast;

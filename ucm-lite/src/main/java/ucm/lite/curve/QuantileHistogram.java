@@ -28,7 +28,6 @@ public final class QuantileHistogram {
     return copy;
   }
 
-  /** Counts a value once. */
   public void add(double value) {
     add(value, 1);
   }
@@ -45,7 +44,6 @@ public final class QuantileHistogram {
     max = Math.max(max, value);
   }
 
-  /** How many values there are. */
   public long count() {
     return Math.round(count);
   }
@@ -59,7 +57,6 @@ public final class QuantileHistogram {
     return Math.round(seen);
   }
 
-  /** How the values are distributed. */
   public Quantiles quantiles() {
     return new Quantiles(
         count(), count == 0 ? 0 : sum / count, quantile(0.5), quantile(0.9), quantile(0.99), max);

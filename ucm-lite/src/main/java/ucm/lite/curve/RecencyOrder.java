@@ -51,7 +51,6 @@ final class RecencyOrder {
     return liveCount - before;
   }
 
-  /** Makes the block the most recent one. */
   void touch(int block) {
     if (now >>> 6 == live.length) {
       renumberTimes();

@@ -33,7 +33,6 @@ public final class SampledBlocks {
     threshold = Math.max(1, Math.round(sampling.rate() * HASHES));
   }
 
-  /** The share of blocks in the sample. */
   public double rate() {
     return threshold / HASHES;
   }
@@ -65,7 +64,6 @@ public final class SampledBlocks {
     return number;
   }
 
-  /** Whether a block has to leave. */
   public boolean over() {
     return size() > maxBlocks || (!largest.isEmpty() && !samples(largest.element()));
   }

@@ -14,7 +14,6 @@ import ucm.platform.table.BlockTable;
  *     falls (fixed-size SHARDS). {@link Integer#MAX_VALUE} keeps the rate (fixed-rate SHARDS).
  */
 public record Sampling(double rate, int maxBlocks) {
-  /** Refuses values out of their range. */
   public Sampling {
     if (!(rate > 0 && rate <= 1)) {
       throw new IllegalArgumentException(

@@ -110,7 +110,6 @@ final class ShardsSampler {
     }
   }
 
-  /** The share of blocks sampled at the end. */
   double rate() {
     return sample.rate();
   }
@@ -120,7 +119,6 @@ final class ShardsSampler {
     return Math.round(sample.size() / sample.rate());
   }
 
-  /** The sampled curve so far. */
   LruCurve curve(TouchOrder order) {
     return LruCurve.sampled(
         order,

@@ -37,12 +37,10 @@ public final class TraceAnalyzer implements TraceVisitor {
   private double firstTimestampMillis = Double.POSITIVE_INFINITY;
   private double lastTimestampMillis;
 
-  /** Creates an analyzer with {@link AnalysisOptions#DEFAULT}. */
   public TraceAnalyzer() {
     this(AnalysisOptions.DEFAULT);
   }
 
-  /** Creates an analyzer of no requests. */
   public TraceAnalyzer(AnalysisOptions options) {
     this.options = options;
     exact = options.exact() ? new ExactCurves(options.recording()) : null;

@@ -23,7 +23,6 @@ public record GeneratorOptions(
     double documentShare,
     int systemPrompts) {
 
-  /** Refuses values out of their range. */
   public GeneratorOptions {
     if (requests < 1 || blockTokens < 1 || systemPrompts < 1 || !(requestsPerSecond > 0)) {
       throw new IllegalArgumentException(

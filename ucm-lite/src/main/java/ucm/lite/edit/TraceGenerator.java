@@ -71,7 +71,6 @@ public final class TraceGenerator {
     }
   }
 
-  /** Makes the trace, in the order of time. */
   public void generate(TraceVisitor visitor) {
     double arrival = nextArrival(0);
     for (int made = 0; made < options.requests(); made++) {

@@ -38,7 +38,6 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
     this.aligned = aligned;
   }
 
-  /** Says that what comes is from the next source. */
   public void nextSource() {
     source++;
     started = false;
@@ -99,7 +98,6 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
     }
   }
 
-  /** Frees the memory and the temporary files. */
   @Override
   public void close() {
     all.close();

@@ -10,7 +10,6 @@ import java.util.HexFormat;
  * @param requests prompts that begin with it
  */
 public record HotPrefix(String lastBlockId, int blocks, long requests) {
-  /** How many are told. */
   static final int MOST = 10;
 
   /** A continuation this frequent belongs to the same hot prefix. */

@@ -53,7 +53,6 @@ public final class InsightsSampler implements TraceVisitor {
   private double first = Double.POSITIVE_INFINITY;
   private double last;
 
-  /** What is known of a block. */
   private static final class SampledBlock {
     final long high;
     final long low;

@@ -25,7 +25,6 @@ public record SampledInsights(
     long blocksNeverReused,
     List<HotPrefix> hotPrefixes) {
 
-  /** Copies the list. */
   public SampledInsights {
     hotPrefixes = List.copyOf(hotPrefixes);
   }

@@ -35,7 +35,6 @@ public record TraceInsights(
     List<TimeBin> timeBins,
     List<HotPrefix> hotPrefixes) {
 
-  /** Copies the lists. */
   public TraceInsights {
     timeBins = List.copyOf(timeBins);
     hotPrefixes = List.copyOf(hotPrefixes);

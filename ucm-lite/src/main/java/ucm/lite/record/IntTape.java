@@ -45,7 +45,6 @@ public final class IntTape implements AutoCloseable {
     return file != null;
   }
 
-  /** Appends the first {@code count} values. */
   void append(int[] values, int count) {
     long start = size;
     extend(start + count);

@@ -36,7 +36,6 @@ public final class NumberedRequest {
   public int outputTokens;
   public int blockTokens;
 
-  /** To be filled. */
   public NumberedRequest() {}
 
   /**

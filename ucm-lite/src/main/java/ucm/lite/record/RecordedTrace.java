@@ -70,12 +70,10 @@ public final class RecordedTrace implements AutoCloseable {
     requests++;
   }
 
-  /** The number of requests. */
   public int requests() {
     return requests;
   }
 
-  /** The number of distinct blocks. */
   public int uniqueBlocks() {
     return index.size();
   }
@@ -90,7 +88,6 @@ public final class RecordedTrace implements AutoCloseable {
     return blockTokens;
   }
 
-  /** Fills the cursor with a request. */
   public void read(int request, NumberedRequest cursor) {
     int[] of = cursor.facts;
     facts.read((long) request * FACTS, of, FACTS);
@@ -123,19 +120,16 @@ public final class RecordedTrace implements AutoCloseable {
     }
   }
 
-  /** When a request came. */
   public double timestampMillis(int request) {
     int[] of = new int[2];
     facts.read((long) request * FACTS + TIMESTAMP, of, of.length);
     return Double.longBitsToDouble(pair(of, 0));
   }
 
-  /** The first half of a block's id. */
   public long idHigh(int block) {
     return index.high(block);
   }
 
-  /** The second half of a block's id. */
   public long idLow(int block) {
     return index.low(block);
   }

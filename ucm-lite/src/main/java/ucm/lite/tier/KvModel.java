@@ -28,7 +28,6 @@ public record KvModel(
     long attentionWidth,
     List<String> notes) {
 
-  /** Copies the list. */
   public KvModel {
     notes = List.copyOf(notes);
   }

@@ -28,7 +28,6 @@ public record ServingPlan(
   /** Prompts longer than this are not looked at for the break-even. */
   private static final int LONGEST_PROMPT = 1 << 20;
 
-  /** Refuses values out of their range. */
   public ServingPlan {
     if (tensorParallel < 1 || !(prefillTokensPerSecond > 0 || operationsPerSecond > 0)) {
       throw new IllegalArgumentException("an engine needs a GPU and a prefill rate above 0");

@@ -21,7 +21,6 @@ public final class ServingSimulation {
     this.plan = plan;
   }
 
-  /** What the tiers did, and what that is worth. */
   public record Result(TierResult tiers, ServingResult serving) {}
 
   /** Runs a plan over a trace. Blocks until done. */

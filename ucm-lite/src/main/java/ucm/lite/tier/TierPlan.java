@@ -31,7 +31,6 @@ public record TierPlan(
 
   private static final int MAX_RANKS = 4096;
 
-  /** Refuses values out of their range. */
   public TierPlan {
     if (nodes < 1 || ranksPerNode < 1 || (long) nodes * ranksPerNode > MAX_RANKS) {
       throw new IllegalArgumentException(
@@ -45,7 +44,6 @@ public record TierPlan(
     }
   }
 
-  /** The engines of all nodes. */
   public int ranks() {
     return nodes * ranksPerNode;
   }

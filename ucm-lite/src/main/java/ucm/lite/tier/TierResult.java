@@ -33,7 +33,6 @@ public record TierResult(
     long storageWrites,
     double imbalance) {
 
-  /** The tokens found in any tier. */
   public long hitTokens() {
     return hbmTokens + dramTokens + diskTokens + storageTokens;
   }

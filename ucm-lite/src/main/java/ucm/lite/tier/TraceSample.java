@@ -126,7 +126,6 @@ public final class TraceSample implements TraceVisitor, AutoCloseable {
     return new SampleScale(rate(), references, recorded.references(), tokens, sampledTokens);
   }
 
-  /** Frees the recording. */
   @Override
   public void close() {
     recorded.close();

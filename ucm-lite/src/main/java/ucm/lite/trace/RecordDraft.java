@@ -48,7 +48,6 @@ final class RecordDraft {
     packedIds[longs++] = low;
   }
 
-  /** Checks a number of tokens and narrows it. */
   static int tokens(String field, long value, int column) throws BadLineException {
     if (value < 0 || value > Integer.MAX_VALUE) {
       throw new BadLineException(
@@ -57,7 +56,6 @@ final class RecordDraft {
     return (int) value;
   }
 
-  /** Checks a timestamp. */
   static double timestamp(double value, int column) throws BadLineException {
     if (!(value >= 0) || Double.isInfinite(value)) {
       throw new BadLineException(column, "timestamp " + value, "a time that is not negative");

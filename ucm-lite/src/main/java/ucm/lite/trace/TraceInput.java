@@ -118,7 +118,6 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
     public void close() {}
   }
 
-  /** Turns the stored bytes into text. */
   InputStream decode(InputStream stored) throws IOException {
     PushbackInputStream in = new PushbackInputStream(stored, HEAD_BYTES);
     byte[] head = peek(in);

@@ -22,7 +22,6 @@ public record TraceReadReport(
     long warnings,
     List<TraceProblem> problems) {
 
-  /** Copies the lists. */
   public TraceReadReport {
     inputs = List.copyOf(inputs);
     problems = List.copyOf(problems);

@@ -13,7 +13,6 @@ public record TraceReaderOptions(int maxBadLines, int maxLineBytes, int blockTok
   /** 100 bad lines, lines up to 64 MiB, block size as the trace says. */
   public static final TraceReaderOptions DEFAULT = new TraceReaderOptions(100, 64 << 20, 0);
 
-  /** Refuses values out of their range. */
   public TraceReaderOptions {
     check("maxBadLines", maxBadLines, 0, Integer.MAX_VALUE);
     check("maxLineBytes", maxLineBytes, 64, 1 << 30);

@@ -23,7 +23,6 @@ public record TraceRequest(
     int outputTokens,
     int blockTokens,
     long[] packedIds) {
-  /** Refuses values out of their range. */
   public TraceRequest {
     if (!(timestampMillis >= 0) || Double.isInfinite(timestampMillis)) {
       throw new IllegalArgumentException("timestampMillis must be finite and not negative");
@@ -56,7 +55,6 @@ public record TraceRequest(
         timestampMillis, requestId, inputTokens, outputTokens, tokensABlock, ids);
   }
 
-  /** The number of blocks, those that occur twice counted twice. */
   public int blockCount() {
     return packedIds.length / 2;
   }
@@ -81,7 +79,6 @@ public record TraceRequest(
     return (int) Math.min((long) blockTokens * blocks, inputTokens);
   }
 
-  /** Prompt tokens in a block. */
   public int tokensOf(int block) {
     return prefixTokens(block + 1) - prefixTokens(block);
   }

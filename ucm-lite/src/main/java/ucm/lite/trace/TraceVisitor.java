@@ -8,7 +8,6 @@ package ucm.lite.trace;
  */
 @FunctionalInterface
 public interface TraceVisitor {
-  /** Receives one request. */
   void request(TraceRequest request);
 
   /** Receives one problem, also those beyond the number that the report keeps. */

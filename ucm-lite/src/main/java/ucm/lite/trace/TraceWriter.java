@@ -42,7 +42,6 @@ public final class TraceWriter implements TraceVisitor {
     }
   }
 
-  /** How many requests were written. */
   public long written() {
     return written;
   }

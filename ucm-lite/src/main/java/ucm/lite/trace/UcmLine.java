@@ -82,7 +82,6 @@ final class UcmLine {
     return Long.parseLong(number);
   }
 
-  /** Consumes a decimal number. */
   double decimal(String field) throws BadLineException {
     int column = column();
     try {
@@ -101,7 +100,6 @@ final class UcmLine {
     return text.substring(start, position);
   }
 
-  /** Consumes 16 hex digits. */
   long hex16() throws BadLineException {
     long value = 0;
     for (int i = 0; i < 16; i++) {

@@ -13,7 +13,6 @@ package ucm.lite.trace;
  * {@code vllm_hash_block_size}.
  */
 final class UcmRecordParser {
-  /** What a line of text is. */
   enum Kind {
     RECORD,
     META,

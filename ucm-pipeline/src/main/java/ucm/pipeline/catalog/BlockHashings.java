@@ -98,7 +98,6 @@ final class BlockHashings {
         .toList();
   }
 
-  /** What went wrong so far. */
   synchronized List<CatalogProblem> problems() {
     return List.copyOf(problems);
   }

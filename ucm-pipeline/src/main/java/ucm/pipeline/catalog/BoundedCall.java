@@ -43,7 +43,6 @@ public final class BoundedCall {
     }
   }
 
-  /** Why a call failed, for people. */
   public static String reason(Throwable fault) {
     // The service loader wraps what a constructor threw.
     Throwable cause =

@@ -16,7 +16,6 @@ import org.jspecify.annotations.Nullable;
 record Found<S>(
     StoreEntry entry, boolean plugin, String className, @Nullable Supplier<? extends S> factory) {
 
-  /** A thing that cannot be used. */
   static <S> Found<S> broken(StoreEntry home, boolean plugin, String className, String problem) {
     return new Found<S>(home, plugin, className, null).with(problem);
   }
@@ -43,7 +42,6 @@ record Found<S>(
     return entry.location();
   }
 
-  /** For messages. */
   String where() {
     return className + " in " + entry.location();
   }

@@ -14,7 +14,6 @@ public record PipelineSpec(List<String> stages) {
 
   private static final Pattern NAME = Pattern.compile(StoreName.PATTERN);
 
-  /** Checks the names. */
   public PipelineSpec {
     stages = List.copyOf(stages);
     if (stages.isEmpty()) {

@@ -62,7 +62,6 @@ final class PluginLayer {
     this.found = found;
   }
 
-  /** Loads it from its jars. */
   void load(List<Path> jars) {
     try {
       jars.forEach(this::read);

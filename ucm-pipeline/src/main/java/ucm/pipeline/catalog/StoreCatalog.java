@@ -177,7 +177,6 @@ public final class StoreCatalog {
     }
   }
 
-  /** Where stores were looked for. */
   public List<String> searched() {
     return searched;
   }

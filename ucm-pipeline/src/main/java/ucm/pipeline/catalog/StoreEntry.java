@@ -14,7 +14,6 @@ import java.util.List;
 public record StoreEntry(
     String name, String module, String version, String location, List<String> problems) {
 
-  /** Copies the list. */
   public StoreEntry {
     problems = List.copyOf(problems);
   }

@@ -20,7 +20,6 @@ public final class UnknownStageException extends StoreException {
     this.nearest = NearestName.among(catalog.names(), stage);
   }
 
-  /** The name that was asked for. */
   public String stage() {
     return stage;
   }

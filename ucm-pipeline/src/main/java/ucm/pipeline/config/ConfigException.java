@@ -20,7 +20,6 @@ public final class ConfigException extends StoreException {
     this(new ConfigReport(List.of(problem)));
   }
 
-  /** Everything that was found. */
   public ConfigReport report() {
     return report;
   }

@@ -19,7 +19,6 @@ public record ConfigReport(List<ConfigProblem> findings) {
           .thenComparing(ConfigProblem::severity)
           .thenComparing(ConfigProblem::key);
 
-  /** Sorts the findings. */
   public ConfigReport {
     findings =
         findings.stream()
@@ -29,17 +28,14 @@ public record ConfigReport(List<ConfigProblem> findings) {
             .toList();
   }
 
-  /** Whether the configuration cannot be used. */
   public boolean hasErrors() {
     return errors() > 0;
   }
 
-  /** How many errors. */
   public int errors() {
     return (int) findings.stream().filter(ConfigProblem::isError).count();
   }
 
-  /** How many warnings. */
   public int warnings() {
     return findings.size() - errors();
   }

@@ -51,7 +51,6 @@ public final class ConfigShape {
 
   private ConfigShape() {}
 
-  /** Takes a file apart. */
   static UcmConfig read(YamlMap root, String source) {
     ConfigShape shape = new ConfigShape();
     shape.readRoot(root, ConfigOrigin.of(source));

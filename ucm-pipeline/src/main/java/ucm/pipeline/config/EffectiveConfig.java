@@ -36,7 +36,6 @@ public record EffectiveConfig(List<Entry> entries) {
    */
   public record Entry(String section, String key, String value, ConfigOrigin origin) {}
 
-  /** Copies the list. */
   public EffectiveConfig {
     entries = List.copyOf(entries);
   }

@@ -27,7 +27,6 @@ import ucm.pipeline.yaml.YamlNode.YamlScalar;
 public record Setting(
     String key, @Nullable Object raw, ConfigOrigin keyAt, ConfigOrigin valueAt, String fault) {
 
-  /** A value set by a program. */
   static Setting of(String key, Object raw, ConfigOrigin origin) {
     return new Setting(key, raw, origin, origin, "");
   }

@@ -44,7 +44,6 @@ public record UcmConfig(
     Map<String, Setting> connector,
     List<ConfigProblem> shapeFindings) {
 
-  /** Copies maps and list. */
   public UcmConfig {
     topLevel = Collections.unmodifiableMap(new LinkedHashMap<>(topLevel));
     connector = Collections.unmodifiableMap(new LinkedHashMap<>(connector));
@@ -224,7 +223,6 @@ public record UcmConfig(
     return new ConfigCheck(this, catalog).report(metricsFile);
   }
 
-  /** Every declared key with its value and where that came from. */
   public EffectiveConfig effective(StoreCatalog catalog) {
     return EffectiveConfig.of(this, catalog);
   }

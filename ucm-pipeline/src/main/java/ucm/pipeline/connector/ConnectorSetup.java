@@ -318,12 +318,10 @@ public final class ConnectorSetup {
     return spec;
   }
 
-  /** The values of the configuration's top level. */
   public ConnectorSettings settings() {
     return settings;
   }
 
-  /** Names the blocks. */
   public BlockHasher hasher() {
     return hasher;
   }

@@ -61,7 +61,6 @@ public final class PromptLookup {
     found = blocks;
   }
 
-  /** Blocks of the prompt that are on the device. */
   int onDevice() {
     return from;
   }
@@ -71,7 +70,6 @@ public final class PromptLookup {
     return found;
   }
 
-  /** Whether the store failed. */
   boolean failed() {
     return failed;
   }

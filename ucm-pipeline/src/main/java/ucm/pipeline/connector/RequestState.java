@@ -96,13 +96,11 @@ final class RequestState {
     return ids;
   }
 
-  /** Replaces the block table. */
   void table(int[] blocks) {
     table.clear();
     append(blocks);
   }
 
-  /** Adds to the block table. */
   void append(int[] blocks) {
     table.add(blocks, 0, blocks.length);
   }

@@ -98,7 +98,6 @@ final class StepSaves {
     return now.isEmpty() || saved == cut.shardCount();
   }
 
-  /** How many layers have been saved. */
   int layersSaved() {
     return saved;
   }

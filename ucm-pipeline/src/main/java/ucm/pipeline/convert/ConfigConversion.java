@@ -27,7 +27,6 @@ public final class ConfigConversion {
    */
   public record Converted(String yaml, ConfigReport report) {}
 
-  /** Whose configuration it is. */
   public enum Origin {
     /** YAML of LMCache, with its hf3fs backend. */
     LMCACHE,

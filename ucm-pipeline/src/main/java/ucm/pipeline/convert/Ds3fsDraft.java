@@ -20,7 +20,6 @@ final class Ds3fsDraft {
   private final StringBuilder connector = new StringBuilder(CONNECTOR);
   private final StringBuilder topLevel = new StringBuilder();
 
-  /** Adds a line of comment at the top. */
   void comment(String line) {
     header.append(line.isEmpty() ? "#" : "# " + printable(line)).append('\n');
   }
@@ -41,7 +40,6 @@ final class Ds3fsDraft {
     topLevel.append(key).append(':').append(text(value)).append('\n');
   }
 
-  /** The file. */
   String yaml(String source, ConfigReport report) {
     if (!report.findings().isEmpty()) {
       comment("");

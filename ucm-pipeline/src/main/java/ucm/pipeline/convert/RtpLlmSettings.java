@@ -42,7 +42,6 @@ final class RtpLlmSettings {
   private static final Pattern SIZE_LIMIT =
       Pattern.compile("\"sizeLimit\"\\s*:\\s*\"(\\d{1,9})Gi\"");
 
-  /** A setting as it was written. */
   private record Given(String shown, String value, ConfigOrigin at, boolean isArgument) {}
 
   private final List<ConfigProblem> findings;

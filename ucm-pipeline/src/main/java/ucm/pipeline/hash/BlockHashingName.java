@@ -16,6 +16,5 @@ import java.lang.annotation.Target;
 @Target(ElementType.TYPE)
 public @interface BlockHashingName {
 
-  /** The name. */
   String value();
 }

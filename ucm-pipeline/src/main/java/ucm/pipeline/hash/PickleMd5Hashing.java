@@ -7,7 +7,6 @@ public final class PickleMd5Hashing implements BlockHashing {
   /** What the configuration calls it. */
   public static final String NAME = "md5-pickle";
 
-  /** Has no state. */
   public PickleMd5Hashing() {}
 
   @Override

@@ -15,10 +15,8 @@ import java.util.List;
  */
 public record PromptVariant(String loraName, List<String> multimodalHashes, String cacheSalt) {
 
-  /** A plain prompt. */
   public static final PromptVariant NONE = new PromptVariant("", List.of(), "");
 
-  /** Copies the list. */
   public PromptVariant {
     multimodalHashes = List.copyOf(multimodalHashes);
   }

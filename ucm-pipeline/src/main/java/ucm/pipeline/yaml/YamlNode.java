@@ -7,7 +7,6 @@ import ucm.api.config.ConfigOrigin;
 /** A node of a YAML file, with the position where it starts. */
 public sealed interface YamlNode {
 
-  /** Where it starts. */
   ConfigOrigin at();
 
   /** What a message calls it. */
@@ -26,7 +25,6 @@ public sealed interface YamlNode {
   /** A map; keys are in the order of the file and differ from one another. */
   record YamlMap(ConfigOrigin at, List<Entry> entries) implements YamlNode {}
 
-  /** A list. */
   record YamlList(ConfigOrigin at, List<YamlNode> items) implements YamlNode {}
 
   /** A plain value: a String, Long, Double or Boolean; null when there is none. */

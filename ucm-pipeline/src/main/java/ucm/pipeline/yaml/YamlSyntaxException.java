@@ -15,7 +15,6 @@ public final class YamlSyntaxException extends Exception {
     this.problem = ConfigProblem.error(at, "", message);
   }
 
-  /** What is wrong, and where. */
   public ConfigProblem problem() {
     return problem;
   }

@@ -46,12 +46,10 @@ public final class KvLayout {
     return new KvLayout(Arrays.stream(tensorBytes).map(long[]::clone).toArray(long[][]::new));
   }
 
-  /** How many layers. */
   public int layers() {
     return bytes.length;
   }
 
-  /** How many tensors a layer has. */
   public int tensors(int layer) {
     return bytes[layer].length;
   }

@@ -14,7 +14,6 @@ import ucm.api.MemoryRegion;
  */
 public record KvTensor(MemoryRegion region, long offset, long stride, long blockBytes) {
 
-  /** Checks that there is room for a block. */
   public KvTensor {
     if (offset < 0
         || blockBytes < 1
@@ -31,13 +30,11 @@ public record KvTensor(MemoryRegion region, long offset, long stride, long block
     return new KvTensor(region, 0, blockBytes, blockBytes);
   }
 
-  /** How many blocks fit. */
   public int blocks() {
     return Math.toIntExact(
         Math.min(Integer.MAX_VALUE, (region.byteSize() - offset - blockBytes) / stride + 1));
   }
 
-  /** Where a block starts in the region. */
   long offsetOf(int block) {
     return offset + block * stride;
   }

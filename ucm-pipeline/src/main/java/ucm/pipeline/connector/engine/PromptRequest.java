@@ -18,7 +18,6 @@ import ucm.pipeline.hash.PromptVariant;
 public record PromptRequest(
     String id, int[] tokens, int promptTokens, int maxOutputTokens, PromptVariant variant) {
 
-  /** Checks the number of prompt tokens. */
   public PromptRequest {
     if (promptTokens < 0 || promptTokens > tokens.length) {
       throw new IllegalArgumentException(
@@ -27,7 +26,6 @@ public record PromptRequest(
     }
   }
 
-  /** A plain prompt. */
   public static PromptRequest of(String id, int[] tokens, int maxOutputTokens) {
     return new PromptRequest(id, tokens, tokens.length, maxOutputTokens, PromptVariant.NONE);
   }

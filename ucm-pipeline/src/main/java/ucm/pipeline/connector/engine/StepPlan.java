@@ -10,20 +10,16 @@ import java.util.List;
  */
 public record StepPlan(List<RequestPlan> requests) {
 
-  /** A step that moves nothing. */
   public static final StepPlan EMPTY = new StepPlan(List.of());
 
-  /** Copies the list. */
   public StepPlan {
     requests = List.copyOf(requests);
   }
 
-  /** How many blocks are loaded. */
   public int loadBlocks() {
     return requests.stream().mapToInt(request -> request.loadBlocks().length).sum();
   }
 
-  /** How many blocks are saved. */
   public int saveBlocks() {
     return requests.stream().mapToInt(request -> request.saveBlocks().length).sum();
   }

@@ -159,7 +159,6 @@ public final class HitFunnel {
     declined.add((long) blocks * blockTokens);
   }
 
-  /** Blocks that a step stores. */
   public void stores(BlockIds ids) {
     for (int i = 0; i < ids.size(); i++) {
       stored[slot(ids, i)] = ids.low(i);

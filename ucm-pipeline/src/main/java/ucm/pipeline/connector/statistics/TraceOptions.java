@@ -13,7 +13,6 @@ import java.util.Map;
  */
 public record TraceOptions(Path folder, long maxFileBytes, int maxFiles) {
 
-  /** Checks the numbers. */
   public TraceOptions {
     if (maxFileBytes < 1 || maxFiles < 1) {
       throw new IllegalArgumentException(

@@ -74,13 +74,11 @@ public final class WorkerMetrics {
             "Tokens found that the store refused, failed or did not load in time.");
   }
 
-  /** A step begins. */
   public void begins(StepPlan step) {
     plan = step;
     loadStart = System.nanoTime();
   }
 
-  /** A layer was waited for. */
   public void waited(long nanos) {
     layerWaitMillis.record(nanos / NANOS_PER_MS);
     if (nanos > STALL_NANOS) {
