@@ -1,12 +1,7 @@
 package ucm.cli.trace;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
-import java.nio.file.InvalidPathException;
-import java.nio.file.Path;
 import java.util.List;
-import java.util.stream.Stream;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import ucm.cli.output.Progress;
@@ -64,7 +59,7 @@ public final class TraceInputOptions {
                         maxBadLines, TraceReaderOptions.DEFAULT.maxLineBytes(), blockTokens)));
     TraceReadReport report;
     try (Progress progress = new Progress(what, 0)) {
-      report = reader.read(chosen, new Watched(visitor, progress, bytes(chosen)));
+      report = reader.read(chosen, new Watched(visitor, progress));
     }
     for (TraceProblem problem : report.problems()) {
       err.println("ucm: " + problem);
@@ -75,65 +70,33 @@ public final class TraceInputOptions {
     return report;
   }
 
-  /** Bytes of all inputs; -1 where that is not known, as with standard input among them. */
-  static long bytes(List<String> inputs) {
-    long sum = 0;
-    for (String input : inputs) {
-      try {
-        Path path = Path.of(input);
-        List<Path> files = List.of(path);
-        if (Files.isDirectory(path)) {
-          try (Stream<Path> entries = Files.list(path)) {
-            files = entries.filter(Files::isRegularFile).toList();
-          }
-        } else if (!Files.isRegularFile(path)) {
-          return -1;
-        }
-        for (Path file : files) {
-          sum += Files.size(file);
-        }
-      } catch (IOException | InvalidPathException e) {
-        // Only the bar is lost: the reader says what is wrong.
-        return -1;
-      }
-    }
-    return sum;
-  }
-
+  /** Shows how far the reader is. */
   static final class Watched implements TraceVisitor {
 
     private final TraceVisitor visitor;
     private final Progress progress;
-    private final long all;
-    private String input = "";
-    private long before;
-    private long inInput;
+    private double share = -1;
     private long requests;
 
-    Watched(TraceVisitor visitor, Progress progress, long all) {
+    Watched(TraceVisitor visitor, Progress progress) {
       this.visitor = visitor;
       this.progress = progress;
-      this.all = all;
     }
 
     @Override
-    public void progress(String name, long bytesRead, long bytesTotal) {
-      if (!name.equals(input)) {
-        before += inInput;
-        input = name;
-      }
-      inInput = bytesRead;
+    public void progress(long bytesRead, long bytesTotal) {
+      share = bytesTotal <= 0 ? -1 : Math.min(1, (double) bytesRead / bytesTotal);
     }
 
     /** The share of all bytes that was read, or less than 0 when it is not known. */
     double share() {
-      return all <= 0 ? -1 : Math.min(1, (double) (before + inInput) / all);
+      return share;
     }
 
     @Override
     public void request(TraceRequest request) {
       visitor.request(request);
-      progress.at(++requests, share());
+      progress.at(++requests, share);
     }
   }
 }

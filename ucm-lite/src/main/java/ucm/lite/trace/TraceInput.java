@@ -98,9 +98,27 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
   }
 
   /** Its size in bytes, or -1 when not known: files of /proc say they are empty, and are not. */
-  long size() throws IOException {
+  private long size() throws IOException {
     long size = !stdin && Files.isRegularFile(path) ? Files.size(path) : -1;
     return size == 0 ? -1 : size;
+  }
+
+  /** The size of all together, or -1 when not known. */
+  static long size(List<TraceInput> inputs) {
+    long sum = 0;
+    try {
+      for (TraceInput input : inputs) {
+        long size = input.size();
+        if (size < 0) {
+          return -1;
+        }
+        sum += size;
+      }
+    } catch (IOException e) {
+      // The one that is gone is told of when it is read.
+      return -1;
+    }
+    return sum;
   }
 
   /** Opens the bytes as they are stored. Closing them leaves {@code stdinStream} itself open. */

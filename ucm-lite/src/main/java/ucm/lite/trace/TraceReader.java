@@ -44,17 +44,13 @@ public final class TraceReader {
    *
    * @param inputs files (plain or gzip), directories (the files directly in them, in name order,
    *     without those whose name starts with a dot), or {@code -} for standard input
-   * @param visitor receives the requests, the problems and the progress
+   * @param visitor receives the requests and the progress
    * @return what was read; at least one request
    * @throws TraceException when an input is missing, unreadable, empty, damaged, binary, or has no
    *     record (in a directory: when no file has one); when formats or block sizes mix; when there
    *     are more bad lines than allowed. The visitor may have received requests before.
    */
   public TraceReadReport read(List<String> inputs, TraceVisitor visitor) {
-    TraceReading reading = new TraceReading(options, stdin, visitor);
-    for (TraceInput input : TraceInput.resolve(inputs)) {
-      reading.read(input);
-    }
-    return reading.finish();
+    return new TraceReading(options, stdin, visitor).read(TraceInput.resolve(inputs));
   }
 }

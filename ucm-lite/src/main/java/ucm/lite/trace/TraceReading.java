@@ -37,6 +37,8 @@ final class TraceReading {
   private final List<String> inputs = new ArrayList<>();
   private long lines;
   private long requests;
+  private long bytesBefore;
+  private long bytesTotal;
 
   // Of the input at hand.
   private final List<TraceProblem> undecided = new ArrayList<>();
@@ -46,11 +48,18 @@ final class TraceReading {
     this.options = options;
     this.stdin = stdin;
     this.visitor = visitor;
-    this.problems = new ProblemLog(options.maxBadLines(), visitor);
+    this.problems = new ProblemLog(options.maxBadLines());
     this.blockSize = new BlockSize(options.blockTokens(), problems);
   }
 
-  void read(TraceInput input) {
+  TraceReadReport read(List<TraceInput> all) {
+    bytesTotal = TraceInput.size(all);
+    visitor.progress(0, bytesTotal);
+    all.forEach(this::read);
+    return finish();
+  }
+
+  private void read(TraceInput input) {
     inputs.add(input.name());
     try (CountingInputStream stored = input.open(stdin);
         InputStream text = input.decode(stored)) {
@@ -71,7 +80,6 @@ final class TraceReading {
 
   private void readLines(TraceInput input, CountingInputStream stored, LineReader reader)
       throws IOException {
-    long size = input.size();
     long nextProgress = PROGRESS_BYTES;
     long before = requests;
     kind = Kind.UNDECIDED;
@@ -83,12 +91,13 @@ final class TraceReading {
         problems.badLine(e.at(input.name(), reader.number()));
       }
       if (stored.count() >= nextProgress) {
-        visitor.progress(input.name(), stored.count(), size);
+        visitor.progress(bytesBefore + stored.count(), bytesTotal);
         nextProgress = stored.count() + PROGRESS_BYTES;
       }
     }
     lines += reader.number();
-    visitor.progress(input.name(), stored.count(), size);
+    bytesBefore += stored.count();
+    visitor.progress(bytesBefore, bytesTotal);
     if (requests == before) {
       withoutRecord(input, reader.number());
     }
@@ -198,7 +207,7 @@ final class TraceReading {
         all.isEmpty() ? message : message + "; the first bad line: " + all.getFirst(), all);
   }
 
-  TraceReadReport finish() {
+  private TraceReadReport finish() {
     if (requests == 0) {
       throw nothingRead("found no trace record in " + String.join(", ", inputs), List.of());
     }

@@ -10,14 +10,11 @@ package ucm.lite.trace;
 public interface TraceVisitor {
   void request(TraceRequest request);
 
-  /** Receives one problem, also those beyond the number that the report keeps. */
-  default void problem(TraceProblem problem) {}
-
   /**
-   * Is told about once a mebibyte, and at the end of each input, how many bytes of it, before
-   * decompression, have been read; the total is -1 when not known.
+   * Is told at the start, about once a mebibyte, and at the end of each input, how many bytes of all
+   * inputs, before decompression, have been read; the total is -1 when not known.
    */
-  default void progress(String input, long bytesRead, long bytesTotal) {}
+  default void progress(long bytesRead, long bytesTotal) {}
 
   /** Shows all to this visitor first, and then to another one. */
   default TraceVisitor andThen(TraceVisitor next) {
@@ -30,15 +27,9 @@ public interface TraceVisitor {
       }
 
       @Override
-      public void problem(TraceProblem problem) {
-        first.problem(problem);
-        next.problem(problem);
-      }
-
-      @Override
-      public void progress(String input, long bytesRead, long bytesTotal) {
-        first.progress(input, bytesRead, bytesTotal);
-        next.progress(input, bytesRead, bytesTotal);
+      public void progress(long bytesRead, long bytesTotal) {
+        first.progress(bytesRead, bytesTotal);
+        next.progress(bytesRead, bytesTotal);
       }
     };
   }

@@ -6,7 +6,6 @@ import java.util.List;
 /** Keeps all it is told. */
 final class CollectingVisitor implements TraceVisitor {
   final List<TraceRequest> requests = new ArrayList<>();
-  final List<TraceProblem> problems = new ArrayList<>();
   final List<String> progress = new ArrayList<>();
 
   @Override
@@ -15,12 +14,7 @@ final class CollectingVisitor implements TraceVisitor {
   }
 
   @Override
-  public void problem(TraceProblem problem) {
-    problems.add(problem);
-  }
-
-  @Override
-  public void progress(String input, long bytesRead, long bytesTotal) {
-    progress.add(input + " " + bytesRead + "/" + bytesTotal);
+  public void progress(long bytesRead, long bytesTotal) {
+    progress.add(bytesRead + "/" + bytesTotal);
   }
 }

@@ -239,10 +239,11 @@ class TraceFormatTest {
   void takesAStatedBlockSizeOverWhatTheTraceSays() {
     String file = TraceFiles.write(directory, "a", META, TraceFiles.UCM);
 
-    new TraceReader(new TraceReaderOptions(100, 64 << 20, 150)).read(List.of(file), visitor);
+    TraceReadReport report =
+        new TraceReader(new TraceReaderOptions(100, 64 << 20, 150)).read(List.of(file), visitor);
 
     assertThat(visitor.requests.getFirst().blockTokens()).isEqualTo(150);
-    assertThat(visitor.problems).isEmpty();
+    assertThat(report.problems()).isEmpty();
   }
 
   @Test
@@ -261,7 +262,6 @@ class TraceFormatTest {
                 0,
                 "1 block id for input_length 1100",
                 "2 or 3 blocks of 512 tokens"));
-    assertThat(visitor.problems).isEqualTo(report.problems());
   }
 
   @Test
@@ -273,7 +273,6 @@ class TraceFormatTest {
 
     assertThat(report.warnings()).isEqualTo(250);
     assertThat(report.problems()).hasSize(100);
-    assertThat(visitor.problems).hasSize(250);
   }
 
   private TraceReadReport read(String... lines) {
