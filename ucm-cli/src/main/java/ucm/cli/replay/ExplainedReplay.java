@@ -126,7 +126,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   private void serve(TraceRequest next) throws InterruptedException {
     int tokens = next.inputTokens();
     int blockTokens = next.blockTokens();
-    funnel.ask(tokens);
+    funnel.asked += tokens;
     HitPolicy policy = new HitPolicy(settings, blockTokens);
     if (policy.skips(tokens)) {
       funnel.miss(MissReason.TOO_SHORT, tokens);
@@ -141,7 +141,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       memory = new EngineMemory(layout, 2 * full.size());
     }
     int onDevice = onDevice(full);
-    funnel.hitHbm((long) onDevice * blockTokens);
+    funnel.hbm += (long) onDevice * blockTokens;
     int offered = lookup(full, onDevice, blockTokens);
     int found = policy.loaded(onDevice, offered, tokens);
     funnel.miss(MissReason.NOT_USED, (long) (offered - found) * blockTokens);
@@ -218,13 +218,13 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     for (int i = 0; i < found; i++) {
       ShardOutcome outcome = outcome(result, i);
       if (outcome == ShardOutcome.OK) {
-        funnel.load(blockTokens);
+        funnel.loaded += blockTokens;
       } else {
         funnel.miss(reason(outcome, one(ids, from + i)), blockTokens);
         used = Math.min(used, i);
       }
     }
-    funnel.use((long) used * blockTokens);
+    funnel.used += (long) used * blockTokens;
     if (store.keepsBytes()) {
       memory.verify(ids, from, from + used);
     }

@@ -36,53 +36,21 @@ final class RequestFunnel {
 
   private final Map<String, Long> found = new LinkedHashMap<>();
   private final Map<MissReason, Long> misses = new EnumMap<>(MissReason.class);
-  private long asked;
-  private long hbm;
-  private long loaded;
-  private long used;
-
-  void ask(long tokens) {
-    asked += tokens;
-  }
-
-  void hitHbm(long tokens) {
-    hbm += tokens;
-  }
+  long asked;
+  long hbm;
+  long loaded;
+  long used;
 
   void find(String tier, long tokens) {
     found.merge(tier, tokens, Long::sum);
-  }
-
-  void load(long tokens) {
-    loaded += tokens;
-  }
-
-  void use(long tokens) {
-    used += tokens;
   }
 
   void miss(MissReason reason, long tokens) {
     misses.merge(reason, tokens, Long::sum);
   }
 
-  long asked() {
-    return asked;
-  }
-
-  long hbm() {
-    return hbm;
-  }
-
   long found() {
     return found.values().stream().mapToLong(Long::longValue).sum();
-  }
-
-  long loaded() {
-    return loaded;
-  }
-
-  long used() {
-    return used;
   }
 
   long missed(MissReason reason) {

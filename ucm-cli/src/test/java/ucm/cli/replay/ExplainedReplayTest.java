@@ -90,7 +90,7 @@ class ExplainedReplayTest {
     for (MissReason reason : MissReason.values()) {
       missed += funnel.missed(reason);
     }
-    assertThat(funnel.asked()).isPositive().isEqualTo(funnel.hbm() + funnel.loaded() + missed);
+    assertThat(funnel.asked).isPositive().isEqualTo(funnel.hbm + funnel.loaded + missed);
   }
 
   @Test
@@ -121,8 +121,8 @@ class ExplainedReplayTest {
       serve(replay, request(64, 1, 2, 3, 4));
       assertThat(funnel.found()).isEqualTo(32);
       assertThat(funnel.data().get("found_tokens_by_tier")).isEqualTo(Map.of("memory", 32L));
-      assertThat(funnel.loaded()).isEqualTo(32);
-      assertThat(funnel.used()).isEqualTo(32);
+      assertThat(funnel.loaded).isEqualTo(32);
+      assertThat(funnel.used).isEqualTo(32);
       assertThat(funnel.missed(MissReason.NEVER_STORED)).isEqualTo(32);
     }
   }
@@ -149,9 +149,9 @@ class ExplainedReplayTest {
       serve(replay, request(32, 1, 2));
       serve(replay, request(32, 1, 2));
       assertThat(funnel.found()).isEqualTo(32);
-      assertThat(funnel.used()).isZero();
+      assertThat(funnel.used).isZero();
       assertThat(funnel.missed(MissReason.CORRUPT)).isEqualTo(32);
-      assertThat(funnel.loaded()).isZero();
+      assertThat(funnel.loaded).isZero();
     }
   }
 
@@ -180,11 +180,11 @@ class ExplainedReplayTest {
       assertThat(funnel.missed(MissReason.TOO_SHORT)).isEqualTo(32);
       serve(replay, request(48, 1, 2, 3));
       serve(replay, request(64, 1, 2, 3, 4));
-      assertThat(funnel.hbm()).isEqualTo(48);
+      assertThat(funnel.hbm).isEqualTo(48);
       assertThat(funnel.missed(MissReason.NEVER_STORED)).isEqualTo(16);
       serve(replay, request(64, 1, 2, 3, 4));
-      assertThat(funnel.hbm()).as("room for three").isEqualTo(48);
-      assertThat(funnel.loaded()).isEqualTo(16);
+      assertThat(funnel.hbm).as("room for three").isEqualTo(48);
+      assertThat(funnel.loaded).isEqualTo(16);
     }
   }
 }
