@@ -79,9 +79,8 @@ final class BenchLayerwiseCommand extends JsonCommand {
         Progress progress = new Progress("bench layerwise", steps)) {
       Path folder = cleanup.folder(dir, "ucm-bench-");
       LayerwiseBench bench =
-          cleanup.add(
-              new LayerwiseBench(
-                  plugins.catalog(), layout, blocks, folder, computeMillis, rounds.threads));
+          new LayerwiseBench(
+              cleanup, plugins.catalog(), layout, blocks, folder, computeMillis, rounds.threads);
       List<LayerwiseMeasure> measures = bench.run(rounds.warmup, rounds.repeat, progress);
       print(() -> data(loadBefore, measures), () -> show(loadBefore, measures));
     }

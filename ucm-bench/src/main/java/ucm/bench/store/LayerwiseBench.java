@@ -2,9 +2,7 @@ package ucm.bench.store;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -37,7 +35,7 @@ import ucm.pipeline.config.UcmConfig;
  * instance with {@code cache_load_backend_only}. Every loaded byte is compared, outside the timed
  * regions. Used by one thread.
  */
-public final class LayerwiseBench implements AutoCloseable {
+public final class LayerwiseBench {
 
   private static final long SLOT_BYTES = 4096;
 
@@ -45,7 +43,6 @@ public final class LayerwiseBench implements AutoCloseable {
   private final int blocks;
   private final List<Double> computeMillis;
   private final Duration timeout;
-  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
   private final Pipeline store;
   private final Pipeline coldStore;
   private final MachineLimits machine;
@@ -53,13 +50,14 @@ public final class LayerwiseBench implements AutoCloseable {
   private final BenchIds ids = new BenchIds(System.nanoTime());
 
   /**
-   * Opens the stores and takes the memory.
+   * Opens the stores and takes the memory, until the clean-up.
    *
    * @param folder empty; for the files of the store and of the limit
    * @param computeMillis of a layer, to be simulated
    * @param threads of the limits
    */
   public LayerwiseBench(
+      Cleanup cleanup,
       StoreCatalog catalog,
       BlockLayout layout,
       int blocks,
@@ -87,15 +85,10 @@ public final class LayerwiseBench implements AutoCloseable {
             1,
             threads);
     Map<String, ?> cold = Map.of("cache_load_backend_only", true, "unique_id", "ucm-bench-cold");
-    try {
-      machine = own(new MachineLimits(plan));
-      memory = own(new EngineMemory(layout, blocks));
-      store = own(Pipeline.open(config, catalog));
-      coldStore = own(Pipeline.open(config.with(cold, "engine"), catalog));
-    } catch (RuntimeException | Error e) {
-      close();
-      throw e;
-    }
+    machine = cleanup.add(new MachineLimits(plan));
+    memory = cleanup.add(new EngineMemory(layout, blocks));
+    store = cleanup.add(Pipeline.open(config, catalog));
+    coldStore = cleanup.add(Pipeline.open(config.with(cold, "engine"), catalog));
   }
 
   private UcmConfig config(Path folder) {
@@ -180,15 +173,5 @@ public final class LayerwiseBench implements AutoCloseable {
     long start = System.nanoTime();
     TimeUnit.NANOSECONDS.sleep((long) (millis * 1e6));
     return System.nanoTime() - start;
-  }
-
-  private <T extends AutoCloseable> T own(T thing) {
-    owned.push(thing);
-    return thing;
-  }
-
-  @Override
-  public void close() {
-    Cleanup.closeAll(owned);
   }
 }

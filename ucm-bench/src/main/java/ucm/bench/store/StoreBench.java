@@ -10,20 +10,16 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.Store;
-import ucm.api.StoreClosedException;
 import ucm.api.StoreMetrics;
 import ucm.api.Task;
 import ucm.api.Transfer;
@@ -59,9 +55,9 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
  *
  * <p>Where two tiers of storage follow one another, {@link TierBench} measures each.
  *
- * <p>Run by one thread; {@link #close} may come from another and ends the run.
+ * <p>Run by one thread; the clean-up may come from another and ends the run.
  */
-public final class StoreBench implements AutoCloseable {
+public final class StoreBench {
 
   // Smaller files take little room, and the warm-up makes many of them.
   private static final long LEAST_CUT = 64 << 10;
@@ -69,7 +65,6 @@ public final class StoreBench implements AutoCloseable {
   private final BenchPlan plan;
   private final StoreCatalog catalog;
   private final MetricsScopes metrics;
-  private final UnaryOperator<Path> folders;
   private final Duration timeout;
   private final boolean checks;
   private final Map<Kind, Double> limits = new EnumMap<>(Kind.class);
@@ -85,10 +80,6 @@ public final class StoreBench implements AutoCloseable {
   private final BenchCalls dumps = new BenchCalls("dump", "shard");
   private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
   private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
-
-  // Closed in this order: first what uses the others. Guarded by this.
-  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
-  private boolean closed;
 
   /** A speed beside what some kinds of plain work come to, one after the other. */
   private final class Speed {
@@ -111,15 +102,8 @@ public final class StoreBench implements AutoCloseable {
     }
   }
 
-  /**
-   * Opens nothing yet.
-   *
-   * @param folders makes an empty folder within another, which is removed when all is over
-   */
-  public StoreBench(
-      BenchPlan plan, StoreCatalog catalog, MetricsScopes metrics, UnaryOperator<Path> folders) {
+  public StoreBench(BenchPlan plan, StoreCatalog catalog, MetricsScopes metrics) {
     this.metrics = metrics;
-    this.folders = folders;
     this.plan = plan;
     this.catalog = catalog;
     timeout = EngineConfig.taskTimeout(plan.config());
@@ -136,15 +120,20 @@ public final class StoreBench implements AutoCloseable {
   }
 
   /** Does all rounds; what the first ones measured is dropped. */
-  public BenchReport.Result run(Progress progress) throws InterruptedException {
-    Pipeline writer = own(open("writer"));
-    Pipeline reader = own(open("reader"));
+  public BenchReport.Result run(Cleanup cleanup, Progress progress) throws InterruptedException {
+    // Closed the other way round: first what uses the others.
+    EngineMemory memory = cleanup.add(new EngineMemory(plan.layout(), plan.blocks()));
+    MachineLimits machine = cleanup.add(new MachineLimits(plan));
+    Pipeline reader = cleanup.add(open("reader"));
+    Pipeline writer = cleanup.add(open("writer"));
     UsageException.when(
         !writer.keepsBytes(),
         "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
-    tiers = TierBench.open(plan.config(), folders, (config, role) -> own(open(config, role)));
-    MachineLimits machine = own(new MachineLimits(plan));
-    EngineMemory memory = own(new EngineMemory(plan.layout(), plan.blocks()));
+    tiers =
+        TierBench.open(
+            plan.config(),
+            parent -> cleanup.folder(parent, "ucm-bench-"),
+            (config, role) -> cleanup.add(open(config, role)));
     BenchIds ids = new BenchIds(System.nanoTime());
     BenchReport.Result result = new BenchReport.Result(plan, measures(), calls());
     for (int round = 0; round < plan.rounds(); round++) {
@@ -331,20 +320,5 @@ public final class StoreBench implements AutoCloseable {
     }
     calls.add(nanos, shards, BenchCalls.allocatedNow() - allocated);
     return last - first;
-  }
-
-  private synchronized <T extends AutoCloseable> T own(T thing) {
-    owned.addLast(thing);
-    if (closed || Cleanup.interrupted()) {
-      close();
-      throw new StoreClosedException("the benchmark was stopped");
-    }
-    return thing;
-  }
-
-  @Override
-  public synchronized void close() {
-    closed = true;
-    Cleanup.closeAll(owned);
   }
 }
