@@ -28,6 +28,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.cli.output.Progress;
 import ucm.pipeline.connector.statistics.PrivateFiles;
+import ucm.pipeline.connector.statistics.TraceOptions;
 
 /**
  * Logs in the line format of the original, to the standard error and, where {@code UCM_LOG_PATH} names
@@ -54,8 +55,6 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
           "off", Level.OFF);
   private static final int QUEUE_DEPTH = 16_384;
   private static final int MAX_FLUSH_MILLIS = 10_000;
-  private static final int MAX_FILES = 10;
-  private static final int MAX_SIZE_MIB = 5;
 
   private static volatile @Nullable LoggerContext logging;
 
@@ -135,24 +134,15 @@ public final class LogSetup extends ContextAwareBase implements Configurator {
     names.setParent(file);
     names.setFileNamePattern(name.replace("%", "\\%") + ".%i.log");
     names.setMinIndex(1);
-    names.setMaxIndex(Math.max(1, number(environment, "UCM_LOG_MAX_FILES", MAX_FILES) - 1));
+    TraceOptions limits = TraceOptions.of(environment);
+    names.setMaxIndex(Math.max(1, limits.maxFiles() - 1));
     file.setRollingPolicy(started(context, names));
     SizeBasedTriggeringPolicy<ILoggingEvent> size = new SizeBasedTriggeringPolicy<>();
-    long mebibytes = number(environment, "UCM_LOG_MAX_SIZE", MAX_SIZE_MIB);
-    size.setMaxFileSize(new FileSize(mebibytes << 20));
+    size.setMaxFileSize(new FileSize(limits.maxFileBytes()));
     // At every line, not once a minute.
     size.setCheckIncrement(Duration.buildByMilliseconds(0));
     file.setTriggeringPolicy(started(context, size));
     return Optional.of(started(context, file));
-  }
-
-  private static int number(Map<String, String> environment, String name, int otherwise) {
-    try {
-      int found = Integer.parseInt(environment.getOrDefault(name, "").strip());
-      return found < 1 ? otherwise : found;
-    } catch (NumberFormatException e) {
-      return otherwise;
-    }
   }
 
   /** Makes each file for its owner alone before Logback opens it. */
