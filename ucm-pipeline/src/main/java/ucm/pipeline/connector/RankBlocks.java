@@ -3,9 +3,14 @@ package ucm.pipeline.connector;
 import com.carrotsearch.hppc.IntArrayList;
 import com.carrotsearch.hppc.LongArrayList;
 import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
+import ucm.api.Transfer;
+import ucm.pipeline.connector.engine.KvCaches;
 
 /** Blocks of a step with the ids under which this rank keeps them, and the engine's block for each. */
 final class RankBlocks {
+
+  static final int ALL_LAYERS = -1;
 
   private final LongArrayList words = new LongArrayList();
   private final IntArrayList blocks = new IntArrayList();
@@ -30,15 +35,23 @@ final class RankBlocks {
     }
   }
 
-  long high(int i) {
-    return words.get(2 * i);
-  }
-
-  long low(int i) {
-    return words.get(2 * i + 1);
-  }
-
   int block(int i) {
     return blocks.get(i);
+  }
+
+  /** Begins a transfer of one layer of all blocks, or of {@link #ALL_LAYERS}. */
+  Transfer.Builder transfer(KvCaches caches, BlockLayout cut, int layer) {
+    Transfer.Builder transfer = Transfer.scattered(cut);
+    for (int i = 0; i < size(); i++) {
+      long high = words.get(2 * i);
+      long low = words.get(2 * i + 1);
+      if (layer == ALL_LAYERS) {
+        caches.addBlock(transfer, cut, high, low, block(i));
+      } else {
+        transfer.shard(high, low, layer);
+        caches.addLayer(transfer, layer, block(i));
+      }
+    }
+    return transfer;
   }
 }

@@ -5,7 +5,6 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.Task;
-import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.pipeline.connector.engine.KvCaches;
 
@@ -123,16 +122,8 @@ final class StepLoads {
       return;
     }
     for (; started < end; started++) {
-      Transfer.Builder transfer = Transfer.scattered(cut);
-      for (int i = 0; i < blocks.size(); i++) {
-        if (layerwise) {
-          transfer.shard(blocks.high(i), blocks.low(i), started);
-          caches.addLayer(transfer, started, blocks.block(i));
-        } else {
-          caches.addBlock(transfer, cut, blocks.high(i), blocks.low(i), blocks.block(i));
-        }
-      }
-      tasks[started] = calls.load(transfer.build());
+      int layer = layerwise ? started : RankBlocks.ALL_LAYERS;
+      tasks[started] = calls.load(blocks.transfer(caches, cut, layer).build());
       if (tasks[started] == null) {
         failAll();
       }

@@ -122,12 +122,7 @@ final class StepSaves {
     }
     saved++;
     collect(now);
-    Transfer.Builder transfer = Transfer.scattered(cut);
-    for (int i = 0; i < blocks.size(); i++) {
-      transfer.shard(blocks.high(i), blocks.low(i), layer);
-      caches.addLayer(transfer, layer, blocks.block(i));
-    }
-    dump(transfer, event);
+    dump(layer, event);
   }
 
   /**
@@ -137,11 +132,7 @@ final class StepSaves {
    */
   void rest(long event) {
     collect(atTheEnd);
-    Transfer.Builder transfer = Transfer.scattered(cut);
-    for (int i = 0; i < blocks.size(); i++) {
-      caches.addBlock(transfer, cut, blocks.high(i), blocks.low(i), blocks.block(i));
-    }
-    dump(transfer, event);
+    dump(RankBlocks.ALL_LAYERS, event);
     atTheEnd.clear();
   }
 
@@ -170,9 +161,9 @@ final class StepSaves {
     return failed;
   }
 
-  private void dump(Transfer.Builder transfer, long event) {
+  private void dump(int layer, long event) {
     if (blocks.size() > 0) {
-      Transfer all = transfer.after(event).build();
+      Transfer all = blocks.transfer(caches, cut, layer).after(event).build();
       @Nullable Task task = calls.dump(all);
       if (task != null) {
         bytes += all.byteSize();
