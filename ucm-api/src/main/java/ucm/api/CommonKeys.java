@@ -1,7 +1,10 @@
 package ucm.api;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigProblem;
@@ -175,6 +178,21 @@ public final class CommonKeys {
               : BlockLayout.of(list.stream().mapToLong(Long::longValue).toArray(), block));
     }
     return Optional.empty();
+  }
+
+  /** The values of the layout keys, by name, as an engine gives them for a layout; the caller's. */
+  public static Map<String, Object> values(BlockLayout layout) {
+    Map<String, Object> values = new TreeMap<>();
+    List<Long> tensors =
+        IntStream.range(0, layout.tensorCount()).mapToObj(layout::tensorSize).toList();
+    if (tensors.stream().distinct().count() == 1) {
+      values.put(TENSOR_SIZE.name(), tensors.getFirst());
+    } else {
+      values.put(TENSOR_SIZE_LIST.name(), tensors);
+    }
+    values.put(SHARD_SIZE.name(), layout.shardSize());
+    values.put(BLOCK_SIZE.name(), layout.blockSize());
+    return values;
   }
 
   private static boolean isLayoutError(ConfigProblem problem) {

@@ -1,9 +1,6 @@
 package ucm.testkit;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 
@@ -28,19 +25,8 @@ enum SampleLayout {
 
   /** The layout as an engine writes it into the configuration of a worker. */
   static Map<String, Object> workerKeys(BlockLayout layout) {
-    Map<String, Object> keys = new TreeMap<>();
+    Map<String, Object> keys = CommonKeys.values(layout);
     keys.put(CommonKeys.DEVICE_ID.name(), 0);
-    keys.put(CommonKeys.BLOCK_SIZE.name(), layout.blockSize());
-    keys.put(CommonKeys.SHARD_SIZE.name(), layout.shardSize());
-    List<Long> sizes = new ArrayList<>();
-    for (int tensor = 0; tensor < layout.tensorCount(); tensor++) {
-      sizes.add(layout.tensorSize(tensor));
-    }
-    if (sizes.stream().distinct().count() == 1) {
-      keys.put(CommonKeys.TENSOR_SIZE.name(), sizes.getFirst());
-    } else {
-      keys.put(CommonKeys.TENSOR_SIZE_LIST.name(), sizes);
-    }
     return keys;
   }
 }

@@ -2,7 +2,6 @@ package ucm.cli.runtime;
 
 import java.io.PrintWriter;
 import java.time.Duration;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
@@ -27,13 +26,10 @@ public final class EngineConfig {
 
   /** The values of one worker, whose device is host memory. */
   public static Map<String, Object> of(BlockLayout layout) {
-    Map<String, Object> values = new LinkedHashMap<>();
+    Map<String, Object> values = CommonKeys.values(layout);
     values.put(CommonKeys.UNIQUE_ID.name(), "ucm-" + ProcessHandle.current().pid());
     values.put(CommonKeys.DEVICE_ID.name(), 0L);
     values.put(CommonKeys.LOCAL_RANK_SIZE.name(), 1L);
-    values.put(CommonKeys.TENSOR_SIZE.name(), layout.tensorSize(0));
-    values.put(CommonKeys.SHARD_SIZE.name(), layout.shardSize());
-    values.put(CommonKeys.BLOCK_SIZE.name(), layout.blockSize());
     return values;
   }
 

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -306,7 +305,7 @@ public final class ConnectorSetup {
   }
 
   private Map<String, Object> keys(int deviceId, KvLayout layout) {
-    Map<String, Object> keys = new LinkedHashMap<>(layout.keys());
+    Map<String, Object> keys = CommonKeys.values(layout.blockLayout());
     keys.put(CommonKeys.UNIQUE_ID.name(), spec.instance());
     keys.put(CommonKeys.DEVICE_ID.name(), (long) deviceId);
     // With MLA the ranks hold the same blocks, and may share them.

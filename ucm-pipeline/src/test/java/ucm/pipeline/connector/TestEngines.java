@@ -1,5 +1,6 @@
 package ucm.pipeline.connector;
 
+import ucm.api.CommonKeys;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -62,7 +63,7 @@ public final class TestEngines {
 
   /** Opens a store for the blocks of an engine. */
   public static <S extends Store> S open(S store, EngineSpec spec) {
-    Map<String, Object> keys = new LinkedHashMap<>(spec.kv().keys());
+    Map<String, Object> keys = CommonKeys.values(spec.kv().blockLayout());
     keys.put("device_id", 0L);
     store.configure(StoreConfig.of(keys));
     store.open(StoreContext.of(null));

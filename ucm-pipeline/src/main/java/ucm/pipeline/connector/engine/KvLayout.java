@@ -1,13 +1,8 @@
 package ucm.pipeline.connector.engine;
 
 import java.util.Arrays;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 import ucm.api.BlockLayout;
-import ucm.api.CommonKeys;
 
 /**
  * How many bytes one block of tokens takes on one rank, tensor by tensor: keys and values of each
@@ -73,22 +68,6 @@ public final class KvLayout {
     return isUniform()
         ? BlockLayout.of(bytes[0], total)
         : BlockLayout.of(Arrays.stream(bytes).flatMapToLong(Arrays::stream).toArray(), total);
-  }
-
-  /** The layout as it stands in the configuration of a pipeline. */
-  public Map<String, Object> keys() {
-    BlockLayout cut = blockLayout();
-    Map<String, Object> keys = new LinkedHashMap<>();
-    List<Long> sizes =
-        LongStream.range(0, cut.tensorCount()).map(i -> cut.tensorSize((int) i)).boxed().toList();
-    if (sizes.stream().distinct().count() == 1) {
-      keys.put(CommonKeys.TENSOR_SIZE.name(), sizes.getFirst());
-    } else {
-      keys.put(CommonKeys.TENSOR_SIZE_LIST.name(), sizes);
-    }
-    keys.put(CommonKeys.SHARD_SIZE.name(), cut.shardSize());
-    keys.put(CommonKeys.BLOCK_SIZE.name(), cut.blockSize());
-    return keys;
   }
 
   @Override
