@@ -60,8 +60,7 @@ import ucm.api.config.StoreConfig;
  * happen.
  */
 public abstract class StoreContract
-    implements ConfigurationContract,
-        LifeContract,
+    implements LifeContract,
         LookupContract,
         TransferContract,
         PartialBlockContract,
