@@ -90,9 +90,8 @@ public final class FaultyStore extends ForwardingStore {
   }
 
   /**
-   * Sets the executor that starts what {@link Fault#DELAY} holds back, for example {@code queue::add}, or {@code
-   * action -> clock.runAfter(delay, action)}. Without this it waits until the store is closed, and
-   * then expires.
+   * Sets the executor that starts what {@link Fault#DELAY} holds back, for example {@code queue::add}.
+   * Without this it waits until the store is closed, and then expires.
    */
   public FaultyStore delayedBy(Executor executor) {
     delays = executor;

@@ -24,7 +24,6 @@ import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.api.config.StoreConfig;
 import ucm.testkit.BlockBytes;
-import ucm.testkit.ManualClock;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 import ucm.testkit.fault.Fault.Call;
@@ -157,20 +156,6 @@ final class FaultyStoreTest {
     held.remove().run();
     late.result().requireOk();
     assertThat(store.lookupPrefix(IDS)).isEqualTo(7);
-  }
-
-  @Test
-  void startsADelayedTransferByTheClock() {
-    ManualClock clock = new ManualClock();
-    store
-        .at(1, Call.LOAD, Fault.DELAY)
-        .delayedBy(action -> clock.runAfter(Duration.ofMillis(5), action));
-    open();
-    Task late = store.load(memory(IDS).transfer());
-    clock.advance(Duration.ofMillis(4));
-    assertThat(late.check()).isFalse();
-    clock.advance(Duration.ofMillis(1));
-    assertThat(late.result().outcome(0)).isEqualTo(ShardOutcome.MISSING);
   }
 
   @Test
