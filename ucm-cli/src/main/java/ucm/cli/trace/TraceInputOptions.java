@@ -9,7 +9,6 @@ import ucm.cli.output.UsageException;
 import ucm.lite.trace.TraceProblem;
 import ucm.lite.trace.TraceReadReport;
 import ucm.lite.trace.TraceReader;
-import ucm.lite.trace.TraceReaderOptions;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
 
@@ -55,8 +54,7 @@ public final class TraceInputOptions {
         UsageException.accepted(
             () ->
                 new TraceReader(
-                    new TraceReaderOptions(
-                        maxBadLines, TraceReaderOptions.DEFAULT.maxLineBytes(), blockTokens)));
+                    maxBadLines, TraceReader.MAX_LINE_BYTES, blockTokens, System.in));
     TraceReadReport report;
     try (Progress progress = new Progress(what, 0)) {
       report = reader.read(chosen, new Watched(visitor, progress));

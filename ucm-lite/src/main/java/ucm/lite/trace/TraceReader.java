@@ -12,30 +12,45 @@ import java.util.List;
  *
  * <p>Formats ({@link TraceFormat}) and compression (gzip, also several members in one file) are
  * found by content. Lines of a log that are no trace record are passed over; a damaged record is
- * skipped and reported as a {@link TraceProblem} up to the limit of the options. One reading has
+ * skipped and reported as a {@link TraceProblem} up to a limit. One reading has
  * one format and one block size. Requests arrive in the order of the inputs and of the lines in
  * them; they are not sorted by time.
  *
  * <p>Immutable and thread-safe; only one reading at a time may name standard input.
+ *
+ * @param maxBadLines bad lines skipped over all inputs together before reading stops with an error
+ * @param maxLineBytes longest line that is parsed, in bytes after decompression, from 64 to 1 GiB;
+ *     a longer one is a bad line. Memory grows up to the longest line seen.
+ * @param blockTokens tokens a block, overruling what the format or the trace says, or 0 for what
+ *     they say; at most 1 Mi
+ * @param stdin what {@code -} stands for; read to its end, and not closed
  */
-public final class TraceReader {
-  private final TraceReaderOptions options;
-  private final InputStream stdin;
+public record TraceReader(int maxBadLines, int maxLineBytes, int blockTokens, InputStream stdin) {
 
-  /** Creates a reader with {@link TraceReaderOptions#DEFAULT} and the process's standard input. */
+  /** The bound of a line unless another one is given: 64 MiB. */
+  public static final int MAX_LINE_BYTES = 64 << 20;
+
+  public TraceReader {
+    check("maxBadLines", maxBadLines, 0, Integer.MAX_VALUE);
+    check("maxLineBytes", maxLineBytes, 64, 1 << 30);
+    check("blockTokens", blockTokens, 0, 1 << 20);
+  }
+
+  /** A reader that skips 100 bad lines, and takes {@code -} as the process's standard input. */
   public TraceReader() {
-    this(TraceReaderOptions.DEFAULT);
+    this(System.in);
   }
 
-  /** A reader that takes {@code -} as the process's standard input. */
-  public TraceReader(TraceReaderOptions options) {
-    this(options, System.in);
+  /** A reader that skips 100 bad lines. */
+  public TraceReader(InputStream stdin) {
+    this(100, MAX_LINE_BYTES, 0, stdin);
   }
 
-  /** A reader that reads what {@code -} stands for to its end, and does not close it. */
-  public TraceReader(TraceReaderOptions options, InputStream stdin) {
-    this.options = options;
-    this.stdin = stdin;
+  private static void check(String name, int value, int low, int high) {
+    if (value < low || value > high) {
+      throw new IllegalArgumentException(
+          name + " is " + value + ", must be between " + low + " and " + high);
+    }
   }
 
   /**
@@ -51,6 +66,6 @@ public final class TraceReader {
    *     are more bad lines than allowed. The visitor may have received requests before.
    */
   public TraceReadReport read(List<String> inputs, TraceVisitor visitor) {
-    return new TraceReading(options, stdin, visitor).read(TraceInput.resolve(inputs));
+    return new TraceReading(this, visitor).read(TraceInput.resolve(inputs));
   }
 }

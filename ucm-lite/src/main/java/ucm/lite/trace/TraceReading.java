@@ -26,8 +26,7 @@ final class TraceReading {
     LOG
   }
 
-  private final TraceReaderOptions options;
-  private final InputStream stdin;
+  private final TraceReader options;
   private final TraceVisitor visitor;
   private final ProblemLog problems;
   private final BlockSize blockSize;
@@ -44,9 +43,8 @@ final class TraceReading {
   private final List<TraceProblem> undecided = new ArrayList<>();
   private Kind kind = Kind.UNDECIDED;
 
-  TraceReading(TraceReaderOptions options, InputStream stdin, TraceVisitor visitor) {
+  TraceReading(TraceReader options, TraceVisitor visitor) {
     this.options = options;
-    this.stdin = stdin;
     this.visitor = visitor;
     this.problems = new ProblemLog(options.maxBadLines());
     this.blockSize = new BlockSize(options.blockTokens(), problems);
@@ -61,7 +59,7 @@ final class TraceReading {
 
   private void read(TraceInput input) {
     inputs.add(input.name());
-    try (CountingInputStream stored = input.open(stdin);
+    try (CountingInputStream stored = input.open(options.stdin());
         InputStream text = input.decode(stored)) {
       readLines(input, stored, new LineReader(text, options.maxLineBytes()));
     } catch (NoSuchFileException e) {

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import org.junit.jupiter.api.Test;
 import ucm.lite.record.TouchOrder;
-import ucm.lite.trace.TraceReaderOptions;
+import ucm.lite.trace.TraceReader;
 import ucm.lite.trace.TraceRequest;
 
 class TraceAnalyzerTest {
@@ -95,10 +95,10 @@ class TraceAnalyzerTest {
   @Test
   void refusesOptionsOutOfRange() {
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> new TraceReaderOptions(-1, 64, 0))
+        .isThrownBy(() -> new TraceReader(-1, 64, 0, System.in))
         .withMessage("maxBadLines is -1, must be between 0 and 2147483647");
-    assertThatIllegalArgumentException().isThrownBy(() -> new TraceReaderOptions(0, 63, 0));
-    assertThatIllegalArgumentException().isThrownBy(() -> new TraceReaderOptions(0, 64, -1));
+    assertThatIllegalArgumentException().isThrownBy(() -> new TraceReader(0, 63, 0, System.in));
+    assertThatIllegalArgumentException().isThrownBy(() -> new TraceReader(0, 64, -1, System.in));
   }
 
   private static TraceRequest request(double timestampMillis, int inputTokens, long... ids) {

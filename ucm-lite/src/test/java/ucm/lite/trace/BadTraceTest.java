@@ -207,25 +207,25 @@ class BadTraceTest {
 
   @Test
   void countsBadLinesBeforeTheFirstRecordAndOverAllFiles() {
-    TraceReaderOptions options = new TraceReaderOptions(3, 64 << 20, 0);
+    TraceReader reader = new TraceReader(3, 64 << 20, 0, System.in);
     String a = TraceFiles.write(directory, "a", "x", "y", TraceFiles.MOONCAKE, "z");
     String b = TraceFiles.write(directory, "b", TraceFiles.MOONCAKE, "last");
 
-    TraceReadReport report = new TraceReader(options).read(List.of(a), visitor);
+    TraceReadReport report = reader.read(List.of(a), visitor);
     assertThat(report.badLines()).isEqualTo(3);
     assertThat(report.problems()).extracting(TraceProblem::line).containsExactly(1L, 2L, 4L);
     assertThatExceptionOfType(TraceException.class)
-        .isThrownBy(() -> new TraceReader(options).read(List.of(a, b), visitor))
+        .isThrownBy(() -> reader.read(List.of(a, b), visitor))
         .withMessageContaining("b:2: more than 3 bad lines");
   }
 
   @Test
   void skipsALineLongerThanTheBound() {
-    TraceReaderOptions options = new TraceReaderOptions(100, 200, 0);
+    TraceReader reader = new TraceReader(100, 200, 0, System.in);
     String tooLong = TraceFiles.MOONCAKE.replace("46,", "46,".repeat(100));
     String file = TraceFiles.write(directory, "a", TraceFiles.MOONCAKE, tooLong);
 
-    TraceReadReport report = new TraceReader(options).read(List.of(file), visitor);
+    TraceReadReport report = reader.read(List.of(file), visitor);
 
     assertThat(visitor.requests).hasSize(1);
     assertThat(report.problems().getFirst().toString())
@@ -351,7 +351,6 @@ class BadTraceTest {
   private ThrowableAssertAlternative<TraceException> assertFails(List<String> inputs) {
     TraceReader reader =
         new TraceReader(
-            TraceReaderOptions.DEFAULT,
             new ByteArrayInputStream(TraceFiles.MOONCAKE.getBytes(StandardCharsets.UTF_8)));
     return assertThatExceptionOfType(TraceException.class)
         .isThrownBy(() -> reader.read(inputs, visitor))

@@ -240,7 +240,7 @@ class TraceFormatTest {
     String file = TraceFiles.write(directory, "a", META, TraceFiles.UCM);
 
     TraceReadReport report =
-        new TraceReader(new TraceReaderOptions(100, 64 << 20, 150)).read(List.of(file), visitor);
+        new TraceReader(100, 64 << 20, 150, System.in).read(List.of(file), visitor);
 
     assertThat(visitor.requests.getFirst().blockTokens()).isEqualTo(150);
     assertThat(report.problems()).isEmpty();

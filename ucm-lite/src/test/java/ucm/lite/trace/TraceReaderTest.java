@@ -98,7 +98,7 @@ class TraceReaderTest {
           }
         };
 
-    new TraceReader(TraceReaderOptions.DEFAULT, pipe).read(List.of("-"), visitor);
+    new TraceReader(pipe).read(List.of("-"), visitor);
 
     assertThat(times()).containsExactly(27.0, 28.0, 29.0);
   }
@@ -115,7 +115,7 @@ class TraceReaderTest {
         };
 
     TraceReadReport report =
-        new TraceReader(TraceReaderOptions.DEFAULT, stdin).read(List.of("-"), visitor);
+        new TraceReader(stdin).read(List.of("-"), visitor);
 
     assertThat(report.inputs()).containsExactly("standard input");
     assertThat(times()).containsExactly(27.0);

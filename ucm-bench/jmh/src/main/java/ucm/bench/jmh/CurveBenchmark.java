@@ -24,7 +24,6 @@ import ucm.lite.curve.TraceAnalyzer;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceFormat;
 import ucm.lite.trace.TraceReader;
-import ucm.lite.trace.TraceReaderOptions;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceWriter;
 
@@ -81,7 +80,7 @@ public class CurveBenchmark {
   public long exactFromStream() throws IOException {
     TraceAnalyzer analyzer = new TraceAnalyzer(AnalysisOptions.DEFAULT);
     try (InputStream in = Files.newInputStream(file)) {
-      new TraceReader(TraceReaderOptions.DEFAULT, in).read(List.of("-"), analyzer);
+      new TraceReader(in).read(List.of("-"), analyzer);
     }
     return hits(analyzer.finish());
   }
