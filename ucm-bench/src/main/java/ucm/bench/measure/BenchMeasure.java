@@ -45,7 +45,7 @@ public record BenchMeasure(String name, String unit, String limitName, List<Pair
         .with("ratio", ratios());
   }
 
-  static Fields spread(Fields fields, Spread spread) {
+  public static Fields spread(Fields fields, Spread spread) {
     return fields
         .with("median", spread.median())
         .with("min", spread.min())

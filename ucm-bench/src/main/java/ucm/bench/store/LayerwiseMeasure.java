@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.ToDoubleFunction;
+import ucm.bench.measure.BenchMeasure;
 import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
@@ -115,12 +116,7 @@ public final class LayerwiseMeasure {
   }
 
   private Fields limit() {
-    Spread found = transfers();
-    return new Fields()
-        .with("name", limitName)
-        .with("median", found.median())
-        .with("min", found.min())
-        .with("max", found.max());
+    return BenchMeasure.spread(new Fields().with("name", limitName), transfers());
   }
 
   private static String median(Spread spread) {

@@ -45,7 +45,7 @@ final class ClusterOptions {
       defaultValue = "0",
       converter = ByteSize.Converter.class,
       description = "KV cache in the DRAM of one machine, such as 512GB")
-  private ByteSize dram = new ByteSize(0);
+  ByteSize dram = new ByteSize(0);
 
   @Option(
       names = "--disk",
@@ -54,7 +54,7 @@ final class ClusterOptions {
       converter = ByteSize.Converter.class,
       description =
           "KV cache on the local disks of one machine, before --storage, as Cache|Posix|Nfs has it")
-  private ByteSize disk = new ByteSize(0);
+  ByteSize disk = new ByteSize(0);
 
   @Option(
       names = "--storage",
@@ -64,7 +64,7 @@ final class ClusterOptions {
       description =
           "KV cache in storage, such as 7.68TB: of all machines together, or with"
               + " --local-storage of each")
-  private ByteSize storage = new ByteSize(0);
+  ByteSize storage = new ByteSize(0);
 
   @Option(
       names = "--shared-dram",
@@ -113,18 +113,6 @@ final class ClusterOptions {
                 !localStorage,
                 writes,
                 routes));
-  }
-
-  ByteSize dram() {
-    return dram;
-  }
-
-  ByteSize disk() {
-    return disk;
-  }
-
-  ByteSize storage() {
-    return storage;
   }
 
   /**

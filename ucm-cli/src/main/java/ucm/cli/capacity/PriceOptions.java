@@ -1,6 +1,5 @@
 package ucm.cli.capacity;
 
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import ucm.cli.output.ByteSize;
@@ -35,13 +34,13 @@ final class PriceOptions {
       description =
           "with prices: also the cheapest DRAM, disks and storage, up to those given, that bring"
               + " the 90th percentile of the time to first token down to this")
-  private @Nullable Double ttft;
+  @Nullable Double ttft;
 
   @Option(
       names = "--endurance",
       paramLabel = "DWPD",
       description = "drive writes a day that the drives endure; warns when the trace writes more")
-  private @Nullable Double endurance;
+  @Nullable Double endurance;
 
   /** Checks what was given against what else the command was told. */
   void check(ClusterOptions cluster, boolean computes) {
@@ -56,9 +55,9 @@ final class PriceOptions {
             + " against");
     if (gpuHour != null) {
       UsageException.when(!computes, "--gpu-hour needs --gpu, --tflops or --prefill-rate");
-      needed("--dram", cluster.dram(), "--dram-gb-month", dramGbMonth);
-      needed("--disk", cluster.disk(), "--ssd-gb-month", ssdGbMonth);
-      needed("--storage", cluster.storage(), "--ssd-gb-month", ssdGbMonth);
+      needed("--dram", cluster.dram, "--dram-gb-month", dramGbMonth);
+      needed("--disk", cluster.disk, "--ssd-gb-month", ssdGbMonth);
+      needed("--storage", cluster.storage, "--ssd-gb-month", ssdGbMonth);
     }
   }
 
@@ -82,14 +81,6 @@ final class PriceOptions {
 
   private static double price(@Nullable Double given) {
     return given == null ? 0 : given;
-  }
-
-  Optional<Double> ttft() {
-    return Optional.ofNullable(ttft);
-  }
-
-  Optional<Double> endurance() {
-    return Optional.ofNullable(endurance);
   }
 
   private static void needed(String tier, ByteSize size, String option, @Nullable Double price) {

@@ -158,7 +158,7 @@ public final class TiersCommand extends CliCommand {
         curve.kneeCapacity() * blockBytes,
         breakEven,
         cluster.yaml(tiers.ranksPerNode() * gpus, breakEven),
-        prices.endurance(),
+        Optional.ofNullable(prices.endurance),
         new SampleNote(trace.rate(), curve.sampleRate()),
         scale.plan(tiers).smallestTier());
   }
@@ -174,8 +174,8 @@ public final class TiersCommand extends CliCommand {
       return new TiersReport.Worth(found, Optional.empty(), Optional.empty());
     }
     Optional<Cheapest> cheapest = Optional.empty();
-    if (prices.ttft().isPresent()) {
-      double wanted = prices.ttft().get();
+    Double wanted = prices.ttft;
+    if (wanted != null) {
       cheapest =
           Optional.of(Cheapest.find(wanted, trace.recorded(), tiers, touchOrder, engines, basis));
     }

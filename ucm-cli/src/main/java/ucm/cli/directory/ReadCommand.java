@@ -8,6 +8,7 @@ import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.config.ConfigKey;
+import ucm.cli.output.Columns;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 
@@ -22,7 +23,7 @@ abstract class ReadCommand extends JsonCommand {
       names = "--threads",
       paramLabel = "N",
       description = "threads that read (default: ${DEFAULT-VALUE})")
-  private int threads = 2;
+  int threads = 2;
 
   @Option(
       names = "--max-mbps",
@@ -35,15 +36,19 @@ abstract class ReadCommand extends JsonCommand {
   /** Files that are not as they should be, in the order in which they were found. */
   final List<Damage> damages = new ArrayList<>();
 
+  /** What programs are told of each of them. */
+  static Columns<Damage> damageColumns() {
+    return new Columns<Damage>()
+        .data("path", Damage::path)
+        .data("reason", Damage::reason)
+        .data("damaged", Damage::isDamaged);
+  }
+
   /** The directories, with settings of the command line. */
   final StoreDirectories open(Map<ConfigKey<?>, Object> more) {
     UsageException.within("--threads", threads, 1, 1024);
     UsageException.atLeast("--max-mbps", maxMegabytesPerSecond, 0);
     return input.open(more);
-  }
-
-  final int threads() {
-    return threads;
   }
 
   /** 0 for no limit. */

@@ -59,7 +59,7 @@ final class StoreAdoptCommand extends ReadCommand {
   @Override
   public Integer call() {
     StoreDirectories directories = open(layout());
-    AdoptPlan plan = new AdoptPlan(threads(), maxBytesPerSecond(), dryRun);
+    AdoptPlan plan = new AdoptPlan(threads, maxBytesPerSecond(), dryRun);
     AdoptResult result = DirectoryWork.onBytes(work -> directories.adopt(plan, work, damages::add));
     if (!Cleanup.interrupted()) {
       print(() -> data(result), () -> show(result));
@@ -94,14 +94,7 @@ final class StoreAdoptCommand extends ReadCommand {
         .with("verifiable_blocks", result.verifiable())
         .with("skipped_files", result.skipped())
         .with("failed_files", result.failed())
-        .with("failures", damages.stream().map(StoreAdoptCommand::data).toList());
-  }
-
-  private static Fields data(Damage failure) {
-    return new Fields()
-        .with("path", failure.path())
-        .with("reason", failure.reason())
-        .with("damaged", failure.isDamaged());
+        .with("failures", damageColumns().data(damages));
   }
 
   private void show(AdoptResult result) {

@@ -7,6 +7,7 @@ import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.admin.StoreDirectories.VerifyPlan;
 import ucm.api.admin.StoreDirectories.VerifyResult;
+import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 import ucm.cli.runtime.Cleanup;
@@ -19,6 +20,8 @@ import ucm.cli.runtime.Cleanup;
             + " read. It does not count as use. Without --quarantine nothing is changed.")
 final class StoreVerifyCommand extends ReadCommand {
 
+  private static final Columns<Damage> DAMAGES = damageColumns().data("moved", Damage::isMoved);
+
   @Option(
       names = "--quarantine",
       description = "move damaged files out of the way, as engines do when they find them")
@@ -27,7 +30,7 @@ final class StoreVerifyCommand extends ReadCommand {
   @Override
   public Integer call() {
     StoreDirectories directories = open(Map.of());
-    VerifyPlan plan = new VerifyPlan(threads(), maxBytesPerSecond(), quarantine);
+    VerifyPlan plan = new VerifyPlan(threads, maxBytesPerSecond(), quarantine);
     VerifyResult result =
         DirectoryWork.onBytes(work -> directories.verify(plan, work, damages::add));
     if (!Cleanup.interrupted()) {
@@ -60,14 +63,7 @@ final class StoreVerifyCommand extends ReadCommand {
         .with("unverified_blocks", result.unverified())
         .with("damaged_blocks", result.damaged())
         .with("unreadable_files", result.unreadable())
-        .with("damages", damages.stream().map(StoreVerifyCommand::data).toList());
+        .with("damages", DAMAGES.data(damages));
   }
 
-  private static Fields data(Damage damage) {
-    return new Fields()
-        .with("path", damage.path())
-        .with("reason", damage.reason())
-        .with("damaged", damage.isDamaged())
-        .with("moved", damage.isMoved());
-  }
 }

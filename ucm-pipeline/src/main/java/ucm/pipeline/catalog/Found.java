@@ -30,10 +30,6 @@ record Found<S>(
         factory);
   }
 
-  Found<S> named(String name) {
-    return new Found<>(entry.named(name), plugin, className, factory);
-  }
-
   String name() {
     return entry.name();
   }
