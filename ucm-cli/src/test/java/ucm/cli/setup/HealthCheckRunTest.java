@@ -17,7 +17,7 @@ class HealthCheckRunTest {
   private static final StoreConfig NOTHING = StoreConfig.of(Map.of());
 
   @Test
-  void handsOnWhatWasFound() throws InterruptedException {
+  void handsOnWhatWasFound() {
     HealthCheckRun run = new HealthCheckRun(Duration.ofMinutes(1));
     List<Finding> found = List.of(Finding.ok("a", "b"));
     assertThat(run.run((config, stages) -> found, NOTHING, List.of())).isEqualTo(found);
@@ -25,7 +25,7 @@ class HealthCheckRunTest {
   }
 
   @Test
-  void healthCheckThatHangsIsAFinding() throws InterruptedException {
+  void healthCheckThatHangsIsAFinding() {
     CountDownLatch end = new CountDownLatch(1);
     HealthCheck hanging =
         (config, stages) -> {
@@ -45,7 +45,7 @@ class HealthCheckRunTest {
   }
 
   @Test
-  void healthCheckThatFailsIsAFindingAndNoStackTrace() throws InterruptedException {
+  void healthCheckThatFailsIsAFindingAndNoStackTrace() {
     HealthCheck broken =
         (config, stages) -> {
           throw new NoClassDefFoundError("acme/Lib");

@@ -16,17 +16,22 @@ public final class BoundedCall {
 
   private BoundedCall() {}
 
+  /** Runs it for ten seconds at the most; see {@link #run(String, Duration, Supplier)}. */
+  public static <T> T run(String what, Supplier<? extends T> code) {
+    return run(what, LIMIT, code);
+  }
+
   /**
    * Runs it; what it throws is thrown.
    *
    * @param what is run, and where it comes from
    * @throws HangsException when it has not come back in time; its thread ends with the process
    */
-  public static <T> T run(String what, Supplier<? extends T> code) {
+  public static <T> T run(String what, Duration limit, Supplier<? extends T> code) {
     FutureTask<T> task = new FutureTask<>(code::get);
     Thread.ofPlatform().daemon().name("ucm-bounded-call").start(task);
     try {
-      return task.get(LIMIT.toNanos(), TimeUnit.NANOSECONDS);
+      return task.get(limit.toNanos(), TimeUnit.NANOSECONDS);
     } catch (ExecutionException e) {
       switch (e.getCause()) {
         case RuntimeException fault -> throw fault;
@@ -36,7 +41,7 @@ public final class BoundedCall {
         case null, default -> throw new StoreException(what + " ended with " + e.getCause(), e);
       }
     } catch (TimeoutException e) {
-      throw new HangsException(what, e);
+      throw new HangsException(what, limit, e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new StoreException("interrupted while waiting for " + what, e);
@@ -57,8 +62,8 @@ public final class BoundedCall {
 
     private static final long serialVersionUID = 1L;
 
-    private HangsException(String what, Throwable cause) {
-      super(what + " has not come back within " + LIMIT.toSeconds() + " s", cause);
+    private HangsException(String what, Duration limit, Throwable cause) {
+      super(what + " has not come back within " + limit.toSeconds() + " s", cause);
     }
   }
 }
