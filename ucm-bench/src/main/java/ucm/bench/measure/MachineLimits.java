@@ -20,7 +20,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
@@ -30,6 +29,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.cli.output.UsageException;
+import ucm.cli.runtime.Cleanup;
 import ucm.lite.trace.FileFault;
 
 /**
@@ -329,14 +329,7 @@ public final class MachineLimits implements AutoCloseable {
   @Override
   public void close() throws IOException {
     stopped = true;
-    threads.shutdownNow().forEach(part -> ((Future<?>) part).cancel(false));
-    try {
-      if (!threads.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
-        throw new IllegalStateException("plain file calls still run after " + CLOSE_SECONDS + " s");
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    Cleanup.end(threads, CLOSE_SECONDS, "plain file calls still run");
     for (FileChannel file : open) {
       if (file != null) {
         file.close();

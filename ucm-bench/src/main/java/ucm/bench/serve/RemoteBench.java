@@ -12,7 +12,6 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.BlockIds;
-import ucm.api.CommonKeys;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.bench.measure.BenchMeasure;
@@ -125,13 +124,8 @@ public final class RemoteBench {
   }
 
   private static UcmConfig inNewFolders(Cleanup cleanup, UcmConfig config) {
-    List<String> folders =
-        config.storeConfig().find(CommonKeys.STORAGE_BACKENDS).orElse(List.of()).stream()
-            .map(parent -> cleanup.folder(Path.of(parent), "ucm-bench-serve-").toString())
-            .toList();
-    return folders.isEmpty()
-        ? config
-        : config.with(Map.of(CommonKeys.STORAGE_BACKENDS.name(), folders), "bench serve");
+    return config.withDirectories(
+        parent -> cleanup.folder(Path.of(parent), "ucm-bench-serve-").toString(), "bench serve");
   }
 
   /** JSON is YAML. */

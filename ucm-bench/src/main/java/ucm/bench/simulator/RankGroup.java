@@ -7,10 +7,9 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
+import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineMemory;
 import ucm.pipeline.connector.WorkerConnector;
 import ucm.pipeline.connector.engine.StepPlan;
@@ -152,14 +151,7 @@ final class RankGroup implements EngineSimulator.Steps, AutoCloseable {
   @Override
   public void close() {
     barrier.giveUp();
-    threads.shutdownNow().forEach(part -> ((Future<?>) part).cancel(false));
-    try {
-      if (!threads.awaitTermination(CLOSE_SECONDS, TimeUnit.SECONDS)) {
-        throw new IllegalStateException("a rank still runs after " + CLOSE_SECONDS + " s");
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    Cleanup.end(threads, CLOSE_SECONDS, "a rank still runs");
     workers.forEach(WorkerConnector::close);
   }
 }

@@ -9,6 +9,8 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import ucm.lite.trace.FileFault;
@@ -124,6 +126,22 @@ public final class Cleanup implements AutoCloseable {
       }
     }
     return first;
+  }
+
+  /**
+   * Ends threads: what they do is interrupted, and what waits for them never begins.
+   *
+   * @param still what is said when one has not ended after so many seconds
+   */
+  public static void end(ExecutorService threads, long seconds, String still) {
+    threads.shutdownNow().forEach(part -> ((Future<?>) part).cancel(false));
+    try {
+      if (!threads.awaitTermination(seconds, TimeUnit.SECONDS)) {
+        throw new IllegalStateException(still + " after " + seconds + " s");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** Removes a folder with all it holds. */
