@@ -65,5 +65,4 @@ final class StoreVerifyCommand extends ReadCommand {
         .with("unreadable_files", result.unreadable())
         .with("damages", DAMAGES.data(damages));
   }
-
 }

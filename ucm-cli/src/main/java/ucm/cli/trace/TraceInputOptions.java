@@ -52,9 +52,7 @@ public final class TraceInputOptions {
       String what, PrintWriter err, TraceVisitor visitor, List<String> chosen) {
     TraceReader reader =
         UsageException.accepted(
-            () ->
-                new TraceReader(
-                    maxBadLines, TraceReader.MAX_LINE_BYTES, blockTokens, System.in));
+            () -> new TraceReader(maxBadLines, TraceReader.MAX_LINE_BYTES, blockTokens, System.in));
     TraceReadReport report;
     try (Progress progress = new Progress(what, 0)) {
       report = reader.read(chosen, new Watched(visitor, progress));

@@ -114,14 +114,12 @@ class TraceReaderTest {
           }
         };
 
-    TraceReadReport report =
-        new TraceReader(stdin).read(List.of("-"), visitor);
+    TraceReadReport report = new TraceReader(stdin).read(List.of("-"), visitor);
 
     assertThat(report.inputs()).containsExactly("standard input");
     assertThat(times()).containsExactly(27.0);
     assertThat(closed[0]).isFalse();
-    assertThat(visitor.progress)
-        .containsExactly("0/-1", TraceFiles.MOONCAKE.length() + "/-1");
+    assertThat(visitor.progress).containsExactly("0/-1", TraceFiles.MOONCAKE.length() + "/-1");
   }
 
   @Test

@@ -1,9 +1,9 @@
 package ucm.pipeline.connector;
 
-import ucm.api.CommonKeys;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.stream.IntStream;
+import ucm.api.CommonKeys;
 import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
