@@ -32,6 +32,8 @@ public final class EngineMemory implements AutoCloseable {
   private final int pages;
   private final Arena arena = Arena.ofShared();
   private final MemoryRegion[] regions;
+  // What a tensor is compared with.
+  private final MemorySegment expected;
 
   /** Memory for some blocks; its pages are touched, so that timing does not meet their first use. */
   public EngineMemory(BlockLayout layout, int pages) {
@@ -48,6 +50,7 @@ public final class EngineMemory implements AutoCloseable {
       for (int i = 0; i < regions.length; i++) {
         regions[i] = MemoryRegion.host(arena.allocate(pages * tensorSize(i), 4096));
       }
+      expected = arena.allocate(layout.shardSize(), Long.BYTES);
       poison();
     } catch (RuntimeException | Error e) {
       arena.close();
@@ -142,23 +145,17 @@ public final class EngineMemory implements AutoCloseable {
   /** Writes the bytes of the block at an index into a page. */
   public void fillPage(BlockIds ids, int index, int page) {
     for (int i = 0; i < regions.length; i++) {
-      MemorySegment bytes = tensor(i, page);
-      long whole = bytes.byteSize() & -Long.BYTES;
-      long value = seed(ids, index, i);
-      for (long at = 0; at < whole; at += Long.BYTES) {
-        bytes.set(LONG, at, value);
-        value += STEP;
-      }
-      for (long at = whole; at < bytes.byteSize(); at++) {
-        bytes.set(ValueLayout.JAVA_BYTE, at, rest(value, at - whole));
-      }
+      write(tensor(i, page), seed(ids, index, i));
     }
   }
 
   /** Compares every byte of the block at an index, in a page; throws at the first wrong place. */
   public void verifyPage(BlockIds ids, int index, int page) {
     for (int i = 0; i < regions.length; i++) {
-      long wrong = firstWrong(tensor(i, page), seed(ids, index, i));
+      MemorySegment found = tensor(i, page);
+      MemorySegment right = expected.asSlice(0, found.byteSize());
+      write(right, seed(ids, index, i));
+      long wrong = right.mismatch(found);
       if (wrong >= 0) {
         throw new WrongBytesException(
             "block %s was loaded with a wrong byte: part %s, tensor %s, offset %s"
@@ -167,31 +164,21 @@ public final class EngineMemory implements AutoCloseable {
     }
   }
 
-  /** Where the first byte stands, within eight, that is not as it was written; -1 if none. */
-  private static long firstWrong(MemorySegment bytes, long seed) {
+  private static void write(MemorySegment bytes, long seed) {
     long whole = bytes.byteSize() & -Long.BYTES;
     long value = seed;
     for (long at = 0; at < whole; at += Long.BYTES) {
-      if (bytes.get(LONG, at) != value) {
-        return at;
-      }
+      bytes.set(LONG, at, value);
       value += STEP;
     }
     for (long at = whole; at < bytes.byteSize(); at++) {
-      if (bytes.get(ValueLayout.JAVA_BYTE, at) != rest(value, at - whole)) {
-        return at;
-      }
+      bytes.set(ValueLayout.JAVA_BYTE, at, (byte) (value >>> (8 * (at - whole))));
     }
-    return -1;
   }
 
   private long seed(BlockIds ids, int index, int region) {
     long tensor = part * (long) regions.length + region;
     return ids.high(index) + Long.rotateLeft(ids.low(index), 32) + tensor * TENSOR_STEP;
-  }
-
-  private static byte rest(long value, long index) {
-    return (byte) (value >>> (8 * index));
   }
 
   private MemorySegment tensor(int region, int page) {
