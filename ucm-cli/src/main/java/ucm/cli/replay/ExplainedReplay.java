@@ -3,7 +3,6 @@ package ucm.cli.replay;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -171,9 +170,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   /** Asks for what is not on the device; returns how many blocks are found. */
   private int lookup(BlockIds ids, int from, int blockTokens) {
     List<String> stages = lookups.stages();
-    long unanswered = lookups.unanswered();
-    long[] before = new long[stages.size()];
-    Arrays.setAll(before, lookups::hits);
+    StageLookups.Sums before = lookups.sums();
     int found = 0;
     boolean failed = false;
     try {
@@ -181,14 +178,11 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     } catch (StoreException e) {
       failed = true;
     }
-    int left = found;
-    for (int i = 0; i < before.length; i++) {
-      // The last stage has what the upper stages do not report.
-      long hits = i == before.length - 1 ? left : Math.min(left, lookups.hits(i) - before[i]);
-      funnel.find(stages.get(i), hits * blockTokens);
-      left -= (int) hits;
+    int[] foundIn = lookups.foundIn(before, found, 1);
+    for (int i = 0; i < foundIn.length; i++) {
+      funnel.find(stages.get(i), (long) foundIn[i] * blockTokens);
     }
-    boolean down = failed || lookups.unanswered() > unanswered;
+    boolean down = failed || lookups.isDownSince(before);
     MissReason first = null;
     for (int i = from + found; i < ids.size(); i++) {
       MissReason own = down ? MissReason.STORE_DOWN : missing(one(ids, i));

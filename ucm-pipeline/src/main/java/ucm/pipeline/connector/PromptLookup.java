@@ -3,7 +3,7 @@ package ucm.pipeline.connector;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.PromptRequest;
-import ucm.pipeline.connector.statistics.HitFunnel;
+import ucm.pipeline.connector.statistics.StageLookups;
 
 /**
  * A look-up that has begun. Any thread may ask the store, once, so that a thread with other work need not
@@ -19,7 +19,7 @@ public final class PromptLookup {
   /** Whether it is the first one of its request. */
   final boolean first;
 
-  final HitFunnel.Sums before;
+  final StageLookups.Sums before;
   private final @Nullable RankLookup lookup;
   private final int from;
   private int found;
@@ -36,7 +36,7 @@ public final class PromptLookup {
       PromptRequest request,
       BlockIds ids,
       boolean first,
-      HitFunnel.Sums before,
+      StageLookups.Sums before,
       @Nullable RankLookup lookup) {
     this.state = state;
     this.request = request;

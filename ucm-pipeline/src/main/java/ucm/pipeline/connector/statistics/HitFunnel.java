@@ -1,6 +1,5 @@
 package ucm.pipeline.connector.statistics;
 
-import java.util.Arrays;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreMetrics.Counter;
@@ -91,21 +90,9 @@ public final class HitFunnel {
     tooShort.add(tokens);
   }
 
-  /**
-   * Where the sums of the stages stand.
-   *
-   * @param hits of each stage
-   * @param unanswered of all
-   */
-  // Read and dropped. These records are not compared.
-  @SuppressWarnings("ArrayRecordComponent")
-  public record Sums(long[] hits, long unanswered) {}
-
-  /** Where the sums stand before a look-up. Thread-safe. */
-  public Sums sums() {
-    long[] hits = new long[foundIn.length];
-    Arrays.setAll(hits, lookups::hits);
-    return new Sums(hits, lookups.unanswered());
+  /** Where the sums of the stages stand before a look-up. Thread-safe. */
+  public StageLookups.Sums sums() {
+    return lookups.sums();
   }
 
   /**
@@ -118,7 +105,12 @@ public final class HitFunnel {
    * @param failed whether the look-up ended with an exception
    */
   public void looked(
-      Sums before, int tokens, BlockIds ids, int onDevice, int outside, boolean failed) {
+      StageLookups.Sums before,
+      int tokens,
+      BlockIds ids,
+      int onDevice,
+      int outside,
+      boolean failed) {
     asked.add(tokens);
     askedBlocks.add(ids.size());
     hbm.add((long) onDevice * blockTokens);
@@ -128,10 +120,13 @@ public final class HitFunnel {
     if (!ids.isEmpty()) {
       hitRates.record((double) outside / ids.size());
     }
-    countStages(before, outside);
+    int[] stages = lookups.foundIn(before, outside, parts);
+    for (int i = 0; i < stages.length; i++) {
+      foundIn[i].add((long) stages[i] * blockTokens);
+    }
     int gap = onDevice + outside;
     stores(ids.slice(0, gap));
-    if (failed || lookups.unanswered() > before.unanswered) {
+    if (failed || lookups.isDownSince(before)) {
       storeDown.add((long) (ids.size() - gap) * blockTokens);
       return;
     }
@@ -141,17 +136,6 @@ public final class HitFunnel {
     }
     evicted.add((long) lost * blockTokens);
     neverStored.add((long) (ids.size() - gap - lost) * blockTokens);
-  }
-
-  /** The last stage has what the upper stages do not report. */
-  private void countStages(Sums before, int outside) {
-    int left = outside;
-    for (int i = 0; i < foundIn.length; i++) {
-      long hits = (lookups.hits(i) - before.hits[i]) / parts;
-      int here = i == foundIn.length - 1 ? left : (int) Math.min(left, hits);
-      foundIn[i].add((long) here * blockTokens);
-      left -= here;
-    }
   }
 
   /** Blocks that were found and will not be loaded. */

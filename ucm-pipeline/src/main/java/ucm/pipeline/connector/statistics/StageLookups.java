@@ -48,9 +48,41 @@ public final class StageLookups implements StoreMetrics {
     return hits.get(stage).sum();
   }
 
-  /** How often a stage could not answer so far. */
-  public long unanswered() {
-    return unanswered.sum();
+  /**
+   * Where the sums stand.
+   *
+   * @param hits of each stage
+   * @param unanswered how often a stage could not answer
+   */
+  // Read and dropped. These records are not compared.
+  @SuppressWarnings("ArrayRecordComponent")
+  public record Sums(long[] hits, long unanswered) {}
+
+  /** Where the sums stand now, before a look-up. */
+  public Sums sums() {
+    return new Sums(hits.stream().mapToLong(LongAdder::sum).toArray(), unanswered.sum());
+  }
+
+  /** Whether a stage could not answer since then. */
+  public boolean isDownSince(Sums before) {
+    return unanswered.sum() > before.unanswered;
+  }
+
+  /**
+   * How many of the blocks that were found since then each stage had; the last stage has what the upper
+   * stages do not report.
+   *
+   * @param parts how often each block was looked up
+   */
+  public int[] foundIn(Sums before, int found, int parts) {
+    int[] stage = new int[hits.size()];
+    int left = found;
+    for (int i = 0; i < stage.length; i++) {
+      long here = (hits(i) - before.hits[i]) / parts;
+      stage[i] = i == stage.length - 1 ? left : (int) Math.min(left, here);
+      left -= stage[i];
+    }
+    return stage;
   }
 
   @Override

@@ -191,7 +191,7 @@ class HitFunnelTest {
     StageLookups lookups = new StageLookups(metrics, List.of("Cache", "Posix"));
     HitFunnel funnel = new HitFunnel(metrics, gqa(1), lookups);
     lookups.counter("cache_lookup_hit_blocks", "").add(5);
-    HitFunnel.Sums before = funnel.sums();
+    StageLookups.Sums before = funnel.sums();
     lookups.counter("cache_lookup_hit_blocks", "").add(2);
     lookups.counter("posix_lookup_hit_blocks", "").add(9);
     funnel.looked(before, 22, IDS, 0, 3, false);
