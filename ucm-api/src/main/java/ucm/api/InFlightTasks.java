@@ -32,7 +32,7 @@ final class InFlightTasks {
   private final Settings settings;
   private final LongSupplier clock;
   private final ThreadFactory threads;
-  private final FlushResult.Ledger dumps = new FlushResult.Ledger();
+  private final DumpLedger dumps = new DumpLedger();
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Condition added = lock.newCondition();
@@ -158,7 +158,7 @@ final class InFlightTasks {
   }
 
   /** The dumps among them, and those that are not settled. */
-  FlushResult.Ledger dumps() {
+  DumpLedger dumps() {
     return dumps;
   }
 
