@@ -38,10 +38,6 @@ module ucm.store.file {
       ucm.store.ds3fs,
       ucm.store.nfs,
       ucm.store.posix;
-  exports ucm.store.file.index to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
   exports ucm.store.file.lease to
       ucm.store.ds3fs,
       ucm.store.nfs,
@@ -55,10 +51,6 @@ module ucm.store.file {
       ucm.store.nfs,
       ucm.store.posix;
   exports ucm.store.file.tier to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
-  exports ucm.store.file.transfer to
       ucm.store.ds3fs,
       ucm.store.nfs,
       ucm.store.posix;

@@ -42,7 +42,6 @@ public abstract class AbstractStore implements Store {
   // Those that end before doClose, and those that it ends.
   private final Threads workers;
   private final Threads threads;
-  private @Nullable StoreConfig config;
   private @Nullable Settings settings;
   private volatile @Nullable InFlightTasks inFlight;
   private volatile boolean opened;
@@ -67,11 +66,16 @@ public abstract class AbstractStore implements Store {
   }
 
   @Override
-  public final void configure(StoreConfig config) {
+  public final void configure(StoreConfig given) {
     life.configured();
-    this.config = config;
+    StoreConfig config = commonNames(given);
     settings = Settings.read(config, configKeys());
     doConfigure(config);
+  }
+
+  /** Gives keys of {@link CommonKeys} their names, for a store that has other ones or other defaults. */
+  protected StoreConfig commonNames(StoreConfig given) {
+    return given;
   }
 
   /**
@@ -84,7 +88,7 @@ public abstract class AbstractStore implements Store {
 
   /** The value of a key. */
   protected final <T> T value(ConfigKey<T> key) {
-    return Objects.requireNonNull(config, "not configured").get(key);
+    return settings().config().get(key);
   }
 
   /** Refuses any next stage: by default a store is the last one. */
@@ -104,7 +108,7 @@ public abstract class AbstractStore implements Store {
       if (refusal.isPresent()) {
         throw new StoreException(refusal.get());
       }
-      if (config == null || config.hasErrors()) {
+      if (settings().config().hasErrors()) {
         throw new StoreException(
             name + " is not opened, because its configuration has errors: correct them first");
       }
@@ -112,8 +116,10 @@ public abstract class AbstractStore implements Store {
           new InFlightTasks(
               name,
               settings(),
+              maxTasks(),
               context.nanoClock(),
-              workers.factory("deadline", this::threadFailed));
+              workers.factory("deadline", this::threadFailed),
+              new DumpLedger(this::countFailedDump));
       doOpen(context);
       opened = true;
     } catch (IOException e) {
@@ -129,8 +135,7 @@ public abstract class AbstractStore implements Store {
 
   /**
    * Acquires what the store needs; see {@link Store#open}. The layout and the role are known, and a next
-   * stage was not refused. When it throws, it has released what it had acquired, except {@link
-   * #newWorkers}.
+   * stage was not refused. When it throws, it has released all but {@link #newWorkers}.
    */
   protected abstract void doOpen(StoreContext context) throws IOException;
 
@@ -148,6 +153,11 @@ public abstract class AbstractStore implements Store {
     return settings().isScheduler();
   }
 
+  /** How many tasks may be in flight: by default {@code waiting_queue_depth}, of a store that lists it. */
+  protected int maxTasks() {
+    return settings().maxTasks();
+  }
+
   /** The time of a task, from its start to its deadline. */
   protected final Duration timeout() {
     return Duration.ofNanos(settings().timeoutNanos());
@@ -162,8 +172,8 @@ public abstract class AbstractStore implements Store {
   }
 
   /**
-   * Makes other threads with such names, which {@link #doClose} has end, and {@code close} waits for. As
-   * for all threads of the store, {@link #threadFailed} is told of one that ends by an error.
+   * Makes other threads with such names, which {@link #doClose} has end. As of all threads of the store,
+   * {@link #threadFailed} is told of one that ends by an error.
    */
   protected final ThreadFactory newThreads(String role) {
     return threads.factory(role, this::threadFailed);
@@ -216,26 +226,20 @@ public abstract class AbstractStore implements Store {
     InFlightTasks tasks = tasks();
     settings().require(name, transfer, takesDeviceMemory());
     TransferTask task = tasks.enter(transfer, isDump, this::newTask);
-    boolean started = false;
     try {
-      if (!task.check()) {
-        if (isDump) {
-          doDump(task);
-        } else {
-          doLoad(task);
-        }
+      if (!task.check() && isDump) {
+        doDump(task);
+      } else if (!task.check()) {
+        doLoad(task);
       }
-      started = true;
-    } finally {
-      if (!started) {
-        tasks.withdraw(task);
-      }
+    } catch (RuntimeException | Error e) {
+      tasks.withdraw(task);
+      throw e;
     }
     tasks.started(task);
     return task;
   }
 
-  /** What is in flight; also while the store closes. */
   private InFlightTasks tasks() {
     return Objects.requireNonNull(inFlight);
   }
@@ -253,7 +257,7 @@ public abstract class AbstractStore implements Store {
   /** Starts a load of one or more shards; must not wait. What it throws goes to the caller. */
   protected abstract void doLoad(TransferTask task);
 
-  /** Starts a dump; as {@link #doLoad}. */
+  /** Starts a dump, as {@link #doLoad}. */
   protected abstract void doDump(TransferTask task);
 
   /** The tasks that have not completed, oldest first; a copy. */
@@ -262,8 +266,8 @@ public abstract class AbstractStore implements Store {
   }
 
   /**
-   * Waits for the dumps accepted before, and for what {@link #doFlush} waits for. A block has failed when
-   * a shard of its dump did not end well, or {@link #dumpFailed} said so.
+   * Waits for the dumps accepted before, and for what {@link #doFlush} waits for. A block has failed
+   * when a shard of its dump did not end well, or {@link #dumpFailed} said so.
    */
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
@@ -271,14 +275,14 @@ public abstract class AbstractStore implements Store {
     InFlightTasks tasks = tasks();
     long last = tasks.lastTask();
     long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
+    tasks.expire(false);
     Set<BlockIds> pending = tasks.dumps().await(last, end);
     doFlush(last, Duration.ofNanos(Math.max(0, end - System.nanoTime())), pending);
     return tasks.dumps().take(pending.size());
   }
 
   /**
-   * Waits for what dumps leave to be done when they are settled, such as for blocks that lack shards. By
-   * default that is nothing.
+   * Waits for what dumps leave to be done when they are settled, such as for blocks that lack shards.
    *
    * @param lastTask the number of the last task that is waited for
    * @param timeout how long to wait at the most
@@ -296,7 +300,10 @@ public abstract class AbstractStore implements Store {
     tasks().dumps().failed(idHigh, idLow, fault);
   }
 
-  /** Has the next flush report what one was told that did not tell its caller. */
+  /** Told of each block that the next flush reports as failed; under a lock, so counts it at the most. */
+  protected void countFailedDump() {}
+
+  /** Has the next flush report what one was told in vain. */
   protected final void flushFailed(FlushResult untold) {
     tasks().dumps().takeBack(untold);
   }
@@ -312,6 +319,11 @@ public abstract class AbstractStore implements Store {
     return tasks.dumps().await(tasks.lastTask(), end);
   }
 
+  /** What the next flush will report as failed. */
+  protected final FlushResult failedDumps() {
+    return tasks().dumps().peek(0);
+  }
+
   /** What the next flush would report as failed, and does not report any more. */
   protected final FlushResult takeFailedDumps() {
     return tasks().dumps().take(0);
@@ -322,7 +334,7 @@ public abstract class AbstractStore implements Store {
     tasks().dumps().settle(dump);
   }
 
-  /** Waits for the tasks in flight, as long as a task may take, and ends the rest. */
+  /** Waits for the tasks in flight, and for dumps to settle, as long as a task may take; ends the rest. */
   @Override
   public final void close() {
     life.closed();
@@ -342,7 +354,7 @@ public abstract class AbstractStore implements Store {
     closeEndNanos = System.nanoTime() + (interrupted ? 0 : settings().timeoutNanos());
     try {
       tasks.refuse();
-      int left = tasks.awaitNone(timeToClose().toNanos());
+      int left = tasks.awaitNone(closeEndNanos);
       if (left > 0) {
         closesBefore(left);
       }
@@ -351,7 +363,7 @@ public abstract class AbstractStore implements Store {
       closeEndNanos = System.nanoTime();
     }
     try {
-      tasks.expireAll();
+      tasks.expire(true);
       tasks.stop();
       workers.end(timeToClose());
       doClose();

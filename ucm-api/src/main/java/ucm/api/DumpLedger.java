@@ -19,6 +19,7 @@ final class DumpLedger {
   /** More failed blocks than this are counted, not named. */
   static final int MAX_NAMED = 1 << 14;
 
+  private final Runnable onFailure;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition settled = lock.newCondition();
   // Guarded by lock, as is what follows; in order of arrival.
@@ -26,6 +27,15 @@ final class DumpLedger {
   private final SequencedSet<BlockIds> failed = new LinkedHashSet<>();
   private long failedCount;
   private @Nullable Throwable cause;
+
+  /**
+   * Knows no dump.
+   *
+   * @param onFailure told of each block that failed, under a lock
+   */
+  DumpLedger(Runnable onFailure) {
+    this.onFailure = onFailure;
+  }
 
   void add(TransferTask dump) {
     lock.lock();
@@ -60,17 +70,24 @@ final class DumpLedger {
   void failed(long high, long low, @Nullable Throwable fault) {
     lock.lock();
     try {
-      BlockIds id = BlockIds.of(high, low);
-      if (!failed.contains(id)) {
-        failedCount++;
-        cause = cause == null ? fault : cause;
-        if (failed.size() < MAX_NAMED) {
-          failed.add(id);
-        }
+      if (isNew(BlockIds.of(high, low), fault)) {
+        onFailure.run();
       }
     } finally {
       lock.unlock();
     }
+  }
+
+  private boolean isNew(BlockIds id, @Nullable Throwable fault) {
+    boolean isNew = !failed.contains(id);
+    if (isNew) {
+      failedCount++;
+      cause = cause == null ? fault : cause;
+      if (failed.size() < MAX_NAMED) {
+        failed.add(id);
+      }
+    }
+    return isNew;
   }
 
   /** Notes the failures of a result again, as its reader was not told after all. */
@@ -81,7 +98,7 @@ final class DumpLedger {
       cause = untold.cause() == null ? cause : untold.cause();
       failedCount += untold.failedCount() - ids.size();
       for (int i = 0; i < ids.size(); i++) {
-        failed(ids.high(i), ids.low(i), null);
+        boolean _ = isNew(BlockIds.of(ids.high(i), ids.low(i)), null);
       }
     } finally {
       lock.unlock();

@@ -1,9 +1,11 @@
 package ucm.api;
 
+import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.SequencedSet;
+import java.util.Set;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -30,9 +32,10 @@ final class InFlightTasks {
 
   private final String store;
   private final Settings settings;
+  private final int maxTasks;
   private final LongSupplier clock;
   private final ThreadFactory threads;
-  private final DumpLedger dumps = new DumpLedger();
+  private final DumpLedger dumps;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Condition added = lock.newCondition();
@@ -48,11 +51,19 @@ final class InFlightTasks {
   private boolean asleep;
   private @Nullable Thread thread;
 
-  InFlightTasks(String store, Settings settings, LongSupplier clock, ThreadFactory threads) {
+  InFlightTasks(
+      String store,
+      Settings settings,
+      int maxTasks,
+      LongSupplier clock,
+      ThreadFactory threads,
+      DumpLedger dumps) {
     this.store = store;
     this.settings = settings;
+    this.maxTasks = maxTasks;
     this.clock = clock;
     this.threads = threads;
+    this.dumps = dumps;
   }
 
   /**
@@ -68,7 +79,7 @@ final class InFlightTasks {
       if (refusing) {
         throw new StoreClosedException(store);
       }
-      if (open.size() >= settings.maxTasks()) {
+      if (open.size() >= maxTasks) {
         throw new QueueFullException(
             store + " tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
       }
@@ -200,18 +211,24 @@ final class InFlightTasks {
     }
   }
 
-  /** Waits until all have completed, for so many nanoseconds; says how many have not. */
-  int awaitNone(long nanos) throws InterruptedException {
-    long left = nanos;
+  /**
+   * Waits until all have completed and dumps are settled.
+   *
+   * @param end until when, of {@link System#nanoTime}
+   * @return how many have not completed
+   */
+  int awaitNone(long end) throws InterruptedException {
+    long left = end - System.nanoTime();
     lock.lock();
     try {
       while (!open.isEmpty() && left > 0) {
         left = changed.awaitNanos(left);
       }
-      return open.size();
     } finally {
       lock.unlock();
     }
+    Set<BlockIds> _ = dumps.await(Long.MAX_VALUE, end);
+    return all().size();
   }
 
   private void expireDue() {
@@ -247,6 +264,24 @@ final class InFlightTasks {
     }
   }
 
+  /**
+   * Ends what has not begun of those whose deadline has passed; the thread may be late.
+   *
+   * @param all of all of them, as if their time had passed
+   */
+  void expire(boolean all) {
+    List<TransferTask> late = new ArrayList<>();
+    lock.lock();
+    try {
+      while (!due.isEmpty() && (all || isPast(due.getFirst()))) {
+        late.add(due.removeFirst());
+      }
+    } finally {
+      lock.unlock();
+    }
+    late.forEach(this::expire);
+  }
+
   private void expire(TransferTask task) {
     task.expire(expiry(task));
   }
@@ -260,19 +295,6 @@ final class InFlightTasks {
             + " was not done within timeout_ms "
             + TimeUnit.NANOSECONDS.toMillis(settings.timeoutNanos())
             + ": raise timeout_ms, or find out what holds it up");
-  }
-
-  /** Ends what has not begun of all of them, as if their time had passed. */
-  void expireAll() {
-    List<TransferTask> all;
-    lock.lock();
-    try {
-      all = List.copyOf(due);
-      due.clear();
-    } finally {
-      lock.unlock();
-    }
-    all.forEach(this::expire);
   }
 
   /** Has the thread of the deadlines end. */
@@ -289,6 +311,7 @@ final class InFlightTasks {
   /**
    * What {@link AbstractStore} reads of the keys that its subclass lists.
    *
+   * @param config all of them
    * @param layout null without keys of a layout, and when they are wrong
    * @param isScheduler whether the store looks up and moves no data
    * @param timeoutNanos the time of a task
@@ -296,6 +319,7 @@ final class InFlightTasks {
    * @param maxShards shards of all of them at the most; a task of more may be in flight alone
    */
   record Settings(
+      StoreConfig config,
       @Nullable BlockLayout layout,
       boolean isScheduler,
       long timeoutNanos,
@@ -306,6 +330,7 @@ final class InFlightTasks {
 
     static Settings read(StoreConfig config, List<ConfigKey<?>> keys) {
       return new Settings(
+          config,
           own(keys, CommonKeys.BLOCK_SIZE).flatMap(_ -> CommonKeys.layout(config)).orElse(null),
           own(keys, CommonKeys.DEVICE_ID).map(config::get).orElse(0) < 0,
           TimeUnit.MILLISECONDS.toNanos(

@@ -114,9 +114,7 @@ public class TransferTask implements Task {
    */
   public final void moveAll(ShardMover mover) {
     for (int shard = 0; shard < shards; shard++) {
-      if (among != null && !hasBegun(shard) && among.isPast(this)) {
-        expire(among.expiry(this));
-      } else if (begin(shard)) {
+      if (!hasBegun(shard) && !expireIfPast() && begin(shard)) {
         ShardOutcome outcome = ShardOutcome.FAILED;
         Throwable fault = null;
         try {
@@ -189,6 +187,15 @@ public class TransferTask implements Task {
         end(shard, ShardOutcome.EXPIRED, why);
       }
     }
+  }
+
+  /** Expires it when it is past its deadline, which the thread of the deadlines may be late to see. */
+  protected final boolean expireIfPast() {
+    if (among == null || !among.isPast(this)) {
+      return false;
+    }
+    expire(among.expiry(this));
+    return true;
   }
 
   /**

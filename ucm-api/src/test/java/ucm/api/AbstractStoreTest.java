@@ -17,6 +17,9 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import ucm.api.config.ConfigKey;
@@ -38,13 +41,26 @@ final class AbstractStoreTest {
     arena.close();
   }
 
+  private LongSupplier clock = System::nanoTime;
+
   private void open(Map<String, Object> more) {
     Map<String, Object> all = new LinkedHashMap<>(Map.of("device_id", 0, "block_size", 32));
     all.put("tensor_size", 16);
     all.put("shard_size", 16);
     all.putAll(more);
     store.configure(StoreConfig.of(all));
-    store.open(StoreContext.of(null));
+    store.open(
+        new StoreContext() {
+          @Override
+          public Store next() {
+            return null;
+          }
+
+          @Override
+          public LongSupplier nanoClock() {
+            return clock;
+          }
+        });
   }
 
   private Transfer transfer() {
@@ -129,6 +145,23 @@ final class AbstractStoreTest {
     assertThat(told.failedCount()).isOne();
     assertThat(told.cause()).hasMessage("no room");
     assertThat(flushed().ok()).isTrue();
+    assertThat(store.counted.get()).as("blocks that failed").isOne();
+  }
+
+  @Test
+  void flushReportsWhatIsPastItsDeadlineAsFailed() throws InterruptedException {
+    AtomicLong clockNanos = new AtomicLong();
+    clock = clockNanos::get;
+    open(Map.of());
+    store.load(one());
+    store.begun.take();
+    Task dump = store.dump(one());
+    assertThat(store.flush(Duration.ZERO).pendingBlocks()).isOne();
+    clockNanos.addAndGet(Duration.ofDays(1).toNanos());
+    FlushResult told = store.flush(Duration.ZERO);
+    assertThat(told.pendingBlocks()).isZero();
+    assertThat(told.failedBlocks()).isEqualTo(ID);
+    assertThat(dump.result().outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
   }
 
   private FlushResult flushed() {
@@ -175,7 +208,26 @@ final class AbstractStoreTest {
   }
 
   @Test
+  void closeWaitsForADumpThatIsNotSettled() throws InterruptedException {
+    open(Map.of());
+    store.settlesLater = true;
+    store.going.countDown();
+    TransferTask dump = (TransferTask) store.dump(one());
+    dump.await(PATIENCE).requireOk();
+    Thread closing = Thread.ofPlatform().start(store::close);
+    while (closing.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
+    assertThat(store.events).isEmpty();
+    store.settle(dump);
+    closing.join();
+    assertThat(store.events).containsExactly("closed with no thread");
+  }
+
+  @Test
   void closeGivesUpWhatHangsAtTheDeadline() throws InterruptedException {
+    // Else the deadline may come before the worker.
+    clock = () -> 0;
     open(Map.of("timeout_ms", 20));
     Task task = store.dump(transfer());
     store.begun.take();
@@ -248,6 +300,7 @@ final class AbstractStoreTest {
     boolean refusing;
     boolean settlesLater;
     int present;
+    final AtomicInteger counted = new AtomicInteger();
     private Executor workers;
 
     @Override
@@ -310,6 +363,11 @@ final class AbstractStoreTest {
         throw fault;
       }
       return ShardOutcome.OK;
+    }
+
+    @Override
+    protected void countFailedDump() {
+      counted.incrementAndGet();
     }
 
     void settle(TransferTask dump) {

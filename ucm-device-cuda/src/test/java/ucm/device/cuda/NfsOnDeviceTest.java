@@ -12,6 +12,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +27,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
+import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.StoreException;
@@ -126,13 +128,14 @@ final class NfsOnDeviceTest {
     Task dump = nfs.dump(mirror.transfer());
     awaitThat(() -> cuda.count("cuStreamWaitEvent") > waits);
     bench.clock.advance(Duration.ofMillis(51));
-    awaitThat(() -> failures(nfs) > 0);
+    awaitThat(() -> flush(nfs).pendingBlocks() < 20);
     // What was handed to the device cannot be taken back: the memory is in use until then.
     assertThat(dump.check()).isFalse();
     cuda.comes(event);
     TransferResult result = dump.await(PATIENCE);
     assertThat(result.outcome(39)).isEqualTo(ShardOutcome.EXPIRED);
-    assertThat(result.cause()).hasMessageContaining("passed its deadline");
+    assertThat(result.cause()).hasMessageContaining("was not done within timeout_ms");
+    assertThat(nfs.flush(PATIENCE).failedCount()).isPositive();
     assertThat(nfs.lookup(ids).cardinality()).isLessThan(20);
     awaitThat(() -> bench.metrics.gauge("nfs_buffers_in_use") == 0);
   }
@@ -141,7 +144,7 @@ final class NfsOnDeviceTest {
   void loadEndsAtItsDeadlineThoughTheFileSystemHangs() throws Exception {
     CountDownLatch hang = new CountDownLatch(1);
     CountDownLatch hanging = new CountDownLatch(1);
-    Store nfs = nfs(onFilesThatHang(hanging, hang), Map.of("timeout_ms", 50));
+    Store nfs = nfs(onFilesThatHang("readAt", hanging, hang), Map.of("timeout_ms", 50));
     BlockIds ids = BlockBytes.ids(1, 2);
     bench.dump(nfs, ids).requireOk();
     assertThat(nfs.flush(PATIENCE).ok()).isTrue();
@@ -164,8 +167,58 @@ final class NfsOnDeviceTest {
         .containsOnly(7);
   }
 
-  /** A store whose reads wait. */
-  private static Store onFilesThatHang(CountDownLatch hanging, CountDownLatch hang) {
+  @Test
+  void dumpThatTheFilesHaveNotBegunFailsAtItsDeadlineThoughTheyHang() throws Exception {
+    CountDownLatch hang = new CountDownLatch(1);
+    CountDownLatch hanging = new CountDownLatch(1);
+    Map<String, Object> oneThread = Map.of("timeout_ms", 50, "transferStreamNumber", 1);
+    Store nfs = nfs(onFilesThatHang("writeAt", hanging, hang), oneThread);
+    BlockIds ids = BlockBytes.ids(1, 2);
+    bench.dump(nfs, ids.slice(0, 1)).requireOk();
+    hanging.await();
+    bench.dump(nfs, ids.slice(1, 2)).requireOk();
+    awaitThat(() -> bench.metrics.gauge("nfs_open_shards") == 4);
+    bench.clock.advance(Duration.ofMillis(51));
+    List<BlockIds> failed = new ArrayList<>();
+    awaitThat(
+        () -> {
+          FlushResult flushed = flush(nfs);
+          failed.add(flushed.failedBlocks());
+          return flushed.pendingBlocks() == 1;
+        });
+    assertThat(failed).contains(ids.slice(1, 2)).doesNotContain(ids, ids.slice(0, 1));
+    hang.countDown();
+    assertThat(nfs.flush(PATIENCE).ok()).isTrue();
+    assertThat(nfs.lookup(ids).stream()).containsExactly(0);
+    requireAllBuffersFree();
+  }
+
+  @Test
+  void refusesATaskWhenTooManyWaitForBuffers() throws InterruptedException {
+    Store nfs = nfs(Map.of("buffer_number", 4, "waiting_queue_depth", 1));
+    BlockIds ids = BlockBytes.ids(1, 6);
+    cuda.hold(true);
+    List<Task> dumps = new ArrayList<>();
+    for (int i = 0; i < 4; i += 2) {
+      DeviceMirror mirror =
+          bench.mirror(memory(ids.slice(i, i + 2)).fill().transfer(), false, 0);
+      dumps.add(nfs.dump(mirror.transfer()));
+    }
+    DeviceMirror third = bench.mirror(memory(ids.slice(4, 6)).fill().transfer(), false, 0);
+    assertThatThrownBy(() -> nfs.dump(third.transfer()))
+        .isInstanceOf(QueueFullException.class)
+        .hasMessageContaining("waiting_queue_depth");
+    cuda.hold(false);
+    for (Task dump : dumps) {
+      dump.await(PATIENCE).requireOk();
+    }
+    assertThat(nfs.flush(PATIENCE).ok()).isTrue();
+    assertThat(nfs.lookup(ids).stream()).containsExactly(0, 1, 2, 3);
+  }
+
+  /** A store some of whose calls wait. */
+  private static Store onFilesThatHang(
+      String call, CountDownLatch hanging, CountDownLatch hang) {
     FileOperations real = new LibcFileOperations();
     FileOperations files =
         (FileOperations)
@@ -173,7 +226,7 @@ final class NfsOnDeviceTest {
                 FileOperations.class.getClassLoader(),
                 new Class<?>[] {FileOperations.class},
                 (proxy, method, arguments) -> {
-                  if (method.getName().equals("readAt")) {
+                  if (method.getName().equals(call)) {
                     hanging.countDown();
                     hang.await();
                   }
@@ -182,9 +235,9 @@ final class NfsOnDeviceTest {
     return new NfsStore(files);
   }
 
-  private static long failures(Store nfs) {
+  private static FlushResult flush(Store nfs) {
     try {
-      return nfs.flush(Duration.ZERO).failedCount();
+      return nfs.flush(Duration.ZERO);
     } catch (InterruptedException e) {
       throw new AssertionError(e);
     }

@@ -61,10 +61,14 @@ public final class Ds3fsStore extends FileStore implements MemoryProvider {
   }
 
   @Override
-  public void configure(StoreConfig from) {
-    Ds3fsConfig read = Ds3fsConfig.from(from);
-    super.configure(Ds3fsConfig.ofFiles(from));
-    config = read;
+  protected StoreConfig commonNames(StoreConfig given) {
+    return Ds3fsConfig.ofFiles(given);
+  }
+
+  @Override
+  protected void doConfigure(StoreConfig ofFiles) {
+    config = Ds3fsConfig.from(ofFiles);
+    super.doConfigure(ofFiles);
   }
 
   /** Whether it has the folder for files being written that no other store has. */
@@ -79,14 +83,12 @@ public final class Ds3fsStore extends FileStore implements MemoryProvider {
   }
 
   @Override
-  public void open(StoreContext context) {
-    RingQueues before = queues;
+  protected void doOpen(StoreContext context) {
     try {
-      super.open(context);
+      super.doOpen(context);
     } catch (RuntimeException e) {
       RingQueues opened = queues;
-      // Not those of a store that was opened before.
-      if (opened != null && before == null) {
+      if (opened != null) {
         opened.close();
       }
       throw e;

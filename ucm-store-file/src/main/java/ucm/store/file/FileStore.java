@@ -3,19 +3,18 @@ package ucm.store.file;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
-import ucm.api.FlushResult;
 import ucm.api.IndexLookup;
-import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
-import ucm.api.StoreException;
-import ucm.api.StoreLife;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.TransferTask;
 import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
@@ -25,6 +24,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.platform.thread.ThreadFaults;
 import ucm.store.file.admin.BlockDirectories;
+import ucm.store.file.block.FileTask;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.StoreKind;
 
@@ -34,12 +34,14 @@ import ucm.store.file.config.StoreKind;
  *
  * <p>A block is durable when it is committed with the configured {@code durability}.
  */
-public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
+public abstract class FileStore extends AbstractStore implements IndexLookup, DirectoryStore {
+
+  private static final Logger LOG = LoggerFactory.getLogger(FileStore.class);
+  // Closing files and joining threads comes after what is under way.
+  private static final Duration MARGIN = Duration.ofSeconds(1);
 
   private final StoreKind kind;
-  private final StoreLife life;
   private final FileOperations files;
-  private final ReentrantLock closing = new ReentrantLock();
   private @Nullable FileStoreConfig config;
   private volatile @Nullable FileStoreRuntime engine;
 
@@ -50,8 +52,8 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
 
   /** A store that is not configured, on other system calls. */
   protected FileStore(StoreKind kind, FileOperations files) {
+    super(kind.name());
     this.kind = kind;
-    this.life = new StoreLife(kind.name());
     this.files = files;
   }
 
@@ -61,10 +63,8 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
   }
 
   @Override
-  public void configure(StoreConfig from) {
-    life.configured();
-    StoreKind own =
-        new StoreKind(kind.name(), kind.isLocal(), new ThreadFaults(kind.name(), this::close));
+  protected void doConfigure(StoreConfig from) {
+    StoreKind own = new StoreKind(kind.name(), kind.isLocal(), this::threadFailed);
     config = FileStoreConfig.from(own, from).orElse(null);
   }
 
@@ -74,37 +74,34 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
   }
 
   @Override
-  public Optional<String> refuseNext(@Nullable Store next) {
-    return next == null
-        ? Optional.empty()
-        : Optional.of(
-            kind.name() + " is a last stage and takes no next stage; found " + next.name());
+  protected void doOpen(StoreContext context) {
+    FileStoreConfig known = config;
+    if (known == null) {
+      throw new IllegalStateException(kind.name() + " has an error that was not reported");
+    }
+    FileStoreRuntime opened =
+        new FileStoreRuntime(known, files, context, new OwnTasks(), () -> openQueues(context));
+    opened.start();
+    engine = opened;
   }
 
+  /** Has no bound of its own: the workers bound what waits for them. */
   @Override
-  public void open(StoreContext context) {
-    life.opened();
-    // A thread that ends at once closes after this.
-    closing.lock();
-    try {
-      Optional<String> refusal = refuseNext(context.next());
-      if (refusal.isPresent()) {
-        throw new StoreException(refusal.get());
-      }
-      FileStoreConfig known = config;
-      if (known == null) {
-        throw new StoreException(
-            kind.name() + " is not opened, because its configuration has errors");
-      }
-      FileStoreRuntime opened =
-          new FileStoreRuntime(known, files, context, () -> openQueues(context));
-      opened.start();
-      engine = opened;
-    } catch (RuntimeException e) {
-      life.closed();
-      throw e;
-    } finally {
-      closing.unlock();
+  protected int maxTasks() {
+    return Integer.MAX_VALUE;
+  }
+
+  /** What is asked and told of tasks; also while the store closes. */
+  private final class OwnTasks implements FileTransfers.Tasks {
+
+    @Override
+    public List<TransferTask> open() {
+      return openTasks();
+    }
+
+    @Override
+    public void failed(long idHigh, long idLow, Throwable why) {
+      dumpFailed(idHigh, idLow, why);
     }
   }
 
@@ -121,7 +118,7 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
   }
 
   @Override
-  public BitSet lookup(BlockIds ids) {
+  protected BitSet doLookup(BlockIds ids) {
     FileStoreRuntime open = engine();
     return open.uses.found(ids, open.lookup.all(ids));
   }
@@ -138,43 +135,43 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
     return open.uses.found(ids, open.lookup.prefix(ids));
   }
 
-  /** Does nothing: the kernel reads ahead on its own. */
   @Override
-  public void prefetch(BlockIds ids) {
-    life.requireOpen();
+  protected TransferTask newTask(long id, Transfer transfer, boolean isDump) {
+    return engine().transfers.newTask(id, transfer, isDump);
   }
 
   @Override
-  public Task load(Transfer transfer) {
-    return submit(transfer, false);
+  protected void doLoad(TransferTask task) {
+    engine().transfers.start((FileTask) task, false);
   }
 
   @Override
-  public Task dump(Transfer transfer) {
-    return submit(transfer, true);
-  }
-
-  private Task submit(Transfer transfer, boolean isDump) {
-    try {
-      return engine().transfers.submit(transfer, isDump);
-    } catch (StoreClosedException e) {
-      // The workers were closed after we looked, and they have a name of their own.
-      throw new StoreClosedException(kind.name());
-    }
-  }
-
-  @Override
-  public FlushResult flush(Duration timeout) throws InterruptedException {
-    return engine().transfers.flush(timeout);
+  protected void doDump(TransferTask task) {
+    engine().transfers.start((FileTask) task, true);
   }
 
   /**
-   * Has the next flush report a block whose dump failed on the way to this store.
+   * Moves host memory on behalf of a task of other memory, in the time of a task from now on; also while
+   * the store waits for tasks to close.
    *
    * @throws StoreClosedException when the store is closed
    */
-  protected final void dumpFailed(long idHigh, long idLow, Throwable why) {
-    engine().failures.record(idHigh, idLow, why);
+  protected final Task moveFor(TransferTask task, Transfer inHost) {
+    return opened().transfers.move(task, inHost);
+  }
+
+  @Override
+  protected void doFlush(long lastTask, Duration timeout, Set<BlockIds> pending)
+      throws InterruptedException {
+    engine().transfers.flush(lastTask, System.nanoTime() + timeout.toNanos(), pending);
+  }
+
+  @Override
+  protected void countFailedDump() {
+    FileStoreRuntime open = engine;
+    if (open != null) {
+      open.metrics.failedBlocks.increment();
+    }
   }
 
   @Override
@@ -195,33 +192,75 @@ public abstract class FileStore implements Store, IndexLookup, DirectoryStore {
 
   /** What an open store is made of. */
   final FileStoreRuntime engine() {
-    life.requireOpen();
+    requireOpen();
+    return opened();
+  }
+
+  private FileStoreRuntime opened() {
     FileStoreRuntime open = engine;
     if (open == null) {
-      life.requireOpen();
-      throw new IllegalStateException("Store " + kind.name() + " is still being opened");
+      throw new StoreClosedException(name());
     }
     return open;
   }
 
   @Override
-  public void close() {
-    // Taken first: a caller that is told of another close must find that one in here.
-    closing.lock();
+  protected void threadFailed(Thread thread, Throwable fault) {
+    new ThreadFaults(name(), this::close).uncaughtException(thread, fault);
+  }
+
+  @Override
+  protected void closesBefore(int openTasks) {
+    LOG.warn(
+        "{} closes while the file system still holds {} shards; they end when it lets go",
+        name(),
+        opened().transfers.openShards());
+  }
+
+  /**
+   * Closes on a thread of its own, so that a file system that hangs holds that thread and not the closing
+   * one. What is held then is released when the file system returns, in the order in which it always is:
+   * no descriptor, lock or temporary file stays for the life of the process.
+   */
+  @Override
+  protected void doClose() {
+    FileStoreRuntime open = engine;
+    engine = null;
+    FileStoreConfig known = config;
+    if (open == null || known == null) {
+      return;
+    }
+    Thread closer = known.kind().newThread("close", 0).start(() -> open.close(this::failedDumps));
+    if (!hasEnded(closer, MARGIN.plus(timeToClose()))) {
+      LOG.warn(
+          "{} is closed, but the file system holds some of it: what that is ends when the file"
+              + " system lets go, and temporary files are removed then or by the next start",
+          name());
+    }
+  }
+
+  /** An interrupt meanwhile is kept for later, as the next close finds nothing to wait for. */
+  private static boolean hasEnded(Thread thread, Duration patience) {
+    long deadline = System.nanoTime() + patience.toNanos();
+    boolean interrupted = false;
     try {
-      FileStoreRuntime open = engine;
-      if (life.closed() && open != null) {
-        engine = null;
-        BoundedClose.run(kind, open::close, open.timeoutNanos());
+      while (true) {
+        try {
+          return thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())));
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
       }
     } finally {
-      closing.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 
   @Override
   public String toString() {
     FileStoreConfig known = config;
-    return life + (known == null ? "" : " on " + known.directories());
+    return super.toString() + (known == null ? "" : " on " + known.directories());
   }
 }

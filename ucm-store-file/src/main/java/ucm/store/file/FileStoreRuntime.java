@@ -1,6 +1,5 @@
 package ucm.store.file;
 
-import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -17,6 +16,7 @@ import ucm.platform.libc.Libc;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
+import ucm.store.file.block.BlockIndex;
 import ucm.store.file.block.BlockReader;
 import ucm.store.file.block.BlockRemover;
 import ucm.store.file.block.BlockWriter;
@@ -30,6 +30,8 @@ import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
 import ucm.store.file.config.KindMetrics;
 import ucm.store.file.eviction.AccessTimeFlusher;
+import ucm.store.file.eviction.AccessTimeTable;
+import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.CapacityManager;
 import ucm.store.file.eviction.Collector;
 import ucm.store.file.eviction.EvictionGuard;
@@ -42,9 +44,6 @@ import ucm.store.file.health.DirectoryExecutors;
 import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.health.DirectoryJob;
 import ucm.store.file.health.TimeoutScheduler;
-import ucm.store.file.index.AccessTimeTable;
-import ucm.store.file.index.BlockIndex;
-import ucm.store.file.index.BlockUses;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.lookup.BlockLookup;
@@ -52,7 +51,6 @@ import ucm.store.file.lookup.DiskLookup;
 import ucm.store.file.lookup.IndexScan;
 import ucm.store.file.space.SpaceLimit;
 import ucm.store.file.space.SpaceScan;
-import ucm.store.file.transfer.DumpFailures;
 
 /**
  * An open store: makes its parts in the order in which they need one another, starts them, and closes them in
@@ -75,7 +73,6 @@ final class FileStoreRuntime {
   final BlockLookup lookup;
   final DirectoryHealth health;
   final ShardWorkers workers;
-  final DumpFailures failures = new DumpFailures();
   final DeferredCleanup cleanup;
   final BlockRemover remover;
   final BlockIndex index;
@@ -88,6 +85,7 @@ final class FileStoreRuntime {
   final @Nullable AccessTimeFlusher accessTimes;
   final DirectoryExecutors executors;
   final FileTransfers transfers;
+  final FileStoreMetrics metrics;
 
   private final FileStoreConfig config;
 
@@ -100,12 +98,13 @@ final class FileStoreRuntime {
       FileStoreConfig config,
       FileOperations operations,
       StoreContext context,
+      FileTransfers.Tasks tasks,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
     cleanup = new DeferredCleanup(config.kind());
     LongSupplier clock = context.nanoClock();
     StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
-    FileStoreMetrics metrics = new FileStoreMetrics(registry);
+    metrics = new FileStoreMetrics(registry);
     BlockPaths paths =
         new BlockPaths(config.kind().name(), config.directories(), config.folderDigits());
     prepareDirectories(operations);
@@ -136,8 +135,8 @@ final class FileStoreRuntime {
             clock,
             Math.min(health.patienceNanos(), timeoutNanos()));
     remover = new BlockRemover(files, space, health, cleanup, timeoutNanos());
-    PartialWriter partials = new PartialWriter(files, failures, metrics, clock, health, cleanup);
-    BlockWriter writer = new BlockWriter(files, partials, failures, metrics, ios);
+    PartialWriter partials = new PartialWriter(files, tasks, metrics, clock, health, cleanup);
+    BlockWriter writer = new BlockWriter(files, partials, metrics, ios);
     Quarantine quarantine = new Quarantine(operations, paths, metrics);
     BlockReader reader = new BlockReader(files, opened, config.verify(), quarantine, metrics, ios);
     DiskLookup disk = new DiskLookup(files, index, health, metrics, config);
@@ -162,8 +161,7 @@ final class FileStoreRuntime {
     uses = new BlockUses(recorded, keepsSpace, clock);
     transfers =
         new FileTransfers(
-            config, clock, metrics, workers, health, uses, opened, partials, failures, writer,
-            reader);
+            config, clock, metrics, tasks, workers, health, uses, opened, partials, writer, reader);
     capacity =
         recorded == null || !keepsSpace
             ? null
@@ -202,7 +200,7 @@ final class FileStoreRuntime {
             new ShardWorkers.Limits(
                 config.waitingQueueDepth(),
                 CommonKeys.WAITING_QUEUE_DEPTH.name(),
-                // What is let in has been counted, and counted off before its task completes.
+                // The store counts them.
                 Integer.MAX_VALUE,
                 CommonKeys.RUNNING_QUEUE_DEPTH.name()),
             CpuAffinity.of(config.cores()));
@@ -303,7 +301,7 @@ final class FileStoreRuntime {
     if (capacity != null) {
       capacity.start();
     }
-    TimeoutScheduler timer = transfers.timeouts();
+    TimeoutScheduler timer = transfers.timer;
     AccessTimeFlusher times = accessTimes;
     if (times != null) {
       timer.every(
@@ -319,25 +317,19 @@ final class FileStoreRuntime {
   }
 
   /**
-   * Ends everything: what is accepted within the deadline of a task, and what the file system holds
-   * when it returns, however long that takes. See {@link BoundedClose}.
+   * Ends everything, as soon as the file system lets go of it, however long that takes.
+   *
+   * @param failed the blocks that were not stored
    */
-  void close() {
+  void close(Supplier<FlushResult> failed) {
     deadWriters.stop();
     sweeps.stop();
     scan.stop();
     scanning.stop();
     lookup.close();
-    if (!workers.close(Duration.ofNanos(timeoutNanos()))) {
-      transfers.endWaiting();
-      LOG.warn(
-          "{} closes while the file system still holds {} shards; they end when it lets go",
-          config.kind().name(),
-          transfers.openShards());
-      workers.close();
-    }
-    transfers.timeouts().close();
-    int unfinished = transfers.endAll();
+    transfers.expireParts(0);
+    workers.close();
+    int unfinished = transfers.close();
     cleanup.close();
     if (capacity != null) {
       capacity.close();
@@ -346,7 +338,7 @@ final class FileStoreRuntime {
       accessTimes.run();
     }
     // A flush that is under way must report them as well.
-    FlushResult dropped = failures.peek(0);
+    FlushResult dropped = failed.get();
     if (dropped.failedCount() > 0) {
       LOG.warn(
           "{} closes with {} blocks not stored, {} of them unfinished; first cause: {}",

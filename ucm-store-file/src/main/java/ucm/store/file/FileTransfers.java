@@ -1,326 +1,214 @@
 package ucm.store.file;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.CommonKeys;
-import ucm.api.FlushResult;
-import ucm.api.QueueFullException;
 import ucm.api.StoreException;
-import ucm.api.StoreTimeoutException;
-import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.thread.ShardWorkers;
+import ucm.store.file.block.BlockReader;
+import ucm.store.file.block.BlockWriter;
+import ucm.store.file.block.FileTask;
 import ucm.store.file.block.OpenBlocks;
-import ucm.store.file.block.PartialBlock;
 import ucm.store.file.block.PartialWriter;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.StoreKind;
+import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.health.TimeoutScheduler;
-import ucm.store.file.index.BlockUses;
-import ucm.store.file.transfer.DumpFailures;
-import ucm.store.file.transfer.ShardMover;
-import ucm.store.file.transfer.TransferJob;
 
 /**
- * The tasks under way: takes transfers in, hands them to the workers, ends what is past its deadline, and
- * waits for dumps. Thread-safe.
- *
- * <p>A task ends with its last shard. The shards that make a block whole end after its commit, so that
- * a dump that went well and brought a block whole has made it durable, as far as configured.
+ * Hands tasks to the workers, and sees to what they leave open: files of blocks that are loaded in parts, and
+ * blocks that lack shards. Thread-safe.
  */
 final class FileTransfers {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileTransfers.class);
-  private static final long RECHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-  private final FileStoreConfig config;
+  /** What the store knows of its tasks. */
+  interface Tasks extends PartialWriter.Failures {
+
+    /** Those that have not completed. */
+    List<TransferTask> open();
+  }
+
+  /** The thread that keeps time. */
+  final TimeoutScheduler timer;
+
   private final StoreKind kind;
-  private final LongSupplier clock;
   private final long timeoutNanos;
+  private final LongSupplier clock;
   private final FileStoreMetrics metrics;
+  private final Tasks tasks;
   private final ShardWorkers workers;
   private final DirectoryHealth health;
   private final BlockUses uses;
   private final OpenBlocks opened;
   private final PartialWriter partials;
-  private final DumpFailures failures;
-  private final ShardMover writer;
-  private final ShardMover reader;
-  private final TimeoutScheduler timeouts;
-  // The workers count groups of shards; the configured bound is one of shards.
-  private final AtomicInteger openShards = new AtomicInteger();
-  private final AtomicLong lastTask = new AtomicLong();
-
-  // Guarded by itself; in order of arrival. As all have the same time, that is also the order of
-  // their
-  // deadlines.
-  private final Set<TransferJob> jobs = new LinkedHashSet<>();
+  // What is moved for tasks of other memory.
+  private final Set<FileTask> parts = ConcurrentHashMap.newKeySet();
+  private final BlockWriter writer;
+  private final BlockReader reader;
 
   FileTransfers(
       FileStoreConfig config,
       LongSupplier clock,
       FileStoreMetrics metrics,
+      Tasks tasks,
       ShardWorkers workers,
       DirectoryHealth health,
       BlockUses uses,
       OpenBlocks opened,
       PartialWriter partials,
-      DumpFailures failures,
-      ShardMover writer,
-      ShardMover reader) {
-    this.config = config;
+      BlockWriter writer,
+      BlockReader reader) {
     this.kind = config.kind();
-    this.clock = clock;
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
+    this.clock = clock;
     this.metrics = metrics;
+    this.tasks = tasks;
     this.workers = workers;
     this.health = health;
     this.uses = uses;
     this.opened = opened;
     this.partials = partials;
-    this.failures = failures;
     this.writer = writer;
     this.reader = reader;
-    this.timeouts = new TimeoutScheduler(kind.newThread("timeouts", 0), this::endDue);
+    this.timer = new TimeoutScheduler(kind.newThread("timeouts", 0), this::tidy);
   }
 
-  /** What ends tasks at their deadlines; to be closed after the workers. */
-  TimeoutScheduler timeouts() {
-    return timeouts;
+  /** What moves between host memory and files, and has not ended. */
+  private List<FileTask> moving() {
+    List<FileTask> moving = new ArrayList<>(parts);
+    for (TransferTask task : tasks.open()) {
+      if (task instanceof FileTask whole) {
+        moving.add(whole);
+      }
+    }
+    return moving;
+  }
+
+  /** Ends what was not begun of blocks whose directory is down. */
+  void refuse() {
+    moving().forEach(FileTask::refuse);
+  }
+
+  /** Makes the task of a transfer. */
+  FileTask newTask(long id, Transfer transfer, boolean isDump) {
+    FileTask task = new FileTask(id, transfer, isDump, isDump ? writer : reader, health, clock);
+    task.beforeTerminal(() -> ended(task, isDump ? metrics.dumps : metrics.loads));
+    return task;
+  }
+
+  private void ended(FileTask task, FileStoreMetrics.Tasks ended) {
+    if (opened.size() > 0 || partials.size() > 0) {
+      timer.checkIn(tidyNanos());
+    }
+    long now = clock.getAsLong();
+    ended.ended(task.transfer().byteSize(), task.waitNanos(now), task.nanos(now));
+    if (LOG.isDebugEnabled()) {
+      double millis = Math.round(task.nanos(now) / 1e3) / 1e3;
+      LOG.debug("{} finished, cost {}ms.", task.name(kind.name()), millis);
+    }
+  }
+
+  /** Moves what may be moved of a task. */
+  void start(FileTask task, boolean isDump) {
+    if (LOG.isDebugEnabled()) {
+      LOG.debug("{} dispatching.", task.name(kind.name()));
+    }
+    if (!health.isAnyDown() || !task.refuseWhole()) {
+      workers.submit(task);
+      if (health.isAnyDown()) {
+        // A directory that goes down from now on finds it among the open ones.
+        task.refuse();
+      }
+    }
+    // While the workers are at it; they need not wait for a note.
+    uses.moved(task.transfer(), isDump);
+  }
+
+  /** Moves host memory on behalf of a task of other memory. */
+  FileTask move(TransferTask task, Transfer inHost) {
+    FileTask part = newTask(task.id(), inHost, task.isDump());
+    start(part, task.isDump());
+    parts.add(part);
+    part.whenTerminal(() -> parts.remove(part));
+    timer.checkIn(tidyNanos());
+    return part;
+  }
+
+  /** Ends what was not begun of parts that have taken so long. */
+  void expireParts(long nanos) {
+    long now = clock.getAsLong();
+    for (FileTask part : parts) {
+      if (part.nanos(now) >= nanos) {
+        part.expire(
+            new StoreException(
+                part
+                    + " passed its deadline before all of it was begun: raise timeout_ms, or find"
+                    + " out what holds up the file system"));
+      }
+    }
   }
 
   /** Shards accepted and not ended. */
   int openShards() {
-    return openShards.get();
-  }
-
-  /** Refuses a transfer that this store cannot move. */
-  private void check(Transfer transfer) {
-    if (config.isScheduler()) {
-      throw new StoreException(
-          kind.name()
-              + " has the scheduler role (device_id: -1), which looks up and moves no data: set"
-              + " device_id to that of the worker");
-    }
-    if (!transfer.layout().equals(config.layout())) {
-      throw new StoreException(
-          "a transfer of "
-              + transfer.layout()
-              + " does not fit "
-              + kind.name()
-              + ", which is configured for "
-              + config.layout());
-    }
-    if (!transfer.isHost()) {
-      throw new StoreException(
-          kind.name()
-              + " moves host memory, and the transfer names memory of a device: put an upper"
-              + " stage that copies it, as in Cache|"
-              + kind.name());
-    }
-  }
-
-  /** Accepts a transfer. */
-  Task submit(Transfer transfer, boolean isDump) {
-    check(transfer);
-    TransferTask task = new TransferTask(lastTask.incrementAndGet(), transfer);
-    ShardMover mover = isDump ? writer : reader;
-    TransferJob job = new TransferJob(task, isDump, mover, health, clock, timeoutNanos);
-    reserve(transfer.shardCount());
-    // Before others can see it, and so end it.
-    task.beforeTerminal(() -> finished(job));
-    if (LOG.isDebugEnabled()) {
-      LOG.debug("{} dispatching.", name(kind, job));
-    }
-    if (!health.isAnyDown() || !job.refuseWhole()) {
-      try {
-        workers.submit(job);
-      } catch (RuntimeException e) {
-        // No other thread has seen it: none of its shards has ended or was reported.
-        openShards.addAndGet(-transfer.shardCount());
-        throw e;
-      }
-    }
-    synchronized (jobs) {
-      if (!job.hasCompleted) {
-        jobs.add(job);
-      }
-    }
-    if (health.isAnyDown()) {
-      // After the job is among the tasks in flight: a directory that goes down from now on finds it
-      // there.
-      job.refuse();
-    }
-    // While the workers are at it; they need not wait for a note.
-    uses.moved(transfer, isDump);
-    timeouts.checkIn(timeoutNanos);
-    return task;
-  }
-
-  /** Takes room for shards; a transfer larger than the bound may be under way alone. */
-  private void reserve(int shards) {
-    int open = openShards.get();
-    while (open == 0 || (long) open + shards <= config.runningQueueDepth()) {
-      int found = openShards.compareAndExchange(open, open + shards);
-      if (found == open) {
-        return;
-      }
-      open = found;
-    }
-    throw new QueueFullException(
-        kind.name() + " shards", open, CommonKeys.RUNNING_QUEUE_DEPTH.name());
-  }
-
-  private void finished(TransferJob job) {
-    synchronized (jobs) {
-      job.hasCompleted = true;
-      jobs.remove(job);
-    }
-    openShards.addAndGet(-job.transfer.shardCount());
-    if (opened.size() > 0) {
-      timeouts.checkIn(OpenBlocks.IDLE_NANOS);
-    }
-    long end = clock.getAsLong();
-    (job.isDump ? metrics.dumps : metrics.loads)
-        .ended(job.transfer.byteSize(), job.waitNanos(end), end - job.startNanos);
-    if (LOG.isDebugEnabled()) {
-      double millis = Math.round((end - job.startNanos) / 1e3) / 1e3;
-      LOG.debug("{} finished, cost {}ms.", name(kind, job), millis);
-    }
-  }
-
-  /** Names a task in logs, as the original does. */
-  static String name(StoreKind kind, TransferJob job) {
-    return kind.name()
-        + " task("
-        + job.task.id()
-        + ","
-        + (job.isDump ? "Cache2Backend" : "Backend2Cache")
-        + ","
-        + job.transfer.shardCount()
-        + ","
-        + job.transfer.byteSize()
-        + ")";
-  }
-
-  /** The jobs that have not completed, oldest first. */
-  private List<TransferJob> jobs() {
-    synchronized (jobs) {
-      return new ArrayList<>(jobs);
-    }
+    return moving().stream().mapToInt(task -> task.transfer().shardCount()).sum();
   }
 
   /** The blocks that are being loaded. */
   Set<BlockIds> loading() {
     Set<BlockIds> ids = new HashSet<>();
-    for (TransferJob job : jobs()) {
-      if (!job.isDump) {
-        job.collectBlocks(ids);
+    for (FileTask task : moving()) {
+      BlockIds of = task.writes() ? BlockIds.empty() : task.transfer().ids();
+      for (int i = 0; i < of.size(); i++) {
+        ids.add(BlockIds.of(of.high(i), of.low(i)));
       }
     }
     return ids;
   }
 
-  /** Ends what was not begun of blocks whose directory is down. */
-  void refuse() {
-    jobs().forEach(TransferJob::refuse);
-  }
-
   /**
-   * Ends what is due.
+   * Ends parts that are late, closes files of which no more is read, and gives up blocks whose shards do not come.
    *
-   * @return nanoseconds until something may be due again, {@link Long#MAX_VALUE} when nothing is open
+   * @return nanoseconds until there may be more, {@link Long#MAX_VALUE} when there is nothing
    */
-  private long endDue() {
+  private long tidy() {
+    expireParts(timeoutNanos);
     long now = clock.getAsLong();
-    long next = opened.closeIdle(health, now);
-    // Asked first: a late dump may still begin a block, and no other call would come back to
-    // that.
-    List<TransferJob> open = jobs();
-    for (TransferJob job : open) {
-      long left = job.deadlineNanos - now;
-      if (left > 0) {
-        next = Math.min(next, left);
-        break;
-      }
-      job.timeOut();
-    }
-    if (partials.size() == 0) {
-      return open.isEmpty() ? next : Math.min(next, timeoutNanos);
-    }
-    return Math.min(next, partials.giveUpDue(now, timeoutNanos));
+    long next = Math.min(opened.closeIdle(health, now), partials.giveUpDue(now, timeoutNanos));
+    next = parts.isEmpty() ? next : Math.min(next, timeoutNanos);
+    return next == Long.MAX_VALUE ? next : Math.min(next, tidyNanos());
   }
 
-  /** See {@link ucm.api.Store#flush}. */
-  FlushResult flush(Duration timeout) throws InterruptedException {
-    long last = lastTask.get();
-    long deadline = System.nanoTime() + timeout.toNanos();
-    endDue();
-    // A block may be open in several tasks, and as a file that lacks shards.
-    Set<BlockIds> pending = new HashSet<>();
-    for (TransferJob job : jobs()) {
-      if (job.isDump && job.task.id() <= last && !isCompletedBy(job, deadline)) {
-        job.collectOpenBlocks(pending);
-      }
-    }
-    for (PartialBlock partial : partials.all()) {
-      if (partial.firstTask() <= last && !isEndedBy(partial, deadline)) {
-        pending.add(BlockIds.of(partial.idHigh, partial.idLow));
-      }
-    }
-    return failures.take(pending.size());
+  /** The longest time between two, while there is something. */
+  private long tidyNanos() {
+    return Math.min(OpenBlocks.IDLE_NANOS, timeoutNanos);
   }
 
-  /** Another writer may store the block at any time, unnoticed. */
-  private boolean isEndedBy(PartialBlock partial, long deadline) throws InterruptedException {
-    while (!partials.endIfStored(partial)) {
-      long next = Math.min(deadline, System.nanoTime() + RECHECK_NANOS);
-      if (partial.awaitEnd(next)) {
-        return true;
-      }
-      if (next == deadline) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  private static boolean isCompletedBy(TransferJob job, long deadline) throws InterruptedException {
-    try {
-      long left = Math.max(0, deadline - System.nanoTime());
-      job.task.await(Duration.ofNanos(left));
-      return true;
-    } catch (StoreTimeoutException e) {
-      return false;
-    }
-  }
-
-  /** Ends what no worker has begun with. */
-  void endWaiting() {
-    jobs().forEach(TransferJob::timeOut);
+  /** Waits for the blocks that lack shards; see {@link FileStore#doFlush}. */
+  void flush(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
+    long _ = tidy();
+    partials.await(lastTask, end, pending);
   }
 
   /**
-   * Ends everything at close, after the workers have ended.
+   * Ends what is left, after the workers.
    *
    * @return how many blocks lacked shards
    */
-  int endAll() {
-    endWaiting();
+  int close() {
+    timer.close();
     int unfinished = partials.size();
     partials.giveUpAll();
     opened.closeAll(health);

@@ -50,7 +50,7 @@ final class ThreadFaultsTest {
       LocalFileStore store =
           stores.open(
               files,
-              new FaultyClock("ucm-local-timeouts-0"),
+              new FaultyClock("ucm-local-deadline-0"),
               Map.of("timeout_ms", 500, "local_data_trans_concurrency", 1));
       Task held = store.load(memory(0).transfer());
       hangs.await();

@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
@@ -20,15 +19,7 @@ import ucm.platform.device.EngineDevice;
  * @param slots buffers of one shard
  */
 record NfsConfig(
-    BlockLayout layout,
-    int deviceId,
-    String device,
-    int streams,
-    List<Long> cores,
-    int slots,
-    int timeoutMs,
-    int waitingQueueDepth,
-    int runningQueueDepth) {
+    BlockLayout layout, int deviceId, String device, int streams, List<Long> cores, int slots) {
 
   static final ConfigKey<Long> BLOCK_SIZE = CommonKeys.BLOCK_SIZE.alias("kv_block_size");
 
@@ -184,30 +175,15 @@ record NfsConfig(
     }
     int deviceId = config.get(CommonKeys.DEVICE_ID);
     List<Long> cores = config.get(CommonKeys.CPU_AFFINITY_CORES);
-    int timeoutMs = config.get(CommonKeys.TIMEOUT_MS);
-    int waiting = config.get(CommonKeys.WAITING_QUEUE_DEPTH);
-    int running = config.get(CommonKeys.RUNNING_QUEUE_DEPTH);
     if (config.hasErrors() || layout.isEmpty()) {
       return Optional.empty();
     }
-    return Optional.of(
-        new NfsConfig(
-            layout.get(), deviceId, device, streams, cores, slots, timeoutMs, waiting, running));
-  }
-
-  /** Whether the store only answers look-ups. */
-  boolean isScheduler() {
-    return deviceId < 0;
+    return Optional.of(new NfsConfig(layout.get(), deviceId, device, streams, cores, slots));
   }
 
   /** Bytes from one buffer to the next. */
   long stride() {
     return StagingBuffers.stride(layout.shardSize());
-  }
-
-  /** The deadline of a task. */
-  long timeoutNanos() {
-    return TimeUnit.MILLISECONDS.toNanos(timeoutMs);
   }
 
   /** The device that the engine may name memory of. */

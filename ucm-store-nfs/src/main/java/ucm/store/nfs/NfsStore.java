@@ -5,21 +5,18 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.FlushResult;
-import ucm.api.StoreClosedException;
+import ucm.api.CommonKeys;
 import ucm.api.StoreContext;
 import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.TransferTask;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
@@ -46,8 +43,6 @@ public final class NfsStore extends FileStore {
   private static final Logger LOG = LoggerFactory.getLogger(NfsStore.class);
   private static final int MICROSECOND_DIGITS = 6;
 
-  private final ReentrantLock closing = new ReentrantLock();
-  private final AtomicLong lastTask = new AtomicLong();
   private @Nullable NfsConfig config;
   private volatile @Nullable Staging staging;
 
@@ -67,9 +62,13 @@ public final class NfsStore extends FileStore {
   }
 
   @Override
-  public void configure(StoreConfig from) {
-    StoreConfig ofFiles = NfsConfig.ofFiles(from);
-    super.configure(ofFiles);
+  protected StoreConfig commonNames(StoreConfig given) {
+    return NfsConfig.ofFiles(given);
+  }
+
+  @Override
+  protected void doConfigure(StoreConfig ofFiles) {
+    super.doConfigure(ofFiles);
     config = NfsConfig.from(ofFiles).orElse(null);
   }
 
@@ -90,68 +89,83 @@ public final class NfsStore extends FileStore {
   }
 
   @Override
-  public void open(StoreContext context) {
-    super.open(context);
+  protected void doOpen(StoreContext context) {
+    super.doOpen(context);
     NfsConfig known = config;
-    if (known == null || known.isScheduler()) {
+    if (known == null || isScheduler()) {
       return;
     }
     try {
-      staging = new Staging(known, new ToFiles(), context);
+      staging = new Staging(known, value(CommonKeys.WAITING_QUEUE_DEPTH), new ToFiles(), context);
     } catch (RuntimeException | Error e) {
-      super.close();
+      super.doClose();
       throw e;
     }
-  }
-
-  @Override
-  public Task load(Transfer transfer) {
-    return submit(transfer, false);
-  }
-
-  @Override
-  public Task dump(Transfer transfer) {
-    return submit(transfer, true);
   }
 
   /** What the staging moves on. */
   private final class ToFiles implements Staging.FileMover {
 
     @Override
-    public Task load(Transfer transfer) {
-      return NfsStore.super.load(transfer);
+    public Task move(StagedTask task, Transfer inHost) {
+      return moveFor(task, inHost);
     }
 
     @Override
-    public Task dump(Transfer transfer) {
-      return NfsStore.super.dump(transfer);
+    public void dumpFailed(long idHigh, long idLow, @Nullable Throwable why) {
+      NfsStore.this.dumpFailed(idHigh, idLow, why);
     }
 
     @Override
-    public void dumpFailed(long idHigh, long idLow, Throwable why) {
-      try {
-        NfsStore.super.dumpFailed(idHigh, idLow, why);
-      } catch (StoreClosedException e) {
-        LOG.warn("Nfs closes with a block not stored: {}", why.getMessage());
-      }
+    public void settled(StagedTask dump) {
+      NfsStore.this.settled(dump);
     }
   }
 
-  private Task submit(Transfer transfer, boolean isDump) {
-    long id = lastTask.incrementAndGet();
-    long start = System.nanoTime();
+  @Override
+  protected boolean takesDeviceMemory() {
+    return true;
+  }
+
+  @Override
+  protected TransferTask newTask(long id, Transfer transfer, boolean isDump) {
     Staging open = staging;
-    if (open != null) {
-      open.require(transfer);
-    }
-    Task task =
+    TransferTask task =
         open == null || transfer.isHost()
-            ? new NumberedTask(id, isDump ? super.dump(transfer) : super.load(transfer))
-            : open.submit(id, transfer, isDump);
+            ? super.newTask(id, transfer, isDump)
+            : new StagedTask(id, transfer, open);
     if (LOG.isInfoEnabled()) {
+      long start = System.nanoTime();
       task.whenTerminal(() -> log(id, transfer, isDump, System.nanoTime() - start));
     }
     return task;
+  }
+
+  @Override
+  protected void doLoad(TransferTask task) {
+    require(task.transfer());
+    if (task instanceof StagedTask staged) {
+      staged.start();
+    } else {
+      super.doLoad(task);
+    }
+  }
+
+  @Override
+  protected void doDump(TransferTask task) {
+    require(task.transfer());
+    if (task instanceof StagedTask staged) {
+      staged.start();
+    } else {
+      super.doDump(task);
+    }
+  }
+
+  private void require(Transfer transfer) {
+    Staging open = staging;
+    if (open != null) {
+      open.device().require(transfer);
+    }
   }
 
   /** The line of the original. */
@@ -167,43 +181,16 @@ public final class NfsStore extends FileStore {
         seconds.toPlainString());
   }
 
+  /** What cannot be waited for is kept for the life of the process. */
   @Override
-  public FlushResult flush(Duration timeout) throws InterruptedException {
+  protected void doClose() {
     Staging open = staging;
-    long start = System.nanoTime();
-    long staged = open == null ? 0 : open.flush(timeout);
-    Duration left = timeout.minusNanos(System.nanoTime() - start);
-    FlushResult found = super.flush(left.isNegative() ? Duration.ZERO : left);
-    return staged == 0
-        ? found
-        : new FlushResult(
-            found.pendingBlocks() + staged,
-            found.failedBlocks(),
-            found.failedCount(),
-            found.cause());
-  }
-
-  @Override
-  public void close() {
-    // What cannot be waited for is kept for the life of the process.
-    boolean interrupted = Thread.interrupted();
-    // The second close waits for the first, as with the files.
-    closing.lock();
-    try {
-      Staging open = staging;
-      if (open != null) {
-        open.close();
-        interrupted |= Thread.interrupted();
-      }
-      super.close();
-      if (open != null) {
-        open.release();
-      }
-    } finally {
-      closing.unlock();
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
+    if (open != null) {
+      open.close();
+    }
+    super.doClose();
+    if (open != null) {
+      open.release();
     }
   }
 }

@@ -3,6 +3,7 @@ package ucm.store.nfs;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
@@ -13,7 +14,7 @@ import ucm.platform.device.DeviceBatch;
 import ucm.platform.device.DeviceCopies;
 
 /**
- * Some neighbouring shards of a {@link StagedTransfer} that have a buffer each, and that files take or give
+ * Some neighbouring shards of a {@link StagedTask} that have a buffer each, and that files take or give
  * in one transfer.
  *
  * <p>A shard of a dump ends when it is in its buffer, as its bytes have left the engine's memory; when all
@@ -25,7 +26,7 @@ final class StagedChunk extends DeviceBatch {
   private static final long MAX_RUN_BYTES = 1 << 20;
 
   private final Staging staging;
-  private final StagedTransfer staged;
+  private final StagedTask staged;
   private final int first;
   private final int[] slots;
   private final int run;
@@ -43,17 +44,17 @@ final class StagedChunk extends DeviceBatch {
    * @param first the first shard of the transfer that is in it
    * @param slots the buffer of each shard
    */
-  StagedChunk(Staging staging, StagedTransfer staged, int first, int[] slots) {
-    super(staged.isDump ? slots.length : 0);
+  StagedChunk(Staging staging, StagedTask staged, int first, int[] slots) {
+    super(staged.isDump() ? slots.length : 0);
     this.staging = staging;
     this.staged = staged;
     this.first = first;
     this.slots = slots;
-    this.run = Math.clamp(MAX_RUN_BYTES / staged.transfer.layout().shardSize(), 1, MAX_RUN);
+    this.run = Math.clamp(MAX_RUN_BYTES / staged.transfer().layout().shardSize(), 1, MAX_RUN);
     this.arrived = new int[slots.length];
     this.begun = new boolean[slots.length];
     this.open = new AtomicInteger(slots.length);
-    if (staged.isDump) {
+    if (staged.isDump()) {
       Arrays.setAll(arrived, i -> i);
     }
   }
@@ -61,11 +62,11 @@ final class StagedChunk extends DeviceBatch {
   /** Begins with it. Does not block, and does not throw. */
   void start() {
     try {
-      if (staged.isDump) {
+      if (staged.isDump()) {
         staging.device().dumps().submit(this, Math.ceilDiv(slots.length, run));
       } else {
         Arrays.fill(begun, true);
-        Task task = staging.files().load(inHost(this::shardArrived));
+        Task task = staging.files().move(staged, inHost(this::shardArrived));
         task.whenTerminal(() -> filesEnded(task));
       }
     } catch (RuntimeException e) {
@@ -77,7 +78,7 @@ final class StagedChunk extends DeviceBatch {
 
   /** The transfer between the buffers of what was begun and the files. */
   private Transfer inHost(ShardListener listener) {
-    Transfer whole = staged.transfer;
+    Transfer whole = staged.transfer();
     Transfer.Builder builder = Transfer.packed(whole.layout());
     for (int i = 0; i < slots.length; i++) {
       if (begun[i]) {
@@ -106,7 +107,7 @@ final class StagedChunk extends DeviceBatch {
 
   /** Ends a shard that the device does not have, unless its time has passed. */
   private void giveUp(int i, ShardOutcome outcome, @Nullable Throwable cause) {
-    begun[i] = staged.task.begin(first + i);
+    begun[i] = staged.begin(first + i);
     if (begun[i]) {
       endBadly(i, outcome, cause);
     }
@@ -115,10 +116,7 @@ final class StagedChunk extends DeviceBatch {
 
   private void endBadly(int i, ShardOutcome outcome, @Nullable Throwable cause) {
     begun[i] = false;
-    if (staged.isDump && cause != null) {
-      staging.failed(staged.transfer, first + i, cause);
-    }
-    staged.task.end(first + i, outcome, cause);
+    staged.end(first + i, outcome, cause);
   }
 
   @Override
@@ -128,7 +126,7 @@ final class StagedChunk extends DeviceBatch {
 
   @Override
   protected long event() {
-    return staged.transfer.event();
+    return staged.transfer().event();
   }
 
   @Override
@@ -139,7 +137,7 @@ final class StagedChunk extends DeviceBatch {
   @Override
   protected void begin(int from, int to) {
     for (int n = from; n < to; n++) {
-      begun[arrived[n]] = staged.task.begin(first + arrived[n]);
+      begun[arrived[n]] = staged.begin(first + arrived[n]);
     }
   }
 
@@ -147,10 +145,10 @@ final class StagedChunk extends DeviceBatch {
   protected void queue(DeviceCopies copies, int from, int to) {
     for (int n = from; n < to; n++) {
       int i = arrived[n];
-      if (begun[i] && staged.isDump) {
-        copies.toSlot(staged.transfer, first + i, slots[i]);
+      if (begun[i] && staged.isDump()) {
+        copies.toSlot(staged.transfer(), first + i, slots[i]);
       } else if (begun[i]) {
-        copies.fromSlot(slots[i], staged.transfer, first + i);
+        copies.fromSlot(slots[i], staged.transfer(), first + i);
       }
     }
   }
@@ -169,7 +167,7 @@ final class StagedChunk extends DeviceBatch {
   protected void end(int from, int to) {
     for (int n = from; n < to; n++) {
       if (begun[arrived[n]]) {
-        staged.task.end(first + arrived[n], ShardOutcome.OK, null);
+        staged.end(first + arrived[n], ShardOutcome.OK, null);
       }
     }
     passed(to - from);
@@ -180,38 +178,45 @@ final class StagedChunk extends DeviceBatch {
     if (open.addAndGet(-shards) > 0) {
       return;
     }
-    if (staged.isDump) {
+    if (staged.isDump()) {
       handOn();
     } else {
-      release();
+      ended();
     }
   }
 
   private void handOn() {
-    try {
-      Transfer inner = inHost(ShardListener.NONE);
-      if (inner.shardCount() == 0) {
-        release();
-      } else {
-        staging.files().dump(inner).whenTerminal(this::release);
-      }
-    } catch (RuntimeException e) {
-      for (int i = 0; i < slots.length; i++) {
-        if (begun[i]) {
-          staging.failed(staged.transfer, first + i, e);
-        }
-      }
-      release();
+    Transfer inner = inHost(ShardListener.NONE);
+    if (inner.shardCount() == 0) {
+      ended();
+      return;
     }
-    // After the files have it: a flush that sees it settled asks them.
-    staging.settled(staged);
+    try {
+      Task task = staging.files().move(staged, inner);
+      task.whenTerminal(
+          () -> {
+            failed(task.result().failedBlocks(), task.result().cause());
+            ended();
+          });
+    } catch (RuntimeException e) {
+      failed(inner.ids(), e);
+      ended();
+    }
+  }
+
+  /** Blocks of a dump will not come to the files. */
+  private void failed(BlockIds blocks, @Nullable Throwable cause) {
+    for (int i = 0; i < blocks.size(); i++) {
+      staging.files().dumpFailed(blocks.high(i), blocks.low(i), cause);
+    }
   }
 
   /** Gives the buffers back, unless a late copy may still come into them. */
-  private void release() {
+  private void ended() {
     if (!isLost) {
       staging.buffers().release(slots);
     }
+    staging.chunkEnded(staged);
     staging.pump();
   }
 }

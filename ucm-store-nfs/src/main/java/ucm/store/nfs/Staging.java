@@ -2,34 +2,20 @@ package ucm.store.nfs;
 
 import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.HashSet;
-import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Objects;
-import java.util.Set;
-import java.util.concurrent.Future;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.BlockIds;
+import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
 import ucm.api.QueueFullException;
-import ucm.api.ShardOutcome;
-import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
-import ucm.api.TransferTask;
 import ucm.platform.device.EngineDevice;
-import ucm.platform.thread.ThreadEnd;
 
 /**
  * Moves device memory to and from files through a bounded number of buffers.
@@ -47,53 +33,41 @@ final class Staging {
   // So that some chunks are on their way to the device while others are with the files.
   private static final int CHUNKS_AT_ONCE = 4;
 
-  /** Moves shards between host memory and files, as {@link ucm.api.Store} says. */
+  /** The store of files. */
   interface FileMover {
 
-    /** Starts to read. */
-    Task load(Transfer transfer);
-
-    /** Starts to write. */
-    Task dump(Transfer transfer);
+    /** Starts to move shards between host memory and files, on behalf of a task. */
+    Task move(StagedTask task, Transfer inHost);
 
     /** Has the next flush report a block that will not be written. */
-    void dumpFailed(long idHigh, long idLow, Throwable why);
+    void dumpFailed(long idHigh, long idLow, @Nullable Throwable why);
+
+    /** The files have all of a dump that they will have. */
+    void settled(StagedTask dump);
   }
 
   private final NfsConfig config;
+  private final int maxWaiting;
   private final FileMover files;
-  private final LongSupplier clock;
   private final EngineDevice device;
-  private final ScheduledThreadPoolExecutor timeouts =
-      new ScheduledThreadPoolExecutor(
-          1, Thread.ofPlatform().daemon().name("ucm-nfs-timeouts-", 0).factory());
   private final AtomicInteger pumps = new AtomicInteger();
+  private @Nullable StagingBuffers buffers;
 
   private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
   // Guarded by lock.
-  private @Nullable StagingBuffers buffers;
-  private final ArrayDeque<StagedTransfer> waiting = new ArrayDeque<>();
-  private final Set<StagedTransfer> open = new LinkedHashSet<>();
-  // Dumps that the files do not have all of; what failed has been reported to them.
-  private final Set<StagedTransfer> unsettled = new LinkedHashSet<>();
-  private int openShards;
-  private boolean closed;
-  // Used by close.
-  private boolean closeBegun;
+  private final ArrayDeque<StagedTask> waiting = new ArrayDeque<>();
   private boolean threadsEnded;
-  private boolean released;
 
   /**
    * Opens the device and allocates the buffers, if there is a device.
    *
+   * @param maxWaiting how many tasks may wait for buffers
    * @throws StoreException when the configured device cannot be had, or there is not enough memory
    */
-  Staging(NfsConfig config, FileMover files, StoreContext context) {
+  Staging(NfsConfig config, int maxWaiting, FileMover files, StoreContext context) {
     this.config = config;
+    this.maxWaiting = maxWaiting;
     this.files = files;
-    this.clock = context.nanoClock();
-    timeouts.setRemoveOnCancelPolicy(true);
     try {
       this.device = EngineDevice.open(config.engineDevice(), this::allocate);
     } catch (RuntimeException | Error e) {
@@ -140,73 +114,23 @@ final class Staging {
     return files;
   }
 
-  /** Checks that a transfer is one that can be moved, whatever memory it names. */
-  void require(Transfer transfer) {
-    if (!transfer.layout().equals(config.layout())) {
-      throw new StoreException(
-          "a transfer of "
-              + transfer.layout()
-              + " does not fit Nfs, which is configured for "
-              + config.layout());
-    }
-    device.require(transfer);
-  }
-
-  /** Accepts a transfer of device memory that was checked. */
-  Task submit(long id, Transfer transfer, boolean isDump) {
-    TransferTask task = new TransferTask(id, transfer);
-    StagedTransfer staged =
-        new StagedTransfer(task, isDump, clock.getAsLong() + config.timeoutNanos());
-    if (transfer.shardCount() > 0) {
-      Future<?> timeout = enter(staged);
-      task.whenTerminal(() -> timeout.cancel(false));
-      pump();
-    }
-    return task;
-  }
-
-  private Future<?> enter(StagedTransfer staged) {
-    int shards = staged.transfer.shardCount();
-    // Before others can see it, and so end it.
-    staged.task.beforeTerminal(() -> finished(staged));
+  /**
+   * Begins with a task of device memory.
+   *
+   * @throws QueueFullException when too many wait
+   */
+  void submit(StagedTask task) {
     lock.lock();
     try {
-      if (closed) {
-        throw new StoreClosedException(NfsStore.NAME);
-      }
-      if (open.size() >= config.waitingQueueDepth()) {
+      if (waiting.size() >= maxWaiting) {
         throw new QueueFullException(
-            "Nfs tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
+            NfsStore.NAME + " tasks", waiting.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
       }
-      // One that is larger than the bound may be under way alone.
-      if (openShards > 0 && (long) openShards + shards > config.runningQueueDepth()) {
-        throw new QueueFullException(
-            "Nfs shards", openShards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
-      }
-      Future<?> timeout = checkIn(staged, config.timeoutNanos());
-      openShards += shards;
-      open.add(staged);
-      waiting.add(staged);
-      if (staged.isDump) {
-        unsettled.add(staged);
-      }
-      return timeout;
+      waiting.add(task);
     } finally {
       lock.unlock();
     }
-  }
-
-  private Future<?> checkIn(StagedTransfer staged, long nanos) {
-    return timeouts.schedule(() -> endIfDue(staged), nanos, TimeUnit.NANOSECONDS);
-  }
-
-  private void endIfDue(StagedTransfer staged) {
-    long left = staged.deadlineNanos - clock.getAsLong();
-    if (left <= 0) {
-      timeOut(staged);
-    } else if (!staged.task.check()) {
-      Future<?> _ = checkIn(staged, left);
-    }
+    pump();
   }
 
   /** Starts what there are buffers for. Does not block; a call within a call leaves it to that one. */
@@ -226,161 +150,81 @@ final class Staging {
   private @Nullable StagedChunk nextChunk() {
     lock.lock();
     try {
-      StagedTransfer staged = waiting.peek();
-      if (staged == null) {
+      StagedTask task = waiting.peek();
+      if (task == null) {
         return null;
       }
-      int first = staged.taken;
-      int count = staged.chunkEnd(mostAtOnce()) - first;
+      int first = task.taken;
+      int count = task.chunkEnd(mostAtOnce(task.transfer().layout())) - first;
       int[] slots = buffers().take(count);
       if (slots.length == 0) {
         return null;
       }
-      staged.taken += count;
-      staged.openChunks++;
-      if (staged.taken == staged.transfer.shardCount()) {
+      task.taken += count;
+      task.openChunks++;
+      if (task.taken == task.transfer().shardCount()) {
         waiting.remove();
       }
-      return new StagedChunk(this, staged, first, slots);
+      return new StagedChunk(this, task, first, slots);
     } finally {
       lock.unlock();
     }
   }
 
   /** The most shards of a chunk. */
-  private int mostAtOnce() {
-    long bytes = Math.max(CHUNK_BYTES, config.layout().blockSize());
+  private int mostAtOnce(BlockLayout layout) {
+    long bytes = Math.max(CHUNK_BYTES, layout.blockSize());
     int share = Math.max(1, buffers().slots() / CHUNKS_AT_ONCE);
-    return Math.clamp(bytes / config.layout().shardSize(), 1, share);
+    return Math.clamp(bytes / layout.shardSize(), 1, share);
   }
 
-  private void finished(StagedTransfer staged) {
+  /** All of a chunk is done with. */
+  void chunkEnded(StagedTask task) {
     lock.lock();
     try {
-      if (open.remove(staged)) {
-        openShards -= staged.transfer.shardCount();
-        changed.signalAll();
-      }
+      task.openChunks--;
     } finally {
       lock.unlock();
     }
+    settleIfDone(task);
   }
 
-  /** The files have a chunk of a dump, or it has {@link #failed}. */
-  void settled(StagedTransfer staged) {
+  /** Takes a task out of the line, as its time has passed. */
+  void forget(StagedTask task) {
     lock.lock();
     try {
-      staged.openChunks--;
-      removeIfSettled(staged);
+      task.taken = task.transfer().shardCount();
+      waiting.remove(task);
     } finally {
       lock.unlock();
     }
-  }
-
-  private void removeIfSettled(StagedTransfer staged) {
-    if (staged.openChunks == 0 && staged.taken == staged.transfer.shardCount()) {
-      unsettled.remove(staged);
-      changed.signalAll();
-    }
-  }
-
-  /** A shard of a dump will not come to the files. */
-  void failed(Transfer transfer, int shard, Throwable cause) {
-    files.dumpFailed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
-  }
-
-  /** Ends what no thread has begun to copy. */
-  private void timeOut(StagedTransfer staged) {
-    StoreException cause = staged.timeout();
-    for (int shard = 0; shard < staged.transfer.shardCount(); shard++) {
-      if (staged.task.begin(shard)) {
-        if (staged.isDump) {
-          failed(staged.transfer, shard, cause);
-        }
-        staged.task.end(shard, ShardOutcome.EXPIRED, cause);
-      }
-    }
-    lock.lock();
-    try {
-      staged.taken = staged.transfer.shardCount();
-      waiting.remove(staged);
-      removeIfSettled(staged);
-    } finally {
-      lock.unlock();
-    }
+    settleIfDone(task);
     pump();
   }
 
-  /**
-   * Waits until the files have all dumps accepted so far, or these have failed.
-   *
-   * @return how many blocks are still on their way to the files
-   */
-  long flush(Duration timeout) throws InterruptedException {
-    long left = timeout.toNanos();
+  private void settleIfDone(StagedTask task) {
     lock.lock();
     try {
-      List<StagedTransfer> before = new ArrayList<>(unsettled);
-      while (!before.isEmpty() && left > 0) {
-        left = changed.awaitNanos(left);
-        before.retainAll(unsettled);
+      if (task.openChunks > 0 || task.taken < task.transfer().shardCount()) {
+        return;
       }
-      Set<BlockIds> blocks = new HashSet<>();
-      before.forEach(staged -> staged.addBlocks(blocks));
-      return blocks.size();
     } finally {
       lock.unlock();
     }
+    files.settled(task);
   }
 
-  /**
-   * Takes nothing more, and ends what was accepted, at the latest with the deadline of a task. Idempotent;
-   * one at a time. An interrupt does not hurry it, as device and memory would then be kept for ever.
-   */
+  /** Ends the threads of the device, after the tasks. */
   void close() {
-    if (!closeBegun) {
-      closeBegun = true;
-      // Bounded as it is, it is done by a thread that is not interrupted.
-      Thread.Builder closer = Thread.ofPlatform().daemon().name("ucm-nfs-staging-close-0");
-      ThreadEnd.await(List.of(closer.start(this::closeNow)));
-    }
+    threadsEnded = device.closeThreads(JOIN);
   }
 
-  private void closeNow() {
-    try {
-      awaitEnd().forEach(this::timeOut);
-      threadsEnded = device.closeThreads(JOIN);
-      timeouts.shutdownNow();
-    } catch (InterruptedException | RuntimeException e) {
-      LOG.error("Nfs failed to end what was under way between device and files", e);
-    }
-  }
-
-  /** Takes nothing more, and waits for what was accepted; returns what has not ended. */
-  private List<StagedTransfer> awaitEnd() throws InterruptedException {
-    long left = config.timeoutNanos();
-    lock.lock();
-    try {
-      closed = true;
-      while (left > 0 && !(open.isEmpty() && unsettled.isEmpty())) {
-        left = changed.awaitNanos(left);
-      }
-      return List.copyOf(open);
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Gives device and memory back, once; the files are closed. One at a time. */
+  /** Gives device and memory back; the files are closed. */
   void release() {
-    if (released) {
-      return;
-    }
-    released = true;
-    StagingBuffers known = buffers;
     if (threadsEnded) {
       device.release();
     }
+    StagingBuffers known = buffers;
     if (known == null) {
       return;
     }

@@ -32,7 +32,6 @@ final class NfsConfigTest {
     assertThat(read.streams()).isEqualTo(32);
     assertThat(read.slots()).isEqualTo(512);
     assertThat(read.device()).isEqualTo("auto");
-    assertThat(read.timeoutMs()).isEqualTo(30_000);
     assertThat(find("nfs_gc_trigger_threshold_ratio").defaultValue()).isEqualTo(0.98);
     assertThat(find("nfs_gc_enable").defaultValue()).isEqualTo(true);
     assertThat(find("nfs_capacity_gb").defaultValue()).isEqualTo(0.0);

@@ -72,7 +72,7 @@ final class TaskLogTest {
       NfsStore store =
           nfs.open(
               new LibcFileOperations(),
-              new FaultyClock("ucm-nfs-timeouts-0"),
+              new FaultyClock("ucm-nfs-deadline-0"),
               Map.of("timeout_ms", 100));
       // Well or late, as the machine goes; the check of the timeouts follows.
       boolean _ = nfs.dump(store, ids).ok();
@@ -82,7 +82,7 @@ final class TaskLogTest {
           () ->
               List.copyOf(lines.list).stream()
                   .map(ILoggingEvent::getFormattedMessage)
-                  .anyMatch(line -> line.contains("Nfs: thread ucm-nfs-timeouts-0 ended by")));
+                  .anyMatch(line -> line.contains("Nfs: thread ucm-nfs-deadline-0 ended by")));
     } finally {
       logger.detachAppender(lines);
     }

@@ -14,7 +14,6 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.format.BlockFooter;
 import ucm.store.file.format.BlockPaths;
-import ucm.store.file.index.BlockIndex;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.space.SpaceLimit;
 

@@ -13,8 +13,6 @@ import ucm.store.file.block.ShardIo.Step;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockFooter;
-import ucm.store.file.transfer.ShardMover;
-import ucm.store.file.transfer.TransferJob;
 
 /**
  * Reads shards from files, and checks them: the size of the file and its footer before a shard is
@@ -26,7 +24,7 @@ import ucm.store.file.transfer.TransferJob;
  * with the first part, and with each further one, whether it is still the same file, with its bytes and its
  * name as they were. Thread-safe.
  */
-public final class BlockReader implements ShardMover {
+public final class BlockReader implements BlockMover {
 
   // With verify: sample, one group of shards in this many is checked.
   private static final int SAMPLE = 16;
@@ -56,10 +54,10 @@ public final class BlockReader implements ShardMover {
   }
 
   @Override
-  public void move(TransferJob job, int from, int to) {
+  public void move(FileTask task, int from, int to) {
     ShardIo io = ios.get();
-    long idHigh = job.transfer.ids().high(from);
-    long idLow = job.transfer.ids().low(from);
+    long idHigh = task.transfer().ids().high(from);
+    long idLow = task.transfer().ids().low(from);
     io.idHigh = idHigh;
     io.idLow = idLow;
     io.removals = files.removals(idHigh, idLow);
@@ -69,8 +67,8 @@ public final class BlockReader implements ShardMover {
       files.paths.block(io.block, idHigh, idLow);
       fault =
           to - from < format.layout().shardCount()
-              ? readPart(job, from, to, io)
-              : readAll(job, from, to, io);
+              ? readPart(task, from, to, io)
+              : readAll(task, from, to, io);
     } catch (FileException e) {
       if (e.errno() != Errno.ESTALE && e.errno() != Errno.ENOENT) {
         throw e;
@@ -83,10 +81,15 @@ public final class BlockReader implements ShardMover {
     if (fault != null) {
       quarantine.take(idHigh, idLow, fault);
       files.lost(io.block, idHigh, idLow);
-      endRest(job, from, to, ShardOutcome.CORRUPT);
-    } else if (!job.task.hasEnded(to - 1)) {
+      task.endRest(from, to, ShardOutcome.CORRUPT, null);
+    } else if (!task.hasEnded(to - 1)) {
       files.lost(io.block, idHigh, idLow);
-      endRest(job, from, to, ShardOutcome.MISSING);
+      for (int i = from; i < to; i++) {
+        if (!task.hasEnded(i)) {
+          metrics.missingShards.increment();
+          task.end(i, ShardOutcome.MISSING, null);
+        }
+      }
     }
   }
 
@@ -94,7 +97,7 @@ public final class BlockReader implements ShardMover {
    * Reads what is there of a whole block and ends the shards that are good. Those left are damaged when
    * a fault is returned, else missing.
    */
-  private @Nullable String readAll(TransferJob job, int from, int to, ShardIo io) {
+  private @Nullable String readAll(FileTask task, int from, int to, ShardIo io) {
     int fd = files.openRead(io.block, io.idHigh, io.idLow);
     if (fd < 0) {
       return null;
@@ -102,15 +105,15 @@ public final class BlockReader implements ShardMover {
     try {
       long size = sizeOfBlock(fd, io);
       if (size == format.fileSize()) {
-        return readChecked(fd, job, from, to, io);
+        return readChecked(fd, task, from, to, io);
       }
       String fault = size < 0 ? io.fault : smallerBlock(fd, io);
       if (size < 0 || fault != null || !files.acceptsUnverified()) {
         return fault;
       }
       metrics.unverifiedShards.add(to - from);
-      io.begin(job.transfer, from, to, Footer.NOT);
-      return readShards(fd, job, from, io, null);
+      io.begin(task.transfer(), from, to, Footer.NOT);
+      return readShards(fd, task, from, io, null);
     } finally {
       io.drain();
       files.closeQuietly(fd, io.block);
@@ -118,7 +121,7 @@ public final class BlockReader implements ShardMover {
   }
 
   /** The same for a part of a block. */
-  private @Nullable String readPart(TransferJob job, int from, int to, ShardIo io) {
+  private @Nullable String readPart(FileTask task, int from, int to, ShardIo io) {
     OpenBlock block = open(io);
     if (block == null) {
       return io.fault;
@@ -128,8 +131,8 @@ public final class BlockReader implements ShardMover {
       if (block.crcs == null) {
         metrics.unverifiedShards.add(to - from);
       }
-      io.begin(job.transfer, from, to, Footer.NOT);
-      String fault = readShards(block.fd, job, from, io, block.crcs);
+      io.begin(task.transfer(), from, to, Footer.NOT);
+      String fault = readShards(block.fd, task, from, io, block.crcs);
       done = to - from;
       return fault;
     } finally {
@@ -241,13 +244,13 @@ public final class BlockReader implements ShardMover {
     return BlockFooter.isFooterEnd(io.footer) ? "it is a whole file of a smaller block" : null;
   }
 
-  private @Nullable String readChecked(int fd, TransferJob job, int from, int to, ShardIo io) {
-    boolean isLast = isFooterLast(job.transfer, from, to, io);
-    io.begin(job.transfer, from, to, isLast ? Footer.LAST : Footer.FIRST);
+  private @Nullable String readChecked(int fd, FileTask task, int from, int to, ShardIo io) {
+    boolean isLast = isFooterLast(task.transfer(), from, to, io);
+    io.begin(task.transfer(), from, to, isLast ? Footer.LAST : Footer.FIRST);
     if (!isLast) {
       String fault = fault(io.read(fd));
       fault = fault != null ? fault : format.fault(io.footer, io.idHigh, io.idLow);
-      return fault != null ? fault : readShards(fd, job, from, io, storedCrcs(io));
+      return fault != null ? fault : readShards(fd, task, from, io, storedCrcs(io));
     }
     boolean check = isToBeChecked(io);
     while (io.hasNext()) {
@@ -261,7 +264,7 @@ public final class BlockReader implements ShardMover {
       }
       io.pass(step, check);
     }
-    return endGood(job, from, to, from, io, check ? storedCrcs(io) : null);
+    return endGood(task, from, to, from, io, check ? storedCrcs(io) : null);
   }
 
   /** Whether the footer is best read along with the last bytes of the shards. */
@@ -281,7 +284,7 @@ public final class BlockReader implements ShardMover {
   }
 
   private @Nullable String readShards(
-      int fd, TransferJob job, int from, ShardIo io, int @Nullable [] stored) {
+      int fd, FileTask task, int from, ShardIo io, int @Nullable [] stored) {
     int[] expected = stored != null && isToBeChecked(io) ? stored : null;
     String firstFault = null;
     while (io.hasNext()) {
@@ -292,7 +295,7 @@ public final class BlockReader implements ShardMover {
       }
       int begun = io.passed();
       io.pass(step, expected != null);
-      fault = endGood(job, begun, io.passed(), from, io, expected);
+      fault = endGood(task, begun, io.passed(), from, io, expected);
       firstFault = firstFault == null ? fault : firstFault;
     }
     return firstFault;
@@ -300,10 +303,10 @@ public final class BlockReader implements ShardMover {
 
   /** Ends the shards whose checksum is right, and says what is wrong with the first other one. */
   private @Nullable String endGood(
-      TransferJob job, int from, int to, int base, ShardIo io, int @Nullable [] expected) {
+      FileTask task, int from, int to, int base, ShardIo io, int @Nullable [] expected) {
     String firstFault = null;
     for (int i = from; i < to; i++) {
-      int shard = job.transfer.shardIndex(i);
+      int shard = task.transfer().shardIndex(i);
       int computed = io.crcs[i - base];
       if (expected == null || computed == expected[shard]) {
         metrics.loaded(format.layout());
@@ -311,7 +314,7 @@ public final class BlockReader implements ShardMover {
           // Before the task ends, so that a caller that waited for it finds the block known.
           files.found(io.block, io.idHigh, io.idLow, io.removals);
         }
-        job.task.ok(i);
+        task.ok(i);
       } else if (firstFault == null) {
         firstFault =
             BlockFooter.differs(
@@ -339,21 +342,5 @@ public final class BlockReader implements ShardMover {
       case SAMPLE -> io.groups++ % SAMPLE == 0;
       case OFF -> false;
     };
-  }
-
-  private void endRest(TransferJob job, int from, int to, ShardOutcome outcome) {
-    for (int i = from; i < to; i++) {
-      if (!job.task.hasEnded(i)) {
-        if (outcome == ShardOutcome.MISSING) {
-          metrics.missingShards.increment();
-        }
-        job.task.end(i, outcome, null);
-      }
-    }
-  }
-
-  @Override
-  public void notMoved(TransferJob job, int from, RuntimeException cause) {
-    // The task says it all.
   }
 }

@@ -8,59 +8,53 @@ import ucm.api.Transfer;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.transfer.DumpFailures;
-import ucm.store.file.transfer.ShardMover;
-import ucm.store.file.transfer.TransferJob;
 
 /**
  * Writes shards to files. A block whose shards come together is written in one go; one whose shards
  * come apart goes through {@link PartialWriter}. Either way it gets its footer and its name only when
  * it is whole, and a fault removes its temporary file. Thread-safe.
  */
-public final class BlockWriter implements ShardMover {
+public final class BlockWriter implements BlockMover {
 
   private final BlockFiles files;
   private final PartialWriter partials;
-  private final DumpFailures failures;
   private final FileStoreMetrics metrics;
   private final ThreadLocal<ShardIo> ios;
 
   public BlockWriter(
       BlockFiles files,
       PartialWriter partials,
-      DumpFailures failures,
       FileStoreMetrics metrics,
       ThreadLocal<ShardIo> ios) {
     this.files = files;
     this.partials = partials;
-    this.failures = failures;
     this.metrics = metrics;
     this.ios = ios;
   }
 
   @Override
-  public void move(TransferJob job, int from, int to) {
+  public void move(FileTask task, int from, int to) {
     ShardIo io = ios.get();
-    io.idHigh = job.transfer.ids().high(from);
-    io.idLow = job.transfer.ids().low(from);
+    io.idHigh = task.transfer().ids().high(from);
+    io.idLow = task.transfer().ids().low(from);
     try {
       boolean done;
       do {
         // Again only when an unfinished block ended while it was read.
-        done = tryMove(job, from, to, io);
+        done = tryMove(task, from, to, io);
       } while (!done);
     } finally {
       io.clear();
     }
   }
 
-  private boolean tryMove(TransferJob job, int from, int to, ShardIo io) {
+  private boolean tryMove(FileTask task, int from, int to, ShardIo io) {
     @Nullable PartialBlock partial = partials.find(io.idHigh, io.idLow);
-    boolean isBegun = hasEndedAny(job, from, to);
+    boolean isBegun = hasEndedAny(task, from, to);
     if (partial == null || isBegun) {
       if (files.isPresent(io.block, io.idHigh, io.idLow)) {
         metrics.presentBlocks.increment();
-        job.endOk(from, to);
+        task.endOk(from, to);
         return true;
       }
       if (isBegun) {
@@ -71,26 +65,26 @@ public final class BlockWriter implements ShardMover {
                 + ": shards of it that other dumps had brought were lost with one that failed: dump"
                 + " it again");
       }
-      if (isWholeBlock(job.transfer, from, to)) {
-        writeWhole(job, from, to, io);
+      if (isWholeBlock(task.transfer(), from, to)) {
+        writeWhole(task, from, to, io);
         return true;
       }
-      if (partials.refuse(job, from, to)) {
+      if (partials.refuse(task, from, to)) {
         return true;
       }
-      partial = partials.findOrBegin(io.idHigh, io.idLow, job.task.id());
+      partial = partials.findOrBegin(io.idHigh, io.idLow, task.id());
       if (partial == null) {
-        refuse(job, from, to);
+        refuse(task, from, to);
         return true;
       }
     }
-    return partials.write(partial, job, from, to, io);
+    return partials.write(partial, task, from, to, io);
   }
 
   /** Whether a shard was found in an unfinished block, which has ended since: its memory is gone. */
-  private static boolean hasEndedAny(TransferJob job, int from, int to) {
+  private static boolean hasEndedAny(FileTask task, int from, int to) {
     for (int i = from; i < to; i++) {
-      if (job.task.hasEnded(i)) {
+      if (task.hasEnded(i)) {
         return true;
       }
     }
@@ -109,12 +103,12 @@ public final class BlockWriter implements ShardMover {
     return true;
   }
 
-  private void writeWhole(TransferJob job, int from, int to, ShardIo io) {
+  private void writeWhole(FileTask task, int from, int to, ShardIo io) {
     NativePath temp = io.temp;
     files.nameTemp(temp, io.idHigh, io.idLow, files.nextTemp());
     int fd = files.createTemp(temp, io.folder, io.idHigh, io.idLow);
     try {
-      io.begin(job.transfer, from, to, ShardIo.Footer.NOT);
+      io.begin(task.transfer(), from, to, ShardIo.Footer.NOT);
       io.write(fd, temp, true);
       files.beginCommit(io.idHigh, io.idLow);
       try {
@@ -135,10 +129,10 @@ public final class BlockWriter implements ShardMover {
     }
     metrics.wrote(to - from, files.format.layout());
     metrics.committedBlocks.increment();
-    job.endOk(from, to);
+    task.endOk(from, to);
   }
 
-  private void refuse(TransferJob job, int from, int to) {
+  private void refuse(FileTask task, int from, int to) {
     StoreException why =
         new StoreException(
             files.paths.store()
@@ -146,16 +140,6 @@ public final class BlockWriter implements ShardMover {
                 + PartialWriter.MAX_BLOCKS
                 + " blocks of which not all shards have come, and takes no more of them: dump the"
                 + " shards of a block closer together");
-    notMoved(job, from, why);
-    for (int i = from; i < to; i++) {
-      job.task.end(i, ShardOutcome.REFUSED, why);
-    }
-  }
-
-  @Override
-  public void notMoved(TransferJob job, int from, RuntimeException cause) {
-    if (failures.record(job.transfer.ids().high(from), job.transfer.ids().low(from), cause)) {
-      metrics.failedBlocks.increment();
-    }
+    task.endRest(from, to, ShardOutcome.REFUSED, why);
   }
 }

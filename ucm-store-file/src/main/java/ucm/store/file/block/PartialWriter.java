@@ -6,6 +6,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -17,8 +19,6 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.space.SpaceRefusedException;
-import ucm.store.file.transfer.DumpFailures;
-import ucm.store.file.transfer.TransferJob;
 
 /**
  * Writes blocks whose shards come apart: in several tasks, in any order, by several threads. Bounded.
@@ -29,11 +29,18 @@ public final class PartialWriter {
   /** Most unfinished blocks; dumps of one more are refused. */
   static final int MAX_BLOCKS = 1 << 16;
 
+  private static final long RECHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  /** Has the next flush report a block. */
+  public interface Failures {
+    void failed(long idHigh, long idLow, Throwable why);
+  }
+
   /** The shards of a block that came when there was no room for it. */
   private record Refusal(BitSet shards, SpaceRefusedException why) {}
 
   private final BlockFiles files;
-  private final DumpFailures failures;
+  private final Failures failures;
   private final FileStoreMetrics metrics;
   private final LongSupplier clock;
   private final DirectoryHealth health;
@@ -49,7 +56,7 @@ public final class PartialWriter {
 
   public PartialWriter(
       BlockFiles files,
-      DumpFailures failures,
+      Failures failures,
       FileStoreMetrics metrics,
       LongSupplier clock,
       DirectoryHealth health,
@@ -103,20 +110,20 @@ public final class PartialWriter {
    *
    * @return false when the block ended meanwhile, and the rest must be tried again
    */
-  boolean write(PartialBlock partial, TransferJob job, int from, int to, ShardIo io) {
-    partial.broughtBy(job.task.id());
+  boolean write(PartialBlock partial, FileTask task, int from, int to, ShardIo io) {
+    partial.broughtBy(task.id());
     int start = from;
     while (start < to) {
-      if (isDone(partial, job, start)) {
-        job.endOk(start, start + 1);
+      if (isDone(partial, task, start)) {
+        task.endOk(start, start + 1);
         start++;
         continue;
       }
       int end = start + 1;
-      while (end < to && !isDone(partial, job, end)) {
+      while (end < to && !isDone(partial, task, end)) {
         end++;
       }
-      if (!writeRun(partial, job, start, end, io)) {
+      if (!writeRun(partial, task, start, end, io)) {
         partial.awaitEnd();
         return false;
       }
@@ -125,27 +132,27 @@ public final class PartialWriter {
     return true;
   }
 
-  private static boolean isDone(PartialBlock partial, TransferJob job, int shard) {
-    return job.task.hasEnded(shard) || partial.has(job.transfer.shardIndex(shard));
+  private static boolean isDone(PartialBlock partial, FileTask task, int shard) {
+    return task.hasEnded(shard) || partial.has(task.transfer().shardIndex(shard));
   }
 
-  private boolean writeRun(PartialBlock partial, TransferJob job, int from, int to, ShardIo io) {
+  private boolean writeRun(PartialBlock partial, FileTask task, int from, int to, ShardIo io) {
     RuntimeException failure = null;
     try {
       int fd = partial.enter(io);
       if (fd == FileOperations.ABSENT) {
         return false;
       }
-      io.begin(job.transfer, from, to, ShardIo.Footer.NOT);
+      io.begin(task.transfer(), from, to, ShardIo.Footer.NOT);
       io.write(fd, io.temp, false);
       for (int i = from; i < to; i++) {
-        partial.wrote(job.transfer.shardIndex(i), io.crcs[i - from]);
+        partial.wrote(task.transfer().shardIndex(i), io.crcs[i - from]);
       }
       metrics.wrote(to - from, files.format.layout());
     } catch (RuntimeException e) {
       failure = e;
       // Before the block ends, so that its other shards find it.
-      noteRefusal(job.transfer, from, to, e);
+      noteRefusal(task.transfer(), from, to, e);
     }
     if (partial.leave(io.temp, failure, clock.getAsLong())) {
       end(partial, io);
@@ -153,11 +160,11 @@ public final class PartialWriter {
     RuntimeException fault = partial.failure();
     if (fault != null) {
       if (failure == null) {
-        noteRefusal(job.transfer, from, to, fault);
+        noteRefusal(task.transfer(), from, to, fault);
       }
       throw fault;
     }
-    job.endOk(from, to);
+    task.endOk(from, to);
     return true;
   }
 
@@ -191,11 +198,11 @@ public final class PartialWriter {
    *
    * @return false when they are to be written
    */
-  boolean refuse(TransferJob job, int from, int to) {
+  boolean refuse(FileTask task, int from, int to) {
     if (!anyRefused) {
       return false;
     }
-    Transfer transfer = job.transfer;
+    Transfer transfer = task.transfer();
     BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
     SpaceRefusedException why;
     synchronized (refusals) {
@@ -213,9 +220,7 @@ public final class PartialWriter {
       why = refusal.why;
       noteRefusal(transfer, from, to, why);
     }
-    for (int i = from; i < to; i++) {
-      job.task.end(i, ShardOutcome.REFUSED, why);
-    }
+    task.endRest(from, to, ShardOutcome.REFUSED, why);
     return true;
   }
 
@@ -243,9 +248,7 @@ public final class PartialWriter {
     } catch (RuntimeException e) {
       abandon(partial, fd, io.temp);
       // Before the block is called ended, so that a flush that waits for it reports this.
-      if (failures.record(partial.idHigh, partial.idLow, e)) {
-        metrics.failedBlocks.increment();
-      }
+      failures.failed(partial.idHigh, partial.idLow, e);
       throw e;
     } finally {
       files.endCommit(partial.idHigh, partial.idLow);
@@ -303,6 +306,26 @@ public final class PartialWriter {
     return true;
   }
 
+  /**
+   * Waits until the blocks have ended that tasks up to one have begun. Another writer may store one at any
+   * time, unnoticed.
+   *
+   * @param end until when, of {@link System#nanoTime}
+   * @param pending takes those that have not ended
+   */
+  public void await(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
+    for (PartialBlock partial : all()) {
+      boolean ended = partial.firstTask() > lastTask || endIfStored(partial);
+      for (long left = end - System.nanoTime(); !ended && left > 0; left = end - System.nanoTime()) {
+        long next = System.nanoTime() + Math.min(left, RECHECK_NANOS);
+        ended = partial.awaitEnd(next) || endIfStored(partial);
+      }
+      if (!ended) {
+        pending.add(BlockIds.of(partial.idHigh, partial.idLow));
+      }
+    }
+  }
+
   /** Gives up all blocks and removes their files, at close. */
   public void giveUpAll() {
     for (PartialBlock partial : all()) {
@@ -323,9 +346,7 @@ public final class PartialWriter {
       return false;
     }
     metrics.givenUpBlocks.increment();
-    if (failures.record(partial.idHigh, partial.idLow, why)) {
-      metrics.failedBlocks.increment();
-    }
+    failures.failed(partial.idHigh, partial.idLow, why);
     ended(partial);
     return true;
   }

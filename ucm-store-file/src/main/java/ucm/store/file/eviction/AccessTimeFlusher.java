@@ -7,7 +7,6 @@ import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.health.FolderExecutor;
-import ucm.store.file.index.AccessTimeTable;
 
 /** Writes to the files when their blocks were last used, see {@link AccessTimeTable}. Thread-safe. */
 public final class AccessTimeFlusher {

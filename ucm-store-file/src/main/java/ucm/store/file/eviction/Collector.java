@@ -18,7 +18,6 @@ import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.format.FolderTree.Folder;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.health.FolderExecutor;
-import ucm.store.file.index.AccessTimeTable;
 import ucm.store.file.space.SpaceLimit;
 
 /**

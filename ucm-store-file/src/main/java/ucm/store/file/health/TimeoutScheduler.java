@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -11,9 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The thread of a store that keeps time: does things at intervals, and ends what is past its deadline. The
- * deadlines are checked when the next one may be due, and not at all when nothing is under way.
- * What it runs must not wait for a file system. Thread-safe.
+ * The thread of a store that keeps time: does things at intervals, and checks what may be due, which it
+ * does not while nothing is. What it runs must not wait for a file system. Thread-safe.
  */
 public final class TimeoutScheduler implements AutoCloseable {
 
@@ -25,15 +25,13 @@ public final class TimeoutScheduler implements AutoCloseable {
   private final ScheduledThreadPoolExecutor thread;
   private final LongSupplier check;
 
-  // Written under the lock of this; both are read without it on the hot path.
-  private volatile boolean planned;
-  private volatile long wakeNanos;
+  private final AtomicBoolean planned = new AtomicBoolean();
 
   /**
    * Starts no thread yet.
    *
    * @param builder makes it
-   * @param check ends what is due; returns the nanoseconds until the next run, or {@link
+   * @param check does what is due; returns the nanoseconds until the next run, or {@link
    *     Long#MAX_VALUE} when none is needed
    */
   public TimeoutScheduler(Thread.Builder builder, LongSupplier check) {
@@ -54,31 +52,17 @@ public final class TimeoutScheduler implements AutoCloseable {
         thread.scheduleWithFixedDelay(guarded(action), nanos, nanos, TimeUnit.NANOSECONDS);
   }
 
-  /** Asks for a check in some time, unless one is planned by then: that one finds out what is next. */
+  /** Asks for a check in some time, unless one is planned: that one finds out what is next. */
   public void checkIn(long nanos) {
-    long at = System.nanoTime() + Math.max(nanos, SHORTEST_NANOS);
-    if (!planned || at - wakeNanos < 0) {
-      plan(at);
-    }
-  }
-
-  private synchronized void plan(long at) {
-    if (!planned || at - wakeNanos < 0) {
-      wakeNanos = at;
-      planned = true;
+    if (!planned.get() && planned.compareAndSet(false, true)) {
       ScheduledFuture<?> _ =
-          thread.schedule(guarded(() -> check(at)), at - System.nanoTime(), TimeUnit.NANOSECONDS);
+          thread.schedule(
+              guarded(this::check), Math.max(nanos, SHORTEST_NANOS), TimeUnit.NANOSECONDS);
     }
   }
 
-  private void check(long at) {
-    synchronized (this) {
-      if (wakeNanos != at) {
-        // Another one was planned before this, and has been made.
-        return;
-      }
-      planned = false;
-    }
+  private void check() {
+    planned.set(false);
     long next = check.getAsLong();
     if (next != Long.MAX_VALUE) {
       checkIn(next);

@@ -2,9 +2,9 @@ package ucm.store.file.lookup;
 
 import java.util.BitSet;
 import ucm.api.BlockIds;
+import ucm.store.file.block.BlockIndex;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.health.DirectoryHealth;
-import ucm.store.file.index.BlockIndex;
 
 /**
  * Answers look-ups: from the index what it knows, from the disk the rest. A block of the index may

@@ -15,12 +15,12 @@ import ucm.api.BlockIds;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
+import ucm.store.file.block.BlockIndex;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.OwnThreads;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.DirectoryHealth;
-import ucm.store.file.index.BlockIndex;
 
 /**
  * Asks the file system for blocks, one system call each, on threads of its own: the caller waits and is

@@ -11,10 +11,10 @@ import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
+import ucm.store.file.block.BlockIndex;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.DirectoryHealth;
-import ucm.store.file.index.BlockIndex;
 
 /**
  * Fills the {@link BlockIndex} with the files that are there when the store opens, each directory by itself.

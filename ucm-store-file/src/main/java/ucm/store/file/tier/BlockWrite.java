@@ -8,7 +8,7 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
-import ucm.store.file.index.BlockUses;
+import ucm.store.file.eviction.BlockUses;
 
 /** A block on its way from the upper tier through staging memory to the lower one. Nothing in here waits. */
 final class BlockWrite {

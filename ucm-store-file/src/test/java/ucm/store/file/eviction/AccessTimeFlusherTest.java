@@ -17,7 +17,6 @@ import ucm.store.file.LocalFileStore;
 import ucm.store.file.fixture.FaultyFiles;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
-import ucm.store.file.index.AccessTimeTable;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */
 final class AccessTimeFlusherTest {

@@ -1,4 +1,4 @@
-package ucm.store.file.transfer;
+package ucm.store.file.block;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -9,7 +9,7 @@ import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
 
-final class TransferJobTest {
+final class FileTaskTest {
 
   private static final BlockLayout FOUR = BlockLayout.uniform(1, 8, 32);
 
@@ -52,13 +52,21 @@ final class TransferJobTest {
     assertThat(cut(FOUR)).isEmpty();
   }
 
+  @Test
+  void areNamedInLogsAsTheOriginalDoes() {
+    MemoryRegion memory = MemoryRegion.device(0, 0, FOUR.shardSize());
+    Transfer transfer = Transfer.packed(FOUR).shard(0, 1, 0).piece(memory, 0).build();
+    FileTask task = new FileTask(17, transfer, true, null, null, System::nanoTime);
+    assertThat(task.name("Local")).isEqualTo("Local task(17,Cache2Backend,1,8)");
+  }
+
   private static List<String> cut(BlockLayout layout, int... blocks) {
     MemoryRegion memory = MemoryRegion.device(0, 0, layout.shardSize());
     Transfer.Builder builder = Transfer.packed(layout);
     for (int block : blocks) {
       builder.shard(0, block, 0).piece(memory, 0);
     }
-    int[] starts = TransferJob.groups(builder.build());
+    int[] starts = FileTask.groups(builder.build());
     List<String> found = new ArrayList<>();
     for (int group = 0; group < starts.length - 1; group++) {
       found.add(starts[group] + "-" + starts[group + 1]);

@@ -1,7 +1,6 @@
-package ucm.store.file.transfer;
+package ucm.store.file.block;
 
 import java.util.Arrays;
-import java.util.Set;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -14,51 +13,50 @@ import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.space.SpaceRefusedException;
 
 /**
- * A load or dump under way: the shards of its transfer, in groups that are moved at once, and only where
- * the directory is not down.
+ * A load or dump: the shards of its transfer, in groups that are moved at once, and only where the directory
+ * is not down.
  *
  * <p>A group is a run of shards of the same block, so that a block's file is opened once. The thread that
- * takes a group, a worker to move it or the timeout scheduler because the deadline has passed, is the
- * only one to end its shards: memory is not touched after that. It is taken by {@linkplain TransferTask#begin
- * beginning} its first shard; the others are not begun, only ended.
+ * takes a group, a worker to move it or the one of the deadlines, is the only one to end its shards: memory
+ * is not touched after that. It is taken by {@linkplain #begin beginning} its first shard; the others are
+ * not begun, only ended.
+ *
+ * <p>The shards that make a block whole end after its commit, so that a dump that went well and brought a
+ * block whole has made it durable, as far as configured.
  */
-public final class TransferJob implements ShardWorkers.Batch {
+public final class FileTask extends TransferTask implements ShardWorkers.Batch {
 
   // More than this is moved by several workers.
   private static final long MAX_GROUP_BYTES = 4L << 20;
 
-  public final TransferTask task;
-  public final Transfer transfer;
-  public final boolean isDump;
-  public final long startNanos;
-  public final long deadlineNanos;
-  // Several workers may find it unset; any of their times will do.
-  private long firstNanos;
-
-  /** Whether it has completed; guarded by the lock of those that have not. */
-  public boolean hasCompleted;
-
-  private final ShardMover mover;
+  private final boolean writes;
+  private final BlockMover mover;
   private final DirectoryHealth health;
   private final LongSupplier clock;
+  private final long startNanos;
+  // Several workers may find it unset; any of their times will do.
+  private long firstNanos;
   // Where each group starts; the number of shards after the last.
   private final int[] starts;
 
-  public TransferJob(
-      TransferTask task,
-      boolean isDump,
-      ShardMover mover,
+  /**
+   * A task that begins now.
+   *
+   * @param writes whether it is a dump
+   */
+  public FileTask(
+      long id,
+      Transfer transfer,
+      boolean writes,
+      BlockMover mover,
       DirectoryHealth health,
-      LongSupplier clock,
-      long timeoutNanos) {
-    this.task = task;
-    this.transfer = task.transfer();
-    this.isDump = isDump;
+      LongSupplier clock) {
+    super(id, transfer);
+    this.writes = writes;
     this.mover = mover;
     this.health = health;
     this.clock = clock;
     this.startNanos = clock.getAsLong();
-    this.deadlineNanos = startNanos + timeoutNanos;
     this.starts = groups(transfer);
   }
 
@@ -89,18 +87,13 @@ public final class TransferJob implements ShardWorkers.Batch {
   /** Moves a group. */
   @Override
   public void run(int group) {
-    if (!take(group)) {
+    if (hasBegun(starts[group]) || expireIfPast() || !take(group)) {
       return;
     }
     int from = starts[group];
     int to = starts[group + 1];
-    long now = clock.getAsLong();
     if (firstNanos == 0) {
-      firstNanos = now;
-    }
-    if (now - deadlineNanos >= 0) {
-      end(from, to, ShardOutcome.EXPIRED, timeout());
-      return;
+      firstNanos = clock.getAsLong();
     }
     int directory = directory(group);
     health.enter(directory);
@@ -111,9 +104,9 @@ public final class TransferJob implements ShardWorkers.Batch {
     if (refusal != null) {
       refuse(from, to, refusal);
     } else if (fault instanceof SpaceRefusedException) {
-      end(from, to, ShardOutcome.REFUSED, fault);
+      endRest(from, to, ShardOutcome.REFUSED, fault);
     } else if (fault != null) {
-      end(from, to, ShardOutcome.FAILED, fault);
+      endRest(from, to, ShardOutcome.FAILED, fault);
     }
   }
 
@@ -128,25 +121,39 @@ public final class TransferJob implements ShardWorkers.Batch {
     }
   }
 
+  /** Whether it is a dump. */
+  public boolean writes() {
+    return writes;
+  }
+
   /** How long it waited until a worker took it; to its end when none did. */
   public long waitNanos(long endNanos) {
     return (firstNanos == 0 ? endNanos : firstNanos) - startNanos;
   }
 
-  /** Ends shards well, those that have not ended yet. */
-  public void endOk(int from, int to) {
+  /** How long it has taken. */
+  public long nanos(long endNanos) {
+    return endNanos - startNanos;
+  }
+
+  /** Ends shards, those that have not ended yet. */
+  void endRest(int from, int to, ShardOutcome outcome, @Nullable Throwable fault) {
     for (int i = from; i < to; i++) {
-      if (!task.hasEnded(i)) {
-        task.ok(i);
+      if (!hasEnded(i)) {
+        end(i, outcome, fault);
       }
     }
   }
 
-  /** Ends what no worker has begun with. */
-  public void timeOut() {
+  void endOk(int from, int to) {
+    endRest(from, to, ShardOutcome.OK, null);
+  }
+
+  @Override
+  public void expire(StoreException why) {
     for (int group = 0; group < size(); group++) {
       if (take(group)) {
-        end(starts[group], starts[group + 1], ShardOutcome.EXPIRED, timeout());
+        endRest(starts[group], starts[group + 1], ShardOutcome.EXPIRED, why);
       }
     }
   }
@@ -162,76 +169,42 @@ public final class TransferJob implements ShardWorkers.Batch {
   }
 
   /**
-   * Ends everything when the directories of all blocks are down.
+   * Ends it when the directories of all its blocks are down.
    *
    * @return false when one is not; then nothing has ended
    */
   public boolean refuseWhole() {
-    StoreException why = null;
     for (int group = 0; group < size(); group++) {
-      why = health.refusal(directory(group));
-      if (why == null) {
+      if (health.refusal(directory(group)) == null) {
         return false;
       }
     }
-    for (int group = 0; why != null && group < size(); group++) {
-      if (take(group)) {
-        refuse(starts[group], starts[group + 1], why);
-      }
-    }
+    refuse();
     return true;
   }
 
   private void refuse(int from, int to, StoreException why) {
-    health.refused(isDump, to - from);
-    end(from, to, ShardOutcome.REFUSED, why);
+    health.refused(writes, to - from);
+    endRest(from, to, ShardOutcome.REFUSED, why);
   }
 
   private int directory(int group) {
-    int shard = starts[group];
-    return health.directoryOf(transfer.ids().high(shard), transfer.ids().low(shard));
-  }
-
-  /** Adds its blocks. */
-  public void collectBlocks(Set<BlockIds> blocks) {
-    for (int group = 0; group < size(); group++) {
-      blocks.add(block(starts[group]));
-    }
-  }
-
-  private BlockIds block(int shard) {
-    return BlockIds.of(transfer.ids().high(shard), transfer.ids().low(shard));
-  }
-
-  /** Adds the blocks of which no shard, or not all, have ended. */
-  public void collectOpenBlocks(Set<BlockIds> blocks) {
-    for (int i = 0; i < transfer.shardCount(); i++) {
-      if (!task.hasEnded(i)) {
-        blocks.add(block(i));
-      }
-    }
+    BlockIds ids = transfer().ids();
+    return health.directoryOf(ids.high(starts[group]), ids.low(starts[group]));
   }
 
   private boolean take(int group) {
-    return task.begin(starts[group]);
+    return begin(starts[group]);
   }
 
-  private void end(int from, int to, ShardOutcome outcome, RuntimeException cause) {
-    mover.notMoved(this, from, cause);
-    for (int i = from; i < to; i++) {
-      if (!task.hasEnded(i)) {
-        task.end(i, outcome, cause);
-      }
-    }
-  }
-
-  private StoreException timeout() {
-    return new StoreException(
-        "task "
-            + task.id()
-            + " of "
-            + transfer
-            + " passed its deadline before all of it was begun: raise timeout_ms, or find out what"
-            + " holds up the file system");
+  /** Names it in logs, as the original does. */
+  public String name(String store) {
+    return "%s task(%d,%s,%d,%d)"
+        .formatted(
+            store,
+            id(),
+            writes ? "Cache2Backend" : "Backend2Cache",
+            transfer().shardCount(),
+            transfer().byteSize());
   }
 }

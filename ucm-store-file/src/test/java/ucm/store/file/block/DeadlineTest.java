@@ -1,4 +1,4 @@
-package ucm.store.file.transfer;
+package ucm.store.file.block;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,7 +13,6 @@ import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
 import ucm.api.ShardOutcome;
-import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.TransferResult;
 import ucm.store.file.LocalFileStore;
@@ -206,18 +205,5 @@ final class DeadlineTest {
       assertThat(stores.openFiles()).isEmpty();
       assertThat(stores.metrics.count("local_given_up_blocks")).isEqualTo(20);
     }
-  }
-
-  @Test
-  void namesABoundedNumberOfFailedBlocksAndCountsAll() {
-    int blocks = DumpFailures.MAX_NAMED + 100;
-    DumpFailures failures = new DumpFailures();
-    for (int i = 0; i < blocks; i++) {
-      assertThat(failures.record(56, i, new StoreException("not stored"))).isTrue();
-    }
-    FlushResult flushed = failures.take(0);
-    assertThat(flushed.failedCount()).isEqualTo(blocks);
-    assertThat(flushed.failedBlocks().size()).isEqualTo(DumpFailures.MAX_NAMED);
-    assertThat(failures.take(0).ok()).isTrue();
   }
 }

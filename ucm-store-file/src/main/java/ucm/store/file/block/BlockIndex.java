@@ -1,4 +1,4 @@
-package ucm.store.file.index;
+package ucm.store.file.block;
 
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;

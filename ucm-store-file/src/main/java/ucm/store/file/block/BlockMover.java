@@ -1,7 +1,8 @@
-package ucm.store.file.transfer;
+package ucm.store.file.block;
 
 /** Moves shards one way: from files or into them. */
-public interface ShardMover {
+@FunctionalInterface
+public interface BlockMover {
 
   /**
    * Moves shards of one block that follow one another in a transfer, and ends each of them. For those
@@ -11,8 +12,5 @@ public interface ShardMover {
    * @param to last shard, exclusive
    * @throws RuntimeException when the file system fails
    */
-  void move(TransferJob job, int from, int to);
-
-  /** Told of shards of a block that were not moved, because the deadline came first or it threw. */
-  void notMoved(TransferJob job, int from, RuntimeException cause);
+  void move(FileTask task, int from, int to);
 }

@@ -1,4 +1,4 @@
-package ucm.store.file.index;
+package ucm.store.file.block;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

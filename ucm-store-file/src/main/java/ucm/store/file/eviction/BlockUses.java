@@ -1,4 +1,4 @@
-package ucm.store.file.index;
+package ucm.store.file.eviction;
 
 import java.util.BitSet;
 import java.util.concurrent.TimeUnit;
