@@ -80,7 +80,13 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
       throw new IllegalStateException(kind.name() + " has an error that was not reported");
     }
     FileStoreRuntime opened =
-        new FileStoreRuntime(known, files, context, new OwnTasks(), () -> openQueues(context));
+        new FileStoreRuntime(
+            known,
+            files,
+            context,
+            this::openTasks,
+            this::dumpFailed,
+            () -> openQueues(context));
     opened.start();
     engine = opened;
   }
@@ -89,20 +95,6 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
   @Override
   protected int maxTasks() {
     return Integer.MAX_VALUE;
-  }
-
-  /** What is asked and told of tasks; also while the store closes. */
-  private final class OwnTasks implements FileTransfers.Tasks {
-
-    @Override
-    public List<TransferTask> open() {
-      return openTasks();
-    }
-
-    @Override
-    public void failed(long idHigh, long idLow, Throwable why) {
-      dumpFailed(idHigh, idLow, why);
-    }
   }
 
   /**
@@ -142,12 +134,17 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
 
   @Override
   protected void doLoad(TransferTask task) {
-    engine().transfers.start((FileTask) task, false);
+    start(task);
   }
 
   @Override
   protected void doDump(TransferTask task) {
-    engine().transfers.start((FileTask) task, true);
+    start(task);
+  }
+
+  /** Starts a load or dump. */
+  protected void start(TransferTask task) {
+    engine().transfers.start((FileTask) task);
   }
 
   /**

@@ -1,5 +1,6 @@
 package ucm.store.file;
 
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -10,6 +11,7 @@ import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
 import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
+import ucm.api.TransferTask;
 import ucm.platform.io.IoQueues;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.Libc;
@@ -92,13 +94,16 @@ final class FileStoreRuntime {
   /**
    * Makes the parts; no thread runs yet.
    *
+   * @param tasks those that have not completed
+   * @param failures has the next flush report a block
    * @param queues see {@link FileStore#openQueues}
    */
   FileStoreRuntime(
       FileStoreConfig config,
       FileOperations operations,
       StoreContext context,
-      FileTransfers.Tasks tasks,
+      Supplier<List<TransferTask>> tasks,
+      PartialWriter.Failures failures,
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
     cleanup = new DeferredCleanup(config.kind());
@@ -135,7 +140,7 @@ final class FileStoreRuntime {
             clock,
             Math.min(health.patienceNanos(), timeoutNanos()));
     remover = new BlockRemover(files, space, health, cleanup, timeoutNanos());
-    PartialWriter partials = new PartialWriter(files, tasks, metrics, clock, health, cleanup);
+    PartialWriter partials = new PartialWriter(files, failures, metrics, clock, health, cleanup);
     BlockWriter writer = new BlockWriter(files, partials, metrics, ios);
     Quarantine quarantine = new Quarantine(operations, paths, metrics);
     BlockReader reader = new BlockReader(files, opened, config.verify(), quarantine, metrics, ios);

@@ -7,6 +7,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -34,13 +35,6 @@ final class FileTransfers {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileTransfers.class);
 
-  /** What the store knows of its tasks. */
-  interface Tasks extends PartialWriter.Failures {
-
-    /** Those that have not completed. */
-    List<TransferTask> open();
-  }
-
   /** The thread that keeps time. */
   final TimeoutScheduler timer;
 
@@ -48,7 +42,7 @@ final class FileTransfers {
   private final long timeoutNanos;
   private final LongSupplier clock;
   private final FileStoreMetrics metrics;
-  private final Tasks tasks;
+  private final Supplier<List<TransferTask>> tasks;
   private final ShardWorkers workers;
   private final DirectoryHealth health;
   private final BlockUses uses;
@@ -63,7 +57,7 @@ final class FileTransfers {
       FileStoreConfig config,
       LongSupplier clock,
       FileStoreMetrics metrics,
-      Tasks tasks,
+      Supplier<List<TransferTask>> tasks,
       ShardWorkers workers,
       DirectoryHealth health,
       BlockUses uses,
@@ -89,7 +83,7 @@ final class FileTransfers {
   /** What moves between host memory and files, and has not ended. */
   private List<FileTask> moving() {
     List<FileTask> moving = new ArrayList<>(parts);
-    for (TransferTask task : tasks.open()) {
+    for (TransferTask task : tasks.get()) {
       if (task instanceof FileTask whole) {
         moving.add(whole);
       }
@@ -122,7 +116,7 @@ final class FileTransfers {
   }
 
   /** Moves what may be moved of a task. */
-  void start(FileTask task, boolean isDump) {
+  void start(FileTask task) {
     if (LOG.isDebugEnabled()) {
       LOG.debug("{} dispatching.", task.name(kind.name()));
     }
@@ -134,13 +128,13 @@ final class FileTransfers {
       }
     }
     // While the workers are at it; they need not wait for a note.
-    uses.moved(task.transfer(), isDump);
+    uses.moved(task.transfer(), task.writes());
   }
 
   /** Moves host memory on behalf of a task of other memory. */
   FileTask move(TransferTask task, Transfer inHost) {
     FileTask part = newTask(task.id(), inHost, task.isDump());
-    start(part, task.isDump());
+    start(part);
     parts.add(part);
     part.whenTerminal(() -> parts.remove(part));
     timer.checkIn(tidyNanos());

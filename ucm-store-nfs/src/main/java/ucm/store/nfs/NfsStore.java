@@ -11,6 +11,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.CommonKeys;
 import ucm.api.StoreContext;
 import ucm.api.StoreName;
@@ -96,30 +97,28 @@ public final class NfsStore extends FileStore {
       return;
     }
     try {
-      staging = new Staging(known, value(CommonKeys.WAITING_QUEUE_DEPTH), new ToFiles(), context);
+      staging = new Staging(known, value(CommonKeys.WAITING_QUEUE_DEPTH), this, context);
     } catch (RuntimeException | Error e) {
       super.doClose();
       throw e;
     }
   }
 
-  /** What the staging moves on. */
-  private final class ToFiles implements Staging.FileMover {
+  /** Starts to move shards between host memory and files, on behalf of a task. */
+  Task move(StagedTask task, Transfer inHost) {
+    return moveFor(task, inHost);
+  }
 
-    @Override
-    public Task move(StagedTask task, Transfer inHost) {
-      return moveFor(task, inHost);
+  /** Has the next flush report blocks that will not be written. */
+  void failed(BlockIds blocks, @Nullable Throwable why) {
+    for (int i = 0; i < blocks.size(); i++) {
+      dumpFailed(blocks.high(i), blocks.low(i), why);
     }
+  }
 
-    @Override
-    public void dumpFailed(long idHigh, long idLow, @Nullable Throwable why) {
-      NfsStore.this.dumpFailed(idHigh, idLow, why);
-    }
-
-    @Override
-    public void settled(StagedTask dump) {
-      NfsStore.this.settled(dump);
-    }
+  /** The files have all of a dump that they will have. */
+  void moved(StagedTask dump) {
+    settled(dump);
   }
 
   @Override
@@ -130,6 +129,9 @@ public final class NfsStore extends FileStore {
   @Override
   protected TransferTask newTask(long id, Transfer transfer, boolean isDump) {
     Staging open = staging;
+    if (open != null) {
+      open.device().require(transfer);
+    }
     TransferTask task =
         open == null || transfer.isHost()
             ? super.newTask(id, transfer, isDump)
@@ -142,29 +144,11 @@ public final class NfsStore extends FileStore {
   }
 
   @Override
-  protected void doLoad(TransferTask task) {
-    require(task.transfer());
+  protected void start(TransferTask task) {
     if (task instanceof StagedTask staged) {
       staged.start();
     } else {
-      super.doLoad(task);
-    }
-  }
-
-  @Override
-  protected void doDump(TransferTask task) {
-    require(task.transfer());
-    if (task instanceof StagedTask staged) {
-      staged.start();
-    } else {
-      super.doDump(task);
-    }
-  }
-
-  private void require(Transfer transfer) {
-    Staging open = staging;
-    if (open != null) {
-      open.device().require(transfer);
+      super.start(task);
     }
   }
 

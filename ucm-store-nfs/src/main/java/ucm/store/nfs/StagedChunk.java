@@ -3,7 +3,6 @@ package ucm.store.nfs;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
-import ucm.api.BlockIds;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
@@ -195,19 +194,12 @@ final class StagedChunk extends DeviceBatch {
       Task task = staging.files().move(staged, inner);
       task.whenTerminal(
           () -> {
-            failed(task.result().failedBlocks(), task.result().cause());
+            staging.files().failed(task.result().failedBlocks(), task.result().cause());
             ended();
           });
     } catch (RuntimeException e) {
-      failed(inner.ids(), e);
+      staging.files().failed(inner.ids(), e);
       ended();
-    }
-  }
-
-  /** Blocks of a dump will not come to the files. */
-  private void failed(BlockIds blocks, @Nullable Throwable cause) {
-    for (int i = 0; i < blocks.size(); i++) {
-      staging.files().dumpFailed(blocks.high(i), blocks.low(i), cause);
     }
   }
 

@@ -13,8 +13,6 @@ import ucm.api.CommonKeys;
 import ucm.api.QueueFullException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
-import ucm.api.Task;
-import ucm.api.Transfer;
 import ucm.platform.device.EngineDevice;
 
 /**
@@ -33,22 +31,9 @@ final class Staging {
   // So that some chunks are on their way to the device while others are with the files.
   private static final int CHUNKS_AT_ONCE = 4;
 
-  /** The store of files. */
-  interface FileMover {
-
-    /** Starts to move shards between host memory and files, on behalf of a task. */
-    Task move(StagedTask task, Transfer inHost);
-
-    /** Has the next flush report a block that will not be written. */
-    void dumpFailed(long idHigh, long idLow, @Nullable Throwable why);
-
-    /** The files have all of a dump that they will have. */
-    void settled(StagedTask dump);
-  }
-
   private final NfsConfig config;
   private final int maxWaiting;
-  private final FileMover files;
+  private final NfsStore files;
   private final EngineDevice device;
   private final AtomicInteger pumps = new AtomicInteger();
   private @Nullable StagingBuffers buffers;
@@ -64,7 +49,7 @@ final class Staging {
    * @param maxWaiting how many tasks may wait for buffers
    * @throws StoreException when the configured device cannot be had, or there is not enough memory
    */
-  Staging(NfsConfig config, int maxWaiting, FileMover files, StoreContext context) {
+  Staging(NfsConfig config, int maxWaiting, NfsStore files, StoreContext context) {
     this.config = config;
     this.maxWaiting = maxWaiting;
     this.files = files;
@@ -110,7 +95,7 @@ final class Staging {
   }
 
   /** Where shards go to and come from. */
-  FileMover files() {
+  NfsStore files() {
     return files;
   }
 
@@ -211,7 +196,7 @@ final class Staging {
     } finally {
       lock.unlock();
     }
-    files.settled(task);
+    files.moved(task);
   }
 
   /** Ends the threads of the device, after the tasks. */
