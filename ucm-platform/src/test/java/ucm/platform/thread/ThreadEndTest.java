@@ -36,7 +36,7 @@ final class ThreadEndTest {
                 });
     waiting.interrupt();
     // It has taken the interrupt up, and waits again.
-    while (waiting.isInterrupted() || waiting.getState() != Thread.State.WAITING) {
+    while (waiting.isInterrupted() || waiting.getState() != Thread.State.TIMED_WAITING) {
       Thread.onSpinWait();
     }
     mayEnd.countDown();

@@ -22,6 +22,7 @@ import ucm.api.config.StoreConfig;
 import ucm.platform.io.IoQueues;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
+import ucm.platform.thread.ThreadEnd;
 import ucm.platform.thread.ThreadFaults;
 import ucm.store.file.admin.BlockDirectories;
 import ucm.store.file.block.FileTask;
@@ -228,30 +229,11 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
       return;
     }
     Thread closer = known.kind().newThread("close", 0).start(() -> open.close(this::failedDumps));
-    if (!hasEnded(closer, MARGIN.plus(timeToClose()))) {
+    if (!ThreadEnd.await(closer, MARGIN.plus(timeToClose()))) {
       LOG.warn(
           "{} is closed, but the file system holds some of it: what that is ends when the file"
               + " system lets go, and temporary files are removed then or by the next start",
           name());
-    }
-  }
-
-  /** An interrupt meanwhile is kept for later, as the next close finds nothing to wait for. */
-  private static boolean hasEnded(Thread thread, Duration patience) {
-    long deadline = System.nanoTime() + patience.toNanos();
-    boolean interrupted = false;
-    try {
-      while (true) {
-        try {
-          return thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())));
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
     }
   }
 
