@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -38,8 +37,7 @@ final class Staging {
   private final AtomicInteger pumps = new AtomicInteger();
   private @Nullable StagingBuffers buffers;
 
-  private final ReentrantLock lock = new ReentrantLock();
-  // Guarded by lock.
+  // Guarded by this.
   private final ArrayDeque<StagedTask> waiting = new ArrayDeque<>();
   private boolean threadsEnded;
 
@@ -105,15 +103,12 @@ final class Staging {
    * @throws QueueFullException when too many wait
    */
   void submit(StagedTask task) {
-    lock.lock();
-    try {
+    synchronized (this) {
       if (waiting.size() >= maxWaiting) {
         throw new QueueFullException(
             NfsStore.NAME + " tasks", waiting.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
       }
       waiting.add(task);
-    } finally {
-      lock.unlock();
     }
     pump();
   }
@@ -132,28 +127,23 @@ final class Staging {
     } while (seen != 0);
   }
 
-  private @Nullable StagedChunk nextChunk() {
-    lock.lock();
-    try {
-      StagedTask task = waiting.peek();
-      if (task == null) {
-        return null;
-      }
-      int first = task.taken;
-      int count = task.chunkEnd(mostAtOnce(task.transfer().layout())) - first;
-      int[] slots = buffers().take(count);
-      if (slots.length == 0) {
-        return null;
-      }
-      task.taken += count;
-      task.openChunks++;
-      if (task.taken == task.transfer().shardCount()) {
-        waiting.remove();
-      }
-      return new StagedChunk(this, task, first, slots);
-    } finally {
-      lock.unlock();
+  private synchronized @Nullable StagedChunk nextChunk() {
+    StagedTask task = waiting.peek();
+    if (task == null) {
+      return null;
     }
+    int first = task.taken;
+    int count = task.chunkEnd(mostAtOnce(task.transfer().layout())) - first;
+    int[] slots = buffers().take(count);
+    if (slots.length == 0) {
+      return null;
+    }
+    task.taken += count;
+    task.openChunks++;
+    if (task.taken == task.transfer().shardCount()) {
+      waiting.remove();
+    }
+    return new StagedChunk(this, task, first, slots);
   }
 
   /** The most shards of a chunk. */
@@ -164,39 +154,25 @@ final class Staging {
   }
 
   /** All of a chunk is done with. */
-  void chunkEnded(StagedTask task) {
-    lock.lock();
-    try {
-      task.openChunks--;
-    } finally {
-      lock.unlock();
-    }
+  synchronized void chunkEnded(StagedTask task) {
+    task.openChunks--;
     settleIfDone(task);
   }
 
   /** Takes a task out of the line, as its time has passed. */
   void forget(StagedTask task) {
-    lock.lock();
-    try {
+    synchronized (this) {
       task.taken = task.transfer().shardCount();
       waiting.remove(task);
-    } finally {
-      lock.unlock();
+      settleIfDone(task);
     }
-    settleIfDone(task);
     pump();
   }
 
   private void settleIfDone(StagedTask task) {
-    lock.lock();
-    try {
-      if (task.openChunks > 0 || task.taken < task.transfer().shardCount()) {
-        return;
-      }
-    } finally {
-      lock.unlock();
+    if (task.openChunks == 0 && task.taken == task.transfer().shardCount()) {
+      files.moved(task);
     }
-    files.moved(task);
   }
 
   /** Ends the threads of the device, after the tasks. */

@@ -7,9 +7,8 @@ import java.util.BitSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.Store;
@@ -37,9 +36,7 @@ final class Promotions {
   private final @Nullable ConcurrentBlockSet again;
   private final ConcurrentBlockSet below;
   private final AtomicInteger removals = new AtomicInteger();
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition none = lock.newCondition();
-  // Guarded by lock, as is what follows.
+  // Guarded by this, as is what follows.
   private final ArrayDeque<Piece> waiting = new ArrayDeque<>();
   private int writing;
 
@@ -66,18 +63,13 @@ final class Promotions {
   }
 
   /** What loads that began before bring is not kept any more; waits for what is being written. */
-  void dropAll(long nanos) throws InterruptedException {
-    lock.lock();
-    try {
-      removals.incrementAndGet();
-      waiting.forEach(this::give);
-      waiting.clear();
-      long left = nanos;
-      while (writing > 0 && left > 0) {
-        left = none.awaitNanos(left);
-      }
-    } finally {
-      lock.unlock();
+  synchronized void dropAll(long nanos) throws InterruptedException {
+    removals.incrementAndGet();
+    waiting.forEach(this::give);
+    waiting.clear();
+    long end = System.nanoTime() + nanos;
+    for (long left = nanos; writing > 0 && left > 0; left = end - System.nanoTime()) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
     }
   }
 
@@ -135,27 +127,19 @@ final class Promotions {
     writeOn();
   }
 
-  private @Nullable Piece next() {
-    lock.lock();
-    try {
-      if (writing == MOST_WRITING || waiting.isEmpty()) {
-        return null;
-      }
-      writing++;
-      return waiting.remove();
-    } finally {
-      lock.unlock();
+  private synchronized @Nullable Piece next() {
+    if (writing == MOST_WRITING || waiting.isEmpty()) {
+      return null;
     }
+    writing++;
+    return waiting.remove();
   }
 
   private void ended(Piece piece) {
     give(piece);
-    lock.lock();
-    try {
+    synchronized (this) {
       writing--;
-      none.signalAll();
-    } finally {
-      lock.unlock();
+      notifyAll();
     }
   }
 
@@ -196,8 +180,7 @@ final class Promotions {
     void offer() {
       findIncomplete();
       BlockIds ids = transfer.ids();
-      lock.lock();
-      try {
+      synchronized (Promotions.this) {
         boolean isDropped = removals.get() != removalsBefore;
         int from = 0;
         while (from < slots.length) {
@@ -214,8 +197,6 @@ final class Promotions {
           }
           from = to;
         }
-      } finally {
-        lock.unlock();
       }
       writeOn();
     }

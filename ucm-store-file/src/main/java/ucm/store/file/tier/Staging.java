@@ -1,8 +1,7 @@
 package ucm.store.file.tier;
 
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.Arrays;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
@@ -22,9 +21,7 @@ final class Staging {
   private final BlockLayout layout;
   private final long stride;
   private final MemoryRegion memory;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition given = lock.newCondition();
-  // Guarded by lock: the slots that are free, the one used last on top.
+  // Guarded by this: the slots that are free, the one used last on top.
   private final int[] free;
   private int count;
 
@@ -35,51 +32,33 @@ final class Staging {
     int slots = Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
     memory = MemoryRegion.host(LazyMemory.zeros(slots * stride));
     free = new int[slots];
-    for (int slot = slots - 1; slot >= 0; slot--) {
-      free[count++] = slot;
-    }
+    count = slots;
+    Arrays.setAll(free, i -> slots - 1 - i);
   }
 
   /** Takes a slot, or {@link #NONE}. */
-  int tryTake() {
-    lock.lock();
-    try {
-      return count == 0 ? NONE : free[--count];
-    } finally {
-      lock.unlock();
-    }
+  synchronized int tryTake() {
+    return count == 0 ? NONE : free[--count];
   }
 
   /** Takes the slots of a block, when as many are free. */
-  int[] takeBlock() throws InterruptedException {
-    int[] slots = new int[layout.shardCount()];
-    lock.lockInterruptibly();
-    try {
-      while (count < slots.length) {
-        given.await();
-      }
-      for (int i = 0; i < slots.length; i++) {
-        slots[i] = free[--count];
-      }
-      return slots;
-    } finally {
-      lock.unlock();
+  synchronized int[] takeBlock() throws InterruptedException {
+    int shards = layout.shardCount();
+    while (count < shards) {
+      wait();
     }
+    count -= shards;
+    return Arrays.copyOfRange(free, count, count + shards);
   }
 
   /** Gives slots back; those that are {@link #NONE} are left out. */
-  void give(int... slots) {
-    lock.lock();
-    try {
-      for (int slot : slots) {
-        if (slot != NONE) {
-          free[count++] = slot;
-        }
+  synchronized void give(int... slots) {
+    for (int slot : slots) {
+      if (slot != NONE) {
+        free[count++] = slot;
       }
-      given.signal();
-    } finally {
-      lock.unlock();
     }
+    notifyAll();
   }
 
   /** Places the next shard of a packed transfer. */

@@ -8,8 +8,6 @@ import java.util.List;
 import java.util.SequencedMap;
 import java.util.SequencedSet;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,9 +44,7 @@ final class WriteBehind {
   final Staging staging;
   final TierMetrics metrics;
   private final Failures failures;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
-  // Guarded by lock, as is what follows. Those offered and not ended, with the numbers of their
+  // Guarded by this, as is what follows. Those offered and not ended, with the numbers of their
   // offers.
   private final SequencedMap<BlockIds, Long> open = new LinkedHashMap<>();
   private final ArrayDeque<BlockIds> waiting = new ArrayDeque<>();
@@ -111,25 +107,21 @@ final class WriteBehind {
 
   /** Starts its thread, made for {@link #run}. */
   void start(Thread made) {
-    lock.lock();
-    try {
+    synchronized (this) {
       thread = made;
-    } finally {
-      lock.unlock();
     }
     made.start();
   }
 
-  private @Nullable BlockIds next() {
-    lock.lock();
+  private synchronized @Nullable BlockIds next() {
     try {
       while (!closed && (waiting.isEmpty() || isFull)) {
         if (isFull) {
           // Less when something has ended, and made room.
-          long _ = changed.awaitNanos(RETRY_NANOS);
+          TimeUnit.NANOSECONDS.timedWait(this, RETRY_NANOS);
           isFull = false;
         } else {
-          changed.await();
+          wait();
         }
       }
       return closed ? null : waiting.remove();
@@ -137,8 +129,6 @@ final class WriteBehind {
       // Only close interrupts this thread.
       Thread.currentThread().interrupt();
       return null;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -148,65 +138,45 @@ final class WriteBehind {
    * @param some which of the ids
    * @return the number of the last offer, for {@link #await}
    */
-  long offer(BlockIds ids, BitSet some) {
-    lock.lock();
-    try {
-      for (int i = some.nextSetBit(0); i >= 0; i = some.nextSetBit(i + 1)) {
-        BlockIds id = BlockIds.of(ids.high(i), ids.low(i));
-        if (open.containsKey(id) || closed) {
-          continue;
-        }
-        if (open.size() == MOST_OPEN) {
-          keepUnwritten(id);
-        } else {
-          open.put(id, ++lastOffer);
-          waiting.add(id);
-        }
+  synchronized long offer(BlockIds ids, BitSet some) {
+    for (int i = some.nextSetBit(0); i >= 0; i = some.nextSetBit(i + 1)) {
+      BlockIds id = BlockIds.of(ids.high(i), ids.low(i));
+      if (open.containsKey(id) || closed) {
+        continue;
       }
-      changed.signalAll();
-      return lastOffer;
-    } finally {
-      lock.unlock();
+      if (open.size() == MOST_OPEN) {
+        keepUnwritten(id);
+      } else {
+        open.put(id, ++lastOffer);
+        waiting.add(id);
+      }
     }
+    notifyAll();
+    return lastOffer;
   }
 
   /** The number of the last offer. */
-  long lastOffer() {
-    lock.lock();
-    try {
-      return lastOffer;
-    } finally {
-      lock.unlock();
-    }
+  synchronized long lastOffer() {
+    return lastOffer;
   }
 
   /** Offers what could not be written, as the lower tier works again. */
-  void retry() {
-    lock.lock();
-    try {
-      List<BlockIds> again = List.copyOf(unwritten);
-      unwritten.clear();
-      again.forEach(id -> offer(id, BitSet.valueOf(new long[] {1})));
-    } finally {
-      lock.unlock();
-    }
+  synchronized void retry() {
+    List<BlockIds> again = List.copyOf(unwritten);
+    unwritten.clear();
+    again.forEach(id -> offer(id, BitSet.valueOf(new long[] {1})));
   }
 
   /** Forgets blocks that were removed; one on its way may still arrive. */
-  void forget(BlockIds ids) {
-    lock.lock();
-    try {
-      for (int i = 0; i < ids.size(); i++) {
-        BlockIds id = ids.slice(i, i + 1);
-        unwritten.remove(id);
-        if (open.containsKey(id) && waiting.remove(id)) {
-          open.remove(id);
-        }
+  synchronized void forget(BlockIds ids) {
+    for (int i = 0; i < ids.size(); i++) {
+      BlockIds id = ids.slice(i, i + 1);
+      unwritten.remove(id);
+      if (open.containsKey(id) && waiting.remove(id)) {
+        open.remove(id);
       }
-      changed.signalAll();
-    } finally {
-      lock.unlock();
     }
+    notifyAll();
   }
 
   /**
@@ -214,27 +184,19 @@ final class WriteBehind {
    *
    * @return how many have not
    */
-  long await(long offer, long nanos) throws InterruptedException {
-    lock.lockInterruptibly();
-    try {
-      long left = nanos;
-      while (!closed && left > 0 && !open.isEmpty() && open.firstEntry().getValue() <= offer) {
-        left = changed.awaitNanos(left);
-      }
-      return open.values().stream().filter(number -> number <= offer).count();
-    } finally {
-      lock.unlock();
+  synchronized long await(long offer, long nanos) throws InterruptedException {
+    long end = System.nanoTime() + nanos;
+    long left = nanos;
+    while (!closed && left > 0 && !open.isEmpty() && open.firstEntry().getValue() <= offer) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+      left = end - System.nanoTime();
     }
+    return open.values().stream().filter(number -> number <= offer).count();
   }
 
   /** Whether it takes no more. */
-  boolean isClosed() {
-    lock.lock();
-    try {
-      return closed;
-    } finally {
-      lock.unlock();
-    }
+  synchronized boolean isClosed() {
+    return closed;
   }
 
   /** Takes no more, and leaves what it has not begun with to the collector of a later process. */
@@ -242,15 +204,12 @@ final class WriteBehind {
     long end = System.nanoTime() + nanos;
     long left;
     Thread running;
-    lock.lock();
-    try {
+    synchronized (this) {
       closed = true;
       running = thread;
       waiting.forEach(open::remove);
       left = (long) waiting.size() + unwritten.size();
-      changed.signalAll();
-    } finally {
-      lock.unlock();
+      notifyAll();
     }
     if (left > 0) {
       LOG.warn(
@@ -265,36 +224,24 @@ final class WriteBehind {
     awaitMoves(end);
   }
 
-  private void awaitMoves(long end) {
-    lock.lock();
+  private synchronized void awaitMoves(long end) {
     try {
       long left = end - System.nanoTime();
       while (!open.isEmpty() && left > 0) {
-        left = changed.awaitNanos(left);
+        TimeUnit.NANOSECONDS.timedWait(this, left);
+        left = end - System.nanoTime();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } finally {
-      lock.unlock();
     }
   }
 
-  private int pending() {
-    lock.lock();
-    try {
-      return open.size();
-    } finally {
-      lock.unlock();
-    }
+  private synchronized int pending() {
+    return open.size();
   }
 
-  private int unwritten() {
-    lock.lock();
-    try {
-      return unwritten.size();
-    } finally {
-      lock.unlock();
-    }
+  private synchronized int unwritten() {
+    return unwritten.size();
   }
 
   private void keepUnwritten(BlockIds id) {
@@ -310,31 +257,23 @@ final class WriteBehind {
       // Before a flush that waits for the block goes on.
       failures.failed(id.high(0), id.low(0), why);
     }
-    lock.lock();
-    try {
+    synchronized (this) {
       open.remove(id);
       if (why != null) {
         keepUnwritten(id);
       }
-      changed.signalAll();
-    } finally {
-      lock.unlock();
+      notifyAll();
     }
   }
 
   /** A stage has enough to do: the block waits again. */
-  void again(BlockIds id) {
-    lock.lock();
-    try {
-      isFull = true;
-      if (closed) {
-        open.remove(id);
-      } else {
-        waiting.addFirst(id);
-      }
-      changed.signalAll();
-    } finally {
-      lock.unlock();
+  synchronized void again(BlockIds id) {
+    isFull = true;
+    if (closed) {
+      open.remove(id);
+    } else {
+      waiting.addFirst(id);
     }
+    notifyAll();
   }
 }
