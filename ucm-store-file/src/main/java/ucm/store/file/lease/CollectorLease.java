@@ -1,8 +1,5 @@
 package ucm.store.file.lease;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -14,9 +11,8 @@ import ucm.api.StoreException;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
-import ucm.platform.libc.VectorIo;
+import ucm.platform.libc.SmallFile;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.FolderExecutor;
 
@@ -159,9 +155,8 @@ public final class CollectorLease implements AutoCloseable {
 
   /** Names the holder of the lock; nothing depends on it. */
   private void sign(int fd, NativePath path) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment line = arena.allocateFrom(ValueLayout.JAVA_BYTE, LeaseHolder.line());
-      VectorIo.writeFully(files, fd, path, new IoVector().add(line), 0);
+    try {
+      SmallFile.write(files, fd, path, LeaseHolder.line(), 0);
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }

@@ -1,8 +1,5 @@
 package ucm.store.file.lease;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,9 +10,8 @@ import org.slf4j.LoggerFactory;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
-import ucm.platform.libc.VectorIo;
+import ucm.platform.libc.SmallFile;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.DirectoryHealth;
@@ -156,16 +152,12 @@ public final class DeadWriters implements Runnable {
   }
 
   private List<String> journal(int fd, NativePath lease) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment bytes = arena.allocate(Math.max(1, files.size(fd, lease)));
-      long read = VectorIo.readFully(files, fd, lease, new IoVector().add(bytes), 0);
-      byte[] text = bytes.asSlice(0, read).toArray(ValueLayout.JAVA_BYTE);
-      // A line cut off by the death of the writer has no temporary files yet.
-      return new String(text, StandardCharsets.US_ASCII)
-          .lines()
-          .filter(line -> FOLDER_NAME.matcher(line).matches())
-          .toList();
-    }
+    byte[] text = SmallFile.read(files, fd, lease, files.size(fd, lease));
+    // A line cut off by the death of the writer has no temporary files yet.
+    return new String(text, StandardCharsets.US_ASCII)
+        .lines()
+        .filter(line -> FOLDER_NAME.matcher(line).matches())
+        .toList();
   }
 
   private int removeOrphans(int directory, String folder, String token, Runnable step) {

@@ -23,10 +23,9 @@ public final class LeaseHolder {
   private LeaseHolder() {}
 
   /** The line of this process. */
-  static byte[] line() {
+  static String line() {
     String text = "process " + ProcessHandle.current().pid() + " on " + WriterLease.host();
-    String line = text + " ".repeat(LINE_BYTES - 1 - text.length()) + "\n";
-    return line.getBytes(StandardCharsets.US_ASCII);
+    return text + " ".repeat(LINE_BYTES - 1 - text.length()) + "\n";
   }
 
   /** Names the process that collects in a directory. */

@@ -1,9 +1,6 @@
 package ucm.store.file.lease;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,9 +13,8 @@ import org.slf4j.LoggerFactory;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
-import ucm.platform.libc.VectorIo;
+import ucm.platform.libc.SmallFile;
 import ucm.store.file.format.BlockPaths;
 
 /**
@@ -170,12 +166,9 @@ public final class WriterLease {
   }
 
   private void note(String folder, byte[] current) {
-    byte[] line = (folder + "\n").getBytes(StandardCharsets.US_ASCII);
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, line);
-      VectorIo.writeFully(files, fd, path(current), new IoVector().add(bytes), journalSize);
-    }
-    journalSize += line.length;
+    String line = folder + "\n";
+    SmallFile.write(files, fd, path(current), line, journalSize);
+    journalSize += line.length();
   }
 
   private NativePath path(byte[] of) {

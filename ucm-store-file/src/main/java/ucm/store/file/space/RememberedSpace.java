@@ -1,8 +1,5 @@
 package ucm.store.file.space;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -10,10 +7,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
 import ucm.platform.libc.SmallFile;
-import ucm.platform.libc.VectorIo;
 import ucm.store.file.format.BlockPaths;
 
 /**
@@ -67,10 +62,8 @@ public final class RememberedSpace {
       if (fd < 0) {
         return;
       }
-      try (Arena arena = Arena.ofConfined()) {
-        byte[] text = ("1 " + used + "\n").getBytes(StandardCharsets.US_ASCII);
-        MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, text);
-        VectorIo.writeFully(files, fd, next, new IoVector().add(bytes), 0);
+      try {
+        SmallFile.write(files, fd, next, "1 " + used + "\n", 0);
       } finally {
         files.close(fd, next);
       }
