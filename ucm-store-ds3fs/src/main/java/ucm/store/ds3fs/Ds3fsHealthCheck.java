@@ -75,7 +75,7 @@ public final class Ds3fsHealthCheck implements HealthCheck {
     List<String> points = new ArrayList<>();
     for (String directory : config.directories()) {
       try {
-        String there = nearestFolder(directory);
+        String there = FileHealthCheck.nearest(Path.of(directory)).toString();
         points.addAll(new MountFinder().find(List.of(there), config.mountPoint()).keySet());
         findings.add(
             Finding.ok(MOUNT, directory + " is on the 3FS mounted at " + points.getLast()));
@@ -88,9 +88,9 @@ public final class Ds3fsHealthCheck implements HealthCheck {
 
   /** Whether a directory is on 3FS, by the type of its file system: without the library nothing else tells. */
   private static Finding fileSystem(String directory) {
-    String there = nearestFolder(directory);
+    Path there = FileHealthCheck.nearest(Path.of(directory));
     try {
-      FileStore found = Files.getFileStore(Path.of(there));
+      FileStore found = Files.getFileStore(there);
       return found.type().contains("hf3fs")
           ? Finding.ok(MOUNT, directory + " is on 3FS (" + found.name() + ")")
           : Finding.failed(
@@ -105,15 +105,6 @@ public final class Ds3fsHealthCheck implements HealthCheck {
       return Finding.failed(
           MOUNT, there + " cannot be checked: " + e.getMessage(), "see docs/3fs.md");
     }
-  }
-
-  /** The directory, or the one above it that is there: the store makes the rest. */
-  private static String nearestFolder(String directory) {
-    Path path = Path.of(directory);
-    while (!Files.exists(path) && path.getParent() != null) {
-      path = path.getParent();
-    }
-    return path.toString();
   }
 
   private static String message(StoreException e) {

@@ -2,8 +2,6 @@ package ucm.store.file;
 
 import java.io.IOException;
 import java.math.BigDecimal;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystemException;
@@ -116,7 +114,7 @@ public final class FileHealthCheck {
   }
 
   /** The directory, or the one above it that is there. */
-  private static Path nearest(Path directory) {
+  public static Path nearest(Path directory) {
     Path path = directory.toAbsolutePath();
     while (!Files.exists(path) && path.getParent() != null) {
       path = path.getParent();
@@ -171,14 +169,12 @@ public final class FileHealthCheck {
     Path file = folder.resolve(probeName(LONGEST_NAME));
     Instant before = Instant.now();
     try {
-      try (FileChannel channel =
-          FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-        ByteBuffer left = ByteBuffer.wrap(page);
-        while (left.hasRemaining()) {
-          channel.write(left);
-        }
-        channel.force(true);
-      }
+      Files.write(
+          file,
+          page,
+          StandardOpenOption.CREATE_NEW,
+          StandardOpenOption.WRITE,
+          StandardOpenOption.SYNC);
       Instant after = Instant.now();
       if (!Arrays.equals(page, Files.readAllBytes(file))) {
         throw new IOException(file + " holds other bytes than were written to it");

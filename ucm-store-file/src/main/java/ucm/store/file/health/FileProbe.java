@@ -84,7 +84,8 @@ public final class FileProbe implements Runnable {
       written.set(ValueLayout.JAVA_BYTE, i, (byte) (0x80 | (i * 31 + round)));
     }
     int fd = create();
-    try {
+    try (Undone _ = () -> files.remove(path);
+        Undone _ = () -> files.close(fd, path)) {
       VectorIo.writeFully(files, fd, path, new IoVector().add(written), 0);
       files.syncData(fd, path);
       read.fill((byte) 0);
@@ -94,20 +95,13 @@ public final class FileProbe implements Runnable {
         throw new StoreException(
             "a probe wrote 4096 bytes to " + path + " and read others back, from byte " + differs);
       }
-    } catch (RuntimeException e) {
-      cleanUp(fd, e);
-      throw e;
     }
-    RuntimeException fault = null;
-    try {
-      files.close(fd, path);
-    } catch (FileException e) {
-      fault = e;
-    }
-    files.remove(path);
-    if (fault != null) {
-      throw fault;
-    }
+  }
+
+  /** What is to be undone, whatever comes. */
+  private interface Undone extends AutoCloseable {
+    @Override
+    void close();
   }
 
   private int create() {
@@ -130,19 +124,6 @@ public final class FileProbe implements Runnable {
       // Left by a probe that could not remove it.
       files.remove(path);
       return files.create(path);
-    }
-  }
-
-  private void cleanUp(int fd, RuntimeException cause) {
-    try {
-      files.close(fd, path);
-    } catch (FileException e) {
-      cause.addSuppressed(e);
-    }
-    try {
-      files.remove(path);
-    } catch (FileException e) {
-      cause.addSuppressed(e);
     }
   }
 }
