@@ -217,11 +217,6 @@ record Ds3fsConfig(
     return bytes;
   }
 
-  /** Whether the store only answers look-ups. */
-  boolean isScheduler() {
-    return deviceId < 0;
-  }
-
   /** Shared memory that one worker takes on one mount. */
   long sharedBytes() {
     return readBytes + writeBytes;

@@ -43,7 +43,6 @@ public final class FileStoreMetrics {
   public final Counter presentBlocks;
   public final Counter failedBlocks;
   public final Counter givenUpBlocks;
-  public final Counter expiredShards;
   public final Counter lookupBlocks;
   public final Counter lookupHitBlocks;
   public final Counter lookupKnownBlocks;
@@ -71,7 +70,6 @@ public final class FileStoreMetrics {
         metrics.counter("dump_present_blocks", "Blocks not dumped because they were there");
     failedBlocks = metrics.counter("dump_failed_blocks", "Blocks whose dump failed");
     givenUpBlocks = metrics.counter("given_up_blocks", "Blocks of which shards never came");
-    expiredShards = metrics.counter("expired_shards", "Shards whose deadline passed first");
     lookupBlocks = metrics.counter("lookup_blocks", "Blocks looked up");
     lookupHitBlocks = metrics.counter("lookup_hit_blocks", "Blocks looked up and found");
     lookupKnownBlocks =
