@@ -6,8 +6,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.SequencedSet;
 import java.util.Set;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,9 +19,7 @@ final class DumpLedger {
   static final int MAX_NAMED = 1 << 14;
 
   private final Runnable onFailure;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition settled = lock.newCondition();
-  // Guarded by lock, as is what follows; in order of arrival.
+  // Guarded by this, as is what follows; in order of arrival.
   private final SequencedSet<TransferTask> open = new LinkedHashSet<>();
   private final SequencedSet<BlockIds> failed = new LinkedHashSet<>();
   private long failedCount;
@@ -37,24 +34,14 @@ final class DumpLedger {
     this.onFailure = onFailure;
   }
 
-  void add(TransferTask dump) {
-    lock.lock();
-    try {
-      open.add(dump);
-    } finally {
-      lock.unlock();
-    }
+  synchronized void add(TransferTask dump) {
+    open.add(dump);
   }
 
   /** Forgets a dump, with which all is done. */
-  void settle(TransferTask dump) {
-    lock.lock();
-    try {
-      if (open.remove(dump)) {
-        settled.signalAll();
-      }
-    } finally {
-      lock.unlock();
+  synchronized void settle(TransferTask dump) {
+    if (open.remove(dump)) {
+      notifyAll();
     }
   }
 
@@ -67,14 +54,9 @@ final class DumpLedger {
   }
 
   /** Notes a block that will not become durable; the first fault is kept. */
-  void failed(long high, long low, @Nullable Throwable fault) {
-    lock.lock();
-    try {
-      if (isNew(BlockIds.of(high, low), fault)) {
-        onFailure.run();
-      }
-    } finally {
-      lock.unlock();
+  synchronized void failed(long high, long low, @Nullable Throwable fault) {
+    if (isNew(BlockIds.of(high, low), fault)) {
+      onFailure.run();
     }
   }
 
@@ -91,17 +73,12 @@ final class DumpLedger {
   }
 
   /** Notes the failures of a result again, as its reader was not told after all. */
-  void takeBack(FlushResult untold) {
+  synchronized void takeBack(FlushResult untold) {
     BlockIds ids = untold.failedBlocks();
-    lock.lock();
-    try {
-      cause = untold.cause() == null ? cause : untold.cause();
-      failedCount += untold.failedCount() - ids.size();
-      for (int i = 0; i < ids.size(); i++) {
-        boolean _ = isNew(BlockIds.of(ids.high(i), ids.low(i)), null);
-      }
-    } finally {
-      lock.unlock();
+    cause = untold.cause() == null ? cause : untold.cause();
+    failedCount += untold.failedCount() - ids.size();
+    for (int i = 0; i < ids.size(); i++) {
+      boolean _ = isNew(BlockIds.of(ids.high(i), ids.low(i)), null);
     }
   }
 
@@ -112,53 +89,39 @@ final class DumpLedger {
    * @param end until when, of {@link System#nanoTime}
    * @return the blocks of those that are not; the caller's
    */
-  Set<BlockIds> await(long lastTask, long end) throws InterruptedException {
-    Set<BlockIds> pending = new HashSet<>();
-    lock.lock();
-    try {
-      List<TransferTask> asked = new ArrayList<>(open);
-      asked.removeIf(dump -> dump.id() > lastTask);
-      for (TransferTask dump : asked) {
-        long left = end - System.nanoTime();
-        while (open.contains(dump) && left > 0) {
-          left = settled.awaitNanos(left);
-        }
+  synchronized Set<BlockIds> await(long lastTask, long end) throws InterruptedException {
+    List<TransferTask> asked = new ArrayList<>(open);
+    asked.removeIf(dump -> dump.id() > lastTask);
+    for (TransferTask dump : asked) {
+      long left = end - System.nanoTime();
+      while (open.contains(dump) && left > 0) {
+        TimeUnit.NANOSECONDS.timedWait(this, left);
+        left = end - System.nanoTime();
       }
-      asked.retainAll(open);
-      asked.forEach(dump -> dump.collectPending(pending));
-      return pending;
-    } finally {
-      lock.unlock();
     }
+    asked.retainAll(open);
+    Set<BlockIds> pending = new HashSet<>();
+    asked.forEach(dump -> dump.collectPending(pending));
+    return pending;
   }
 
   /** Hands over the failures, once. */
-  FlushResult take(long pendingBlocks) {
-    lock.lock();
-    try {
-      FlushResult result = peek(pendingBlocks);
-      failed.clear();
-      failedCount = 0;
-      cause = null;
-      return result;
-    } finally {
-      lock.unlock();
-    }
+  synchronized FlushResult take(long pendingBlocks) {
+    FlushResult result = peek(pendingBlocks);
+    failed.clear();
+    failedCount = 0;
+    cause = null;
+    return result;
   }
 
   /** Shows the failures. */
-  FlushResult peek(long pendingBlocks) {
-    lock.lock();
-    try {
-      long[] words = new long[2 * failed.size()];
-      int n = 0;
-      for (BlockIds id : failed) {
-        words[n++] = id.high(0);
-        words[n++] = id.low(0);
-      }
-      return new FlushResult(pendingBlocks, BlockIds.wrap(words), failedCount, cause);
-    } finally {
-      lock.unlock();
+  synchronized FlushResult peek(long pendingBlocks) {
+    long[] words = new long[2 * failed.size()];
+    int n = 0;
+    for (BlockIds id : failed) {
+      words[n++] = id.high(0);
+      words[n++] = id.low(0);
     }
+    return new FlushResult(pendingBlocks, BlockIds.wrap(words), failedCount, cause);
   }
 }
