@@ -77,7 +77,7 @@ final class FileTransfers {
     this.partials = partials;
     this.writer = writer;
     this.reader = reader;
-    this.timer = new TimeoutScheduler(kind.newThread("timeouts", 0), this::tidy);
+    this.timer = new TimeoutScheduler(kind, this::tidy);
   }
 
   /** What moves between host memory and files, and has not ended. */

@@ -5,11 +5,11 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.store.file.config.OwnThreads;
+import ucm.store.file.config.StoreKind;
 
 /**
  * The thread of a store that keeps time: does things at intervals, and checks what may be due, which it
@@ -21,7 +21,7 @@ public final class TimeoutScheduler implements AutoCloseable {
   private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
-  private final AtomicReference<@Nullable Thread> running = new AtomicReference<>();
+  private final OwnThreads own;
   private final ScheduledThreadPoolExecutor thread;
   private final LongSupplier check;
 
@@ -30,20 +30,14 @@ public final class TimeoutScheduler implements AutoCloseable {
   /**
    * Starts no thread yet.
    *
-   * @param builder makes it
    * @param check does what is due; returns the nanoseconds until the next run, or {@link
    *     Long#MAX_VALUE} when none is needed
    */
-  public TimeoutScheduler(Thread.Builder builder, LongSupplier check) {
+  public TimeoutScheduler(StoreKind kind, LongSupplier check) {
     this.check = check;
-    thread =
-        new ScheduledThreadPoolExecutor(1, work -> made(builder.unstarted(work)), (_, _) -> {});
+    own = new OwnThreads(kind, "timeouts");
+    thread = new ScheduledThreadPoolExecutor(1, own, (_, _) -> {});
     thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
-  }
-
-  private Thread made(Thread made) {
-    running.set(made);
-    return made;
   }
 
   /** Does something at intervals, for the first time after one of them. */
@@ -88,14 +82,8 @@ public final class TimeoutScheduler implements AutoCloseable {
   @Override
   public void close() {
     thread.shutdown();
-    Thread last = running.get();
-    try {
-      // The executor has ended a moment before its thread has.
-      if (last != null && !last.join(LONGEST_CLOSE)) {
-        LOG.warn("the timeout scheduler of a store still waits for the file system");
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+    if (!own.join(LONGEST_CLOSE)) {
+      LOG.warn("the timeout scheduler of a store still waits for the file system");
     }
   }
 }

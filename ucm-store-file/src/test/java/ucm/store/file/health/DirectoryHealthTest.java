@@ -31,7 +31,7 @@ final class DirectoryHealthTest {
   private final List<Integer> down = new ArrayList<>();
   private final CountDownLatch isDown = new CountDownLatch(1);
   private final TimeoutScheduler timer =
-      new TimeoutScheduler(Thread.ofPlatform().daemon(), () -> Long.MAX_VALUE);
+      new TimeoutScheduler(LocalFileStore.KIND, () -> Long.MAX_VALUE);
 
   private DirectoryHealth health(Rules rules, LongSupplier time, Runnable probe) {
     return new DirectoryHealth(
