@@ -88,8 +88,8 @@ final class FileStoreRuntime {
   final DirectoryExecutors executors;
   final FileTransfers transfers;
   final FileStoreMetrics metrics;
-
-  private final FileStoreConfig config;
+  final LongSupplier clock;
+  final FileStoreConfig config;
 
   /**
    * Makes the parts; no thread runs yet.
@@ -107,7 +107,7 @@ final class FileStoreRuntime {
       Supplier<@Nullable IoQueues> queues) {
     this.config = config;
     cleanup = new DeferredCleanup(config.kind());
-    LongSupplier clock = context.nanoClock();
+    clock = context.nanoClock();
     StoreMetrics registry = new KindMetrics(config.kind(), context.metrics());
     metrics = new FileStoreMetrics(registry);
     BlockPaths paths =
@@ -164,9 +164,7 @@ final class FileStoreRuntime {
     AccessTimeTable recorded =
         config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
     uses = new BlockUses(recorded, keepsSpace, clock);
-    transfers =
-        new FileTransfers(
-            config, clock, metrics, tasks, workers, health, uses, opened, partials, writer, reader);
+    transfers = new FileTransfers(this, tasks, partials, writer, reader);
     capacity =
         recorded == null || !keepsSpace
             ? null

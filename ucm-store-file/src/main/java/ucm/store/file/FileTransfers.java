@@ -5,8 +5,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,17 +12,12 @@ import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
-import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockReader;
 import ucm.store.file.block.BlockWriter;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.block.OpenBlocks;
 import ucm.store.file.block.PartialWriter;
-import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.config.StoreKind;
-import ucm.store.file.eviction.BlockUses;
-import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.health.TimeoutScheduler;
 
 /**
@@ -38,46 +31,27 @@ final class FileTransfers {
   /** The thread that keeps time. */
   final TimeoutScheduler timer;
 
-  private final StoreKind kind;
-  private final long timeoutNanos;
-  private final LongSupplier clock;
-  private final FileStoreMetrics metrics;
+  private final FileStoreRuntime store;
   private final Supplier<List<TransferTask>> tasks;
-  private final ShardWorkers workers;
-  private final DirectoryHealth health;
-  private final BlockUses uses;
-  private final OpenBlocks opened;
-  private final PartialWriter partials;
   // What is moved for tasks of other memory.
   private final Set<FileTask> parts = ConcurrentHashMap.newKeySet();
+  private final PartialWriter partials;
   private final BlockWriter writer;
   private final BlockReader reader;
 
+  /** Uses parts of a store that it is made of, too. */
   FileTransfers(
-      FileStoreConfig config,
-      LongSupplier clock,
-      FileStoreMetrics metrics,
+      FileStoreRuntime store,
       Supplier<List<TransferTask>> tasks,
-      ShardWorkers workers,
-      DirectoryHealth health,
-      BlockUses uses,
-      OpenBlocks opened,
       PartialWriter partials,
       BlockWriter writer,
       BlockReader reader) {
-    this.kind = config.kind();
-    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
-    this.clock = clock;
-    this.metrics = metrics;
+    this.store = store;
     this.tasks = tasks;
-    this.workers = workers;
-    this.health = health;
-    this.uses = uses;
-    this.opened = opened;
     this.partials = partials;
     this.writer = writer;
     this.reader = reader;
-    this.timer = new TimeoutScheduler(kind, this::tidy);
+    this.timer = new TimeoutScheduler(store.config.kind(), this::tidy);
   }
 
   /** What moves between host memory and files, and has not ended. */
@@ -98,37 +72,39 @@ final class FileTransfers {
 
   /** Makes the task of a transfer. */
   FileTask newTask(long id, Transfer transfer, boolean isDump) {
-    FileTask task = new FileTask(id, transfer, isDump, isDump ? writer : reader, health, clock);
-    task.beforeTerminal(() -> ended(task, isDump ? metrics.dumps : metrics.loads));
+    FileTask task =
+        new FileTask(
+            id, transfer, isDump, isDump ? writer : reader, store.health, store.clock);
+    task.beforeTerminal(() -> ended(task, isDump ? store.metrics.dumps : store.metrics.loads));
     return task;
   }
 
   private void ended(FileTask task, FileStoreMetrics.Tasks ended) {
-    if (opened.size() > 0 || partials.size() > 0) {
+    if (store.opened.size() > 0 || partials.size() > 0) {
       timer.checkIn(tidyNanos());
     }
-    long now = clock.getAsLong();
+    long now = store.clock.getAsLong();
     ended.ended(task.transfer().byteSize(), task.waitNanos(now), task.nanos(now));
     if (LOG.isDebugEnabled()) {
       double millis = Math.round(task.nanos(now) / 1e3) / 1e3;
-      LOG.debug("{} finished, cost {}ms.", task.name(kind.name()), millis);
+      LOG.debug("{} finished, cost {}ms.", task.name(store.config.kind().name()), millis);
     }
   }
 
   /** Moves what may be moved of a task. */
   void start(FileTask task) {
     if (LOG.isDebugEnabled()) {
-      LOG.debug("{} dispatching.", task.name(kind.name()));
+      LOG.debug("{} dispatching.", task.name(store.config.kind().name()));
     }
-    if (!health.isAnyDown() || !task.refuseWhole()) {
-      workers.submit(task);
-      if (health.isAnyDown()) {
+    if (!store.health.isAnyDown() || !task.refuseWhole()) {
+      store.workers.submit(task);
+      if (store.health.isAnyDown()) {
         // A directory that goes down from now on finds it among the open ones.
         task.refuse();
       }
     }
     // While the workers are at it; they need not wait for a note.
-    uses.moved(task.transfer(), task.writes());
+    store.uses.moved(task.transfer(), task.writes());
   }
 
   /** Moves host memory on behalf of a task of other memory. */
@@ -143,7 +119,7 @@ final class FileTransfers {
 
   /** Ends what was not begun of parts that have taken so long. */
   void expireParts(long nanos) {
-    long now = clock.getAsLong();
+    long now = store.clock.getAsLong();
     for (FileTask part : parts) {
       if (part.nanos(now) >= nanos) {
         part.expire(
@@ -178,16 +154,19 @@ final class FileTransfers {
    * @return nanoseconds until there may be more, {@link Long#MAX_VALUE} when there is nothing
    */
   private long tidy() {
-    expireParts(timeoutNanos);
-    long now = clock.getAsLong();
-    long next = Math.min(opened.closeIdle(health, now), partials.giveUpDue(now, timeoutNanos));
-    next = parts.isEmpty() ? next : Math.min(next, timeoutNanos);
-    return next == Long.MAX_VALUE ? next : Math.min(next, tidyNanos());
+    expireParts(store.timeoutNanos());
+    long now = store.clock.getAsLong();
+    long next =
+        Math.min(
+            store.opened.closeIdle(store.health, now),
+            partials.giveUpDue(now, store.timeoutNanos()));
+    boolean isNothing = next == Long.MAX_VALUE && parts.isEmpty();
+    return isNothing ? next : Math.min(next, tidyNanos());
   }
 
   /** The longest time between two, while there is something. */
   private long tidyNanos() {
-    return Math.min(OpenBlocks.IDLE_NANOS, timeoutNanos);
+    return Math.min(OpenBlocks.IDLE_NANOS, store.timeoutNanos());
   }
 
   /** Waits for the blocks that lack shards; see {@link FileStore#doFlush}. */
@@ -205,7 +184,7 @@ final class FileTransfers {
     timer.close();
     int unfinished = partials.size();
     partials.giveUpAll();
-    opened.closeAll(health);
+    store.opened.closeAll(store.health);
     return unfinished;
   }
 }
