@@ -14,39 +14,11 @@ module ucm.store.file {
       ucm.store.ds3fs,
       ucm.store.nfs,
       ucm.store.posix;
-  exports ucm.store.file.admin to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
-  exports ucm.store.file.block to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
   exports ucm.store.file.config to
       ucm.store.ds3fs,
       ucm.store.nfs,
       ucm.store.posix;
-  exports ucm.store.file.eviction to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
   exports ucm.store.file.format to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
-  exports ucm.store.file.health to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
-  exports ucm.store.file.lease to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
-  exports ucm.store.file.lookup to
-      ucm.store.ds3fs,
-      ucm.store.nfs,
-      ucm.store.posix;
-  exports ucm.store.file.space to
       ucm.store.ds3fs,
       ucm.store.nfs,
       ucm.store.posix;
