@@ -62,11 +62,7 @@ final class Ring implements AutoCloseable {
   private long lastLength;
   private long lastUserdata;
 
-  /**
-   * Makes a ring.
-   *
-   * @throws FileException when that is refused
-   */
+  /** Makes a ring; throws {@link FileException} when that is refused. */
   Ring(String mountPoint, boolean isRead, RingSettings settings) {
     this.mountPoint = mountPoint;
     this.isRead = isRead;

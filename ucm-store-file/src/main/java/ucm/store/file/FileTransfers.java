@@ -149,7 +149,8 @@ final class FileTransfers {
   }
 
   /**
-   * Ends parts that are late, closes files of which no more is read, and gives up blocks whose shards do not come.
+   * Ends parts that are late, closes files of which no more is read, and gives up blocks whose shards do
+   * not come.
    *
    * @return nanoseconds until there may be more, {@link Long#MAX_VALUE} when there is nothing
    */
@@ -175,11 +176,7 @@ final class FileTransfers {
     partials.await(lastTask, end, pending);
   }
 
-  /**
-   * Ends what is left, after the workers.
-   *
-   * @return how many blocks lacked shards
-   */
+  /** Ends what is left, after the workers; returns how many blocks lacked shards. */
   int close() {
     timer.close();
     int unfinished = partials.size();

@@ -97,11 +97,7 @@ final class Staging {
     return files;
   }
 
-  /**
-   * Begins with a task of device memory.
-   *
-   * @throws QueueFullException when too many wait
-   */
+  /** Begins with a task of device memory; throws {@link QueueFullException} when too many wait. */
   void submit(StagedTask task) {
     synchronized (this) {
       if (waiting.size() >= maxWaiting) {

@@ -25,11 +25,7 @@ final class StagingBuffers implements SlotMemory {
   private final int[] free;
   private int freeCount;
 
-  /**
-   * Allocates slots.
-   *
-   * @throws StoreException when the system does not give the memory
-   */
+  /** Allocates slots; throws {@link StoreException} when the system does not give the memory. */
   StagingBuffers(int slots, long stride) {
     this.stride = stride;
     this.free = new int[slots];

@@ -193,10 +193,8 @@ public final class PartialWriter {
   }
 
   /**
-   * Refuses shards of a block of which others found no room. A shard that comes a second time is a new dump
-   * of the block, which is tried again.
-   *
-   * @return false when they are to be written
+   * Refuses shards of a block of which others found no room. A shard that comes a second time is a new
+   * dump of the block, which is tried again. Returns false when they are to be written.
    */
   boolean refuse(FileTask task, int from, int to) {
     if (!anyRefused) {

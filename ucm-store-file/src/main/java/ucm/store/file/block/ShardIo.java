@@ -176,11 +176,7 @@ public final class ShardIo {
     return done.shard();
   }
 
-  /**
-   * Reads one stretch of the file into the buffer of the footer.
-   *
-   * @return the bytes that were there
-   */
+  /** Reads one stretch of the file into the buffer of the footer; returns the bytes that were there. */
   long readFooterAt(long offset, int fd) {
     IoVector vector = steps[0].vector.clear().add(footer.segment());
     queue.read(fd, block, vector, offset);

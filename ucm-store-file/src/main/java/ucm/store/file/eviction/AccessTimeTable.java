@@ -22,11 +22,7 @@ public final class AccessTimeTable {
   /** Receives uses. */
   public interface Sink {
 
-    /**
-     * One block was used.
-     *
-     * @return whether that was kept; else it is reported again
-     */
+    /** One block was used. Returns whether that was kept; else it is reported again. */
     boolean used(long idHigh, long idLow, long atNanos);
   }
 

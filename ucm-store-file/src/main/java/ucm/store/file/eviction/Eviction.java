@@ -33,11 +33,7 @@ public final class Eviction {
     /** Blocks that must stay for now; asked from time to time. */
     Set<BlockIds> busy();
 
-    /**
-     * Removes a block, unless it must stay.
-     *
-     * @return whether it was removed
-     */
+    /** Removes a block, unless it must stay; returns whether it was removed. */
     boolean remove(ColdBlocks.Block block, Set<BlockIds> busy);
 
     /** What a folder holds, in bytes. */

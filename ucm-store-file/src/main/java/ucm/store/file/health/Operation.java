@@ -52,9 +52,7 @@ final class Operation {
   }
 
   /**
-   * Finds out whether it takes too long; says so once.
-   *
-   * @return the directory, or -1 when all is well
+   * Finds out whether it takes too long; says so once. Returns the directory, or -1 when all is well.
    */
   int lateIn(LongSupplier clock, long timeoutNanos) {
     long began = start.get();

@@ -180,9 +180,7 @@ final class WriteBehind {
   }
 
   /**
-   * Waits until the blocks up to an offer have been written, or could not be.
-   *
-   * @return how many have not
+   * Waits until the blocks up to an offer have been written, or could not be; returns how many have not.
    */
   synchronized long await(long offer, long nanos) throws InterruptedException {
     long end = System.nanoTime() + nanos;
