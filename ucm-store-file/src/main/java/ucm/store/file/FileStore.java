@@ -82,12 +82,7 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
     }
     FileStoreRuntime opened =
         new FileStoreRuntime(
-            known,
-            files,
-            context,
-            this::openTasks,
-            this::dumpFailed,
-            () -> openQueues(context));
+            known, files, context, this::openTasks, this::dumpFailed, () -> openQueues(context));
     opened.start();
     engine = opened;
   }

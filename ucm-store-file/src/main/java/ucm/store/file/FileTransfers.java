@@ -73,8 +73,7 @@ final class FileTransfers {
   /** Makes the task of a transfer. */
   FileTask newTask(long id, Transfer transfer, boolean isDump) {
     FileTask task =
-        new FileTask(
-            id, transfer, isDump, isDump ? writer : reader, store.health, store.clock);
+        new FileTask(id, transfer, isDump, isDump ? writer : reader, store.health, store.clock);
     task.beforeTerminal(() -> ended(task, isDump ? store.metrics.dumps : store.metrics.loads));
     return task;
   }

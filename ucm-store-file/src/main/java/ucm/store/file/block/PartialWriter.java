@@ -314,7 +314,9 @@ public final class PartialWriter {
   public void await(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
     for (PartialBlock partial : all()) {
       boolean ended = partial.firstTask() > lastTask || endIfStored(partial);
-      for (long left = end - System.nanoTime(); !ended && left > 0; left = end - System.nanoTime()) {
+      for (long left = end - System.nanoTime();
+          !ended && left > 0;
+          left = end - System.nanoTime()) {
         long next = System.nanoTime() + Math.min(left, RECHECK_NANOS);
         ended = partial.awaitEnd(next) || endIfStored(partial);
       }
