@@ -60,14 +60,14 @@ class PythonIT {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"0.9", "0.18"})
+  @ValueSource(strings = "0.9")
   void olderInterfaces(String profile) throws Exception {
     pytest(profile, "not full", OLDER, Map.of());
   }
 
   @Tag("full")
   @ParameterizedTest
-  @ValueSource(strings = {"0.11", "0.12", "0.15", "0.24"})
+  @ValueSource(strings = {"0.11", "0.12", "0.15", "0.18", "0.24"})
   void moreOlderInterfaces(String profile) throws Exception {
     pytest(profile, "not full", OLDER, Map.of());
   }

@@ -1,4 +1,4 @@
-package ucm.image;
+package ucm.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** A user's mistakes: each gets a message that helps, none a stack trace. */
-class BadInputIT {
+class BadInputTest {
 
   private static final String GOOD =
       """
@@ -51,7 +51,7 @@ class BadInputIT {
     Path file = folder.resolve("ucm.yaml");
     assertThat(GOOD).contains(good);
     Files.writeString(file, GOOD.replace(good, bad.replace("<newline>", "\n")));
-    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    CommandRun.Ended check = CommandRun.run("config", "check", file);
     assertThat(check.exitCode()).as(check.all()).isEqualTo(2);
     assertThat(check.all()).contains(expected, "ucm.yaml").doesNotContain("Exception", "\tat ");
   }
@@ -59,9 +59,9 @@ class BadInputIT {
   @Test
   void acceptsTheGoodOne() throws IOException {
     Path file = Files.writeString(folder.resolve("ucm.yaml"), GOOD);
-    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    CommandRun.Ended check = CommandRun.run("config", "check", file);
     assertThat(check.exitCode()).as(check.all()).isZero();
-    UcmProcess.Ended show = UcmProcess.run("config", "show", file);
+    CommandRun.Ended show = CommandRun.run("config", "show", file);
     assertThat(show.out()).contains("storage_backends", "/mnt/test", "ucm.yaml:5");
   }
 
@@ -69,11 +69,11 @@ class BadInputIT {
   void knowsEveryKeyOfTheOriginal() throws IOException {
     Path file = folder.resolve("ucm.yaml");
     Path metrics = Files.writeString(folder.resolve("metrics.yaml"), "metric_prefix: \"ucm:\"\n");
-    try (InputStream keys = BadInputIT.class.getResourceAsStream("all-keys.yaml")) {
+    try (InputStream keys = BadInputTest.class.getResourceAsStream("all-keys.yaml")) {
       String text = new String(keys.readAllBytes(), StandardCharsets.UTF_8);
       Files.writeString(file, text.replace("/etc/ucm/metrics.yaml", metrics.toString()));
     }
-    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    CommandRun.Ended check = CommandRun.run("config", "check", file);
     assertThat(check.exitCode()).as(check.all()).isZero();
     assertThat(check.out())
         .doesNotContain("no known key")
@@ -88,17 +88,17 @@ class BadInputIT {
             folder.resolve("ucm.yaml"),
             GOOD.replace("io_direct: false", "io_driect: false")
                 .replace("use_layerwise: true", "use_layerwize: maybe"));
-    UcmProcess.Ended check = UcmProcess.run("config", "check", file);
+    CommandRun.Ended check = CommandRun.run("config", "check", file);
     assertThat(check.out()).contains("ucm.yaml:6:", "io_direct", "ucm.yaml:7:", "use_layerwise");
   }
 
   @Test
   void saysThatAConfigIsMissingOrNoText() throws IOException {
-    UcmProcess.Ended missing = UcmProcess.run("config", "check", folder.resolve("none.yaml"));
+    CommandRun.Ended missing = CommandRun.run("config", "check", folder.resolve("none.yaml"));
     assertThat(missing.exitCode()).isEqualTo(2);
     assertThat(missing.all()).contains("none.yaml").doesNotContain("Exception");
     Path binary = Files.write(folder.resolve("binary.yaml"), new byte[] {0, 1, 2, (byte) 0xFF});
-    UcmProcess.Ended junk = UcmProcess.run("config", "check", binary);
+    CommandRun.Ended junk = CommandRun.run("config", "check", binary);
     assertThat(junk.exitCode()).isEqualTo(2);
     assertThat(junk.all()).contains("binary.yaml").doesNotContain("Exception");
   }
@@ -124,7 +124,7 @@ class BadInputIT {
         "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [1, 2]}\n";
     Path trace = folder.resolve("trace.jsonl");
     Files.writeString(trace, good + "{\"timestamp\": 1, \"input_length\":\n" + good);
-    UcmProcess.Ended analysis = UcmProcess.run("trace", "analyze", trace, "--json");
+    CommandRun.Ended analysis = CommandRun.run("trace", "analyze", trace, "--json");
     assertThat(analysis.exitCode()).as(analysis.all()).isZero();
     assertThat(analysis.json().get("summary").get("requests").asLong()).isEqualTo(2);
     assertThat(analysis.err()).contains("trace.jsonl:2", "skipped 1 bad line");
@@ -137,7 +137,7 @@ class BadInputIT {
   }
 
   private static void assertRefused(int exitCode, Path trace, String expected) {
-    UcmProcess.Ended analysis = UcmProcess.run("trace", "analyze", trace);
+    CommandRun.Ended analysis = CommandRun.run("trace", "analyze", trace);
     assertThat(analysis.exitCode()).as(analysis.all()).isEqualTo(exitCode);
     assertThat(analysis.err()).contains(expected).doesNotContain("Exception", "\tat ");
   }

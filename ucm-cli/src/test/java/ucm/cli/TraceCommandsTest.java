@@ -1,4 +1,4 @@
-package ucm.image;
+package ucm.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import tools.jackson.databind.JsonNode;
 
-/** From a made-up trace to advice, with the commands of the image. */
-class TraceToolsIT {
+/** From a made-up trace to advice, with one command after the other. */
+class TraceCommandsTest {
 
   @TempDir private Path folder;
 
@@ -75,16 +75,16 @@ class TraceToolsIT {
   @Test
   void estimatesATraceThatIsTooLargeAndSaysSo() {
     Path made = generated("made.jsonl");
-    UcmProcess.Ended ended = run("trace", "analyze", made, "--max-blocks", 500);
+    CommandRun.Ended ended = run("trace", "analyze", made, "--max-blocks", 500);
     assertThat(ended.err()).contains("estimated from a sample");
     assertThat(ended.out()).contains("about", "LRU is estimated");
-    assertThat(UcmProcess.run("trace", "stat", made, "--json").exitCode()).isZero();
+    assertThat(CommandRun.run("trace", "stat", made, "--json").exitCode()).isZero();
   }
 
   @Test
   void simulatesPoliciesOnASample() {
     Path made = generated("made.jsonl");
-    UcmProcess.Ended ended =
+    CommandRun.Ended ended =
         run("trace", "analyze", made, "--policies", "lru,opt", "--capacity=50%", "--sample=0.5");
     assertThat(ended.out()).contains("OPT", "simulated on the sampled blocks");
     Object[] csv = {"trace", "analyze", made, "--policies", "arc", "--capacity=50%", "--csv"};
@@ -96,7 +96,7 @@ class TraceToolsIT {
   @Test
   void printsCsvForSpreadsheets() {
     Path made = generated("made.jsonl");
-    UcmProcess.Ended analyzed =
+    CommandRun.Ended analyzed =
         run("trace", "analyze", made, "--capacity=100", "--model=qwq-32b", "--csv");
     assertThat(analyzed.out().lines())
         .hasSize(3)
@@ -105,7 +105,7 @@ class TraceToolsIT {
             "policy,touch_order,capacity_blocks,hit_blocks,hit_tokens,token_hit_rate,"
                 + "capacity_tokens,capacity_bytes");
     assertThat(column(analyzed, "lru", "capacity_tokens")).isEqualTo(51_200);
-    UcmProcess.Ended tiers =
+    CommandRun.Ended tiers =
         run("trace", "tiers", made, "--model=qwq-32b", "--dram=40GB", "--hbm=9GB", "--csv");
     double shares = 0;
     for (String tier : List.of("HBM", "DRAM", "storage", "computed")) {
@@ -118,7 +118,7 @@ class TraceToolsIT {
   }
 
   /** The number in a column of the first row that begins with a cell. */
-  private static double column(UcmProcess.Ended ended, String first, String name) {
+  private static double column(CommandRun.Ended ended, String first, String name) {
     List<String> lines = ended.out().lines().toList();
     int column = List.of(lines.getFirst().split(",")).indexOf(name);
     return lines.stream()
@@ -177,6 +177,29 @@ class TraceToolsIT {
     Path yaml = folder.resolve("ucm.yaml");
     Files.writeString(yaml, run(with(plan, "--yaml")).out());
     assertThat(run("config", "check", yaml).exitCode()).isZero();
+  }
+
+  @Test
+  void simulatesLocalDisksBeforeStorage() throws IOException {
+    Path made = generated("made.jsonl");
+    Object[] plan = {"trace", "tiers", made, "--model=qwen2.5-7b", "--dram=2GB", "--storage=1TB"};
+    JsonNode without = run(with(plan, "--gpu=h100", "--json")).json();
+    JsonNode json = run(with(plan, "--disk=20GB", "--gpu=h100", "--json")).json();
+    JsonNode tiers = json.get("tiers");
+    assertThat(tiers.get("diskBlocks").asLong()).isPositive();
+    assertThat(tiers.get("diskBlocks").asLong() + tiers.get("storageBlocks").asLong())
+        .isEqualTo(without.get("tiers").get("storageBlocks").asLong());
+    assertThat(json.get("simulated_compute").get("loadSeconds").asDouble())
+        .isLessThan(without.get("simulated_compute").get("loadSeconds").asDouble());
+    assertThat(run(plan).out()).doesNotContain("\ndisk ");
+    assertThat(run(with(plan, "--disk=20GB")).out()).contains("\ndisk ");
+
+    Path yaml = folder.resolve("ucm.yaml");
+    Files.writeString(yaml, run(with(plan, "--disk=20GB", "--yaml")).out());
+    assertThat(yaml)
+        .content()
+        .contains("Cache|Posix|Nfs", "posix_capacity_gb: 18.6", "nfs_capacity_gb: 931.3");
+    assertThat(run("config", "check", yaml).out()).contains("0 errors, 0 warnings");
   }
 
   @Test
@@ -287,7 +310,7 @@ class TraceToolsIT {
           calc --tokens 0                                 ; 1 or more
           """)
   void everyMistakeSaysWhatToDo(String arguments, String expected) {
-    UcmProcess.Ended ended = UcmProcess.run((Object[]) arguments.split(" "));
+    CommandRun.Ended ended = CommandRun.run((Object[]) arguments.split(" "));
     assertThat(ended.exitCode()).as(ended.all()).isEqualTo(2);
     assertThat(ended.err()).contains(expected).doesNotContain("\tat ");
   }
@@ -295,8 +318,8 @@ class TraceToolsIT {
   @Test
   void leavesNoHalfWrittenTrace() throws IOException {
     Path out = folder.resolve("out.jsonl");
-    UcmProcess.Ended ended =
-        UcmProcess.run("trace", "convert", folder.resolve("missing"), "-o", out);
+    CommandRun.Ended ended =
+        CommandRun.run("trace", "convert", folder.resolve("missing"), "-o", out);
     assertThat(ended.exitCode()).isEqualTo(2);
     assertThat(ended.err()).contains("does not exist");
     try (Stream<Path> files = Files.list(folder)) {
@@ -314,8 +337,8 @@ class TraceToolsIT {
     return Stream.concat(Stream.of(arguments), Stream.of(more)).toArray();
   }
 
-  private static UcmProcess.Ended run(Object... arguments) {
-    UcmProcess.Ended ended = UcmProcess.run(arguments);
+  private static CommandRun.Ended run(Object... arguments) {
+    CommandRun.Ended ended = CommandRun.run(arguments);
     assertThat(ended.exitCode()).as(ended.all()).isZero();
     return ended;
   }

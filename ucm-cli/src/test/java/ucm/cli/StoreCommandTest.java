@@ -1,4 +1,4 @@
-package ucm.image;
+package ucm.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
-/** {@code ucm store} of the image, on directories that {@code ucm trace replay} filled. */
-class StoreCommandIT {
+/** {@code ucm store}, on directories that {@code ucm trace replay} filled. */
+class StoreCommandTest {
 
   private static final int BLOCKS = 40;
 
@@ -36,22 +36,36 @@ class StoreCommandIT {
               i, 2 * i, 2 * i + 1));
     }
     Files.writeString(trace, lines);
-    UcmProcess.Ended replay = UcmProcess.run("trace", "replay", trace, "--config", config(filled));
+    CommandRun.Ended replay = CommandRun.run("trace", "replay", trace, "--config", config(filled));
     assertThat(replay.exitCode()).as(replay.all()).isZero();
   }
 
   private static Path config(Path directory, String... more) throws IOException {
-    List<String> settings = new ArrayList<>(List.of("store_pipeline: \"Posix\""));
-    settings.add("storage_backends: \"" + directory + "\"");
-    settings.addAll(List.of(more));
+    StringBuilder yaml =
+        new StringBuilder(
+            """
+            ucm_connectors:
+              - ucm_connector_name: "UcmPipelineStore"
+                ucm_connector_config:
+                  store_pipeline: "Posix"
+                  storage_backends: "%s"
+            """
+                .formatted(directory));
+    for (String line : more) {
+      yaml.append("      ").append(line).append('\n');
+    }
     Path file = folder.resolve("ucm-" + directory.getFileName() + more.length + ".yaml");
-    return UcmYaml.write(file, settings.toArray(String[]::new));
+    return Files.writeString(file, yaml);
   }
 
   /** A copy of the filled directory that a test may change. */
   private static Path copy(String name) throws IOException {
     Path copy = folder.resolve(name);
-    FileTree.copy(filled, copy);
+    try (Stream<Path> files = Files.walk(filled)) {
+      for (Path file : (Iterable<Path>) files::iterator) {
+        Files.copy(file, copy.resolve(filled.relativize(file).toString()));
+      }
+    }
     return copy;
   }
 
@@ -65,12 +79,12 @@ class StoreCommandIT {
 
   @Test
   void saysWhatADirectoryHolds() throws IOException {
-    JsonNode stat = UcmProcess.run("store", "stat", filled, "--json").json().get("directories");
+    JsonNode stat = CommandRun.run("store", "stat", filled, "--json").json().get("directories");
     assertThat(stat).hasSize(1);
     assertThat(stat.get(0).get("blocks").asInt()).isEqualTo(BLOCKS);
     assertThat(stat.get(0).get("layouts")).hasSize(1);
     assertThat(stat.get(0).get("notes")).isEmpty();
-    UcmProcess.Ended table = UcmProcess.run("store", "stat", "--config", config(filled));
+    CommandRun.Ended table = CommandRun.run("store", "stat", "--config", config(filled));
     assertThat(table.exitCode()).as(table.all()).isZero();
     assertThat(table.out()).contains("blocks", "40, ", "of layout", "collector", "none");
   }
@@ -78,14 +92,14 @@ class StoreCommandIT {
   @Test
   void listsBlocksSortedLimitedAndByPrefix() throws IOException {
     String id = anyBlock(filled).getFileName().toString();
-    JsonNode all = UcmProcess.run("store", "ls", filled, "--sort", "id", "--json").json();
+    JsonNode all = CommandRun.run("store", "ls", filled, "--sort", "id", "--json").json();
     assertThat(all.get("blocks")).hasSize(BLOCKS);
     assertThat(all.get("blocks").get(0).get("id").asString()).isEqualTo(id);
     assertThat(all.get("blocks").get(0).get("checksums").asBoolean()).isTrue();
-    UcmProcess.Ended some = UcmProcess.run("store", "ls", filled, "--sort", "id", "--limit", 3);
+    CommandRun.Ended some = CommandRun.run("store", "ls", filled, "--sort", "id", "--limit", 3);
     assertThat(some.out().lines()).hasSize(4);
     assertThat(some.out().lines().skip(1).findFirst().orElseThrow()).startsWith(id);
-    UcmProcess.Ended one = UcmProcess.run("store", "ls", filled, "--prefix", id.substring(0, 20));
+    CommandRun.Ended one = CommandRun.run("store", "ls", filled, "--prefix", id.substring(0, 20));
     assertThat(one.out().lines()).hasSize(2);
     assertThat(one.out()).contains(id);
   }
@@ -93,20 +107,20 @@ class StoreCommandIT {
   @Test
   void verifiesAndMovesDamageAside() throws IOException {
     Path copy = copy("damaged");
-    assertThat(UcmProcess.run("store", "verify", copy, "--max-mbps", 1000).exitCode()).isZero();
+    assertThat(CommandRun.run("store", "verify", copy, "--max-mbps", 1000).exitCode()).isZero();
     Path block = anyBlock(copy);
     byte[] bytes = Files.readAllBytes(block);
     bytes[77] ^= 4;
     Files.write(block, bytes);
-    UcmProcess.Ended verify = UcmProcess.run("store", "verify", copy, "--threads", 3);
+    CommandRun.Ended verify = CommandRun.run("store", "verify", copy, "--threads", 3);
     assertThat(verify.exitCode()).as(verify.all()).isEqualTo(1);
     assertThat(verify.out()).contains(block.toString(), "shard 0 is damaged", "1 damaged");
     assertThat(block).exists();
-    UcmProcess.Ended move = UcmProcess.run("store", "verify", copy, "--quarantine", "--json");
+    CommandRun.Ended move = CommandRun.run("store", "verify", copy, "--quarantine", "--json");
     assertThat(move.exitCode()).isEqualTo(1);
     assertThat(move.json().get("damages").get(0).get("moved").asBoolean()).isTrue();
     assertThat(block).doesNotExist();
-    assertThat(UcmProcess.run("store", "verify", copy).exitCode()).isZero();
+    assertThat(CommandRun.run("store", "verify", copy).exitCode()).isZero();
   }
 
   /** As the original leaves it, but for one block that an engine has stored since. */
@@ -114,7 +128,7 @@ class StoreCommandIT {
   void givesBlocksOfTheOriginalChecksums() throws IOException {
     Path copy = copy("original");
     JsonNode layout =
-        UcmProcess.run("store", "stat", copy, "--json").json().at("/directories/0/layouts/0");
+        CommandRun.run("store", "stat", copy, "--json").json().at("/directories/0/layouts/0");
     long blockSize = layout.get("block_size").asLong();
     Path kept = anyBlock(copy);
     for (Path block : allBlocks(copy)) {
@@ -122,23 +136,23 @@ class StoreCommandIT {
         Files.write(block, Arrays.copyOf(Files.readAllBytes(block), (int) blockSize));
       }
     }
-    UcmProcess.Ended dry = UcmProcess.run("store", "adopt", copy, "--dry-run", "--json");
+    CommandRun.Ended dry = CommandRun.run("store", "adopt", copy, "--dry-run", "--json");
     assertThat(dry.exitCode()).as(dry.all()).isZero();
     assertThat(dry.json().get("adopted_blocks").asInt()).isEqualTo(BLOCKS - 1);
-    UcmProcess.Ended adopt = UcmProcess.run("store", "adopt", copy);
+    CommandRun.Ended adopt = CommandRun.run("store", "adopt", copy);
     assertThat(adopt.exitCode()).as(adopt.all()).isZero();
     assertThat(adopt.out()).contains("gave 39 blocks checksums", "1 had them", "0 failed");
-    JsonNode verified = UcmProcess.run("store", "verify", copy, "--json").json();
+    JsonNode verified = CommandRun.run("store", "verify", copy, "--json").json();
     assertThat(verified.get("good_blocks").asInt()).isEqualTo(BLOCKS);
     for (Path block : allBlocks(copy)) {
       assertThat(block).hasSameBinaryContentAs(filled.resolve(copy.relativize(block)));
       Files.write(block, Arrays.copyOf(Files.readAllBytes(block), (int) blockSize));
     }
-    UcmProcess.Ended unknown = UcmProcess.run("store", "adopt", copy);
+    CommandRun.Ended unknown = CommandRun.run("store", "adopt", copy);
     assertThat(unknown.exitCode()).isEqualTo(1);
     assertThat(unknown.err()).contains("nothing tells how", "block_size").doesNotContain("\tat ");
-    UcmProcess.Ended said =
-        UcmProcess.run(
+    CommandRun.Ended said =
+        CommandRun.run(
             "store",
             "adopt",
             copy,
@@ -165,17 +179,17 @@ class StoreCommandIT {
   @Test
   void makesRoomOnlyWhenItIsNotADryRun() throws IOException {
     Path copy = copy("crowded");
-    UcmProcess.Ended dry =
-        UcmProcess.run("store", "gc", copy, "--to-percent", 50, "--dry-run", "--json");
+    CommandRun.Ended dry =
+        CommandRun.run("store", "gc", copy, "--to-percent", 50, "--dry-run", "--json");
     assertThat(dry.exitCode()).as(dry.all()).isZero();
     assertThat(dry.json().get("removed_blocks").asInt()).isEqualTo(BLOCKS / 2);
     assertThat(blocks(copy)).isEqualTo(BLOCKS);
-    UcmProcess.Ended gc = UcmProcess.run("store", "gc", copy, "--to-percent", 50);
+    CommandRun.Ended gc = CommandRun.run("store", "gc", copy, "--to-percent", 50);
     assertThat(gc.exitCode()).as(gc.all()).isZero();
     assertThat(gc.out()).contains("removed 20 blocks");
     assertThat(blocks(copy)).isEqualTo(BLOCKS / 2);
     Path capacity = config(copy, "posix_capacity_gb: 0.000001", "posix_gc_recycle_percent: 0.1");
-    UcmProcess.Ended configured = UcmProcess.run("store", "gc", "--config", capacity);
+    CommandRun.Ended configured = CommandRun.run("store", "gc", "--config", capacity);
     assertThat(configured.exitCode()).as(configured.all()).isZero();
     assertThat(blocks(copy)).isZero();
   }
@@ -195,19 +209,19 @@ class StoreCommandIT {
       if (command.equals("gc")) {
         args.addAll(List.of("--to-gb", 1));
       }
-      UcmProcess.Ended missing = UcmProcess.run(args.toArray());
+      CommandRun.Ended missing = CommandRun.run(args.toArray());
       assertThat(missing.exitCode()).as(missing.all()).isEqualTo(2);
       assertThat(missing.err())
           .contains("there is no directory " + nothing)
           .doesNotContain("\tat ");
     }
-    UcmProcess.Ended foreign = UcmProcess.run("store", "stat", folder);
+    CommandRun.Ended foreign = CommandRun.run("store", "stat", folder);
     assertThat(foreign.exitCode()).isZero();
     assertThat(foreign.out()).contains("it is no cache directory");
   }
 
   private static void assertUsage(String expected, Object... args) {
-    UcmProcess.Ended ended = UcmProcess.run(args);
+    CommandRun.Ended ended = CommandRun.run(args);
     assertThat(ended.exitCode()).as(ended.all()).isEqualTo(2);
     assertThat(ended.err()).contains(expected).doesNotContain("Exception", "\tat ");
   }
