@@ -114,8 +114,9 @@ public final class Engines implements AutoCloseable {
   }
 
   private synchronized List<EngineSession> all() {
-    List<EngineSession> all = new ArrayList<>(sessions.values());
-    all.addAll(ending);
+    // In the order in which they came.
+    List<EngineSession> all = new ArrayList<>(ending);
+    all.addAll(sessions.values());
     return all;
   }
 
