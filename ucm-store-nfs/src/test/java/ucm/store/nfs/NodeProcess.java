@@ -57,6 +57,8 @@ final class NodeProcess {
   static Process start(Path directory, String... settings) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    // It lives for seconds.
+    command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:+UseSerialGC"));
     command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-cp", classPath()));
     command.addAll(List.of(NodeProcess.class.getName(), directory.toString()));
