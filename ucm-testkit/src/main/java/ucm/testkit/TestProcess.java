@@ -39,8 +39,6 @@ public final class TestProcess implements AutoCloseable {
   public static ProcessBuilder builder(Class<?> main, String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    // It lives for seconds.
-    command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:+UseSerialGC"));
     command.addAll(List.of("-Xmx256m", "--enable-native-access=ALL-UNNAMED"));
     command.addAll(List.of("-cp", classPath(main), main.getName()));
