@@ -248,7 +248,8 @@ public final class ShardWorkers implements AutoCloseable {
     }
     int now = working.get();
     if (now < limit() && working.compareAndSet(now, now + 1)) {
-      allow(now + 1);
+      // With a thread for a tick that was asked for before, which this work may take the place of.
+      allow(Math.max(now + 1, Math.min(now + 2, maxThreads)));
       threads.execute(this::work);
     } else if (now < maxThreads && !isTicking.get() && isTicking.compareAndSet(false, true)) {
       long ended = endedShards.get();

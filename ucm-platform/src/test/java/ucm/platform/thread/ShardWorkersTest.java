@@ -68,6 +68,29 @@ class ShardWorkersTest {
     assertThat(met).hasValue(4);
   }
 
+  /** The thread that is to look whether more are needed may be taken for a shard before it looks. */
+  @Test
+  void callsMoreThreadsWhileAllThatThereAreWait() throws InterruptedException {
+    for (int round = 0; round < 300; round++) {
+      CountDownLatch together = new CountDownLatch(4);
+      AtomicInteger met = new AtomicInteger();
+      try (ShardWorkers workers = workers(8, 8, 64)) {
+        workers.submit(
+            new Shards(
+                6,
+                i -> {
+                  if (i < 2) {
+                    LockSupport.parkNanos(300_000);
+                  } else {
+                    together.countDown();
+                    met.addAndGet(awaits(together) ? 1 : 0);
+                  }
+                }));
+      }
+      assertThat(met).hasValue(4);
+    }
+  }
+
   @Test
   void takesEachBatchThatComesWhileItsThreadsFallAsleep() throws InterruptedException {
     Random random = new Random(5);
