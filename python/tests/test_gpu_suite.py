@@ -44,3 +44,9 @@ def test_an_unknown_part_is_wrong_usage(tmp_path):
     ended = run(tmp_path, "nonsense")
     assert ended.returncode == 2
     assert "the parts are doctor" in ended.stderr
+
+
+def test_a_disk_that_is_not_there_is_wrong_usage(tmp_path):
+    ended = run(tmp_path / "nowhere", "copies")
+    assert ended.returncode == 2
+    assert "--disk is a folder that is there" in ended.stderr
