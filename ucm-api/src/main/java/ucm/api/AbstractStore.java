@@ -119,7 +119,7 @@ public abstract class AbstractStore implements Store {
               maxTasks(),
               context.nanoClock(),
               workers.factory("deadline", this::threadFailed),
-              new DumpLedger(this::countFailedDump));
+              new FlushResult.Ledger(this::countFailedDump));
       doOpen(context);
       opened = true;
     } catch (IOException e) {
@@ -227,10 +227,9 @@ public abstract class AbstractStore implements Store {
     settings().require(name, transfer, takesDeviceMemory());
     TransferTask task = tasks.enter(transfer, isDump, this::newTask);
     try {
-      if (!task.check() && isDump) {
-        doDump(task);
-      } else if (!task.check()) {
-        doLoad(task);
+      // One without shards has completed.
+      if (!task.check()) {
+        start(task, isDump);
       }
     } catch (RuntimeException | Error e) {
       tasks.withdraw(task);
@@ -238,6 +237,14 @@ public abstract class AbstractStore implements Store {
     }
     tasks.started(task);
     return task;
+  }
+
+  private void start(TransferTask task, boolean isDump) {
+    if (isDump) {
+      doDump(task);
+    } else {
+      doLoad(task);
+    }
   }
 
   private InFlightTasks tasks() {

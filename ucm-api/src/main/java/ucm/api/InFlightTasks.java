@@ -35,7 +35,7 @@ final class InFlightTasks {
   private final int maxTasks;
   private final LongSupplier clock;
   private final ThreadFactory threads;
-  private final DumpLedger dumps;
+  private final FlushResult.Ledger dumps;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Condition added = lock.newCondition();
@@ -57,7 +57,7 @@ final class InFlightTasks {
       int maxTasks,
       LongSupplier clock,
       ThreadFactory threads,
-      DumpLedger dumps) {
+      FlushResult.Ledger dumps) {
     this.store = store;
     this.settings = settings;
     this.maxTasks = maxTasks;
@@ -169,7 +169,7 @@ final class InFlightTasks {
   }
 
   /** The dumps among them, and those that are not settled. */
-  DumpLedger dumps() {
+  FlushResult.Ledger dumps() {
     return dumps;
   }
 

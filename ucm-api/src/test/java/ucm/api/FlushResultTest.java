@@ -5,21 +5,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-final class DumpLedgerTest {
+final class FlushResultTest {
 
   private final AtomicInteger told = new AtomicInteger();
-  private final DumpLedger ledger = new DumpLedger(told::incrementAndGet);
+  private final FlushResult.Ledger ledger = new FlushResult.Ledger(told::incrementAndGet);
 
   @Test
   void namesABoundedNumberOfFailedBlocksAndCountsAll() {
-    int blocks = DumpLedger.MAX_NAMED + 100;
+    int blocks = FlushResult.Ledger.MAX_NAMED + 100;
     for (int i = 0; i < blocks; i++) {
       ledger.failed(56, i, new StoreException("not stored"));
     }
     assertThat(told).hasValue(blocks);
     FlushResult flushed = ledger.take(0);
     assertThat(flushed.failedCount()).isEqualTo(blocks);
-    assertThat(flushed.failedBlocks().size()).isEqualTo(DumpLedger.MAX_NAMED);
+    assertThat(flushed.failedBlocks().size()).isEqualTo(FlushResult.Ledger.MAX_NAMED);
     assertThat(ledger.take(0).ok()).isTrue();
   }
 
