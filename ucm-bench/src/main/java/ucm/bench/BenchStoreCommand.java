@@ -287,8 +287,11 @@ final class BenchStoreCommand extends JsonCommand {
           written,
           "name another folder with --dir or --config, or ask for less with --blocks or --repeat");
     }
+    // Those of two tiers are measured by themselves, too.
+    int instances = pipelines.getFirst().directories().size() > 1 ? 6 : 2;
     // The engine's pages, and both sides of memcpy.
-    double buffers = 2 * (bufferGb != null ? bufferGb : config == null ? DEFAULT_BUFFER_GB : 0);
+    double buffers =
+        instances * (bufferGb != null ? bufferGb : config == null ? DEFAULT_BUFFER_GB : 0);
     long need = 3 * largest + (long) (buffers * Figures.GIB);
     Room.inMemory("the benchmark needs", need, "--blocks or --buffer-gb");
   }

@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import ucm.api.BlockIds;
@@ -76,7 +75,8 @@ public final class StoreBench {
   private final Speed checkedCold = new Speed("load, by another instance", Kind.CHECKED_READ);
   private final Speed plainChecked = new Speed("plain load that checks", Kind.READ);
   private final LookupBench lookups;
-  private Optional<TierBench> tiers = Optional.empty();
+  // One, where two tiers follow one another.
+  private List<TierBench> tiers = List.of();
   private final BenchCalls dumps = new BenchCalls("dump", "shard");
   private final BenchCalls hotLoads = new BenchCalls("load, just dumped", "shard");
   private final BenchCalls coldLoads = new BenchCalls("load, by another instance", "shard");
@@ -131,9 +131,11 @@ public final class StoreBench {
         "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
     tiers =
         TierBench.open(
-            plan.config(),
-            parent -> cleanup.folder(parent, "ucm-bench-"),
-            (config, role) -> cleanup.add(open(config, role)));
+                plan.config(),
+                parent -> cleanup.folder(parent, "ucm-bench-"),
+                (config, role) -> cleanup.add(open(config, role)))
+            .stream()
+            .toList();
     BenchIds ids = new BenchIds(System.nanoTime());
     BenchReport.Result result = new BenchReport.Result(plan, measures(), calls());
     for (int round = 0; round < plan.rounds(); round++) {
@@ -205,15 +207,10 @@ public final class StoreBench {
       checkedCold.add(gigabytesPerSecond(cold));
       plainChecked.add(limits.getOrDefault(Kind.CHECKED_READ, 0.0));
     }
-    if (tiers.isPresent()) {
-      BenchCalls uncounted = new BenchCalls("load, from a tier", "shard");
-      tiers
-          .get()
-          .round(
-              round,
-              blocks,
-              plan.roundBytes(),
-              store -> load(store, tasks, blocks, memory, uncounted));
+    BenchCalls uncounted = new BenchCalls("load, from a tier", "shard");
+    for (TierBench tier : tiers) {
+      tier.round(
+          round, blocks, plan.roundBytes(), store -> load(store, tasks, blocks, memory, uncounted));
     }
   }
 

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiFunction;
@@ -65,24 +66,21 @@ final class TierBench {
    */
   static Optional<TierBench> open(
       UcmConfig config, UnaryOperator<Path> folder, BiFunction<UcmConfig, String, Pipeline> open) {
-    String common = CommonKeys.STORAGE_BACKENDS.name();
     List<String> stages = config.pipeline().stages();
-    Optional<Map.Entry<String, List<String>>> own =
-        config.directories().entrySet().stream()
-            .filter(entry -> !entry.getKey().equals(common))
-            .findFirst();
-    if (own.isEmpty() || stages.size() < 2) {
+    int upper = stages.size() - 2;
+    String key = upper < 0 ? "" : ownDirectories(stages.get(upper));
+    List<String> own = config.directories().getOrDefault(key, List.of());
+    if (own.isEmpty()) {
       return Optional.empty();
     }
-    int upper = stages.size() - 2;
     UcmConfig onlyUpper = of(config, stages.subList(0, upper + 1));
     UcmConfig onlyLower = of(config, without(stages, upper));
     List<String> others =
-        own.get().getValue().stream()
+        own.stream()
             .map(directory -> folder.apply(Path.of(directory).resolve("..").normalize()))
             .map(Path::toString)
             .toList();
-    UcmConfig otherNode = config.with(Map.of(own.get().getKey(), others), "engine");
+    UcmConfig otherNode = config.with(Map.of(key, others), "engine");
     return Optional.of(
         new TierBench(
             new Pair(
@@ -94,6 +92,11 @@ final class TierBench {
                 open.apply(otherNode, "lower"),
                 open.apply(onlyLower, "lower-alone")),
             others));
+  }
+
+  /** The key of the directories of a stage that are not those of the stages below. */
+  private static String ownDirectories(String stage) {
+    return stage.toLowerCase(Locale.ROOT) + "_" + CommonKeys.STORAGE_BACKENDS.name();
   }
 
   private static BenchMeasure measure(String name, UcmConfig alone) {
