@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import tools.jackson.databind.JsonNode;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.server.HangingStore.Hang;
 import ucm.server.TestClient.Found;
@@ -137,7 +138,9 @@ final class HangingStoreTest {
       }
       try (TestEngine other = new TestEngine(daemon, "other", 1, false)) {
         other.compute(1, OTHER);
-        assertThat(daemon.status().get("engines")).hasSize(2);
+        JsonNode engines = daemon.status().get("engines");
+        assertThat(engines).hasSize(2);
+        assertThat(engines.get(1).get("engine").asString()).as("that came last").isEqualTo("other");
       }
       while (daemon.status().get("engines").size() > 1) {
         Thread.onSpinWait();
