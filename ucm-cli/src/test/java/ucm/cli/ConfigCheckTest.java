@@ -3,8 +3,6 @@ package ucm.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;
@@ -39,17 +37,8 @@ class ConfigCheckTest {
         %s
         """
             .formatted(pipeline, more.indent(6).stripTrailing(), top));
-    StringWriter out = new StringWriter();
-    int code =
-        Main.run(
-            new PrintWriter(out),
-            new PrintWriter(out),
-            "config",
-            "check",
-            file.toString(),
-            "--plugins",
-            directory.toString());
-    return new Checked(code, out.toString().replace(file.toString(), "ucm.yaml"));
+    CommandRun.Ended ended = CommandRun.run("config", "check", file, "--plugins", directory);
+    return new Checked(ended.exitCode(), ended.all().replace(file.toString(), "ucm.yaml"));
   }
 
   private String directories() {

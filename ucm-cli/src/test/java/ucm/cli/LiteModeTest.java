@@ -7,8 +7,6 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -17,7 +15,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
@@ -75,15 +72,9 @@ class LiteModeTest {
   }
 
   private static JsonNode run(Object... args) {
-    StringWriter out = new StringWriter();
-    StringWriter err = new StringWriter();
-    String[] texts = new String[args.length];
-    for (int i = 0; i < args.length; i++) {
-      texts[i] = args[i].toString();
-    }
-    int code = Main.run(new PrintWriter(out, true), new PrintWriter(err, true), texts);
-    assertThat(code).as("%s", err).isZero();
-    return JsonMapper.builder().build().readTree(out.toString());
+    CommandRun.Ended ended = CommandRun.run(args);
+    assertThat(ended.exitCode()).as(ended.err()).isZero();
+    return ended.json();
   }
 
   @Test

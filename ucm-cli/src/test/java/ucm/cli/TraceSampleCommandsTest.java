@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -137,20 +135,14 @@ class TraceSampleCommandsTest {
   }
 
   private String run(Object... arguments) {
-    StringWriter out = new StringWriter();
-    StringWriter errors = new StringWriter();
     Stream<Object> all = Stream.concat(Stream.of("trace"), Arrays.stream(arguments));
     if (!arguments[0].equals("generate")) {
       all = Stream.concat(all, Stream.of(trace));
     }
-    int exit =
-        Main.run(
-            new PrintWriter(out, true),
-            new PrintWriter(errors, true),
-            all.map(Object::toString).toArray(String[]::new));
-    err = arguments[0].equals("generate") ? "" : errors.toString();
-    assertThat(exit).as(errors.toString()).isZero();
-    return out.toString();
+    CommandRun.Ended ended = CommandRun.run(all.toArray());
+    err = arguments[0].equals("generate") ? "" : ended.err();
+    assertThat(ended.exitCode()).as(ended.err()).isZero();
+    return ended.out();
   }
 
   private static Object[] with(Object[] arguments, Object... more) {
