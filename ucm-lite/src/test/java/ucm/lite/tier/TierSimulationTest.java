@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -97,11 +98,7 @@ class TierSimulationTest {
   /** Requests of one block each: a b a c b, with room for one block in each tier. */
   @Test
   void movesBlocksAsTheWritePolicySays() throws InterruptedException {
-    List<TraceRequest> trace = new ArrayList<>();
-    for (long id : new long[] {1, 2, 1, 3, 2}) {
-      trace.add(TraceRequest.of(0, "", 16, 1, 16, new long[] {0, id}));
-    }
-    try (RecordedTrace recorded = Analyses.record(trace)) {
+    try (RecordedTrace recorded = Analyses.record(ofOneBlockEach(1, 2, 1, 3, 2))) {
       // a; b pushes a to DRAM; a hits there and pushes b to DRAM, which pushes a to storage;
       // c pushes a to DRAM, which pushes b to storage, where it hits.
       TierResult eviction =
@@ -121,11 +118,7 @@ class TierSimulationTest {
   /** Requests of one block each: a b c a a, with room for one block in DRAM and two on disks. */
   @Test
   void keepsBlocksOnDisksBeforeStorage() throws InterruptedException {
-    List<TraceRequest> trace = new ArrayList<>();
-    for (long id : new long[] {1, 2, 3, 1, 1}) {
-      trace.add(TraceRequest.of(0, "", 16, 1, 16, new long[] {0, id}));
-    }
-    try (RecordedTrace recorded = Analyses.record(trace)) {
+    try (RecordedTrace recorded = Analyses.record(ofOneBlockEach(1, 2, 3, 1, 1))) {
       // b and c are on disks when a is found in storage, which takes it to disks and DRAM.
       TierResult through =
           tiers(recorded, TouchOrder.LEAF_LAST, WritePolicy.WRITE_THROUGH, 0, 1, 2, 9);
@@ -185,6 +178,12 @@ class TierSimulationTest {
     assertThatIllegalArgumentException().isThrownBy(() -> plan(1, 0, 1));
     assertThatIllegalArgumentException().isThrownBy(() -> plan(100, 100, 1));
     assertThatIllegalArgumentException().isThrownBy(() -> plan(1, 1, -1));
+  }
+
+  private static List<TraceRequest> ofOneBlockEach(long... ids) {
+    return Arrays.stream(ids)
+        .mapToObj(id -> TraceRequest.of(0, "", 16, 1, 16, new long[] {0, id}))
+        .toList();
   }
 
   /** 16 chats of 10 turns in turn, a second apart; a system prompt of two blocks. */
