@@ -117,6 +117,7 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
     return new Pipeline(spec, stages, metrics);
   }
 
+  /** Its stages by name. */
   public PipelineSpec spec() {
     return spec;
   }

@@ -52,6 +52,7 @@ public record AnalysisOptions(
     return new AnalysisOptions(exact, sampling, maxUniqueBlocks, true);
   }
 
+  /** These options with another bound of distinct blocks, 1 or more. */
   public AnalysisOptions withMaxUniqueBlocks(int blocks) {
     return new AnalysisOptions(exact, sampling, blocks, recording);
   }

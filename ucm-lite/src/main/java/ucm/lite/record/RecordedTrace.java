@@ -126,10 +126,12 @@ public final class RecordedTrace implements AutoCloseable {
     return Double.longBitsToDouble(pair(of, 0));
   }
 
+  /** The first half of a block's id. */
   public long idHigh(int block) {
     return index.high(block);
   }
 
+  /** The second half of a block's id. */
   public long idLow(int block) {
     return index.low(block);
   }

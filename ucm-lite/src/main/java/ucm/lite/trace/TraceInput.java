@@ -97,34 +97,27 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
     return last == null ? "" : last.toString();
   }
 
-  /** Its size in bytes, or -1 when not known: files of /proc say they are empty, and are not. */
-  private long size() throws IOException {
-    long size = !stdin && Files.isRegularFile(path) ? Files.size(path) : -1;
-    return size == 0 ? -1 : size;
-  }
-
-  /** The size of all together, or -1 when not known. */
+  /** The size of all together, or -1 when not known: files of /proc say they are empty, and are not. */
   static long size(List<TraceInput> inputs) {
     long sum = 0;
     try {
       for (TraceInput input : inputs) {
-        long size = input.size();
-        if (size < 0) {
+        if (input.stdin || !Files.isRegularFile(input.path)) {
           return -1;
         }
-        sum += size;
+        sum += Files.size(input.path);
       }
     } catch (IOException e) {
       // The one that is gone is told of when it is read.
       return -1;
     }
-    return sum;
+    return sum == 0 ? -1 : sum;
   }
 
   /** Opens the bytes as they are stored. Closing them leaves {@code stdinStream} itself open. */
   CountingInputStream open(InputStream stdinStream) throws IOException {
     return new CountingInputStream(
-        stdin ? new Unclosed(stdinStream) : Files.newInputStream(path), size());
+        stdin ? new Unclosed(stdinStream) : Files.newInputStream(path), size(List.of(this)));
   }
 
   private static final class Unclosed extends FilterInputStream {

@@ -55,6 +55,7 @@ public record TraceRequest(
         timestampMillis, requestId, inputTokens, outputTokens, tokensABlock, ids);
   }
 
+  /** The number of blocks, those that occur twice counted twice. */
   public int blockCount() {
     return packedIds.length / 2;
   }
@@ -79,6 +80,7 @@ public record TraceRequest(
     return (int) Math.min((long) blockTokens * blocks, inputTokens);
   }
 
+  /** Prompt tokens in a block. */
   public int tokensOf(int block) {
     return prefixTokens(block + 1) - prefixTokens(block);
   }

@@ -8,6 +8,7 @@ package ucm.lite.trace;
  */
 @FunctionalInterface
 public interface TraceVisitor {
+  /** Receives one request. */
   void request(TraceRequest request);
 
   /**

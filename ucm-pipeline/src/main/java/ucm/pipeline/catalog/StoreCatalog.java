@@ -177,6 +177,7 @@ public final class StoreCatalog {
     }
   }
 
+  /** Where stores were looked for. */
   public List<String> searched() {
     return searched;
   }

@@ -28,6 +28,7 @@ public record ConfigReport(List<ConfigProblem> findings) {
             .toList();
   }
 
+  /** Whether the configuration cannot be used. */
   public boolean hasErrors() {
     return errors() > 0;
   }

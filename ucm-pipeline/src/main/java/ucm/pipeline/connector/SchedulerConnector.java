@@ -340,10 +340,12 @@ public final class SchedulerConnector implements AutoCloseable {
     requests.remove(requestId);
   }
 
+  /** How many requests are remembered. */
   public int openRequests() {
     return requests.size();
   }
 
+  /** What the look-ups found so far. */
   public HitStatistics statistics() {
     return statistics.sums();
   }

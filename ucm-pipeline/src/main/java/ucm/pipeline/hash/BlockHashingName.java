@@ -16,5 +16,6 @@ import java.lang.annotation.Target;
 @Target(ElementType.TYPE)
 public @interface BlockHashingName {
 
+  /** The name in the configuration. */
   String value();
 }

@@ -27,6 +27,7 @@ public record EngineSpec(
     int blockTokens,
     KvLayout kv) {
 
+  /** Checks what the hasher does not check. */
   public EngineSpec {
     if (instance.isBlank()) {
       throw new IllegalArgumentException(

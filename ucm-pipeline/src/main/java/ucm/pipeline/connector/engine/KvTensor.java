@@ -30,6 +30,7 @@ public record KvTensor(MemoryRegion region, long offset, long stride, long block
     return new KvTensor(region, 0, blockBytes, blockBytes);
   }
 
+  /** How many blocks fit into the region. */
   public int blocks() {
     return Math.toIntExact(
         Math.min(Integer.MAX_VALUE, (region.byteSize() - offset - blockBytes) / stride + 1));

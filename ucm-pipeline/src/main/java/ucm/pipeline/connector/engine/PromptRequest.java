@@ -26,6 +26,7 @@ public record PromptRequest(
     }
   }
 
+  /** A request of which all tokens are the prompt, without a variant. */
   public static PromptRequest of(String id, int[] tokens, int maxOutputTokens) {
     return new PromptRequest(id, tokens, tokens.length, maxOutputTokens, PromptVariant.NONE);
   }

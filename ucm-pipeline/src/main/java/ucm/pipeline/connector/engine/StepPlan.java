@@ -16,10 +16,12 @@ public record StepPlan(List<RequestPlan> requests) {
     requests = List.copyOf(requests);
   }
 
+  /** How many blocks are loaded. */
   public int loadBlocks() {
     return requests.stream().mapToInt(request -> request.loadBlocks().length).sum();
   }
 
+  /** How many blocks are saved. */
   public int saveBlocks() {
     return requests.stream().mapToInt(request -> request.saveBlocks().length).sum();
   }

@@ -22,9 +22,9 @@ public record TraceOptions(Path folder, long maxFileBytes, int maxFiles) {
   }
 
   /**
-   * As the original, whose log files have the same bounds: in the folder {@code UCM_LOG_PATH} (default {@code log}), {@code
-   * UCM_LOG_MAX_FILES} files (default 10) of {@code UCM_LOG_MAX_SIZE} MiB each (default 5). A number
-   * that is none, or below 1, counts as unset.
+   * As the original, whose log files have the same bounds: in the folder {@code UCM_LOG_PATH} (default
+   * {@code log}), {@code UCM_LOG_MAX_FILES} files (default 10) of {@code UCM_LOG_MAX_SIZE} MiB each
+   * (default 5). A number that is none, or below 1, counts as unset.
    */
   public static TraceOptions of(Map<String, String> environment) {
     return new TraceOptions(
