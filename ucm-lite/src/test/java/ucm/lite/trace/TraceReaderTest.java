@@ -151,12 +151,17 @@ class TraceReaderTest {
     String first = TraceFiles.write(directory, "a", TraceFiles.MOONCAKE);
     Path more = Files.createDirectory(directory.resolve("more"));
     TraceFiles.write(more, "b", TraceFiles.MOONCAKE);
+    Files.createFile(more.resolve("c"));
     long size = Files.size(Path.of(first));
 
     new TraceReader().read(List.of(first, more.toString()), visitor);
 
     assertThat(visitor.progress)
-        .containsExactly("0/" + 2 * size, size + "/" + 2 * size, 2 * size + "/" + 2 * size);
+        .containsExactly(
+            "0/" + 2 * size,
+            size + "/" + 2 * size,
+            2 * size + "/" + 2 * size,
+            2 * size + "/" + 2 * size);
   }
 
   @Test
