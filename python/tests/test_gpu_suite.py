@@ -1,4 +1,4 @@
-"""tools/gpu/run with a small model on a simulated device, as PythonIT has it."""
+"""tools/gpu/run with a small model on a simulated device, as PythonDeviceIT has it."""
 
 import json
 import os
