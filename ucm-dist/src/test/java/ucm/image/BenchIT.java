@@ -157,22 +157,6 @@ class BenchIT {
   }
 
   @Test
-  void refusesWhatCannotBeMeasured() throws IOException {
-    assertRefused("keeps metadata only", "--config", config("Fake", null), "--dir", folder);
-    assertRefused("are free", "--blocks", 10_000_000, "--dir", folder);
-    assertRefused("are available", "--buffer-gb", 1_000_000, "--dir", folder);
-    assertRefused("--repeat", "--repeat", 0, "--dir", folder);
-    assertRefused("--in-flight", "--in-flight", 0, "--dir", folder);
-    assertRefused("--block-size", "--shard-size", 4096, "--dir", folder);
-    assertRefused("whole number of shards", "--block-size", 100, "--shard-size", 64);
-    assertRefused("Posits", "--config", config("Cache|Posits", folder.toString()));
-    assertRefused("name a command: store, layerwise, gpu or serve", List.of("bench"));
-    try (Stream<Path> left = Files.list(folder)) {
-      assertThat(left.map(path -> path.getFileName().toString())).containsOnly("ucm.yaml");
-    }
-  }
-
-  @Test
   void leavesNothingBehindAfterCtrlC() throws Exception {
     Path directory = Files.createDirectories(folder.resolve("blocks"));
     Process bench =
@@ -210,16 +194,6 @@ class BenchIT {
   private static UcmProcess.Ended bench(Object... args) {
     return UcmProcess.run(
         Stream.of(new Object[] {"bench", "store"}, TINY, args).flatMap(Stream::of).toArray());
-  }
-
-  private static void assertRefused(String expected, Object... args) {
-    assertRefused(expected, Stream.concat(Stream.of("bench", "store"), Stream.of(args)).toList());
-  }
-
-  private static void assertRefused(String expected, List<?> command) {
-    UcmProcess.Ended bench = UcmProcess.run(command.toArray());
-    assertThat(bench.exitCode()).as(bench.all()).isEqualTo(2);
-    assertThat(bench.err()).contains(expected).doesNotContain("Exception", "\tat ");
   }
 
   private Path config(String pipeline, String directories) throws IOException {
