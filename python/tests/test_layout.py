@@ -5,6 +5,7 @@ import os
 import pytest
 import torch
 from ucm import layout as layouts
+from ucm import staging
 from ucm.protocol import Opened
 from ucm.staging import Staging
 
@@ -154,20 +155,32 @@ def segment(tmp_path, found, count, **more):
     return opened._replace(**more)
 
 
+@pytest.mark.parametrize("on_host", [True, False])
 @pytest.mark.parametrize("form", [*OF_CLASSIC, *OTHERS])
-def test_blocks_come_back_as_they_went(tmp_path, form):
+def test_blocks_come_back_as_they_went(tmp_path, monkeypatch, form, on_host):
+    # PyTorch copies here as it does for tensors of a device.
+    monkeypatch.setattr(staging, "_on_host", lambda piece: on_host)
     make = {**OF_CLASSIC, **OTHERS}[form]
     source = layouts.find({NAMES[i]: make(classic(i)) for i in range(3)}, B, False)
     target = layouts.find({NAMES[i]: make(classic(50 + i)) for i in range(3)}, B, False)
     before = [block_bytes(target, block).clone() for block in range(B)]
-    staging = Staging(segment(tmp_path, source, 9))
+    slots = Staging(segment(tmp_path, source, 9))
     for layer in range(3):
-        staging.save(source, [layer], [8, 0, 4], [1, 6, 3])
-    staging.load(target, range(3), [0, 8, 4], [2, 5, 6])
+        slots.save(source, [layer], [8, 0, 4], [1, 6, 3])
+    slots.load(target, range(3), [0, 8, 4], [2, 5, 6])
     came = {2: 6, 5: 1, 6: 3}
     for block in range(B):
         right = block_bytes(source, came[block]) if block in came else before[block]
         assert torch.equal(block_bytes(target, block), right), block
+
+
+@pytest.mark.parametrize("slot, block", [(9, 0), (-1, 0), (0, B), (0, -1)])
+def test_slots_and_blocks_that_are_not_there_are_refused(tmp_path, slot, block):
+    found = layouts.find({NAMES[0]: classic(0)}, B, False)
+    slots = Staging(segment(tmp_path, found, 9))
+    for copy in (slots.load, slots.save):
+        with pytest.raises((OSError, IndexError), match=f"{slot}|{block}"):
+            copy(found, [0], [0, slot], [0, block])
 
 
 @pytest.mark.parametrize(

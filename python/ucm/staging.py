@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence
+import ctypes
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
 from ucm.device import Copies
-from ucm.layout import KvLayout, Layer
+from ucm.layout import KvLayout
 from ucm.protocol import Opened
 from ucm.segment import Segment
 
-# Pieces from this size on are copied one by one, smaller ones are gathered first.
+# Pieces on a device are copied one by one from this size on, smaller ones are gathered first.
 _SINGLE_COPY_BYTES = 16 << 10
 
 
@@ -21,50 +22,53 @@ class Staging:
     def __init__(self, opened: Opened) -> None:
         self.copies: Optional[Copies] = None
         self.generation = opened.generation
+        self._segment = Segment(opened)
         count = opened.slots * opened.stride
         # The mapping lives as long as a tensor points into it.
-        self._slots = torch.frombuffer(Segment(opened).map, dtype=torch.uint8, count=count).view(
+        self._slots = torch.frombuffer(self._segment.map, dtype=torch.uint8, count=count).view(
             opened.slots, opened.stride
         )
 
     def __len__(self) -> int:
-        return int(self._slots.shape[0])
+        return self._segment.slots
 
     def load(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies slots into blocks of the engine, for some of the layers."""
         if self._by_daemon(False, layers, slots, blocks):
             return
+        addresses = [self._segment.address(slot) for slot in slots]
         from_slots = torch.tensor(slots, dtype=torch.long)
-        for number, layer, offset in _offsets(layout):
-            if number in layers:
-                to_blocks = torch.tensor(blocks, dtype=torch.long, device=layer.pieces[0].device)
-                for piece in layer.pieces:
-                    length = piece.shape[1]
-                    part = self._slots[:, offset : offset + length]
-                    if length >= _SINGLE_COPY_BYTES:
-                        for slot, block in zip(slots, blocks):
-                            piece[block].copy_(part[slot])
-                    else:
-                        piece.index_copy_(0, to_blocks, part.index_select(0, from_slots).to(piece.device))
-                    offset += length
+        for piece, offset in _pieces(layout, layers):
+            if _on_host(piece):
+                for address, block in zip(addresses, _addresses(piece, blocks)):
+                    ctypes.memmove(block, address + offset, piece.shape[1])
+                continue
+            part = self._slots[:, offset : offset + piece.shape[1]]
+            if piece.shape[1] >= _SINGLE_COPY_BYTES:
+                for slot, block in zip(slots, blocks):
+                    piece[block].copy_(part[slot])
+            else:
+                to_blocks = torch.tensor(blocks, dtype=torch.long, device=piece.device)
+                piece.index_copy_(0, to_blocks, part.index_select(0, from_slots).to(piece.device))
 
     def save(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies blocks of the engine into slots, for some of the layers."""
         if self._by_daemon(True, layers, slots, blocks):
             return
+        addresses = [self._segment.address(slot) for slot in slots]
         to_slots = torch.tensor(slots, dtype=torch.long)
-        for number, layer, offset in _offsets(layout):
-            if number in layers:
-                from_blocks = torch.tensor(blocks, dtype=torch.long, device=layer.pieces[0].device)
-                for piece in layer.pieces:
-                    length = piece.shape[1]
-                    part = self._slots[:, offset : offset + length]
-                    if length >= _SINGLE_COPY_BYTES:
-                        for slot, block in zip(slots, blocks):
-                            part[slot].copy_(piece[block])
-                    else:
-                        part.index_copy_(0, to_slots, piece.index_select(0, from_blocks).cpu())
-                    offset += length
+        for piece, offset in _pieces(layout, layers):
+            if _on_host(piece):
+                for address, block in zip(addresses, _addresses(piece, blocks)):
+                    ctypes.memmove(address + offset, block, piece.shape[1])
+                continue
+            part = self._slots[:, offset : offset + piece.shape[1]]
+            if piece.shape[1] >= _SINGLE_COPY_BYTES:
+                for slot, block in zip(slots, blocks):
+                    part[slot].copy_(piece[block])
+            else:
+                from_blocks = torch.tensor(blocks, dtype=torch.long, device=piece.device)
+                part.index_copy_(0, to_slots, piece.index_select(0, from_blocks).cpu())
 
     def _by_daemon(
         self, save: bool, layers: Sequence[int], slots: List[int], blocks: List[int]
@@ -85,10 +89,24 @@ def _runs(numbers: Sequence[int]) -> List[List[int]]:
     return runs
 
 
-def _offsets(layout: KvLayout) -> List["tuple[int, Layer, int]"]:
-    found = []
+def _on_host(piece: torch.Tensor) -> bool:
+    """Whether copies need no PyTorch, whose calls cost as much as the copies of small pieces."""
+    return piece.device.type == "cpu"
+
+
+def _addresses(piece: torch.Tensor, blocks: List[int]) -> List[int]:
+    """Where blocks of a piece begin."""
+    start, stride, count = piece.data_ptr(), int(piece.stride(0)), int(piece.shape[0])
+    if blocks and not 0 <= min(blocks) <= max(blocks) < count:
+        raise IndexError(f"there are {count} blocks; asked for are {min(blocks)} to {max(blocks)}")
+    return [start + block * stride for block in blocks]
+
+
+def _pieces(layout: KvLayout, layers: Sequence[int]) -> Iterator[Tuple[torch.Tensor, int]]:
+    """The pieces of some of the layers, and where in a slot each begins."""
     offset = 0
     for number, layer in enumerate(layout.layers):
-        found.append((number, layer, offset))
-        offset += layer.block_bytes
-    return found
+        for piece in layer.pieces:
+            if number in layers:
+                yield piece, offset
+            offset += int(piece.shape[1])
