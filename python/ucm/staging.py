@@ -91,7 +91,7 @@ def _runs(numbers: Sequence[int]) -> List[List[int]]:
 
 def _on_host(piece: torch.Tensor) -> bool:
     """Whether copies need no PyTorch, whose calls cost as much as the copies of small pieces."""
-    return piece.device.type == "cpu"
+    return bool(piece.device.type == "cpu")
 
 
 def _addresses(piece: torch.Tensor, blocks: List[int]) -> List[int]:

@@ -23,6 +23,7 @@ class SimulatedGpu:
         ):
             assert result == 0, result
         self.context = context
+        self._stream = None
 
     def make_current(self):
         """For threads that are not the engine's own."""
@@ -35,6 +36,22 @@ class SimulatedGpu:
         assert self._lib.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size + 512)) == 0
         memory = (ctypes.c_uint8 * size).from_address(address.value + 512)
         return torch.frombuffer(memory, dtype=dtype, count=math.prod(shape)).view(shape)
+
+
+    def copy(self, save, pieces):
+        """Copies pieces, each an address on the device, one of the host and a length, and waits for it."""
+        if self._stream is None:
+            self._stream = ctypes.c_void_p()
+            # CU_STREAM_NON_BLOCKING
+            assert self._lib.cuStreamCreate(ctypes.byref(self._stream), 1) == 0
+        for on_device, on_host, length in pieces:
+            on_device, on_host, length = map(ctypes.c_uint64, (on_device, on_host, length))
+            if save:
+                result = self._lib.cuMemcpyDtoHAsync_v2(on_host, on_device, length, self._stream)
+            else:
+                result = self._lib.cuMemcpyHtoDAsync_v2(on_device, on_host, length, self._stream)
+            assert result == 0, result
+        assert self._lib.cuStreamSynchronize(self._stream) == 0
 
 
 class TorchGpu:
