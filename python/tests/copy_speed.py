@@ -40,7 +40,7 @@ BYTES = BLOCKS * LAYERS * 2 * PIECE
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o700)
-        daemon = conftest.Daemon(folder, pipeline="Cache", staging="1GiB", pool_gb=4).start()
+        daemon = conftest.Daemon(folder, pipeline="Cache", staging="1GiB", pool_gb=1).start()
         made = config.make(daemon.transfer(), 1, BLOCKS + 1, TOKENS, False)
         worker = WorkerSide(made, None)
         gpu = gpus.of_environment()

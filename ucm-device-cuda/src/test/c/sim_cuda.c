@@ -257,8 +257,9 @@ static void *work(void *argument) {
     }
     s->busy = 0;
     queued--;
+    // Nobody waits for one copy among others; to wake them all for each costs more than the copy.
+    if (o->kind != COPY || !s->head || sticky) pthread_cond_broadcast(&changed);
     free(o);
-    pthread_cond_broadcast(&changed);
   }
   pthread_mutex_unlock(&lock);
   s->self = NULL;
@@ -274,7 +275,7 @@ static void queue(stream *s, op value) {
   s->tail = o;
   queued++;
   if (o->kind == COPY) pend(o, 1);
-  pthread_cond_broadcast(&changed);
+  if (s->head == o) pthread_cond_broadcast(&changed);
 }
 
 static int queue_copy(const char *name, stream *s, op o) {
