@@ -47,7 +47,8 @@ public abstract class KillContract {
   private static final int BEYOND = 16;
   private static final int KILLED = 137;
 
-  @TempDir Path parent;
+  /** The folder of the folders of all rounds. */
+  @TempDir protected Path parent;
 
   /** For subclasses. */
   protected KillContract() {}
