@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * A local Maven repository that has, of UCM, what an author of stores is given: the API and the test
- * kit as they were built just before, and nothing else. All other artifacts are those of this machine,
+ * A local Maven repository that has, of UCM, what an author of stores is given: the API, the test
+ * kit, and the store to test one below, as they were built just before, and nothing else. All other artifacts are those of this machine,
  * by links, so nothing is fetched twice and nothing of UCM gets into the repository of this machine.
  */
 final class PublishedArtifacts {
@@ -17,6 +17,15 @@ final class PublishedArtifacts {
   private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
   private static final Path LOCAL = Path.of(System.getProperty("ucm.maven.repository"));
   private static final String VERSION = System.getProperty("ucm.version");
+
+  private static final List<String> MODULES =
+      List.of(
+          "ucm-api",
+          "ucm-testkit",
+          "ucm-device",
+          "ucm-platform",
+          "ucm-store-file",
+          "ucm-store-posix");
 
   private final Path repository;
 
@@ -33,7 +42,7 @@ final class PublishedArtifacts {
     PublishedArtifacts published = new PublishedArtifacts(folder);
     published.add("ucm-parent", ROOT.resolve("pom.xml"), "pom");
     published.add("ucm-bom", ROOT.resolve("ucm-bom/pom.xml"), "pom");
-    for (String module : List.of("ucm-api", "ucm-testkit")) {
+    for (String module : MODULES) {
       published.add(module, ROOT.resolve(module).resolve("pom.xml"), "pom");
       published.add(
           module, ROOT.resolve("%s/target/%s-%s.jar".formatted(module, module, VERSION)), "jar");

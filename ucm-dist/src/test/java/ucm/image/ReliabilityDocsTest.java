@@ -41,8 +41,11 @@ class ReliabilityDocsTest {
 
   private static Map<String, Path> sources(Path root) throws IOException {
     Map<String, Path> sources = new TreeMap<>();
-    try (Stream<Path> modules = Files.list(root)) {
-      for (Path module : modules.filter(path -> Files.exists(path.resolve("pom.xml"))).toList()) {
+    try (Stream<Path> own = Files.list(root);
+        Stream<Path> examples = Files.list(root.resolve("examples"))) {
+      Stream<Path> modules =
+          Stream.concat(own, examples).filter(path -> Files.exists(path.resolve("pom.xml")));
+      for (Path module : modules.toList()) {
         Path folder = module.resolve("src");
         if (!Files.exists(folder)) {
           continue;

@@ -6,34 +6,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
-import ucm.api.StoreName;
-import ucm.store.file.FileStore;
-import ucm.store.file.config.StoreKind;
-import ucm.store.file.tier.TieredStore;
 import ucm.testkit.StoreContract;
 
 /** The contract of {@code Posix|Ds3fs}, on simulated 3FS. */
 final class TierContractTest extends StoreContract {
 
-  private static final String POSIX = "Posix";
-  private static final StoreKind KIND = new StoreKind(POSIX, true);
   private static SimulatedHf3fs hf3fs;
-
-  @StoreName(POSIX)
-  private static final class Upper extends TieredStore {
-
-    Upper() {
-      super(KIND, new UpperFiles());
-    }
-  }
-
-  @StoreName(POSIX)
-  private static final class UpperFiles extends FileStore {
-
-    UpperFiles() {
-      super(KIND);
-    }
-  }
 
   @BeforeAll
   static void load() {
@@ -47,7 +25,7 @@ final class TierContractTest extends StoreContract {
 
   @Override
   protected Store newStore() {
-    return new Upper();
+    return new UpperTier();
   }
 
   @Override

@@ -57,7 +57,8 @@ public final class SimulatedLibrary {
 
   /**
    * Builds a shared library by gcc. The test is skipped where there is none, and fails with what gcc
-   * says when that is an error or a warning.
+   * says when that is an error or a warning. One that is newer than its source is left as it is: other
+   * processes of the test may use it.
    *
    * @param source the C file
    * @param library the file to make; its folder need not exist
@@ -69,6 +70,10 @@ public final class SimulatedLibrary {
     command.addAll(List.of(options));
     command.addAll(List.of("-o", library.toString(), source.toString(), "-lpthread"));
     try {
+      if (Files.exists(library)
+          && Files.getLastModifiedTime(library).compareTo(Files.getLastModifiedTime(source)) > 0) {
+        return;
+      }
       Files.createDirectories(library.toAbsolutePath().getParent());
       Process gcc = start(command);
       String said = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -24,12 +24,19 @@ final class ServerProcess implements AutoCloseable {
   private static final long JOIN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final Path directory;
-  private final Process process;
+  private final List<String> command;
+  private Process process;
   final int port;
 
   private ServerProcess(Path directory, int port, List<String> command) throws IOException {
     this.directory = directory;
     this.port = port;
+    this.command = command;
+    startAgain();
+  }
+
+  /** Starts it once more after {@link #kill}, with what it kept on disk. */
+  void startAgain() throws IOException {
     process = new ProcessBuilder(command).redirectErrorStream(true).start();
     BufferedReader log = process.inputReader();
     StringBuilder said = new StringBuilder();
@@ -49,6 +56,11 @@ final class ServerProcess implements AutoCloseable {
     assumeTrue(
         program("server").isPresent(),
         "needs valkey-server or redis-server: install the Debian package redis-server");
+  }
+
+  /** Starts a server whose blocks outlive its process. */
+  static ServerProcess durable() throws IOException {
+    return start("--appendonly", "yes", "--appendfsync", "always");
   }
 
   /** Starts a server that keeps all in memory; more are its options, PORT in them its port. */
@@ -137,10 +149,15 @@ final class ServerProcess implements AutoCloseable {
     int _ = new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor();
   }
 
-  @Override
-  public void close() {
+  /** Ends it as a crash does. */
+  void kill() {
     process.destroyForcibly();
     process.onExit().join();
+  }
+
+  @Override
+  public void close() {
+    kill();
     try (Stream<Path> files = Files.walk(directory)) {
       files.sorted((a, b) -> b.compareTo(a)).map(Path::toFile).forEach(File::delete);
     } catch (IOException e) {
