@@ -24,7 +24,7 @@ final class TierFaultTest extends TierFaultContract {
 
   @Override
   protected Map<String, Object> lowerSettings(Path folder) {
-    hf3fs = SimulatedHf3fs.load(folder);
+    hf3fs = SimulatedHf3fs.load(folder.getParent());
     return SmallHf3fs.settings(folder);
   }
 
