@@ -1,6 +1,7 @@
 package ucm.bench;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -41,7 +42,10 @@ import ucm.pipeline.connector.statistics.MetricsScopes;
           + " open+pread+close and access of files of the same size, by threads that stay awake. Of"
           + " a pipeline such as Cache|Posix|Nfs also both tiers, beside a pipeline that has one of"
           + " them alone. Files are made in new folders within those that the configuration names,"
-          + " and removed at the end."
+          + " and removed at the end.",
+      "",
+      "Before the first round, small blocks are moved for 20 seconds at most, so that Java has"
+          + " compiled what is measured and folders are there; not with --warmup 0."
     })
 final class BenchStoreCommand extends JsonCommand {
 
@@ -50,6 +54,9 @@ final class BenchStoreCommand extends JsonCommand {
   // So many blocks in all that few of 4096 folders are made later, while something is timed.
   private static final int WARM_BLOCKS = 256;
   private static final int WARM_ROUNDS = 48;
+  // A network file system makes some hundred files a second.
+  private static final Duration LONGEST_WARM_UP = Duration.ofSeconds(20);
+  private static final Duration NO_LIMIT = Duration.ofDays(365);
   private static final List<BlockLayout> DEFAULT_LAYOUTS =
       List.of(
           BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20),
@@ -171,14 +178,15 @@ final class BenchStoreCommand extends JsonCommand {
           // folders.
           BenchPlan small =
               plan(pipeline, small(), stores, limit, WARM_BLOCKS, WARM_BLOCKS, WARM_ROUNDS, 0);
-          BenchReport.Result _ = measure("warm-up", small, catalog, (_, _) -> StoreMetrics.NONE);
+          BenchReport.Result _ = 
+              measure("warm-up", small, catalog, (_, _) -> StoreMetrics.NONE, LONGEST_WARM_UP);
         }
         for (BlockLayout layout : layouts) {
           Path limit = folders.getFirst().resolve("limit-" + results.size());
           BenchPlan plan =
               plan(pipeline, layout, stores, limit, blocks, lookups, rounds.warmup, rounds.repeat);
           String what = "bench " + (results.size() + 1);
-          results.add(measure(what, plan, catalog, scopes));
+          results.add(measure(what, plan, catalog, scopes, NO_LIMIT));
         }
       }
       print(
@@ -188,11 +196,11 @@ final class BenchStoreCommand extends JsonCommand {
   }
 
   private static BenchReport.Result measure(
-      String what, BenchPlan plan, StoreCatalog catalog, MetricsScopes scopes)
+      String what, BenchPlan plan, StoreCatalog catalog, MetricsScopes scopes, Duration most)
       throws InterruptedException {
     try (Cleanup cleanup = new Cleanup();
         Progress progress = new Progress(what + " " + plan.config().pipeline(), plan.rounds())) {
-      return new StoreBench(plan, catalog, scopes).run(cleanup, progress);
+      return new StoreBench(plan, catalog, scopes).run(cleanup, progress, most);
     }
   }
 

@@ -119,8 +119,13 @@ public final class StoreBench {
     lookups = new LookupBench(plan.lookups());
   }
 
-  /** Does all rounds; what the first ones measured is dropped. */
-  public BenchReport.Result run(Cleanup cleanup, Progress progress) throws InterruptedException {
+  /**
+   * Does all rounds; what the first ones measured is dropped.
+   *
+   * @param most after which no round begins
+   */
+  public BenchReport.Result run(Cleanup cleanup, Progress progress, Duration most)
+      throws InterruptedException {
     // Closed the other way round: first what uses the others.
     EngineMemory memory = cleanup.add(new EngineMemory(plan.layout(), plan.blocks()));
     MachineLimits machine = cleanup.add(new MachineLimits(plan));
@@ -138,7 +143,11 @@ public final class StoreBench {
             .toList();
     BenchIds ids = new BenchIds(System.nanoTime());
     BenchReport.Result result = new BenchReport.Result(plan, measures(), calls());
+    long begun = System.nanoTime();
     for (int round = 0; round < plan.rounds(); round++) {
+      if (most.minusNanos(System.nanoTime() - begun).isNegative()) {
+        break;
+      }
       if (round == plan.warmup()) {
         result.measures().forEach(measure -> measure.pairs().clear());
         result.calls().forEach(BenchCalls::clear);
