@@ -178,7 +178,7 @@ final class BenchStoreCommand extends JsonCommand {
           // folders.
           BenchPlan small =
               plan(pipeline, small(), stores, limit, WARM_BLOCKS, WARM_BLOCKS, WARM_ROUNDS, 0);
-          BenchReport.Result _ = 
+          BenchReport.Result _ =
               measure("warm-up", small, catalog, (_, _) -> StoreMetrics.NONE, LONGEST_WARM_UP);
         }
         for (BlockLayout layout : layouts) {

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -25,6 +26,8 @@ import ucm.pipeline.config.UcmConfig;
  * directories lack it. Used by one thread.
  */
 final class TierBench {
+
+  private static final long PAUSE_MILLIS = 500;
 
   /** Loads the blocks of a round and compares them; returns how long that took, in nanoseconds. */
   interface Load {
@@ -46,6 +49,8 @@ final class TierBench {
       }
       BitSet _ = both.lookup(blocks);
       long first = load.from(aloneFirst ? alone : both);
+      // What is kept is written meanwhile, and not while the other one loads.
+      TimeUnit.MILLISECONDS.sleep(PAUSE_MILLIS);
       long second = load.from(aloneFirst ? both : alone);
       double ofBoth = (double) bytes / (aloneFirst ? second : first);
       measure.add(ofBoth, (double) bytes / (aloneFirst ? first : second));

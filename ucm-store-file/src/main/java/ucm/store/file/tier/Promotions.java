@@ -18,8 +18,9 @@ import ucm.platform.table.ConcurrentBlockSet;
 
 /**
  * Keeps what was loaded from the lower tier in the upper one as well. A shard is copied into staging memory
- * while the caller's memory may still be read, and written from there, so that no load waits for it. What
- * finds no staging memory is not kept. Thread-safe.
+ * while the caller's memory may still be read, and written from there, so that no load waits for it. Loads go
+ * first: while there are any, a twentieth of the processors' time goes into writing, and the rest is written
+ * afterwards. What finds no staging memory is not kept; its next use may keep it. Thread-safe.
  */
 final class Promotions {
 
@@ -27,6 +28,11 @@ final class Promotions {
   static final int REMEMBERED_BLOCKS = 1 << 17;
 
   private static final int MOST_WRITING = 2;
+  // Between the tasks of one request there is less.
+  private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  // How long is rested after a write, beside loads, for as long as the write took.
+  private static final double REST =
+      Math.max(0, 20.0 / Runtime.getRuntime().availableProcessors() - 1);
 
   private final Store upper;
   private final Staging staging;
@@ -39,6 +45,10 @@ final class Promotions {
   // Guarded by this, as is what follows.
   private final ArrayDeque<Piece> waiting = new ArrayDeque<>();
   private int writing;
+  private int loads;
+  private long lastLoad = System.nanoTime();
+  private long restsUntil = lastLoad;
+  private boolean closed;
 
   /** Shards of a block in staging memory. */
   private record Piece(Transfer transfer, List<Integer> slots) {}
@@ -106,39 +116,73 @@ final class Promotions {
     piece.slots.forEach(slot -> staging.give(slot));
   }
 
-  /** Writes what waits, a few blocks at a time, so that loads have the threads and the disk first. */
-  private void writeOn() {
+  /** A load of both tiers begins, which {@link #loadEnded} must follow. */
+  synchronized void loadBegan() {
+    loads++;
+  }
+
+  /** It has ended. */
+  synchronized void loadEnded() {
+    loads--;
+    lastLoad = System.nanoTime();
+    notifyAll();
+  }
+
+  /** The work of its thread: writes what waits, until it is closed. */
+  void run() {
     for (Piece piece = next(); piece != null; piece = next()) {
       Piece begun = piece;
+      long from = System.nanoTime();
       try {
         Task dump = upper.dump(begun.transfer);
-        dump.whenTerminal(() -> written(begun, dump.result().okCount()));
+        dump.whenTerminal(() -> written(begun, dump.result().okCount(), from));
       } catch (RuntimeException _) {
         // It has enough to do, or closes.
-        metrics.unpromotedShards().add(begun.slots.size());
-        ended(begun);
+        written(begun, 0, from);
       }
     }
   }
 
-  private void written(Piece piece, int shards) {
-    metrics.promotedShards().add(shards);
-    ended(piece);
-    writeOn();
+  /** Has its thread end, when it has begun with no more. */
+  synchronized void close() {
+    closed = true;
+    notifyAll();
   }
 
   private synchronized @Nullable Piece next() {
-    if (writing == MOST_WRITING || waiting.isEmpty()) {
-      return null;
+    try {
+      while (!closed) {
+        long pause = pause(System.nanoTime());
+        if (pause <= 0) {
+          writing++;
+          return waiting.remove();
+        }
+        TimeUnit.NANOSECONDS.timedWait(this, pause);
+      }
+    } catch (InterruptedException e) {
+      // Nobody does, but to end it.
+      Thread.currentThread().interrupt();
     }
-    writing++;
-    return waiting.remove();
+    return null;
   }
 
-  private void ended(Piece piece) {
+  /** How long to leave the next piece, unless something begins or ends meanwhile. */
+  private long pause(long now) {
+    if (waiting.isEmpty() || writing == MOST_WRITING) {
+      return Long.MAX_VALUE;
+    }
+    long untilQuiet = loads > 0 ? Long.MAX_VALUE : lastLoad + QUIET_NANOS - now;
+    return writing > 0 ? untilQuiet : Math.min(untilQuiet, restsUntil - now);
+  }
+
+  private void written(Piece piece, int shards, long from) {
+    metrics.promotedShards().add(shards);
+    metrics.unpromotedShards().add(piece.slots.size() - shards);
     give(piece);
     synchronized (this) {
       writing--;
+      long now = System.nanoTime();
+      restsUntil = now + (long) ((now - from) * REST);
       notifyAll();
     }
   }
@@ -197,8 +241,8 @@ final class Promotions {
           }
           from = to;
         }
+        Promotions.this.notifyAll();
       }
-      writeOn();
     }
 
     private Piece piece(int from, int to) {

@@ -36,6 +36,8 @@ final class TierLoad {
   /** Starts a task; all of its shards end by this. */
   static void start(Tiers tiers, TransferTask task) {
     Tiers.beginAll(task);
+    tiers.promotions().loadBegan();
+    task.whenTerminal(tiers.promotions()::loadEnded);
     TierLoad load = new TierLoad(tiers, task);
     ShardSelection all = ShardSelection.all(task.transfer());
     BitSet above = load.known();

@@ -189,6 +189,7 @@ public abstract class TieredStore extends AbstractStore
     watched.start();
     if (!isScheduler()) {
       writes.start(newThreads("tier-write").newThread(writes::run));
+      newThreads("tier-keep").newThread(promotions::run).start();
     }
   }
 
@@ -354,6 +355,7 @@ public abstract class TieredStore extends AbstractStore
       Thread.currentThread().interrupt();
     }
     writes.close(timeToClose().toNanos());
+    both.promotions().close();
     try {
       both.promotions().dropAll(timeToClose().toNanos());
       FlushResult above = files.flush(Duration.ZERO);

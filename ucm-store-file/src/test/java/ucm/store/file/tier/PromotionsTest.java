@@ -1,0 +1,124 @@
+package ucm.store.file.tier;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import ucm.api.BlockIds;
+import ucm.api.Task;
+import ucm.api.Transfer;
+import ucm.api.TransferTask;
+import ucm.platform.table.ConcurrentBlockSet;
+import ucm.store.file.LocalFileStore;
+import ucm.store.file.fixture.SmallSpace;
+import ucm.store.file.fixture.Waiting;
+import ucm.store.file.tier.Promotions.Promotion;
+import ucm.testkit.BlockBytes;
+import ucm.testkit.PromptStore;
+import ucm.testkit.RecordingMetrics;
+import ucm.testkit.TransferMemory;
+import ucm.testkit.TransferMemory.Placement;
+
+/** When blocks are kept that were loaded from below. */
+@Timeout(value = 2, unit = TimeUnit.MINUTES)
+final class PromotionsTest {
+
+  private static final BlockIds IDS = BlockBytes.ids(1, 6);
+
+  private final RecordingMetrics metrics = new RecordingMetrics();
+  private final SlowStore upper = new SlowStore();
+  private final Staging staging = new Staging(SmallSpace.LAYOUT, 5 * SmallSpace.LAYOUT.blockSize());
+  private final Promotions promotions =
+      new Promotions(
+          upper,
+          staging,
+          true,
+          new ConcurrentBlockSet(100),
+          TierMetrics.of(LocalFileStore.KIND, metrics));
+  private final Thread thread = new Thread(promotions::run, "test-keep");
+
+  /** Its dumps end when a test says so. */
+  private static final class SlowStore extends PromptStore {
+
+    final List<TransferTask> dumps = new CopyOnWriteArrayList<>();
+
+    @Override
+    public Task dump(Transfer transfer) {
+      TransferTask task = new TransferTask(dumps.size(), transfer);
+      dumps.add(task);
+      return task;
+    }
+
+    void end(int dump) {
+      TransferTask task = dumps.get(dump);
+      for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
+        task.ok(shard);
+      }
+    }
+  }
+
+  @BeforeEach
+  void start() {
+    thread.start();
+  }
+
+  @AfterEach
+  void end() throws InterruptedException {
+    promotions.close();
+    thread.join();
+  }
+
+  private void offer() {
+    Transfer loaded =
+        TransferMemory.ofBlocks(SmallSpace.LAYOUT, Placement.SCATTERED, IDS).fill().transfer();
+    Promotion promotion = promotions.begin(loaded, Set.of());
+    for (int shard = 0; shard < loaded.shardCount(); shard++) {
+      promotion.take(shard);
+    }
+    promotion.offer();
+  }
+
+  private void awaitDumps(int count) throws Exception {
+    Waiting.until(count + " blocks are being kept", () -> upper.dumps.size() >= count);
+  }
+
+  @Test
+  void writesOneBlockAtATimeBesideLoadsAndTwoAfterThem() throws Exception {
+    promotions.loadBegan();
+    offer();
+    awaitDumps(1);
+    upper.end(0);
+    // Though the load goes on, which may hang.
+    awaitDumps(2);
+    assertThat(upper.dumps).hasSize(2);
+    promotions.loadEnded();
+    awaitDumps(3);
+    upper.end(1);
+    upper.end(2);
+    awaitDumps(5);
+  }
+
+  @Test
+  void leavesOutWhatFindsNoRoomAndKeepsItWithItsNextUse() throws Exception {
+    offer();
+    assertThat(metrics.count("local_tier_unpromoted_shards"))
+        .as("the last block")
+        .isEqualTo(SmallSpace.LAYOUT.shardCount());
+    for (int dump = 0; dump < 5; dump++) {
+      awaitDumps(dump + 1);
+      upper.end(dump);
+    }
+    Waiting.until(
+        "all are kept",
+        () -> metrics.count("local_tier_promoted_shards") == 5L * SmallSpace.LAYOUT.shardCount());
+    // The last one as well, of which nothing was kept: there is room for five again.
+    offer();
+    awaitDumps(6);
+  }
+}
