@@ -8,6 +8,7 @@ until all blocks are in that pool. SIM_CUDA_DIRECT=1, with the simulated driver 
 measures the device plane.
 """
 
+import mmap
 import os
 import statistics
 import sys
@@ -30,9 +31,9 @@ from ucm.client import Connection  # noqa: E402
 from ucm.integration.vllm.scheduler import SchedulerSide  # noqa: E402
 from ucm.integration.vllm.worker import WorkerSide  # noqa: E402
 
-TOKENS, HEADS, DIM, LAYERS, BLOCKS = 128, 8, 128, 16, 48
+TOKENS, HEADS, DIM, LAYERS, BLOCKS = 128, 8, 128, 16, 120
 # The daemon's code is compiled during the first rounds, which do not count.
-WARMUP, ROUNDS = 6, 15
+WARMUP, ROUNDS = 30, 15
 PIECE = TOKENS * HEADS * DIM * 2
 BYTES = BLOCKS * LAYERS * 2 * PIECE
 
@@ -40,7 +41,7 @@ BYTES = BLOCKS * LAYERS * 2 * PIECE
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o700)
-        daemon = conftest.Daemon(folder, pipeline="Cache", staging="1GiB", pool_gb=1).start()
+        daemon = conftest.Daemon(folder, pipeline="Cache", staging="2GiB", pool_gb=2).start()
         made = config.make(daemon.transfer(), 1, BLOCKS + 1, TOKENS, False)
         worker = WorkerSide(made, None)
         gpu = gpus.of_environment()
@@ -56,6 +57,8 @@ def main():
         scheduler = SchedulerSide(made, None)
         observer = Connection(daemon.socket, protocol.OBSERVER, "speed", 5.0)
         source, target = torch.ones(BYTES, dtype=torch.uint8), torch.ones(BYTES, dtype=torch.uint8)
+        # As the slots, memory that processes may share.
+        shared = torch.frombuffer(mmap.mmap(-1, BYTES), dtype=torch.uint8)
         measures = {}
 
         def note(name, spent, plain):
@@ -66,7 +69,7 @@ def main():
             note("copy", copy, copy)
             there = back = copy
             if gpu is not None:
-                pieces = list(in_process(kv.values(), target))
+                pieces = list(in_process(kv.values(), shared))
                 there = timed(lambda: gpu.copy(True, pieces))
                 back = timed(lambda: gpu.copy(False, pieces))
                 note("device to host in this process", there, copy)
@@ -165,7 +168,7 @@ def load(scheduler, worker, request):
     while not received:
         _, received = worker.take_finished()
         # An engine's step leaves the interpreter to the thread that copies; a loop here would hold it.
-        time.sleep(0.0005)
+        time.sleep(0.0002)
     end = time.perf_counter()
     assert not worker.take_errors()
     scheduler.finished(request)

@@ -25,7 +25,7 @@ final class CopyBatch implements AutoCloseable {
 
   // A failure names a range of copies that is not too large, and loads of several requests
   // interleave.
-  private static final int CAPACITY = 1024;
+  private static final int CAPACITY = 256;
   private static final int SINCE = 12080;
   // CUmemcpyAttributes: source access order, two location hints of type and id, flags.
   private static final int ATTRIBUTES_BYTES = 24;
