@@ -109,11 +109,14 @@ public abstract class TierFaultContract {
         () -> tiers.metrics.gauge(upperKeys() + "tier_health_state") > 0 == isOpen);
   }
 
-  private interface Condition {
+  /** What is waited for. */
+  protected interface Condition {
+    /** Whether it is so. */
     boolean holds() throws Exception;
   }
 
-  private static void await(String what, Condition condition) throws Exception {
+  /** Waits until something is so. */
+  protected static void await(String what, Condition condition) throws Exception {
     long end = System.nanoTime() + StoreFixture.PATIENCE.toNanos();
     while (!condition.holds()) {
       assertThat(System.nanoTime() - end).as("not in time: %s", what).isNegative();

@@ -37,6 +37,8 @@ final class WriteBehind {
   private static final int MOST_OPEN = 1 << 20;
   private static final int MOST_UNWRITTEN = 1 << 16;
   private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  // A failure may come when the lower tier is used again already, or without it being given up.
+  private static final long RETRY_UNWRITTEN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   final Store upper;
   final LowerTier lower;
@@ -50,6 +52,7 @@ final class WriteBehind {
   private final ArrayDeque<BlockIds> waiting = new ArrayDeque<>();
   private final SequencedSet<BlockIds> unwritten = new LinkedHashSet<>();
   private long lastOffer;
+  private long retryAt;
   private boolean isFull;
   private boolean closed;
   private @Nullable Thread thread;
@@ -120,8 +123,10 @@ final class WriteBehind {
           // Less when something has ended, and made room.
           TimeUnit.NANOSECONDS.timedWait(this, RETRY_NANOS);
           isFull = false;
-        } else {
+        } else if (unwritten.isEmpty()) {
           wait();
+        } else {
+          awaitRetry();
         }
       }
       return closed ? null : waiting.remove();
@@ -129,6 +134,17 @@ final class WriteBehind {
       // Only close interrupts this thread.
       Thread.currentThread().interrupt();
       return null;
+    }
+  }
+
+  private synchronized void awaitRetry() throws InterruptedException {
+    long left = retryAt - System.nanoTime();
+    if (left > 0) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    } else if (lower.refusal() == null) {
+      retry();
+    } else {
+      retryAt += RETRY_UNWRITTEN_NANOS;
     }
   }
 
@@ -245,6 +261,7 @@ final class WriteBehind {
   private void keepUnwritten(BlockIds id) {
     if (unwritten.size() < MOST_UNWRITTEN) {
       unwritten.add(id);
+      retryAt = System.nanoTime() + RETRY_UNWRITTEN_NANOS;
     }
   }
 

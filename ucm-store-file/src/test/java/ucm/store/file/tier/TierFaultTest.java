@@ -58,6 +58,16 @@ final class TierFaultTest extends TierFaultContract {
   }
 
   @Test
+  void writesWhatFailedThoughTheStageWasNotGivenUp() throws Exception {
+    Store upper = openUpper(Map.of("store_health.enabled", false));
+    begin(Outage.FAILING);
+    tiers.dump(upper, IDS).requireOk();
+    assertThat(upper.flush(StoreFixture.PATIENCE).failedCount()).isEqualTo(IDS.size());
+    end();
+    await("all is written", () -> stage.lookup(IDS).cardinality() == IDS.size());
+  }
+
+  @Test
   void aLookUpThatHangsCostsNoMoreThanAProbeMay() throws Exception {
     Store upper = openUpper(Map.of());
     tiers.dump(upper, IDS).requireOk();
