@@ -3,6 +3,7 @@ package ucm.server.client;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.Map;
@@ -28,6 +29,7 @@ import ucm.server.protocol.ProtocolException;
 final class DaemonConnection implements AutoCloseable {
 
   private static final int SEND_SECONDS = 1;
+  private static final String CLOSED = "the connection is closed";
 
   private record Question(int expected, CompletableFuture<FrameReader> answer) {}
 
@@ -102,6 +104,9 @@ final class DaemonConnection implements AutoCloseable {
       synchronized (channel) {
         frame.writeTo(channel);
       }
+    } catch (ClosedChannelException e) {
+      String late = "it took no bytes for " + SEND_SECONDS + " s";
+      throw new IOException(sent.isDone() ? late : CLOSED, e);
     } finally {
       sent.complete(null);
     }
@@ -133,7 +138,12 @@ final class DaemonConnection implements AutoCloseable {
   }
 
   private void receive() throws IOException, ProtocolException {
-    Frame frame = Frame.read(channel);
+    Frame frame;
+    try {
+      frame = Frame.read(channel);
+    } catch (ClosedChannelException e) {
+      throw new IOException(CLOSED, e);
+    }
     if (frame == null) {
       throw new EOFException("it closed the connection");
     }
