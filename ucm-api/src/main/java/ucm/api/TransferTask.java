@@ -47,11 +47,13 @@ public class TransferTask implements Task {
   private final long id;
   private final Transfer transfer;
   private final int shards;
+  // Its monitor guards what follows: that of the task is a subclass's to hold, also while tasks
+  // end.
   private final long[] states;
   private final AtomicInteger open;
   private final AtomicReference<@Nullable Throwable> cause = new AtomicReference<>();
   private final CountDownLatch completion;
-  // How each shard ended that did not end well; made, under the lock of this, for the first of
+  // How each shard ended that did not end well; made, under the lock of states, for the first of
   // them.
   private volatile @Nullable ShardOutcome @Nullable [] faults;
   private volatile @Nullable Runnable ending;
@@ -59,7 +61,7 @@ public class TransferTask implements Task {
   private @Nullable InFlightTasks among;
   private boolean isDump;
   private long deadlineNanos;
-  // Guarded by this; null once the actions have been taken to be run.
+  // Guarded by states; null once the actions have been taken to be run.
   private @Nullable List<Runnable> actions;
 
   /**
@@ -237,7 +239,7 @@ public class TransferTask implements Task {
   private @Nullable ShardOutcome[] faults() {
     @Nullable ShardOutcome[] made = faults;
     if (made == null) {
-      synchronized (this) {
+      synchronized (states) {
         made = faults;
         if (made == null) {
           made = new @Nullable ShardOutcome[shards];
@@ -290,7 +292,7 @@ public class TransferTask implements Task {
 
   @Override
   public final void whenTerminal(Runnable action) {
-    synchronized (this) {
+    synchronized (states) {
       if (actions != null) {
         actions.add(action);
         return;
@@ -328,7 +330,7 @@ public class TransferTask implements Task {
       }
     }
     List<Runnable> toRun;
-    synchronized (this) {
+    synchronized (states) {
       toRun = actions == null ? List.of() : actions;
       actions = null;
     }

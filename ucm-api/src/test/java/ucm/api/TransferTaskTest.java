@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -50,6 +51,22 @@ final class TransferTaskTest {
     AtomicInteger runs = new AtomicInteger();
     task.whenTerminal(runs::incrementAndGet);
     assertThat(runs).hasValue(1);
+  }
+
+  @Test
+  void endsWhileAnotherThreadHoldsItsMonitor() throws Exception {
+    TransferTask task = new TransferTask(1, transfer(2, ShardListener.NONE));
+    synchronized (task) {
+      Future<?> ended =
+          THREADS.submit(
+              () -> {
+                task.whenTerminal(() -> {});
+                task.end(0, ShardOutcome.FAILED, new StoreException("on purpose"));
+                task.end(1, ShardOutcome.MISSING, null);
+              });
+      ended.get(1, TimeUnit.MINUTES);
+    }
+    assertThat(task.result().okCount()).isZero();
   }
 
   @Test
