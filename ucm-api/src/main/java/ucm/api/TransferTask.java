@@ -47,8 +47,7 @@ public class TransferTask implements Task {
   private final long id;
   private final Transfer transfer;
   private final int shards;
-  // Its monitor guards what follows: that of the task is a subclass's to hold, also while tasks
-  // end.
+  // A lock as well: a subclass may hold the task's own while it ends others.
   private final long[] states;
   private final AtomicInteger open;
   private final AtomicReference<@Nullable Throwable> cause = new AtomicReference<>();
