@@ -84,7 +84,8 @@ def main():
         print(f"{BYTES >> 20} MiB; medians of {ROUNDS} rounds")
         for name, found in measures.items():
             spent, ratio = (statistics.median(column) for column in zip(*found[WARMUP:]))
-            of = "a copy" if gpu is None or name in ("save", "load") or "process" in name else "that in this process"
+            whole = gpu is None or name in ("save", "load") or "process" in name
+            of = "a copy" if whole else "that in this process"
             print(f"{name}: {BYTES / spent / 1e9:.1f} GB/s, {ratio:.2f} of {of}")
         observer.close()
         worker.close()

@@ -37,7 +37,6 @@ class SimulatedGpu:
         memory = (ctypes.c_uint8 * size).from_address(address.value + 512)
         return torch.frombuffer(memory, dtype=dtype, count=math.prod(shape)).view(shape)
 
-
     def copy(self, save, pieces):
         """Copies pieces, each an address on the device, one of the host and a length, and waits for it."""
         if self._stream is None:
