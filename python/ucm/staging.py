@@ -34,41 +34,43 @@ class Staging:
 
     def load(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies slots into blocks of the engine, for some of the layers."""
-        if self._by_daemon(False, layers, slots, blocks):
-            return
-        addresses = [self._segment.address(slot) for slot in slots]
-        from_slots = torch.tensor(slots, dtype=torch.long)
-        for piece, offset in _pieces(layout, layers):
-            if _on_host(piece):
-                for address, block in zip(addresses, _addresses(piece, blocks)):
-                    ctypes.memmove(block, address + offset, piece.shape[1])
-                continue
-            part = self._slots[:, offset : offset + piece.shape[1]]
-            if piece.shape[1] >= _SINGLE_COPY_BYTES:
-                for slot, block in zip(slots, blocks):
-                    piece[block].copy_(part[slot])
-            else:
-                to_blocks = torch.tensor(blocks, dtype=torch.long, device=piece.device)
-                piece.index_copy_(0, to_blocks, part.index_select(0, from_slots).to(piece.device))
+        self._copy(False, layout, layers, slots, blocks)
 
     def save(self, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]) -> None:
         """Copies blocks of the engine into slots, for some of the layers."""
-        if self._by_daemon(True, layers, slots, blocks):
+        self._copy(True, layout, layers, slots, blocks)
+
+    def _copy(
+        self, save: bool, layout: KvLayout, layers: Sequence[int], slots: List[int], blocks: List[int]
+    ) -> None:
+        if self._by_daemon(save, layers, slots, blocks):
             return
         addresses = [self._segment.address(slot) for slot in slots]
-        to_slots = torch.tensor(slots, dtype=torch.long)
         for piece, offset in _pieces(layout, layers):
-            if _on_host(piece):
-                for address, block in zip(addresses, _addresses(piece, blocks)):
-                    ctypes.memmove(address + offset, block, piece.shape[1])
+            if not _on_host(piece):
+                self._by_torch(save, piece, offset, slots, blocks)
                 continue
-            part = self._slots[:, offset : offset + piece.shape[1]]
-            if piece.shape[1] >= _SINGLE_COPY_BYTES:
-                for slot, block in zip(slots, blocks):
-                    part[slot].copy_(piece[block])
-            else:
-                from_blocks = torch.tensor(blocks, dtype=torch.long, device=piece.device)
-                part.index_copy_(0, to_slots, piece.index_select(0, from_blocks).cpu())
+            length = piece.shape[1]
+            for address, theirs in zip(addresses, _addresses(piece, blocks)):
+                ours = address + offset
+                if save:
+                    ctypes.memmove(ours, theirs, length)
+                else:
+                    ctypes.memmove(theirs, ours, length)
+
+    def _by_torch(
+        self, save: bool, piece: torch.Tensor, offset: int, slots: List[int], blocks: List[int]
+    ) -> None:
+        part = self._slots[:, offset : offset + piece.shape[1]]
+        to, of = (part, piece) if save else (piece, part)
+        targets, sources = (slots, blocks) if save else (blocks, slots)
+        if piece.shape[1] >= _SINGLE_COPY_BYTES:
+            for target, source in zip(targets, sources):
+                to[target].copy_(of[source])
+        else:
+            gathered = of.index_select(0, torch.tensor(sources, dtype=torch.long, device=of.device))
+            rows = torch.tensor(targets, dtype=torch.long, device=to.device)
+            to.index_copy_(0, rows, gathered.to(to.device))
 
     def _by_daemon(
         self, save: bool, layers: Sequence[int], slots: List[int], blocks: List[int]
