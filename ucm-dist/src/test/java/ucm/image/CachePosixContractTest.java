@@ -3,24 +3,12 @@ package ucm.image;
 import java.nio.file.Path;
 import java.util.Map;
 import ucm.api.BlockLayout;
-import ucm.api.Store;
-import ucm.pipeline.Pipeline;
-import ucm.pipeline.catalog.PipelineSpec;
-import ucm.pipeline.catalog.StoreCatalog;
-import ucm.testkit.StoreContract;
 
 /** The usual pipeline is a store like any other. */
-final class CachePosixContractTest extends StoreContract {
+final class CachePosixContractTest extends PipelineContract {
 
-  @Override
-  protected Store newStore() {
-    return Pipeline.of(PipelineSpec.parse("Cache|Posix"), StoreCatalog.find());
-  }
-
-  /** It is made by its factory methods. */
-  @Override
-  protected boolean isService() {
-    return false;
+  CachePosixContractTest() {
+    super("Cache|Posix");
   }
 
   @Override

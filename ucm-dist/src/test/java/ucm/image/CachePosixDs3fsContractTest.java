@@ -8,36 +8,24 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import ucm.api.BlockLayout;
-import ucm.api.Store;
-import ucm.pipeline.Pipeline;
-import ucm.pipeline.catalog.PipelineSpec;
-import ucm.pipeline.catalog.StoreCatalog;
-import ucm.testkit.StoreContract;
 import ucm.testkit.fault.SimulatedLibrary;
 
 /** The pipeline with local disks above 3FS, on the simulation of its library, is a store like any other. */
 @Tag("full")
-final class CachePosixDs3fsContractTest extends StoreContract {
+final class CachePosixDs3fsContractTest extends PipelineContract {
 
   private static final long IOV_BYTES = 16 << 20;
   private static final Path SOURCE = Path.of("../ucm-store-ds3fs/src/test/c/sim_hf3fs.c");
   private static final Path LIBRARY =
       Path.of("target/sim/libhf3fs_api_shared.so").toAbsolutePath().normalize();
 
+  CachePosixDs3fsContractTest() {
+    super("Cache|Posix|Ds3fs");
+  }
+
   @BeforeAll
   static void build() {
     SimulatedLibrary.build(SOURCE, LIBRARY);
-  }
-
-  @Override
-  protected Store newStore() {
-    return Pipeline.of(PipelineSpec.parse("Cache|Posix|Ds3fs"), StoreCatalog.find());
-  }
-
-  /** It is made by its factory methods. */
-  @Override
-  protected boolean isService() {
-    return false;
   }
 
   @Override

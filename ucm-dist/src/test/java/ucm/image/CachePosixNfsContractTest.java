@@ -3,24 +3,12 @@ package ucm.image;
 import java.nio.file.Path;
 import java.util.Map;
 import ucm.api.BlockLayout;
-import ucm.api.Store;
-import ucm.pipeline.Pipeline;
-import ucm.pipeline.catalog.PipelineSpec;
-import ucm.pipeline.catalog.StoreCatalog;
-import ucm.testkit.StoreContract;
 
 /** The pipeline with local disks above storage that nodes share is a store like any other. */
-final class CachePosixNfsContractTest extends StoreContract {
+final class CachePosixNfsContractTest extends PipelineContract {
 
-  @Override
-  protected Store newStore() {
-    return Pipeline.of(PipelineSpec.parse("Cache|Posix|Nfs"), StoreCatalog.find());
-  }
-
-  /** It is made by its factory methods. */
-  @Override
-  protected boolean isService() {
-    return false;
+  CachePosixNfsContractTest() {
+    super("Cache|Posix|Nfs");
   }
 
   @Override

@@ -8,9 +8,10 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * A local Maven repository that has, of UCM, what an author of stores is given: the API, the test
- * kit, and the store to test one below, as they were built just before, and nothing else. All other artifacts are those of this machine,
- * by links, so nothing is fetched twice and nothing of UCM gets into the repository of this machine.
+ * A local Maven repository that has, of UCM, what an author of stores is given: the API, the test kit, and
+ * the store to test one below, as they were built just before, and nothing else. All other artifacts are those
+ * of this machine, by links, so nothing is fetched twice and nothing of UCM gets into the repository of this
+ * machine.
  */
 final class PublishedArtifacts {
 
