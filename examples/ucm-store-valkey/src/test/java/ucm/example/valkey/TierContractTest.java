@@ -3,7 +3,7 @@ package ucm.example.valkey;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import ucm.api.BlockLayout;
 import ucm.api.Store;
@@ -13,19 +13,12 @@ import ucm.testkit.StoreContract;
 /** The contract of {@code Posix|Valkey}. */
 final class TierContractTest extends StoreContract {
 
-  private static ServerProcess server;
+  @AutoClose private static ServerProcess server;
 
   @BeforeAll
   static void startsTheServer() throws IOException {
     ServerProcess.require();
     server = ServerProcess.start();
-  }
-
-  @AfterAll
-  static void stopsTheServer() {
-    if (server != null) {
-      server.close();
-    }
   }
 
   @Override

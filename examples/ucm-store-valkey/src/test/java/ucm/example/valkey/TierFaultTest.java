@@ -3,7 +3,7 @@ package ucm.example.valkey;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import ucm.api.Store;
 import ucm.store.posix.PosixStore;
 import ucm.testkit.fault.TierFaultContract;
@@ -11,15 +11,8 @@ import ucm.testkit.fault.TierFaultContract;
 /** {@code Posix|Valkey}, above a server that is killed, or stopped as SIGSTOP does. */
 final class TierFaultTest extends TierFaultContract {
 
-  private ServerProcess server;
+  @AutoClose private ServerProcess server;
   private Outage outage;
-
-  @AfterEach
-  void stopsTheServer() {
-    if (server != null) {
-      server.close();
-    }
-  }
 
   @Override
   protected Store newUpper() {

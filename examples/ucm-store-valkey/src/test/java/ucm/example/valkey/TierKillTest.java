@@ -5,7 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import ucm.api.Store;
 import ucm.store.posix.PosixStore;
@@ -16,7 +16,7 @@ final class TierKillTest extends TierKillContract {
 
   private static final String NODE = "node";
 
-  private ServerProcess server;
+  @AutoClose private ServerProcess server;
 
   @BeforeEach
   void startsTheServer() throws IOException {
@@ -24,13 +24,6 @@ final class TierKillTest extends TierKillContract {
     server = ServerProcess.start();
     // For the processes that are killed.
     Files.writeString(parent.resolve(NODE), server.node());
-  }
-
-  @AfterEach
-  void stopsTheServer() {
-    if (server != null) {
-      server.close();
-    }
   }
 
   @Override
