@@ -257,7 +257,7 @@ static void *work(void *argument) {
     }
     s->busy = 0;
     queued--;
-    // Nobody waits for one copy among others; to wake them all for each costs more than the copy.
+    // No thread waits for one copy among others; to wake all for each costs more than the copy.
     if (o->kind != COPY || !s->head || sticky) pthread_cond_broadcast(&changed);
     free(o);
   }

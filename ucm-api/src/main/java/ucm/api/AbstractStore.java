@@ -229,7 +229,11 @@ public abstract class AbstractStore implements Store {
     try {
       // One without shards has completed.
       if (!task.check()) {
-        start(task, isDump);
+        if (isDump) {
+          doDump(task);
+        } else {
+          doLoad(task);
+        }
       }
     } catch (RuntimeException | Error e) {
       tasks.withdraw(task);
@@ -237,14 +241,6 @@ public abstract class AbstractStore implements Store {
     }
     tasks.started(task);
     return task;
-  }
-
-  private void start(TransferTask task, boolean isDump) {
-    if (isDump) {
-      doDump(task);
-    } else {
-      doLoad(task);
-    }
   }
 
   private InFlightTasks tasks() {
@@ -321,9 +317,8 @@ public abstract class AbstractStore implements Store {
    * @return the blocks of those that are not, an id each; the caller's
    */
   protected final Set<BlockIds> awaitDumps(Duration timeout) throws InterruptedException {
-    InFlightTasks tasks = tasks();
     long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
-    return tasks.dumps().await(tasks.lastTask(), end);
+    return tasks().dumps().await(tasks().lastTask(), end);
   }
 
   /** What the next flush will report as failed. */

@@ -23,8 +23,7 @@ final class CopyBatch implements AutoCloseable {
   /** {@code -Ducm.cuda.batch_copies=false} has each copy queued by a call of its own. */
   static final String PROPERTY = "ucm.cuda.batch_copies";
 
-  // A failure names a range of copies that is not too large, and loads of several requests
-  // interleave.
+  // The first copies run while the next are added, and a failure names a small range of them.
   private static final int CAPACITY = 256;
   private static final int SINCE = 12080;
   // CUmemcpyAttributes: source access order, two location hints of type and id, flags.

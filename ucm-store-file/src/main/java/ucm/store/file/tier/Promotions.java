@@ -160,7 +160,7 @@ final class Promotions {
         TimeUnit.NANOSECONDS.timedWait(this, pause);
       }
     } catch (InterruptedException e) {
-      // Nobody does, but to end it.
+      // It is to end.
       Thread.currentThread().interrupt();
     }
     return null;
