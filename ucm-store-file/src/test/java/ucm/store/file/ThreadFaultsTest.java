@@ -35,15 +35,14 @@ final class ThreadFaultsTest {
   @Test
   void theThreadOfTheDeadlinesClosesTheStoreAndEndsWhatWaits() throws Exception {
     FaultyFiles files = new FaultyFiles();
-    CountDownLatch hangs = new CountDownLatch(1);
     CountDownLatch released = new CountDownLatch(1);
+    CountDownLatch expired = new CountDownLatch(1);
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       stores.dumpByAnother(Map.of(), ids);
       files.before(
           call -> {
             if (call == Call.OPEN_READ
                 && Thread.currentThread().getName().startsWith("ucm-local-io-")) {
-              hangs.countDown();
               await(released);
             }
           });
@@ -52,13 +51,25 @@ final class ThreadFaultsTest {
               files,
               new FaultyClock("ucm-local-deadline-0"),
               Map.of("timeout_ms", 500, "local_data_trans_concurrency", 1));
-      Task held = store.load(memory(0).transfer());
-      hangs.await();
-      Task waiting = store.load(memory(1).transfer());
-      assertThat(TestStores.ended(waiting).outcome(0)).isEqualTo(ShardOutcome.EXPIRED);
+      // The only thread that reads is held by the first block. The second ends when the store is
+      // closed.
+      Task task =
+          store.load(
+              TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids)
+                  .transfer(
+                      (_, _, outcome) -> {
+                        if (outcome == ShardOutcome.EXPIRED) {
+                          expired.countDown();
+                        }
+                      }));
       awaitClosed(store);
+      await(expired);
       released.countDown();
-      assertThat(TestStores.ended(held)).isNotNull();
+      TransferResult result = TestStores.ended(task);
+      assertThat(result.outcome(0)).isEqualTo(ShardOutcome.OK);
+      assertThat(result.outcome(LAYOUT.shardCount())).isEqualTo(ShardOutcome.EXPIRED);
+    } finally {
+      released.countDown();
     }
   }
 
@@ -96,10 +107,6 @@ final class ThreadFaultsTest {
       files.before(call -> {});
       assertThat(stores.load(store, ids).ok()).isTrue();
     }
-  }
-
-  private TransferMemory memory(int block) {
-    return TransferMemory.ofBlocks(LAYOUT, Placement.PACKED, ids.slice(block, block + 1));
   }
 
   private void awaitClosed(LocalFileStore store) {

@@ -58,8 +58,11 @@ final class KnownBlocksTest {
     assertThat(stores.openFiles()).isEmpty();
   }
 
-  private LocalFileStore open(Map<String, Object> more) {
-    return stores.open(files, System::nanoTime, more);
+  /** Its sweep has ended: it asks for sizes as well, of the leases of writers. */
+  private LocalFileStore open(Map<String, Object> more) throws InterruptedException {
+    LocalFileStore store = stores.open(files, System::nanoTime, more);
+    store.awaitSweep();
+    return store;
   }
 
   private static BitSet first(int count) {
@@ -260,11 +263,15 @@ final class KnownBlocksTest {
     stores.dump(writer, ids).requireOk();
     LocalFileStore store = open(EXCLUSIVE);
     begun.await();
-    assertThat(store.lookup(ids)).as("while the scan hangs").isEqualTo(first(40));
-    int asked = files.count(Call.SIZE);
-    assertThat(store.lookup(unknown)).isEqualTo(first(0));
-    assertThat(files.count(Call.SIZE)).isEqualTo(asked + 40);
-    goOn.countDown();
+    int asked;
+    try {
+      assertThat(store.lookup(ids)).as("while the scan hangs").isEqualTo(first(40));
+      asked = files.count(Call.SIZE);
+      assertThat(store.lookup(unknown)).isEqualTo(first(0));
+      assertThat(files.count(Call.SIZE)).isEqualTo(asked + 40);
+    } finally {
+      goOn.countDown();
+    }
     store.awaitScan();
     asked = files.count(Call.SIZE);
     assertThat(store.lookup(unknown)).isEqualTo(first(0));
@@ -328,8 +335,6 @@ final class KnownBlocksTest {
         });
     LocalFileStore store = open(Map.of());
     begun.await();
-    // It asks for sizes as well: of the leases of writers.
-    store.awaitSweep();
     int asked = files.count(Call.SIZE);
     Thread closer = Thread.ofPlatform().start(store::close);
     Waiting.until(
