@@ -110,30 +110,28 @@ final class LowerTier {
     return none;
   }
 
-  /** As {@link Store#load}; {@link #ended} must follow when the task has completed. */
+  /** As {@link Store#load}. */
   Task load(Transfer transfer) {
     return begun(() -> next.load(transfer));
   }
 
-  /** As {@link Store#dump}; {@link #ended} must follow when the task has completed. */
+  /** As {@link Store#dump}. */
   Task dump(Transfer transfer) {
     return begun(() -> next.dump(transfer));
   }
 
   private Task begun(Supplier<Task> call) {
     health.begun();
+    Task task;
     try {
-      return call.get();
+      task = call.get();
     } catch (RuntimeException e) {
       // That it has enough to do is no fault.
       health.ended(e instanceof QueueFullException ? null : e);
       throw e;
     }
-  }
-
-  /** A task of it has completed. */
-  void ended(TransferResult result) {
-    health.ended(fault(result));
+    task.whenTerminal(() -> health.ended(fault(task.result())));
+    return task;
   }
 
   private @Nullable RuntimeException fault(TransferResult result) {

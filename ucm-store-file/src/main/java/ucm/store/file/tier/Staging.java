@@ -1,9 +1,10 @@
 package ucm.store.file.tier;
 
-import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
+import ucm.api.ShardListener;
 import ucm.api.Transfer;
 import ucm.platform.memory.LazyMemory;
 
@@ -12,9 +13,6 @@ import ucm.platform.memory.LazyMemory;
  * room as it is used, and is freed when no transfer names it any more. Thread-safe.
  */
 final class Staging {
-
-  /** No slot was free. */
-  static final int NONE = -1;
 
   private static final long PAGE_BYTES = 4096;
 
@@ -36,12 +34,7 @@ final class Staging {
     Arrays.setAll(free, i -> slots - 1 - i);
   }
 
-  /** Takes a slot, or {@link #NONE}. */
-  synchronized int tryTake() {
-    return count == 0 ? NONE : free[--count];
-  }
-
-  /** Takes the slots of a block, when as many are free. */
+  /** Takes the slots of a block, as soon as so many are free. */
   synchronized int[] takeBlock() throws InterruptedException {
     int shards = layout.shardCount();
     while (count < shards) {
@@ -51,30 +44,20 @@ final class Staging {
     return Arrays.copyOfRange(free, count, count + shards);
   }
 
-  /** Gives slots back; those that are {@link #NONE} are left out. */
+  /** Gives slots back. */
   synchronized void give(int... slots) {
     for (int slot : slots) {
-      if (slot != NONE) {
-        free[count++] = slot;
-      }
+      free[count++] = slot;
     }
     notifyAll();
   }
 
-  /** Places the next shard of a packed transfer. */
-  void place(Transfer.Builder builder, int slot) {
-    builder.piece(memory, slot * stride);
-  }
-
-  /** Copies a shard into a slot, tensor after tensor. */
-  void copy(Transfer from, int shard, int slot) {
-    MemorySegment to = memory.segment();
-    long at = slot * stride;
-    for (int piece = 0; piece < from.pieceCount(); piece++) {
-      long size = from.pieceSize(piece);
-      MemorySegment.copy(
-          from.region(shard, piece).segment(), from.offset(shard, piece), to, at, size);
-      at += size;
+  /** A transfer of a block in its slots. */
+  Transfer block(BlockIds id, ShardListener listener, int... slots) {
+    Transfer.Builder builder = Transfer.packed(layout).expect(slots.length);
+    for (int shard = 0; shard < slots.length; shard++) {
+      builder.shard(id, 0, shard).piece(memory, slots[shard] * stride);
     }
+    return builder.build(listener);
   }
 }

@@ -46,17 +46,17 @@ record TierConfig(
           ConfigKey.choice(kind.key("admission"), ALWAYS, SECOND_USE)
               .defaultTo(ALWAYS)
               .doc(
-                  "Which blocks loaded from the next stage are kept here as well: always, each;"
-                      + " second_use, those that are loaded from it for the second time."
+                  "Which blocks loaded from the next stage are kept here as well, and read there"
+                      + " once more for that: always, each; second_use, those that are loaded from"
+                      + " it for the second time."
                       + below),
           ConfigKey.integer(kind.key("staging_mb"))
               .range(2, 1 << 20)
               .defaultTo(256)
               .unit("MiB")
               .doc(
-                  "Host memory through which blocks go between here and the next stage, half for"
-                      + " each way, and room for a block at least. A block that finds none on its"
-                      + " way here is not kept."
+                  "Host memory through which blocks go between here and the next stage in the"
+                      + " background; room for a block at least."
                       + below));
     }
 

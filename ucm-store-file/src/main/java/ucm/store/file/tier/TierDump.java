@@ -105,7 +105,6 @@ final class TierDump {
 
   private void ended(ShardSelection selection) {
     TransferResult result = Objects.requireNonNull(below).result();
-    tiers.lower().ended(result);
     for (int i = 0; i < selection.size(); i++) {
       ShardOutcome outcome = result.outcome(i);
       int shard = selection.shard(i);

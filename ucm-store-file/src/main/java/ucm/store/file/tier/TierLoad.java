@@ -1,10 +1,8 @@
 package ucm.store.file.tier;
 
 import java.util.BitSet;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.IndexLookup;
@@ -16,7 +14,6 @@ import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
 import ucm.api.TransferTask;
-import ucm.store.file.tier.Promotions.Promotion;
 
 /**
  * A load from two tiers: each shard from the upper one, and from the lower one when it did not end well
@@ -47,7 +44,7 @@ final class TierLoad {
     others.andNot(above);
     others.andNot(below);
     if (!below.isEmpty()) {
-      load.new LowerPart(all.at(below), Set.of()).start();
+      load.new LowerPart(all.at(below)).start();
     }
     for (BitSet tried : List.of(others, above)) {
       if (tried.cardinality() == all.size()) {
@@ -95,7 +92,7 @@ final class TierLoad {
         started = tiers.upper().load(shards.transfer(this));
       } catch (RuntimeException _) {
         // It has enough to do, or is closed: the lower tier may have them.
-        new LowerPart(shards, Set.of()).start();
+        new LowerPart(shards).start();
         return;
       }
       started.whenTerminal(this);
@@ -121,17 +118,8 @@ final class TierLoad {
         left = (BitSet) failed.clone();
       }
       if (!left.isEmpty()) {
-        Set<BlockIds> others = new HashSet<>();
-        for (int i = left.nextClearBit(0); i < shards.size(); i = left.nextClearBit(i + 1)) {
-          others.add(block(i));
-        }
-        new LowerPart(shards.at(left), others).start();
+        new LowerPart(shards.at(left)).start();
       }
-    }
-
-    private BlockIds block(int i) {
-      int shard = shards.shard(i);
-      return task.transfer().ids().slice(shard, shard + 1);
     }
   }
 
@@ -140,13 +128,11 @@ final class TierLoad {
 
     private final ShardSelection shards;
     private final Transfer transfer;
-    private final Promotion promotion;
     private @Nullable Task started;
 
-    LowerPart(ShardSelection shards, Set<BlockIds> others) {
+    LowerPart(ShardSelection shards) {
       this.shards = shards;
       transfer = shards.transfer(this);
-      promotion = tiers.promotions().begin(transfer, others);
     }
 
     void start() {
@@ -182,7 +168,6 @@ final class TierLoad {
       tiers.lower().answered();
       if (outcome == ShardOutcome.OK) {
         tiers.metrics().lowerLoadShards().increment();
-        promotion.take(shard);
         task.ok(shards.shard(shard));
       }
       // The others are told with their cause when all have ended.
@@ -192,9 +177,11 @@ final class TierLoad {
     @Override
     public void run() {
       TransferResult result = Objects.requireNonNull(started).result();
-      tiers.lower().ended(result);
-      promotion.offer();
       BitSet failed = result.failedShards();
+      BitSet loaded = new BitSet();
+      loaded.set(0, shards.size());
+      loaded.andNot(failed);
+      tiers.promotions().loaded(transfer, tiers.noted(transfer.ids(), loaded));
       for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
         task.end(shards.shard(i), result.outcome(i), result.cause());
       }

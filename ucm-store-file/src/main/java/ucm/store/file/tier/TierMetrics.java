@@ -25,7 +25,7 @@ record TierMetrics(
         metrics.counter("tier_lower_load_shards", "Shards of loads that the next stage had"),
         metrics.counter("tier_promoted_shards", "Shards loaded from the next stage and kept here"),
         metrics.counter(
-            "tier_unpromoted_shards", "Shards loaded from below and not kept, for want of room"),
+            "tier_unpromoted_shards", "Shards loaded from below that could not be kept here"),
         metrics.counter(
             "tier_diverted_shards", "Shards dumped straight to the next stage, refused here"),
         metrics.counter("tier_written_blocks", "Blocks written from here to the next stage"),

@@ -164,13 +164,10 @@ public abstract class TieredStore extends AbstractStore
     LowerTier lower =
         new LowerTier(
             stage, watched, newWorkers("tier-lookup", LOOKUP_THREADS), timeout().toNanos());
-    long half = known.stagingBytes() / 2;
-    WriteBehind writes =
-        new WriteBehind(
-            files, lower, layout(), new Staging(layout(), half), metrics, this::dumpFailed);
-    ConcurrentBlockSet below = new ConcurrentBlockSet(Promotions.REMEMBERED_BLOCKS);
+    Staging staging = new Staging(layout(), known.stagingBytes());
+    WriteBehind writes = new WriteBehind(files, lower, staging, metrics, this::dumpFailed);
     Promotions promotions =
-        new Promotions(files, new Staging(layout(), half), known.admitsAll(), below, metrics);
+        new Promotions(files, lower, staging, layout().shardCount(), known.admitsAll(), metrics);
     LowerGuard guard =
         new LowerGuard(lower, writes, metrics, timeout().toNanos() / 2, this::flushFailed);
     files.open(new EvictionGuard.Guarded(context, guard));
@@ -180,7 +177,7 @@ public abstract class TieredStore extends AbstractStore
             lower,
             promotions,
             writes,
-            below,
+            new ConcurrentBlockSet(Promotions.REMEMBERED_BLOCKS),
             known.writesThrough(),
             metrics,
             context.nanoClock());

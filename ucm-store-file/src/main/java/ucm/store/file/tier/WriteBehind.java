@@ -12,14 +12,13 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.BlockLayout;
+import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreException;
 
 /**
- * Writes blocks of the upper tier to the lower one in the background: loads each into staging memory, which
- * verifies it, and dumps it from there, as many at a time as there is staging memory for. That is no use of
- * the block: it stays as cold as it was.
+ * Writes blocks of the upper tier to the lower one in the background, as many at a time as there is staging
+ * memory for.
  *
  * <p>A block that could not be written stays in the upper tier, is told by {@code flush}, and tried again when
  * the lower tier works again. Nothing about it is kept beyond this process: the collector asks the lower tier
@@ -40,11 +39,10 @@ final class WriteBehind {
   // A failure may come when the lower tier is used again already, or without it being given up.
   private static final long RETRY_UNWRITTEN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-  final Store upper;
-  final LowerTier lower;
-  final BlockLayout layout;
-  final Staging staging;
-  final TierMetrics metrics;
+  private final Store upper;
+  private final LowerTier lower;
+  private final Staging staging;
+  private final TierMetrics metrics;
   private final Failures failures;
   // Guarded by this, as is what follows. Those offered and not ended, with the numbers of their
   // offers.
@@ -58,15 +56,9 @@ final class WriteBehind {
   private @Nullable Thread thread;
 
   WriteBehind(
-      Store upper,
-      LowerTier lower,
-      BlockLayout layout,
-      Staging staging,
-      TierMetrics metrics,
-      Failures failures) {
+      Store upper, LowerTier lower, Staging staging, TierMetrics metrics, Failures failures) {
     this.upper = upper;
     this.lower = lower;
-    this.layout = layout;
     this.staging = staging;
     this.metrics = metrics;
     this.failures = failures;
@@ -105,7 +97,22 @@ final class WriteBehind {
       again(id);
       return;
     }
-    new BlockWrite(this, id, slots).start();
+    BlockMove.start(
+        staging,
+        slots,
+        id,
+        upper::load,
+        lower::dump,
+        (isMoved, why) -> {
+          if (why instanceof QueueFullException) {
+            again(id);
+            return;
+          }
+          if (isMoved) {
+            metrics.writtenBlocks().increment();
+          }
+          ended(id, why);
+        });
   }
 
   /** Starts its thread, made for {@link #run}. */
@@ -266,7 +273,7 @@ final class WriteBehind {
   }
 
   /** A block was written, or is not to be; or it could not be, and why. */
-  void ended(BlockIds id, @Nullable Throwable why) {
+  private void ended(BlockIds id, @Nullable Throwable why) {
     if (why != null) {
       metrics.writeFailedBlocks().increment();
       // Before a flush that waits for the block goes on.
@@ -282,7 +289,7 @@ final class WriteBehind {
   }
 
   /** A stage has enough to do: the block waits again. */
-  synchronized void again(BlockIds id) {
+  private synchronized void again(BlockIds id) {
     isFull = true;
     if (closed) {
       open.remove(id);

@@ -2,8 +2,8 @@ package ucm.store.file.tier;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.BitSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -14,11 +14,11 @@ import ucm.api.BlockIds;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
-import ucm.platform.table.ConcurrentBlockSet;
 import ucm.store.file.LocalFileStore;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.Waiting;
-import ucm.store.file.tier.Promotions.Promotion;
+import ucm.store.file.health.StageHealth;
 import ucm.testkit.BlockBytes;
 import ucm.testkit.PromptStore;
 import ucm.testkit.RecordingMetrics;
@@ -33,13 +33,26 @@ final class PromotionsTest {
 
   private final RecordingMetrics metrics = new RecordingMetrics();
   private final SlowStore upper = new SlowStore();
-  private final Staging staging = new Staging(SmallSpace.LAYOUT, 5 * SmallSpace.LAYOUT.blockSize());
+  private final LowerTier lower =
+      new LowerTier(
+          new PromptStore(),
+          new StageHealth(
+              LocalFileStore.KIND,
+              "the next stage",
+              new FileStoreConfig.Health(false, 1, 1, 1, 1),
+              metrics,
+              System::nanoTime,
+              () -> {},
+              () -> {}),
+          Runnable::run,
+          TimeUnit.MINUTES.toNanos(1));
   private final Promotions promotions =
       new Promotions(
           upper,
-          staging,
+          lower,
+          new Staging(SmallSpace.LAYOUT, 5 * SmallSpace.LAYOUT.blockSize()),
+          SmallSpace.LAYOUT.shardCount(),
           true,
-          new ConcurrentBlockSet(100),
           TierMetrics.of(LocalFileStore.KIND, metrics));
   private final Thread thread = new Thread(promotions::run, "test-keep");
 
@@ -74,14 +87,12 @@ final class PromotionsTest {
     thread.join();
   }
 
-  private void offer() {
+  private void load(BlockIds ids) {
     Transfer loaded =
-        TransferMemory.ofBlocks(SmallSpace.LAYOUT, Placement.SCATTERED, IDS).fill().transfer();
-    Promotion promotion = promotions.begin(loaded, Set.of());
-    for (int shard = 0; shard < loaded.shardCount(); shard++) {
-      promotion.take(shard);
-    }
-    promotion.offer();
+        TransferMemory.ofBlocks(SmallSpace.LAYOUT, Placement.SCATTERED, ids).transfer();
+    BitSet all = new BitSet();
+    all.set(0, loaded.shardCount());
+    promotions.loaded(loaded, all);
   }
 
   private void awaitDumps(int count) throws Exception {
@@ -91,7 +102,7 @@ final class PromotionsTest {
   @Test
   void writesOneBlockAtATimeBesideLoadsAndTwoAfterThem() throws Exception {
     promotions.loadBegan();
-    offer();
+    load(IDS);
     awaitDumps(1);
     upper.end(0);
     // Though the load goes on, which may hang.
@@ -105,20 +116,19 @@ final class PromotionsTest {
   }
 
   @Test
-  void leavesOutWhatFindsNoRoomAndKeepsItWithItsNextUse() throws Exception {
-    offer();
-    assertThat(metrics.count("local_tier_unpromoted_shards"))
-        .as("the last block")
-        .isEqualTo(SmallSpace.LAYOUT.shardCount());
-    for (int dump = 0; dump < 5; dump++) {
-      awaitDumps(dump + 1);
-      upper.end(dump);
-    }
+  void keepsABlockOnceThoughItIsLoadedAgainMeanwhile() throws Exception {
+    promotions.loadBegan();
+    load(IDS.slice(0, 1));
+    awaitDumps(1);
+    load(IDS.slice(1, 2));
+    load(IDS.slice(1, 2));
+    promotions.loadEnded();
+    awaitDumps(2);
+    upper.end(0);
+    upper.end(1);
     Waiting.until(
-        "all are kept",
-        () -> metrics.count("local_tier_promoted_shards") == 5L * SmallSpace.LAYOUT.shardCount());
-    // The last one as well, of which nothing was kept: there is room for five again.
-    offer();
-    awaitDumps(6);
+        "both are kept",
+        () -> metrics.count("local_tier_promoted_shards") == 2L * SmallSpace.LAYOUT.shardCount());
+    assertThat(upper.dumps).hasSize(2);
   }
 }
