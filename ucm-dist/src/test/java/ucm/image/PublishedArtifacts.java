@@ -9,7 +9,7 @@ import java.util.stream.Stream;
 
 /**
  * A local Maven repository that has, of UCM, what an author of stores is given: the API, the test kit, and
- * the store to test one below, as they were built just before, and nothing else. All other artifacts are those
+ * the stages to test one below, as they were built just before, and nothing else. All other artifacts are those
  * of this machine, by links, so nothing is fetched twice and nothing of UCM gets into the repository of this
  * machine.
  */
@@ -25,6 +25,9 @@ final class PublishedArtifacts {
           "ucm-testkit",
           "ucm-device",
           "ucm-platform",
+          "ucm-lite",
+          "ucm-pipeline",
+          "ucm-store-cache",
           "ucm-store-file",
           "ucm-store-posix");
 

@@ -25,6 +25,8 @@ final class Promotions {
   private static final int MOST_MOVING = 2;
   // Between the tasks of one request there is less.
   private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  // Loads that are over sooner have the processors to themselves.
+  private static final long BURST_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
   // How long is rested after a block, beside loads, for as long as the block took.
   private static final double REST =
       Math.max(0, 20.0 / Runtime.getRuntime().availableProcessors() - 1);
@@ -100,6 +102,10 @@ final class Promotions {
 
   /** A load of both tiers begins, which {@link #loadEnded} must follow. */
   synchronized void loadBegan() {
+    long now = System.nanoTime();
+    if (loads == 0 && now - lastLoad > QUIET_NANOS) {
+      restsUntil = Math.max(restsUntil, now + BURST_NANOS);
+    }
     loads++;
   }
 
