@@ -15,6 +15,7 @@ from test_end_to_end import prompts, settle, wait_connected
 from toy_engine import ToyEngine
 from ucm import protocol
 from ucm.daemon import read_token
+from ucm.integration.vllm import scheduler
 from vllm import PROFILE
 
 reports_errors = pytest.mark.skipif(
@@ -121,7 +122,10 @@ def test_a_daemon_that_is_killed_again_and_again(own_daemon):
 
 
 @pytest.mark.skipif(PROFILE < (0, 11), reason="look-ups of this version wait by themselves")
-def test_requests_end_beside_a_stopped_daemon(own_daemon):
+def test_requests_end_beside_a_stopped_daemon(own_daemon, monkeypatch):
+    monkeypatch.setattr(scheduler, "LOOKUP_SECONDS", 3.0)
+    # Its end waits as long for blocks that miss shards, as those that its breaker refused.
+    own_daemon.write_yaml("Posix", "      timeout_ms: 5000\n")
     engine = ToyEngine(own_daemon.transfer(), num_blocks=60, budget=48, prefix_caching=False)
     requests = list(prompts(29, 12))
     for i, prompt in enumerate(requests[:6]):

@@ -108,7 +108,7 @@ def test_a_wrong_answer_is_found_out(own_daemon, monkeypatch, what):
     monkeypatch.setattr(owner, name, after(owner, name, change))
     with pytest.raises((AssertionError, AttributeError)):
         # Those that wait for ever are found out by nothing else.
-        drive(own_daemon, seconds=4)
+        drive(own_daemon, seconds=2)
 
 
 @pytest.mark.parametrize("what", WRONG_CALLS)
