@@ -29,7 +29,7 @@ class Daemon:
         # Its own view of a simulated GPU is that of the real driver: the host cannot reach the memory.
         self.gpu = {"SIM_CUDA_DIRECT": "0", "SIM_CUDA_REPORT": os.path.join(folder, "gpu")}
 
-    def write_yaml(self, pipeline, top=""):
+    def write_yaml(self, pipeline, top="", more=""):
         with open(self.yaml, "w", encoding="utf-8") as file:
             file.write(
                 "ucm_connectors:\n"
@@ -37,7 +37,8 @@ class Daemon:
                 "    ucm_connector_config:\n"
                 f"      store_pipeline: {pipeline}\n"
                 f"      storage_backends: {self.folder}/data\n"
-                f"{f'      cache_buffer_capacity_gb: {self.pool_gb}' if 'Cache' in pipeline else ''}\n{top}"
+                f"{f'      cache_buffer_capacity_gb: {self.pool_gb}' if 'Cache' in pipeline else ''}\n"
+                f"      {more}\n{top}"
             )
 
     def start(self, **environment):

@@ -125,7 +125,7 @@ def test_a_daemon_that_is_killed_again_and_again(own_daemon):
 def test_requests_end_beside_a_stopped_daemon(own_daemon, monkeypatch):
     monkeypatch.setattr(scheduler, "LOOKUP_SECONDS", 3.0)
     # Its end waits as long for blocks that miss shards, as those that its breaker refused.
-    own_daemon.write_yaml("Posix", "      timeout_ms: 5000\n")
+    own_daemon.write_yaml("Posix", more="timeout_ms: 5000")
     engine = ToyEngine(own_daemon.transfer(), num_blocks=60, budget=48, prefix_caching=False)
     requests = list(prompts(29, 12))
     for i, prompt in enumerate(requests[:6]):

@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.IndexLookup;
 import ucm.api.Store;
+import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.platform.table.ConcurrentBlockSet;
 
@@ -18,11 +19,11 @@ import ucm.platform.table.ConcurrentBlockSet;
  */
 final class Promotions {
 
-  /** How many blocks are remembered. */
-  static final int REMEMBERED_BLOCKS = 1 << 17;
-
   private static final int MOST_WAITING = 1 << 16;
   private static final int MOST_MOVING = 2;
+  // How long nothing is read in vain after a block that could not be kept, as when the disk is
+  // full.
+  private static final long AFTER_FAILURE_NANOS = TimeUnit.SECONDS.toNanos(1);
   // Between the tasks of one request there is less.
   private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   // Loads that are over sooner have the processors to themselves.
@@ -34,6 +35,7 @@ final class Promotions {
   private final Store upper;
   private final LowerTier lower;
   private final Staging staging;
+  private final int mostMoving;
   private final int blockShards;
   private final TierMetrics metrics;
   // Blocks that were loaded once; null when all are admitted.
@@ -44,6 +46,7 @@ final class Promotions {
   private int loads;
   private long lastLoad = System.nanoTime();
   private long restsUntil = lastLoad;
+  private boolean hasFailed;
   private boolean closed;
 
   /** Has kept nothing yet. */
@@ -54,12 +57,13 @@ final class Promotions {
       int blockShards,
       boolean admitsAll,
       TierMetrics metrics) {
+    this.mostMoving = Math.min(MOST_MOVING, staging.blocks());
     this.upper = upper;
     this.lower = lower;
     this.staging = staging;
     this.blockShards = blockShards;
     this.metrics = metrics;
-    seen = admitsAll ? null : new ConcurrentBlockSet(REMEMBERED_BLOCKS);
+    seen = admitsAll ? null : new ConcurrentBlockSet(Tiers.REMEMBERED_BLOCKS);
   }
 
   /** What was loaded before is not kept any more; waits for what is on its way. */
@@ -74,10 +78,13 @@ final class Promotions {
   /** The lower tier had some shards of a transfer. */
   synchronized void loaded(Transfer transfer, BitSet shards) {
     BlockIds ids = transfer.ids();
+    int last = -1;
     for (int i = shards.nextSetBit(0); i >= 0; i = shards.nextSetBit(i + 1)) {
-      if (isAdmitted(ids.high(i), ids.low(i), transfer.shardIndex(i))) {
+      boolean isNext = last < 0 || ids.high(i) != ids.high(last) || ids.low(i) != ids.low(last);
+      if (isNext && isAdmitted(ids.high(i), ids.low(i), transfer.shardIndex(i))) {
         offer(ids.slice(i, i + 1));
       }
+      last = i;
     }
     notifyAll();
   }
@@ -93,7 +100,8 @@ final class Promotions {
   }
 
   private void offer(BlockIds id) {
-    if (waiting.size() < MOST_WAITING) {
+    boolean isFailing = hasFailed && restsUntil - System.nanoTime() > 0;
+    if (!isFailing && waiting.size() < MOST_WAITING) {
       boolean _ = waiting.add(id);
     } else if (!waiting.contains(id)) {
       metrics.unpromotedShards().add(blockShards);
@@ -148,7 +156,7 @@ final class Promotions {
 
   /** How long to leave the next block, unless something begins or ends meanwhile. */
   private long pause(long now) {
-    if (waiting.isEmpty() || moving == MOST_MOVING) {
+    if (waiting.isEmpty() || moving == mostMoving) {
       return Long.MAX_VALUE;
     }
     long untilQuiet = loads > 0 ? Long.MAX_VALUE : lastLoad + QUIET_NANOS - now;
@@ -158,42 +166,32 @@ final class Promotions {
   private void keep(BlockIds id) throws InterruptedException {
     BitSet known = upper instanceof IndexLookup index ? index.lookupKnown(id) : null;
     if (known != null && known.get(0)) {
-      ended();
-      return;
-    }
-    if (lower.refusal() != null) {
-      notKept();
+      synchronized (this) {
+        moving--;
+      }
       return;
     }
     long from = System.nanoTime();
+    StoreException refusal = lower.refusal();
+    if (refusal != null) {
+      ended(from, false, refusal);
+      return;
+    }
+    // Does not wait, as no more are moving than it has room for.
+    int[] slots = staging.takeBlock();
     BlockMove.start(
-        staging,
-        staging.takeBlock(),
-        id,
-        lower::load,
-        upper::dump,
-        (isMoved, _) -> {
-          if (isMoved) {
-            metrics.promotedShards().add(blockShards);
-            rest(from);
-            ended();
-          } else {
-            notKept();
-          }
-        });
+        staging, slots, id, lower::load, upper::dump, (isMoved, why) -> ended(from, isMoved, why));
   }
 
-  private void notKept() {
-    metrics.unpromotedShards().add(blockShards);
-    ended();
-  }
-
-  private synchronized void rest(long from) {
+  private synchronized void ended(long from, boolean isMoved, @Nullable RuntimeException why) {
+    (isMoved ? metrics.promotedShards() : metrics.unpromotedShards()).add(blockShards);
     long now = System.nanoTime();
-    restsUntil = now + (long) ((now - from) * REST);
-  }
-
-  private synchronized void ended() {
+    hasFailed = why != null;
+    restsUntil = now + (hasFailed ? AFTER_FAILURE_NANOS : (long) ((now - from) * REST));
+    if (hasFailed) {
+      metrics.unpromotedShards().add((long) waiting.size() * blockShards);
+      waiting.clear();
+    }
     moving--;
     notifyAll();
   }

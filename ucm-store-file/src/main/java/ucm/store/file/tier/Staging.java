@@ -34,6 +34,11 @@ final class Staging {
     Arrays.setAll(free, i -> slots - 1 - i);
   }
 
+  /** How many blocks it has room for. */
+  int blocks() {
+    return free.length / layout.shardCount();
+  }
+
   /** Takes the slots of a block, as soon as so many are free. */
   synchronized int[] takeBlock() throws InterruptedException {
     int shards = layout.shardCount();

@@ -56,7 +56,7 @@ record TierConfig(
               .unit("MiB")
               .doc(
                   "Host memory through which blocks go between here and the next stage in the"
-                      + " background; room for a block at least."
+                      + " background, half for each way, and room for a block at least."
                       + below));
     }
 

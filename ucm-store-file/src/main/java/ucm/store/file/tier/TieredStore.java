@@ -164,10 +164,17 @@ public abstract class TieredStore extends AbstractStore
     LowerTier lower =
         new LowerTier(
             stage, watched, newWorkers("tier-lookup", LOOKUP_THREADS), timeout().toNanos());
-    Staging staging = new Staging(layout(), known.stagingBytes());
-    WriteBehind writes = new WriteBehind(files, lower, staging, metrics, this::dumpFailed);
+    long half = known.stagingBytes() / 2;
+    WriteBehind writes =
+        new WriteBehind(files, lower, new Staging(layout(), half), metrics, this::dumpFailed);
     Promotions promotions =
-        new Promotions(files, lower, staging, layout().shardCount(), known.admitsAll(), metrics);
+        new Promotions(
+            files,
+            lower,
+            new Staging(layout(), half),
+            layout().shardCount(),
+            known.admitsAll(),
+            metrics);
     LowerGuard guard =
         new LowerGuard(lower, writes, metrics, timeout().toNanos() / 2, this::flushFailed);
     files.open(new EvictionGuard.Guarded(context, guard));
@@ -177,7 +184,7 @@ public abstract class TieredStore extends AbstractStore
             lower,
             promotions,
             writes,
-            new ConcurrentBlockSet(Promotions.REMEMBERED_BLOCKS),
+            new ConcurrentBlockSet(Tiers.REMEMBERED_BLOCKS),
             known.writesThrough(),
             metrics,
             context.nanoClock());

@@ -23,6 +23,9 @@ record Tiers(
     TierMetrics metrics,
     LongSupplier clock) {
 
+  /** How many blocks are remembered. */
+  static final int REMEMBERED_BLOCKS = 1 << 17;
+
   /** Takes all shards of a task, whose memory the tiers then have until they end. */
   static void beginAll(TransferTask task) {
     for (int shard = 0; shard < task.transfer().shardCount(); shard++) {

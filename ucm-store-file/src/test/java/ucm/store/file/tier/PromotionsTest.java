@@ -11,6 +11,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
+import ucm.api.ShardOutcome;
+import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
@@ -68,6 +70,13 @@ final class PromotionsTest {
       return task;
     }
 
+    void fail(int dump) {
+      TransferTask task = dumps.get(dump);
+      for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
+        task.end(shard, ShardOutcome.REFUSED, new StoreException("the disk is full"));
+      }
+    }
+
     void end(int dump) {
       TransferTask task = dumps.get(dump);
       for (int shard = 0; shard < task.transfer().shardCount(); shard++) {
@@ -113,6 +122,26 @@ final class PromotionsTest {
     upper.end(1);
     upper.end(2);
     awaitDumps(5);
+  }
+
+  @Test
+  void readsNothingMoreInVainAfterABlockThatCouldNotBeKept() throws Exception {
+    promotions.loadBegan();
+    load(IDS.slice(0, 1));
+    awaitDumps(1);
+    load(IDS.slice(1, 3));
+    upper.fail(0);
+    long shards = SmallSpace.LAYOUT.shardCount();
+    Waiting.until(
+        "all are given up", () -> metrics.count("local_tier_unpromoted_shards") >= 3 * shards);
+    Waiting.until(
+        "one is kept again",
+        () -> {
+          load(IDS.slice(3, 4));
+          return upper.dumps.size() > 1;
+        });
+    assertThat(upper.dumps.getLast().transfer().ids().slice(0, 1)).isEqualTo(IDS.slice(3, 4));
+    assertThat(metrics.count("local_tier_promoted_shards")).isZero();
   }
 
   @Test
