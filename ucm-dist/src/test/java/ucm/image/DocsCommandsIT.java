@@ -53,9 +53,10 @@ class DocsCommandsIT {
           """
               .formatted(aCacheIn("/mnt/cache")),
           "docs/performance.md",
-          "ucm trace generate --requests 60 -o requests.jsonl\n"
-              + aFileFor("/mnt/blocks")
-              + "mv made.yaml ucm.yaml\n",
+          aFileFor("/mnt/blocks")
+              + "mv made.yaml ucm.yaml\n"
+              + "sed 's/Cache.Posix/Posix|Nfs/; /buffer/d' ucm.yaml > tiers.yaml\n"
+              + "echo '  posix_storage_backends: /mnt/local' >> tiers.yaml\n",
           "docs/traces.md",
           """
           ucm trace generate --requests 200 -o conversation_trace.jsonl

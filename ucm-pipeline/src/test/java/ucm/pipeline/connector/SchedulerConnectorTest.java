@@ -3,7 +3,6 @@ package ucm.pipeline.connector;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
-import static org.assertj.core.api.Assertions.catchThrowable;
 import static ucm.pipeline.connector.TestEngines.BLOCK_TOKENS;
 import static ucm.pipeline.connector.TestEngines.blocks;
 import static ucm.pipeline.connector.TestEngines.gqa;
@@ -19,9 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import ucm.api.BlockIds;
-import ucm.api.StoreMetrics;
 import ucm.pipeline.connector.engine.EngineSpec;
-import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.engine.PromptRequest;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.ScheduledRequest;
@@ -379,23 +376,5 @@ class SchedulerConnectorTest {
     assertThatIllegalStateException()
         .isThrownBy(() -> scheduler.matchedTokens(request, 0))
         .withMessageContaining("closed");
-  }
-
-  @Test
-  void refusesEnginesThatDoNotFit() {
-    KvLayout uneven = KvLayout.of(new long[][] {{8, 8}, {16}});
-    EngineSpec spec = new EngineSpec("e", "m", "d", 1, false, 4, uneven);
-    assertThat(setup(spec, "use_layerwise", false)).isNotNull();
-    assertThat(catchThrowable(() -> setup(spec)))
-        .hasMessageContaining("set use_layerwise to false");
-    assertThatIllegalArgumentException()
-        .isThrownBy(() -> new EngineSpec("e", "m", "d", 1, false, 13_001, uneven))
-        .withMessageContaining("1 to 13000 tokens; found 13001");
-    assertThat(
-            catchThrowable(
-                () ->
-                    TestEngines.setup(gqa(1), TestEngines.top(), StoreMetrics.NONE)
-                        .worker(0, 0, new RankMemory(uneven, 2).caches())))
-        .hasMessageContaining("is not what the engine said it has");
   }
 }

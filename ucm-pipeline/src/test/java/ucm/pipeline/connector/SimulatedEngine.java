@@ -54,29 +54,6 @@ final class SimulatedEngine {
 
   private static final int MAX_RUNNING = 4;
 
-  private static final class Running {
-    final String id;
-    int[] tokens;
-    final int promptTokens;
-    final List<Integer> table = new ArrayList<>();
-    int told;
-    boolean resumed;
-    int computed;
-    int hbm;
-    int asked;
-    boolean loads;
-
-    Running(String id, int[] tokens) {
-      this.id = id;
-      this.tokens = tokens;
-      this.promptTokens = tokens.length;
-    }
-
-    int[] table(int from, int to) {
-      return table.subList(from, to).stream().mapToInt(Integer::intValue).toArray();
-    }
-  }
-
   private final EngineSpec spec;
   private final Random random;
   private final SchedulerConnector scheduler;
@@ -84,8 +61,8 @@ final class SimulatedEngine {
   private final List<RankMemory> memories;
   private final Reference reference;
   private final BlockHasher hasher;
-  private final Deque<Running> waiting = new ArrayDeque<>();
-  private final List<Running> running = new ArrayList<>();
+  private final Deque<SimulatedRequest> waiting = new ArrayDeque<>();
+  private final List<SimulatedRequest> running = new ArrayList<>();
   private final SimulatedPages pages;
   private int named;
 
@@ -116,7 +93,7 @@ final class SimulatedEngine {
 
   void step() throws InterruptedException {
     if (waiting.size() < 3) {
-      waiting.add(new Running("r" + named++, prompt()));
+      waiting.add(new SimulatedRequest("r" + named++, prompt()));
     }
     pages.dropSome();
     abortOrPreemptSome();
@@ -125,8 +102,8 @@ final class SimulatedEngine {
     }
     List<Integer> newTokens = new ArrayList<>();
     List<ScheduledRequest> scheduled = new ArrayList<>();
-    List<Running> stepping = new ArrayList<>();
-    for (Running request : running) {
+    List<SimulatedRequest> stepping = new ArrayList<>();
+    for (SimulatedRequest request : running) {
       int wanted = 1 + random.nextInt(request.tokens.length - request.computed);
       grow(request, request.computed + wanted);
       int tokens = Math.min(wanted, request.table.size() * BLOCK_TOKENS - request.computed);
@@ -165,7 +142,7 @@ final class SimulatedEngine {
   }
 
   private void abortOrPreemptSome() {
-    for (Running request : List.copyOf(running)) {
+    for (SimulatedRequest request : List.copyOf(running)) {
       int dice = random.nextInt(12);
       if (dice == 0) {
         release(request);
@@ -183,13 +160,13 @@ final class SimulatedEngine {
     }
   }
 
-  private void release(Running request) {
+  private void release(SimulatedRequest request) {
     request.table.forEach(pages::release);
     request.table.clear();
     running.remove(request);
   }
 
-  private boolean admit(Running request) {
+  private boolean admit(SimulatedRequest request) {
     // As vLLM does, the device never reports a whole prompt as cached: a token must be left to
     // compute.
     List<Integer> hits = pages.hits(request.tokens, (request.tokens.length - 1) / BLOCK_TOKENS);
@@ -221,7 +198,7 @@ final class SimulatedEngine {
   }
 
   /** Gives a request pages for some tokens, evicting what is unused. */
-  private boolean grow(Running request, int tokens) {
+  private boolean grow(SimulatedRequest request, int tokens) {
     int needed = Math.ceilDiv(tokens, BLOCK_TOKENS);
     while (request.table.size() < needed) {
       OptionalInt page = pages.take();
@@ -234,11 +211,11 @@ final class SimulatedEngine {
   }
 
   /** The plan must load and save exactly the right blocks of exactly the right pages. */
-  private void checkPlan(StepPlan plan, List<Running> stepping, List<Integer> newTokens) {
+  private void checkPlan(StepPlan plan, List<SimulatedRequest> stepping, List<Integer> newTokens) {
     Map<String, RequestPlan> plans = new HashMap<>();
     plan.requests().forEach(request -> plans.put(request.requestId(), request));
     for (int i = 0; i < stepping.size(); i++) {
-      Running request = stepping.get(i);
+      SimulatedRequest request = stepping.get(i);
       BlockIds ids = hasher.hash(request.tokens, BLOCK_TOKENS);
       int loadTo = request.loads ? Math.ceilDiv(request.computed, BLOCK_TOKENS) : request.hbm;
       int loadFrom = request.loads ? request.hbm : loadTo;
@@ -267,11 +244,11 @@ final class SimulatedEngine {
     assertThat(plans).as("plans of requests that are not scheduled").isEmpty();
   }
 
-  private int saved(Running request, int saveTo) {
+  private int saved(SimulatedRequest request, int saveTo) {
     return tooShort.test(request.asked) ? 0 : saveTo;
   }
 
-  private void run(StepPlan plan, List<Running> stepping, List<Integer> newTokens)
+  private void run(StepPlan plan, List<SimulatedRequest> stepping, List<Integer> newTokens)
       throws InterruptedException {
     for (WorkerConnector worker : workers) {
       worker.startLoad(plan);
@@ -308,7 +285,7 @@ final class SimulatedEngine {
   }
 
   /** Computes what becomes full, right if all it attends to is right, else garbage. */
-  private void compute(int layer, Running request, int newTokens, Set<Integer> garbage) {
+  private void compute(int layer, SimulatedRequest request, int newTokens, Set<Integer> garbage) {
     BlockIds ids = hasher.hash(request.tokens, BLOCK_TOKENS);
     int from = request.computed / BLOCK_TOKENS;
     int to = (request.computed + newTokens) / BLOCK_TOKENS;
@@ -366,7 +343,8 @@ final class SimulatedEngine {
     assertThat(Arrays.stream(errors).boxed()).containsExactlyInAnyOrderElementsOf(wrong);
   }
 
-  private void advance(Running request, int newTokens, Set<Integer> errors, Set<Integer> garbage) {
+  private void advance(
+      SimulatedRequest request, int newTokens, Set<Integer> errors, Set<Integer> garbage) {
     int firstBad = request.table.size();
     for (int block = request.table.size() - 1; block >= 0; block--) {
       int page = request.table.get(block);
@@ -394,7 +372,7 @@ final class SimulatedEngine {
 
   /** Ends all requests. */
   void end() {
-    for (Running request : List.copyOf(running)) {
+    for (SimulatedRequest request : List.copyOf(running)) {
       release(request);
       scheduler.finished(request.id);
     }

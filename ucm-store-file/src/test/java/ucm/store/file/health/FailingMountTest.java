@@ -126,17 +126,7 @@ final class FailingMountTest {
   }
 
   private BlockIds in(int directory, long seed, int count) {
-    BlockIds all = BlockBytes.ids(seed, 8 * count + 16);
-    long[] words = new long[2 * count];
-    int found = 0;
-    for (int i = 0; found < count; i++) {
-      if (paths.directoryOf(all.high(i), all.low(i)) == directory) {
-        words[2 * found] = all.high(i);
-        words[2 * found + 1] = all.low(i);
-        found++;
-      }
-    }
-    return BlockIds.wrap(words);
+    return TestStores.idsIn(paths, directory, BlockBytes.ids(seed, 8 * count + 16)).slice(0, count);
   }
 
   private boolean isDown() {

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,6 +49,7 @@ final class HealthTest {
   private final Map<String, Object> settings = new HashMap<>();
   private Path failing;
   private Path healthy;
+  private BlockPaths paths;
   private BlockIds failingIds;
   private BlockIds healthyIds;
 
@@ -57,7 +57,9 @@ final class HealthTest {
   void setUp() throws Exception {
     failing = Files.createDirectory(parent.resolve("failing"));
     healthy = Files.createDirectory(parent.resolve("healthy"));
-    settings.put("storage_backends", List.of(failing.toString(), healthy.toString()));
+    List<String> directories = List.of(failing.toString(), healthy.toString());
+    paths = new BlockPaths("Local", directories, 3);
+    settings.put("storage_backends", directories);
     settings.put("timeout_ms", (int) TASK_TIMEOUT.toMillis());
     settings.put("store_health.health_check_interval_s", 86_400);
     settings.put("store_health.health_check_timeout_s", (int) CHECK_TIMEOUT.toSeconds());
@@ -116,8 +118,6 @@ final class HealthTest {
         assertThat(stores.load(store, healthyIds).ok()).isTrue();
         BlockIds fresh = BlockBytes.ids(81, 64);
         TransferResult mixed = dump(store, fresh);
-        BlockPaths paths =
-            new BlockPaths("Local", List.of(failing.toString(), healthy.toString()), 3);
         for (int i = 0; i < fresh.size(); i++) {
           boolean isFailing = paths.directoryOf(fresh.high(i), fresh.low(i)) == FAILING;
           assertThat(mixed.outcome(4 * i))
@@ -307,15 +307,7 @@ final class HealthTest {
   }
 
   private BlockIds idsIn(int directory, BlockIds all) {
-    BlockPaths paths = new BlockPaths("Local", List.of(failing.toString(), healthy.toString()), 3);
-    List<Long> words = new ArrayList<>();
-    for (int i = 0; i < all.size(); i++) {
-      if (paths.directoryOf(all.high(i), all.low(i)) == directory) {
-        words.add(all.high(i));
-        words.add(all.low(i));
-      }
-    }
-    return BlockIds.wrap(words.stream().mapToLong(Long::longValue).toArray());
+    return TestStores.idsIn(paths, directory, all);
   }
 
   @Test
