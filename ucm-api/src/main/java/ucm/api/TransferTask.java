@@ -259,9 +259,25 @@ public class TransferTask implements Task {
     return completion.getCount() == 0;
   }
 
+  /**
+   * Does a small part of the task's work on the thread that awaits it, which would sleep otherwise. Called
+   * again and again, while there is time left to wait. Must not wait for I/O nor for another thread.
+   *
+   * @return false when there is nothing left that this thread can do
+   */
+  protected boolean help() {
+    return false;
+  }
+
   @Override
   public final TransferResult await(Duration timeout) throws InterruptedException {
-    if (!completion.await(TimeUnit.NANOSECONDS.convert(timeout), TimeUnit.NANOSECONDS)) {
+    long nanos = TimeUnit.NANOSECONDS.convert(timeout);
+    long start = System.nanoTime();
+    long left = nanos;
+    while (left > 0 && !check() && !Thread.currentThread().isInterrupted() && help()) {
+      left = nanos - (System.nanoTime() - start);
+    }
+    if (!completion.await(left, TimeUnit.NANOSECONDS)) {
       throw new StoreTimeoutException(
           "task "
               + id

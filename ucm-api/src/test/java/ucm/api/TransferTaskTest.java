@@ -224,6 +224,27 @@ final class TransferTaskTest {
   }
 
   @Test
+  void hasTheThreadThatWaitsHelpFirst() throws Exception {
+    TransferTask task =
+        new TransferTask(1, transfer(2, ShardListener.NONE)) {
+          private int next;
+
+          @Override
+          protected boolean help() {
+            ok(next++);
+            return true;
+          }
+        };
+    assertThatThrownBy(() -> task.await(Duration.ZERO)).isInstanceOf(StoreTimeoutException.class);
+    assertThat(task.hasBegun(0)).as("there was no time to help").isFalse();
+    Thread.currentThread().interrupt();
+    assertThatThrownBy(() -> task.await(Duration.ofDays(1)))
+        .isInstanceOf(InterruptedException.class);
+    assertThat(task.hasBegun(0)).as("it was to stop").isFalse();
+    assertThat(task.await(Duration.ofDays(1)).ok()).isTrue();
+  }
+
+  @Test
   void leavesTheInterruptToTheCaller() {
     TransferTask task = new TransferTask(1, transfer(1, ShardListener.NONE));
     Thread.currentThread().interrupt();

@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.StampedLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,7 +22,8 @@ import ucm.api.StoreClosedException;
  *
  * <p>A task hands in one {@link Batch}; the threads take its shards one by one from a counter, so that
  * nothing is queued or allocated per shard. All threads work on the batch at the head until its last
- * shard is taken, then on the next one. A thread that takes a shard while more are left calls one more thread.
+ * shard is taken, then on the next one. A thread that takes a shard while more are left
+ * calls one more thread.
  *
  * <p>One thread per processor works while shards only compute and copy: more would push each other out of
  * the caches. Each shard that waited for most of its time lets one more thread work, and so does each
@@ -58,15 +60,33 @@ public final class ShardWorkers implements AutoCloseable {
   public record Limits(
       int waitingBatches, String waitingKey, int runningShards, String runningKey) {}
 
-  private static final class Cursor {
+  /** What is left of a batch; a thread that waits for it may run some of its shards itself. */
+  public final class Remainder {
 
-    final Batch batch;
-    final int size;
-    final AtomicInteger next = new AtomicInteger();
+    private final Batch batch;
+    private final int size;
+    private final AtomicInteger next = new AtomicInteger();
 
-    Cursor(Batch batch, int size) {
+    private Remainder(Batch batch, int size) {
       this.batch = batch;
       this.size = size;
+    }
+
+    /**
+     * Runs a shard on this thread.
+     *
+     * @return false when none is left to be begun
+     */
+    public boolean runOne() {
+      long stamp = outsiders.tryReadLock();
+      if (stamp == 0) {
+        return false;
+      }
+      try {
+        return runNext(this);
+      } finally {
+        outsiders.unlockRead(stamp);
+      }
     }
   }
 
@@ -80,7 +100,7 @@ public final class ShardWorkers implements AutoCloseable {
   private volatile Thread.@Nullable UncaughtExceptionHandler faults;
 
   // A batch leaves when its last shard is taken. Added to under the lock of this.
-  private final Queue<Cursor> batches = new ConcurrentLinkedQueue<>();
+  private final Queue<Remainder> batches = new ConcurrentLinkedQueue<>();
   private final AtomicInteger waitingBatches = new AtomicInteger();
   private final AtomicInteger openShards = new AtomicInteger();
   private final AtomicLong endedShards = new AtomicLong();
@@ -89,6 +109,8 @@ public final class ShardWorkers implements AutoCloseable {
   private final AtomicInteger wanted;
   private volatile int compensating;
   private final AtomicBoolean isTicking = new AtomicBoolean();
+  // Held to read by threads of others while they run a shard.
+  private final StampedLock outsiders = new StampedLock();
   private volatile boolean closed;
 
   /**
@@ -143,13 +165,15 @@ public final class ShardWorkers implements AutoCloseable {
   /**
    * Takes the shards of a task. Never blocks.
    *
+   * @return what a thread that waits for the batch may take part in
    * @throws QueueFullException when a bound is reached; nothing of the batch will run
    * @throws StoreClosedException after {@link #close}
    */
-  public void submit(Batch batch) {
-    int size = batch.size();
+  public Remainder submit(Batch batch) {
+    Remainder remainder = new Remainder(batch, batch.size());
+    int size = remainder.size;
     if (size == 0) {
-      return;
+      return remainder;
     }
     synchronized (this) {
       if (closed) {
@@ -166,12 +190,10 @@ public final class ShardWorkers implements AutoCloseable {
       }
       waitingBatches.incrementAndGet();
       openShards.addAndGet(size);
-      batches.add(new Cursor(batch, size));
+      batches.add(remainder);
     }
     callOne();
-    if (size > 1) {
-      callOne();
-    }
+    return remainder;
   }
 
   /** How many threads may exist, compensating ones aside. */
@@ -196,8 +218,8 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   /**
-   * Stops taking batches, lets the threads run what was accepted, and waits for their end. Must not
-   * be called by one of the threads.
+   * Stops taking batches, lets the threads run what was accepted, and waits for their end, and for that of
+   * shards which others run. Must not be called by one of the threads, nor from a shard.
    *
    * @param timeout how long to wait at the most
    * @return false when some thread still runs after the timeout, or the caller was interrupted (its
@@ -217,7 +239,13 @@ public final class ShardWorkers implements AutoCloseable {
             thread.getState() == Thread.State.NEW
                 || thread.join(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
       }
-      return ended;
+      // Every shard has been taken, so no other begins.
+      long stamp =
+          outsiders.tryWriteLock(Math.max(1, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+      if (stamp != 0) {
+        outsiders.unlockWrite(stamp);
+      }
+      return ended && stamp != 0;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
@@ -288,12 +316,12 @@ public final class ShardWorkers implements AutoCloseable {
       WaitMeter meter = meters.get();
       boolean _ = meter.hasWaited();
       // Hot path: no lock while the batch at the head lasts.
-      Cursor cursor = batches.peek();
-      while (cursor != null && working.get() <= limit()) {
-        if (runNext(cursor) && processors < maxThreads) {
+      Remainder remainder = batches.peek();
+      while (remainder != null && working.get() <= limit()) {
+        if (runNext(remainder) && processors < maxThreads) {
           want(meter.hasWaited() ? 1 : -1);
         }
-        cursor = batches.peek();
+        remainder = batches.peek();
       }
     } catch (Throwable t) {
       // The executor would keep it to itself.
@@ -306,19 +334,19 @@ public final class ShardWorkers implements AutoCloseable {
   }
 
   /** Takes a shard and runs it; false when there was none left. */
-  private boolean runNext(Cursor cursor) {
-    int shard = cursor.next.getAndIncrement();
-    if (shard >= cursor.size) {
+  private boolean runNext(Remainder remainder) {
+    int shard = remainder.next.getAndIncrement();
+    if (shard >= remainder.size) {
       return false;
     }
-    if (shard == cursor.size - 1) {
-      batches.remove(cursor);
+    if (shard == remainder.size - 1) {
+      batches.remove(remainder);
       waitingBatches.decrementAndGet();
       shutDownIfOver();
     }
     callOne();
     try {
-      cursor.batch.run(shard);
+      remainder.batch.run(shard);
     } catch (Throwable t) {
       // The batch broke its contract; the thread must live on for the others.
       LOG.error("{}: shard {} of a batch threw", role, shard, t);

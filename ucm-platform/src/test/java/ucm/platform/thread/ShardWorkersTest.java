@@ -149,6 +149,52 @@ class ShardWorkersTest {
   }
 
   @Test
+  void aThreadThatWaitsRunsShardsWhileTheThreadsAreHeld() throws InterruptedException {
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch started = new CountDownLatch(1);
+    try (ShardWorkers workers = workers(1, 4, 10)) {
+      workers.submit(
+          new Shards(
+              1,
+              i -> {
+                started.countDown();
+                awaits(release);
+              }));
+      assertThat(awaits(started)).isTrue();
+      AtomicInteger runs = new AtomicInteger();
+      ShardWorkers.Remainder left = workers.submit(new Shards(3, i -> runs.incrementAndGet()));
+      for (int i = 1; i <= 3; i++) {
+        assertThat(left.runOne()).isTrue();
+        assertThat(runs).hasValue(i);
+      }
+      assertThat(left.runOne()).isFalse();
+      assertThat(workers.openShards()).as("the one that is held").isEqualTo(1);
+      release.countDown();
+    }
+  }
+
+  @Test
+  void closesWhenTheShardsThatOthersRunHaveEnded() throws InterruptedException {
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch started = new CountDownLatch(2);
+    ShardWorkers workers = workers(1, 4, 10);
+    ShardWorkers.Remainder left =
+        workers.submit(
+            new Shards(
+                2,
+                i -> {
+                  started.countDown();
+                  awaits(i == 0 ? release : started);
+                }));
+    Thread outsider = Thread.ofPlatform().start(left::runOne);
+    assertThat(awaits(started)).isTrue();
+    assertThat(workers.close(Duration.ofMillis(1))).isFalse();
+    release.countDown();
+    assertThat(workers.close(SOON)).isTrue();
+    outsider.join();
+  }
+
+  @Test
   void refusesAtOnceWhenFullAndNamesTheKey() throws InterruptedException {
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);

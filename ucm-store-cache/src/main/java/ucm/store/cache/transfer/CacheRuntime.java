@@ -184,7 +184,7 @@ public final class CacheRuntime {
   /** Has shards copied from their slots into the engine's memory. */
   void copyToEngine(LoadCopy batch) {
     if (batch.work().transfer.isHost()) {
-      copiers.submit(batch);
+      batch.work().copies = copiers.submit(batch);
     } else {
       engineDevice.loads().submit(batch, batch.size());
     }
@@ -193,7 +193,7 @@ public final class CacheRuntime {
   /** Has shards copied from the engine's memory into their slots. */
   void copyFromEngine(DumpCopy batch) {
     if (batch.work().transfer.isHost()) {
-      copiers.submit(batch);
+      batch.work().copies = copiers.submit(batch);
     } else {
       engineDevice.dumps().submit(batch, batch.size());
     }

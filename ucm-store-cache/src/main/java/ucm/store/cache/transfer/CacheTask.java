@@ -8,6 +8,7 @@ import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.platform.thread.ShardWorkers;
 
 /**
  * A load or dump of the engine under way.
@@ -31,6 +32,9 @@ abstract class CacheTask extends TransferTask {
 
   /** How many shards the task has. */
   final int shardCount;
+
+  /** The copies that were handed to the copy threads last; null before, and where a device copies. */
+  volatile ShardWorkers.@Nullable Remainder copies;
 
   private int todoCount;
   private volatile boolean wantsRoom;
@@ -120,6 +124,12 @@ abstract class CacheTask extends TransferTask {
   final void keepTodo() {
     todoCount = todo.cardinality();
     wantsRoom = todoCount > 0;
+  }
+
+  @Override
+  protected final boolean help() {
+    ShardWorkers.Remainder left = copies;
+    return left != null && left.runOne();
   }
 
   @Override
