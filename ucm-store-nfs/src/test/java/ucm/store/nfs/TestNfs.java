@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import ucm.api.BlockLayout;
 import ucm.platform.libc.FileOperations;
@@ -69,6 +70,11 @@ final class TestNfs extends StoreFixture {
 
   /** Waits for something that happens in the background. */
   static void awaitThat(String what, BooleanSupplier condition) {
+    awaitThat(() -> what, condition);
+  }
+
+  /** The same; what it waits for is said when it has not happened. */
+  static void awaitThat(Supplier<String> what, BooleanSupplier condition) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime() - end).as(what).isNegative();

@@ -137,11 +137,15 @@ final class TwoNodes {
     assertThat(verified.blocks()).isEqualTo(4 * BLOCKS + 2 * LATE_BLOCKS);
     try (TestNfs nfs = new TestNfs(mount)) {
       nfs.open(Map.of());
+      List<String> left = new ArrayList<>();
       TestNfs.awaitThat(
-          "temporary files",
+          () -> "removal of temporary files, of which are left: " + left,
           () -> {
             try {
-              return nfs.temps().isEmpty() && nfs.files(".quarantine").isEmpty();
+              left.clear();
+              left.addAll(nfs.temps());
+              left.addAll(nfs.files(".quarantine"));
+              return left.isEmpty();
             } catch (IOException e) {
               throw new AssertionError(e);
             }

@@ -189,10 +189,8 @@ public final class BlockFiles {
 
   /**
    * Opens the file of a block for reading, when no more than {@code open_concurrency} others are
-   * being opened. Where the store notes uses by itself, see {@code AccessTimeTable}, it saves the file system
-   * writing the access time down with the first load.
+   * being opened; without the access time where the store notes uses by itself.
    *
-   * @param path its name
    * @return as {@link FileOperations#openRead}
    */
   int openRead(NativePath path, long idHigh, long idLow) {
@@ -258,6 +256,27 @@ public final class BlockFiles {
   }
 
   private int create(NativePath path, NativePath folder, int directory, long idHigh) {
+    int fd = FileOperations.ABSENT;
+    try {
+      fd = createInFolder(path, folder, directory, idHigh);
+      // Without a sync the kernel writes the bytes out in parts, also after the rename. A loss of
+      // power must not leave a file of the size of the original's, which have no footer.
+      operations.allocate(fd, path, format.fileSize());
+      setDirect(fd, path);
+      return fd;
+    } catch (FileException e) {
+      if (fd != FileOperations.ABSENT) {
+        closeQuietly(fd, path);
+      }
+      // Also where it was not created: a file server's answer may be lost.
+      if (!discard(path)) {
+        leases[directory].keepFile();
+      }
+      throw e;
+    }
+  }
+
+  private int createInFolder(NativePath path, NativePath folder, int directory, long idHigh) {
     int fd = operations.create(path);
     if (fd == FileOperations.ABSENT) {
       boolean made = operations.makeFolder(paths.folder(folder, directory, idHigh));
@@ -268,19 +287,6 @@ public final class BlockFiles {
     }
     if (fd == FileOperations.ABSENT) {
       throw new FileException("open", path, Errno.ENOENT);
-    }
-    try {
-      // Without a sync the kernel writes the bytes out in parts, also after the file has its name.
-      // A loss of power must not leave it with the size of one of the original's, which has no
-      // footer.
-      operations.allocate(fd, path, format.fileSize());
-      setDirect(fd, path);
-    } catch (FileException e) {
-      closeQuietly(fd, path);
-      if (!discard(path)) {
-        leases[directory].keepFile();
-      }
-      throw e;
     }
     return fd;
   }

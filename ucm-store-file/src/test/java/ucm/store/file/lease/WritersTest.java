@@ -326,6 +326,27 @@ final class WritersTest {
   }
 
   @Test
+  void leavesItsLeaseWhenItCannotTellWhetherAFileWasCreated() throws Exception {
+    BlockIds ids = BlockBytes.ids(42, 4);
+    FaultyFiles files = new FaultyFiles();
+    try (TestStores stores = new TestStores(directory, LAYOUT)) {
+      LocalFileStore store = stores.open(files, System::nanoTime, Map.of());
+      stores.dump(store, ids.slice(0, 2)).requireOk();
+      files.createUnanswered();
+      files.failAll(Call.REMOVE, Errno.EIO);
+      assertThat(stores.dumpShard(store, ids.slice(2, 4), 0).okCount()).isZero();
+      files.heal();
+      store.close();
+      assertThat(stores.temps()).isNotEmpty();
+      assertThat(stores.in(".writers")).hasSize(1);
+      LocalFileStore next = stores.open();
+      next.awaitSweep();
+      assertThat(stores.temps()).isEmpty();
+      assertThat(stores.load(next, ids.slice(0, 2)).ok()).isTrue();
+    }
+  }
+
+  @Test
   void leavesNoTraceWhenItOnlyReads() throws Exception {
     try (TestStores stores = new TestStores(directory, LAYOUT)) {
       LocalFileStore store = stores.open();
