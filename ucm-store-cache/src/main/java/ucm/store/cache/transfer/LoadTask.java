@@ -34,14 +34,27 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   }
 
   @Override
-  synchronized long plan(long fullStripes) {
+  long plan(long fullStripes) {
+    ShardSlots hits = new ShardSlots(shardCount);
+    ShardSlots misses = new ShardSlots(Math.min(shardCount, cache.memory.slots()));
+    long full = reserve(fullStripes, hits, misses);
+    if (hits.size() > 0) {
+      cache.metrics.hitShards.add(hits.size());
+      cache.copyToEngine(new LoadCopy(this, hits));
+    }
+    if (misses.size() > 0) {
+      cache.metrics.missShards.add(misses.size());
+      NextRead.start(cache, this, misses);
+    }
+    return full;
+  }
+
+  /** Takes the slots that there are; says which stripes have none. */
+  private synchronized long reserve(long fullStripes, ShardSlots hits, ShardSlots misses) {
     BlockIds ids = transfer.ids();
     SlotPool pool = cache.pool;
     boolean around = cache.config.loadNextOnly();
     boolean hasNext = cache.next != null;
-    int count = todo.cardinality();
-    ShardSlots hits = new ShardSlots(count);
-    ShardSlots misses = new ShardSlots(Math.min(count, cache.memory.slots()));
     long full = hasNext ? fullStripes : SlotPool.ALL_STRIPES;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
@@ -75,14 +88,6 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       }
     }
     keepTodo();
-    if (hits.size() > 0) {
-      cache.metrics.hitShards.add(hits.size());
-      cache.copyToEngine(new LoadCopy(this, hits));
-    }
-    if (misses.size() > 0) {
-      cache.metrics.missShards.add(misses.size());
-      NextRead.start(cache, this, misses);
-    }
     return full;
   }
 
@@ -111,7 +116,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     }
   }
 
-  /** Puts a shard back that was planned; waits while the task is being planned. */
+  /** Puts a shard back that was planned. */
   synchronized void again(int shard) {
     todo.set(shard);
     keepTodo();
