@@ -22,8 +22,8 @@ import ucm.api.StoreClosedException;
  *
  * <p>A task hands in one {@link Batch}; the threads take its shards one by one from a counter, so that
  * nothing is queued or allocated per shard. All threads work on the batch at the head until its last
- * shard is taken, then on the next one. A thread that takes a shard while more are left
- * calls one more thread.
+ * shard is taken, then on the next one. A thread that takes a shard while more are left calls one more.
+ * A thread that waits for a batch may take shards of it, too: {@link Remainder}.
  *
  * <p>One thread per processor works while shards only compute and copy: more would push each other out of
  * the caches. Each shard that waited for most of its time lets one more thread work, and so does each
@@ -42,7 +42,8 @@ public final class ShardWorkers implements AutoCloseable {
     int size();
 
     /**
-     * Moves one shard. Called once per index, by any worker, several at a time. Must not throw.
+     * Moves one shard. Called once per index, by any worker or thread
+     * that waits, several at a time. Must not throw.
      *
      * @param index from 0 to {@link #size()} - 1
      */
