@@ -2,10 +2,12 @@ package ucm.platform.thread;
 
 import java.time.Duration;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.Future;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ForkJoinWorkerThread;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -26,14 +28,19 @@ import ucm.api.StoreClosedException;
  * A thread that waits for a batch may take shards of it, too: {@link Remainder}.
  *
  * <p>One thread per processor works while shards only compute and copy: more would push each other out of
- * the caches. Each shard that waited for most of its time lets one more thread work, and so does each
+ * the caches. Idle ones are called last in, first out, and look around before they sleep: that is
+ * {@link ForkJoinPool}'s. Each shard that waited for most of its time lets one more thread work, and so does each
  * tick in which no shard ended; each of the other shards takes one back.
  */
 public final class ShardWorkers implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(ShardWorkers.class);
   // As long as moving a few MiB from the page cache takes on a busy machine.
-  private static final long TICK_NANOS = 2_000_000;
+  private static final Executor TICKS =
+      CompletableFuture.delayedExecutor(2, TimeUnit.MILLISECONDS, Runnable::run);
+  private static final int KEEP_SECONDS = 60;
+  // The most that a pool takes.
+  private static final int MOST_THREADS = 0x7fff;
 
   /** The shards of one task, or of the part of it that goes one way. */
   public interface Batch {
@@ -95,7 +102,9 @@ public final class ShardWorkers implements AutoCloseable {
   private final int maxThreads;
   private final Limits limits;
   private final int processors;
-  private final ScheduledThreadPoolExecutor threads;
+  private final Runnable work = this::work;
+  private final ForkJoinPool threads;
+  private final AtomicInteger threadNumber = new AtomicInteger();
   private final Queue<Thread> made = new ConcurrentLinkedQueue<>();
   private final ThreadLocal<WaitMeter> meters = ThreadLocal.withInitial(WaitMeter::new);
   private volatile Thread.@Nullable UncaughtExceptionHandler faults;
@@ -127,26 +136,32 @@ public final class ShardWorkers implements AutoCloseable {
     this.limits = limits;
     this.processors = Math.min(affinity.processors(), maxThreads);
     this.wanted = new AtomicInteger(processors);
-    Thread.Builder newThreads =
-        Thread.ofPlatform()
-            .daemon()
-            .name("ucm-" + role + "-", 0)
-            .uncaughtExceptionHandler(this::threadEnds);
     this.threads =
-        new ScheduledThreadPoolExecutor(
+        new ForkJoinPool(
+            maxThreads,
+            pool -> newThread(pool, affinity),
+            this::threadEnds,
+            true,
             0,
-            life -> {
-              Thread thread =
-                  newThreads.unstarted(
-                      () -> {
-                        affinity.applyToThisThread();
-                        life.run();
-                      });
-              made.add(thread);
-              return thread;
-            },
-            // Once it is shut down nothing is left to be called for.
-            new ThreadPoolExecutor.DiscardPolicy());
+            MOST_THREADS,
+            1,
+            null,
+            KEEP_SECONDS,
+            TimeUnit.SECONDS);
+  }
+
+  private ForkJoinWorkerThread newThread(ForkJoinPool pool, CpuAffinity affinity) {
+    ForkJoinWorkerThread thread =
+        new ForkJoinWorkerThread(null, pool, true) {
+          @Override
+          protected void onStart() {
+            affinity.applyToThisThread();
+          }
+        };
+    thread.setName("ucm-" + role + "-" + threadNumber.getAndIncrement());
+    made.removeIf(old -> old.getState() == Thread.State.TERMINATED);
+    made.add(thread);
+    return thread;
   }
 
   /** Sets the handler of threads that end by an error. To be called before anything is submitted. */
@@ -210,6 +225,7 @@ public final class ShardWorkers implements AutoCloseable {
    */
   public void compensate(int count) {
     compensating = count;
+    threads.setParallelism(Math.min(maxThreads + count, MOST_THREADS));
     callOne();
   }
 
@@ -277,22 +293,15 @@ public final class ShardWorkers implements AutoCloseable {
     }
     int now = working.get();
     if (now < limit() && working.compareAndSet(now, now + 1)) {
-      // With a thread for a tick that was asked for before, which this work may take the place of.
-      allow(Math.max(now + 1, Math.min(now + 2, maxThreads)));
-      threads.execute(this::work);
+      try {
+        threads.execute(work);
+      } catch (RejectedExecutionException e) {
+        // Others took what was left, and the last of it has shut the pool down.
+        working.decrementAndGet();
+      }
     } else if (now < maxThreads && !isTicking.get() && isTicking.compareAndSet(false, true)) {
       long ended = endedShards.get();
-      allow(now + 1);
-      Future<?> _ = threads.schedule(() -> tick(ended), TICK_NANOS, TimeUnit.NANOSECONDS);
-    }
-  }
-
-  /** Lets so many threads exist; the executor starts one only where there are fewer. */
-  private void allow(int count) {
-    if (threads.getCorePoolSize() < count) {
-      synchronized (threads) {
-        threads.setCorePoolSize(Math.max(threads.getCorePoolSize(), count));
-      }
+      TICKS.execute(() -> tick(ended));
     }
   }
 
