@@ -13,7 +13,6 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
-import ucm.api.IndexLookup;
 import ucm.api.QueueFullException;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
@@ -21,18 +20,24 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
+import ucm.platform.table.ConcurrentBlockSet;
 import ucm.store.file.health.StageHealth;
 
 /**
- * The next stage, and whether it may be used. Look-ups ask it on threads of their own, so that one that
+ * The next stage, whether it may be used, and which blocks it had, or was given, not long ago. Look-ups ask it on threads of their own, so that one that
  * hangs costs the caller as long as a probe may take. Thread-safe.
  */
 final class LowerTier {
 
-  private final Store next;
+  /** How many blocks are remembered. */
+  static final int REMEMBERED_BLOCKS = 1 << 17;
+
+  final Store next;
+
   private final StageHealth health;
   private final Executor threads;
   private final long patienceNanos;
+  private final ConcurrentBlockSet remembered = new ConcurrentBlockSet(REMEMBERED_BLOCKS);
 
   /**
    * Asks nothing yet.
@@ -53,6 +58,16 @@ final class LowerTier {
     BitSet _ = next.lookup(BlockIds.of(random.nextLong(), random.nextLong()));
   }
 
+  /** Begins to watch it. */
+  void start() {
+    health.start();
+  }
+
+  /** Watches it no more. */
+  void close() {
+    health.close();
+  }
+
   /** Why it must not be used now, or null when it may be. */
   @Nullable StoreException refusal() {
     return health.refusal();
@@ -65,12 +80,33 @@ final class LowerTier {
 
   /** Which blocks it has; none when it does not answer. */
   BitSet lookup(BlockIds ids) {
-    return ids.isEmpty() ? new BitSet() : ask(() -> next.lookup(ids), new BitSet());
+    BitSet found = ids.isEmpty() ? new BitSet() : ask(() -> next.lookup(ids), new BitSet());
+    had(ids, found);
+    return found;
   }
 
   /** As {@link Store#lookupPrefix}; -1 when it does not answer. */
   int lookupPrefix(BlockIds ids) {
-    return ask(() -> next.lookupPrefix(ids), -1);
+    int last = ask(() -> next.lookupPrefix(ids), -1);
+    for (int i = 0; i <= last; i++) {
+      had(ids.high(i), ids.low(i));
+    }
+    return last;
+  }
+
+  /** It was found to have a block, or was given it. */
+  void had(long idHigh, long idLow) {
+    boolean _ = remembered.add(idHigh, idLow);
+  }
+
+  /** It was found to have some blocks. */
+  void had(BlockIds ids, BitSet some) {
+    some.stream().forEach(i -> had(ids.high(i), ids.low(i)));
+  }
+
+  /** Whether it had a block not long ago. */
+  boolean hasHad(long idHigh, long idLow) {
+    return remembered.contains(idHigh, idLow);
   }
 
   /** Which blocks it keeps beyond this process; none when it does not answer. */
@@ -80,9 +116,7 @@ final class LowerTier {
 
   /** Which blocks it knows without asking its volume. */
   BitSet known(BlockIds ids) {
-    BitSet known =
-        refusal() == null && next instanceof IndexLookup index ? index.lookupKnown(ids) : null;
-    return known == null ? new BitSet() : known;
+    return refusal() == null ? Tiers.known(next, ids) : new BitSet();
   }
 
   private <T> T ask(Supplier<T> question, T none) {

@@ -6,7 +6,6 @@ import java.util.SequencedSet;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.IndexLookup;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
@@ -63,7 +62,7 @@ final class Promotions {
     this.staging = staging;
     this.blockShards = blockShards;
     this.metrics = metrics;
-    seen = admitsAll ? null : new ConcurrentBlockSet(Tiers.REMEMBERED_BLOCKS);
+    seen = admitsAll ? null : new ConcurrentBlockSet(LowerTier.REMEMBERED_BLOCKS);
   }
 
   /** What was loaded before is not kept any more; waits for what is on its way. */
@@ -164,8 +163,7 @@ final class Promotions {
   }
 
   private void keep(BlockIds id) throws InterruptedException {
-    BitSet known = upper instanceof IndexLookup index ? index.lookupKnown(id) : null;
-    if (known != null && known.get(0)) {
+    if (Tiers.known(upper, id).get(0)) {
       synchronized (this) {
         moving--;
       }
@@ -178,9 +176,7 @@ final class Promotions {
       return;
     }
     // Does not wait, as no more are moving than it has room for.
-    int[] slots = staging.takeBlock();
-    BlockMove.start(
-        staging, slots, id, lower::load, upper::dump, (isMoved, why) -> ended(from, isMoved, why));
+    staging.move(id, lower::load, upper::dump, (isMoved, why) -> ended(from, isMoved, why));
   }
 
   private synchronized void ended(long from, boolean isMoved, @Nullable RuntimeException why) {

@@ -2,11 +2,8 @@ package ucm.store.file.tier;
 
 import java.util.BitSet;
 import java.util.HashSet;
-import java.util.Objects;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.IndexLookup;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
@@ -24,7 +21,6 @@ final class TierDump {
   private final Tiers tiers;
   private final TransferTask task;
   private final Transfer transfer;
-  private @Nullable Task below;
 
   private TierDump(Tiers tiers, TransferTask task) {
     this.tiers = tiers;
@@ -47,9 +43,7 @@ final class TierDump {
 
   private void dumped(TransferResult result) {
     BitSet diverted = result.ok() ? new BitSet() : shardsOfFailedBlocks(result);
-    BitSet stored = new BitSet();
-    stored.set(0, transfer.shardCount());
-    stored.andNot(diverted);
+    BitSet stored = Tiers.others(transfer.shardCount(), diverted);
     // First: a caller that has waited for the task may flush.
     writeOn(stored);
     stored.stream().forEach(task::ok);
@@ -70,11 +64,11 @@ final class TierDump {
   }
 
   private void writeOn(BitSet stored) {
-    if (tiers.writesThrough() && !stored.isEmpty() && tiers.upper() instanceof IndexLookup index) {
+    if (tiers.writesThrough() && !stored.isEmpty()) {
       // A block that comes layer by layer is known when it is whole.
-      BitSet whole = Objects.requireNonNull(index.lookupKnown(transfer.ids()));
+      BitSet whole = Tiers.known(tiers.upper(), transfer.ids());
       whole.and(stored);
-      long _ = tiers.writes().offer(transfer.ids(), whole);
+      long _ = tiers.writes().offer(transfer.ids().select(0, whole));
     }
   }
 
@@ -92,6 +86,7 @@ final class TierDump {
     }
     tiers.metrics().divertedShards().add(shards.cardinality());
     ShardSelection selection = ShardSelection.all(transfer).at(shards);
+    Task below;
     try {
       below = tiers.lower().dump(selection.transfer(ShardListener.NONE));
     } catch (RuntimeException e) {
@@ -100,16 +95,15 @@ final class TierDump {
       shards.stream().forEach(i -> task.end(i, outcome, e));
       return;
     }
-    below.whenTerminal(() -> ended(selection));
+    below.whenTerminal(() -> ended(selection, below.result()));
   }
 
-  private void ended(ShardSelection selection) {
-    TransferResult result = Objects.requireNonNull(below).result();
+  private void ended(ShardSelection selection, TransferResult result) {
     for (int i = 0; i < selection.size(); i++) {
       ShardOutcome outcome = result.outcome(i);
       int shard = selection.shard(i);
       if (outcome == ShardOutcome.OK) {
-        boolean _ = tiers.below().add(transfer.ids().high(shard), transfer.ids().low(shard));
+        tiers.lower().had(transfer.ids().high(shard), transfer.ids().low(shard));
       }
       task.end(shard, outcome, outcome == ShardOutcome.OK ? null : result.cause());
     }

@@ -2,10 +2,7 @@ package ucm.store.file.tier;
 
 import java.util.BitSet;
 import java.util.List;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
-import ucm.api.IndexLookup;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
@@ -37,30 +34,17 @@ final class TierLoad {
     task.whenTerminal(tiers.promotions()::loadEnded);
     TierLoad load = new TierLoad(tiers, task);
     ShardSelection all = ShardSelection.all(task.transfer());
-    BitSet above = load.known();
+    BitSet above = Tiers.known(tiers.upper(), task.transfer().ids());
     BitSet below = load.knownBelow(above);
-    BitSet others = new BitSet();
-    others.set(0, all.size());
-    others.andNot(above);
-    others.andNot(below);
+    BitSet others = Tiers.others(all.size(), above, below);
     if (!below.isEmpty()) {
       load.new LowerPart(all.at(below)).start();
     }
     for (BitSet tried : List.of(others, above)) {
-      if (tried.cardinality() == all.size()) {
-        load.new UpperPart(all).start();
-      } else if (!tried.isEmpty()) {
+      if (!tried.isEmpty()) {
         load.new UpperPart(all.at(tried)).start();
       }
     }
-  }
-
-  private BitSet known() {
-    BitSet known =
-        tiers.upper() instanceof IndexLookup index
-            ? index.lookupKnown(task.transfer().ids())
-            : null;
-    return known == null ? new BitSet() : known;
   }
 
   /** What the lower tier had not long ago, and the upper one is not known to have, need not be tried there. */
@@ -69,14 +53,14 @@ final class TierLoad {
     BlockIds ids = task.transfer().ids();
     if (tiers.lower().refusal() == null) {
       for (int i = above.nextClearBit(0); i < ids.size(); i = above.nextClearBit(i + 1)) {
-        below.set(i, tiers.below().contains(ids.high(i), ids.low(i)));
+        below.set(i, tiers.lower().hasHad(ids.high(i), ids.low(i)));
       }
     }
     return below;
   }
 
   /** Shards that are tried in the upper tier. */
-  private final class UpperPart implements ShardListener, Runnable {
+  private final class UpperPart implements ShardListener {
 
     private final ShardSelection shards;
     // Guarded by itself.
@@ -95,7 +79,7 @@ final class TierLoad {
         new LowerPart(shards).start();
         return;
       }
-      started.whenTerminal(this);
+      started.whenTerminal(this::ended);
     }
 
     @Override
@@ -110,9 +94,7 @@ final class TierLoad {
       }
     }
 
-    /** The upper tier is done. */
-    @Override
-    public void run() {
+    private void ended() {
       BitSet left;
       synchronized (failed) {
         left = (BitSet) failed.clone();
@@ -124,11 +106,10 @@ final class TierLoad {
   }
 
   /** Shards that the upper tier has not. */
-  private final class LowerPart implements ShardListener, Runnable {
+  private final class LowerPart implements ShardListener {
 
     private final ShardSelection shards;
     private final Transfer transfer;
-    private @Nullable Task started;
 
     LowerPart(ShardSelection shards) {
       this.shards = shards;
@@ -153,8 +134,7 @@ final class TierLoad {
         endAll(e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);
         return;
       }
-      started = load;
-      load.whenTerminal(this);
+      load.whenTerminal(() -> ended(load.result()));
     }
 
     private void endAll(ShardOutcome outcome, RuntimeException why) {
@@ -173,15 +153,11 @@ final class TierLoad {
       // The others are told with their cause when all have ended.
     }
 
-    /** The lower tier is done. */
-    @Override
-    public void run() {
-      TransferResult result = Objects.requireNonNull(started).result();
+    private void ended(TransferResult result) {
       BitSet failed = result.failedShards();
-      BitSet loaded = new BitSet();
-      loaded.set(0, shards.size());
-      loaded.andNot(failed);
-      tiers.promotions().loaded(transfer, tiers.noted(transfer.ids(), loaded));
+      BitSet loaded = Tiers.others(shards.size(), failed);
+      tiers.lower().had(transfer.ids(), loaded);
+      tiers.promotions().loaded(transfer, loaded);
       for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
         task.end(shards.shard(i), result.outcome(i), result.cause());
       }

@@ -7,6 +7,8 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,7 +28,6 @@ import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
-import ucm.platform.table.ConcurrentBlockSet;
 import ucm.store.file.FileStore;
 import ucm.store.file.config.StoreKind;
 import ucm.store.file.eviction.EvictionGuard;
@@ -57,9 +58,7 @@ public abstract class TieredStore extends AbstractStore
   private final FileStore files;
   private @Nullable TierConfig config;
   private boolean sharesDirectories;
-  private @Nullable StageHealth health;
   // Null for a last stage.
-  private volatile @Nullable Store next;
   private volatile @Nullable Tiers tiers;
 
   /** A store that is not configured, on a store of files that is not either. */
@@ -102,43 +101,26 @@ public abstract class TieredStore extends AbstractStore
     if (stage == null) {
       return Optional.empty();
     }
-    String chain = kind.name() + "|" + stage.name();
+    String name = kind.name();
     // The lower tier is a last stage: one that would take this one as its next is an upper one.
-    if (!stage.keepsBytes()
-        || stage.name().equals(kind.name())
-        || stage.refuseNext(this).isEmpty()) {
+    if (!stage.keepsBytes() || stage.name().equals(name) || stage.refuseNext(this).isEmpty()) {
       return Optional.of(
-          kind.name()
-              + " takes a last stage below it that keeps blocks somewhere else; found "
-              + stage.name()
-              + ": use one of them alone, or another stage below, as in "
-              + kind.name()
-              + "|Nfs");
+          ("%1$s takes a last stage below it that keeps blocks somewhere else; found %2$s: use one"
+               + " of them alone, or another stage below, as in %1$s|Nfs")
+              .formatted(name, stage.name()));
     }
-    String own = TierConfig.Keys.of(kind).directories().name();
     String common = CommonKeys.STORAGE_BACKENDS.name();
-    boolean isShared =
-        stage.configKeys().stream().anyMatch(key -> key.name().equals(common)) && sharesDirectories;
-    if (isShared) {
+    if (sharesDirectories
+        && stage.configKeys().stream().anyMatch(key -> key.name().equals(common))) {
       return Optional.of(
-          "in "
-              + chain
-              + " both would keep their blocks in storage_backends: name the local directories of "
-              + kind.name()
-              + " in "
-              + own
-              + ", and those of "
-              + stage.name()
-              + " in "
-              + common);
+          ("in %1$s|%2$s both would keep their blocks in storage_backends: name the local"
+                  + " directories of %1$s in %3$s, and those of %2$s in storage_backends")
+              .formatted(name, stage.name(), TierConfig.Keys.of(kind).directories().name()));
     }
     if (known != null && known.files().indexMaxBlocks() == 0) {
       return Optional.of(
-          "in "
-              + chain
-              + " the upper tier needs its index, and "
-              + kind.key("index_max_blocks")
-              + " is 0: leave it out");
+          "in %s|%s the upper tier needs its index, and %s is 0: leave it out"
+              .formatted(name, stage.name(), kind.key("index_max_blocks")));
     }
     return Optional.empty();
   }
@@ -160,13 +142,19 @@ public abstract class TieredStore extends AbstractStore
             context.metrics(),
             context.nanoClock(),
             () -> LowerTier.probe(stage),
-            () -> writes().retry());
+            () -> tiers().writes().retry());
+    long timeoutNanos = timeout().toNanos();
     LowerTier lower =
-        new LowerTier(
-            stage, watched, newWorkers("tier-lookup", LOOKUP_THREADS), timeout().toNanos());
+        new LowerTier(stage, watched, newWorkers("tier-lookup", LOOKUP_THREADS), timeoutNanos);
     long half = known.stagingBytes() / 2;
     WriteBehind writes =
-        new WriteBehind(files, lower, new Staging(layout(), half), metrics, this::dumpFailed);
+        new WriteBehind(
+            files,
+            lower,
+            new Staging(layout(), half),
+            metrics,
+            this::dumpFailed,
+            this::flushFailed);
     Promotions promotions =
         new Promotions(
             files,
@@ -175,22 +163,11 @@ public abstract class TieredStore extends AbstractStore
             layout().shardCount(),
             known.admitsAll(),
             metrics);
-    LowerGuard guard =
-        new LowerGuard(lower, writes, metrics, timeout().toNanos() / 2, this::flushFailed);
-    files.open(new EvictionGuard.Guarded(context, guard));
+    files.open(new EvictionGuard.Guarded(context, ids -> writes.mayGo(ids, timeoutNanos / 2)));
     tiers =
         new Tiers(
-            files,
-            lower,
-            promotions,
-            writes,
-            new ConcurrentBlockSet(Tiers.REMEMBERED_BLOCKS),
-            known.writesThrough(),
-            metrics,
-            context.nanoClock());
-    next = stage;
-    health = watched;
-    watched.start();
+            files, lower, promotions, writes, known.writesThrough(), metrics, context.nanoClock());
+    lower.start();
     if (!isScheduler()) {
       writes.start(newThreads("tier-write").newThread(writes::run));
       newThreads("tier-keep").newThread(promotions::run).start();
@@ -201,13 +178,14 @@ public abstract class TieredStore extends AbstractStore
     return Objects.requireNonNull(tiers);
   }
 
-  private WriteBehind writes() {
-    return tiers().writes();
+  private @Nullable Store next() {
+    Tiers both = tiers;
+    return both == null ? null : both.lower().next;
   }
 
   @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
-    return next instanceof MemoryProvider provider ? provider.offerMemory(byteSize) : null;
+    return next() instanceof MemoryProvider provider ? provider.offerMemory(byteSize) : null;
   }
 
   @Override
@@ -215,25 +193,9 @@ public abstract class TieredStore extends AbstractStore
     BitSet found = files.lookup(ids);
     Tiers both = tiers;
     if (both != null) {
-      add(rest -> both.noted(rest, both.lower().lookup(rest)), ids, found);
+      Tiers.addMore(ids, found, both.lower()::lookup);
     }
     return found;
-  }
-
-  private interface Question {
-    BitSet ask(BlockIds ids);
-  }
-
-  /** Asks about the blocks that were not found. */
-  private static void add(Question question, BlockIds ids, BitSet found) {
-    BitSet rest = new BitSet();
-    rest.set(0, ids.size());
-    rest.andNot(found);
-    BitSet more = question.ask(ids.select(0, rest));
-    int n = 0;
-    for (int i = rest.nextSetBit(0); i >= 0; i = rest.nextSetBit(i + 1)) {
-      found.set(i, more.get(n++));
-    }
   }
 
   /** Follows the run here, then in the next stage, and again as long as one of them goes on with it. */
@@ -244,9 +206,6 @@ public abstract class TieredStore extends AbstractStore
     Tiers both = tiers;
     for (int here = 1; both != null && here > 0 && run < ids.size(); run += here) {
       int below = both.lower().lookupPrefix(ids.slice(run, ids.size())) + 1;
-      BitSet there = new BitSet();
-      there.set(0, below);
-      BitSet _ = both.noted(ids.slice(run, run + below), there);
       run += below;
       here = below == 0 ? 0 : files.lookupPrefix(ids.slice(run, ids.size())) + 1;
     }
@@ -259,7 +218,7 @@ public abstract class TieredStore extends AbstractStore
     BitSet known = files.lookupKnown(ids);
     Tiers both = tiers;
     if (both != null && known != null) {
-      add(both.lower()::known, ids, known);
+      Tiers.addMore(ids, known, both.lower()::known);
     }
     return known;
   }
@@ -286,14 +245,43 @@ public abstract class TieredStore extends AbstractStore
     TierDump.start(tiers(), task);
   }
 
+  /** A block that the upper tier lost and the lower one has is no failure. */
   @Override
   public FlushResult flush(Duration timeout) throws InterruptedException {
     requireOpen();
     Tiers both = tiers;
-    return both == null
-        ? files.flush(timeout)
-        : new TierFlush(both, openTasks(), this::dumpFailed, this::flushFailed)
-            .run(timeout, () -> super.flush(Duration.ZERO));
+    if (both == null) {
+      return files.flush(timeout);
+    }
+    long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
+    Set<BlockIds> _ = awaitDumps(timeout);
+    FlushResult above = files.flush(Duration.ofNanos(left(end)));
+    long last = both.writesThrough() ? both.writes().lastOffer() : 0;
+    long below = both.writes().flush(last, left(end));
+    int _ = tellLost(both, above);
+    FlushResult told = super.flush(Duration.ZERO);
+    return new FlushResult(
+        Math.max(told.pendingBlocks(), above.pendingBlocks() + below),
+        told.failedBlocks(),
+        told.failedCount(),
+        told.cause());
+  }
+
+  private static long left(long end) {
+    return Math.max(0, end - System.nanoTime());
+  }
+
+  /** Tells of blocks that the upper tier lost, unless they are in the lower one; returns how many. */
+  private int tellLost(Tiers both, FlushResult above) {
+    BlockIds ids = above.failedBlocks();
+    int lost = 0;
+    for (int i = 0; i < ids.size(); i++) {
+      if (!both.lower().hasHad(ids.high(i), ids.low(i))) {
+        dumpFailed(ids.high(i), ids.low(i), above.cause());
+        lost++;
+      }
+    }
+    return lost;
   }
 
   @Override
@@ -302,14 +290,14 @@ public abstract class TieredStore extends AbstractStore
     BitSet durable = files.durable(ids);
     Tiers both = tiers;
     if (both != null) {
-      add(both.lower()::durable, ids, durable);
+      Tiers.addMore(ids, durable, both.lower()::durable);
     }
     return durable;
   }
 
   @Override
   public boolean canRemove() {
-    Store stage = next;
+    Store stage = next();
     return stage == null || stage.canRemove();
   }
 
@@ -318,12 +306,11 @@ public abstract class TieredStore extends AbstractStore
   public BitSet remove(BlockIds ids) {
     requireOpen();
     Tiers both = tiers;
-    Store stage = next;
-    if (both == null || stage == null) {
+    if (both == null) {
       return files.remove(ids);
     }
     both.writes().forget(ids);
-    BitSet gone = stage.remove(ids);
+    BitSet gone = both.lower().next.remove(ids);
     try {
       both.promotions().dropAll(timeout().toNanos());
     } catch (InterruptedException e) {
@@ -337,11 +324,10 @@ public abstract class TieredStore extends AbstractStore
   @Override
   protected void doClose() throws IOException {
     Tiers both = tiers;
-    StageHealth watched = health;
     try {
-      if (both != null && watched != null) {
+      if (both != null) {
         drain(both);
-        watched.close();
+        both.lower().close();
       }
     } finally {
       files.close();
@@ -363,7 +349,7 @@ public abstract class TieredStore extends AbstractStore
     try {
       both.promotions().dropAll(timeToClose().toNanos());
       FlushResult above = files.flush(Duration.ZERO);
-      int lost = TierFlush.tellLost(both, above, this::dumpFailed);
+      int lost = tellLost(both, above);
       if (lost > 0) {
         LOG.warn("{} closes with {} blocks not stored; first cause: {}", this, lost, why(above));
       }
@@ -379,7 +365,7 @@ public abstract class TieredStore extends AbstractStore
 
   @Override
   public String toString() {
-    Store stage = next;
+    Store stage = next();
     return stage == null ? files.toString() : files + " above " + stage.name();
   }
 }

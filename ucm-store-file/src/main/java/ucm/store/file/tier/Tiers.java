@@ -1,30 +1,23 @@
 package ucm.store.file.tier;
 
 import java.util.BitSet;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import ucm.api.BlockIds;
+import ucm.api.IndexLookup;
 import ucm.api.Store;
 import ucm.api.StoreTimeoutException;
 import ucm.api.TransferTask;
-import ucm.platform.table.ConcurrentBlockSet;
 
-/**
- * Two tiers and what goes on between them, while their store is open.
- *
- * @param below blocks that the lower tier had, or was given, not long ago
- */
+/** Two tiers and what goes on between them, while their store is open. */
 record Tiers(
     Store upper,
     LowerTier lower,
     Promotions promotions,
     WriteBehind writes,
-    ConcurrentBlockSet below,
     boolean writesThrough,
     TierMetrics metrics,
     LongSupplier clock) {
-
-  /** How many blocks are remembered. */
-  static final int REMEMBERED_BLOCKS = 1 << 17;
 
   /** Takes all shards of a task, whose memory the tiers then have until they end. */
   static void beginAll(TransferTask task) {
@@ -33,12 +26,30 @@ record Tiers(
     }
   }
 
-  /** Remembers which blocks the lower tier was found to have. */
-  BitSet noted(BlockIds ids, BitSet found) {
-    for (int i = found.nextSetBit(0); i >= 0; i = found.nextSetBit(i + 1)) {
-      boolean _ = below.add(ids.high(i), ids.low(i));
+  /** Which blocks a stage knows to have without asking its volume. */
+  static BitSet known(Store stage, BlockIds ids) {
+    BitSet known = stage instanceof IndexLookup index ? index.lookupKnown(ids) : null;
+    return known == null ? new BitSet() : known;
+  }
+
+  /** Those of so many that are in none of some sets. */
+  static BitSet others(int count, BitSet... sets) {
+    BitSet others = new BitSet();
+    others.set(0, count);
+    for (BitSet set : sets) {
+      others.andNot(set);
     }
-    return found;
+    return others;
+  }
+
+  /** Asks about the blocks that were not found, and adds those that are found now. */
+  static void addMore(BlockIds ids, BitSet found, Function<BlockIds, BitSet> question) {
+    BitSet rest = others(ids.size(), found);
+    BitSet more = question.apply(ids.select(0, rest));
+    int n = 0;
+    for (int i = rest.nextSetBit(0); i >= 0; i = rest.nextSetBit(i + 1)) {
+      found.set(i, more.get(n++));
+    }
   }
 
   boolean isPast(TransferTask task) {

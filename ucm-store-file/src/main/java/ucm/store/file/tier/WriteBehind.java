@@ -1,5 +1,6 @@
 package ucm.store.file.tier;
 
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
@@ -8,10 +9,12 @@ import java.util.List;
 import java.util.SequencedMap;
 import java.util.SequencedSet;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreException;
@@ -44,6 +47,7 @@ final class WriteBehind {
   private final Staging staging;
   private final TierMetrics metrics;
   private final Failures failures;
+  private final Consumer<FlushResult> untold;
   // Guarded by this, as is what follows. Those offered and not ended, with the numbers of their
   // offers.
   private final SequencedMap<BlockIds, Long> open = new LinkedHashMap<>();
@@ -55,13 +59,24 @@ final class WriteBehind {
   private boolean closed;
   private @Nullable Thread thread;
 
+  /**
+   * Has nothing to write yet.
+   *
+   * @param untold takes what a flush of the lower tier said that its caller has not asked for
+   */
   WriteBehind(
-      Store upper, LowerTier lower, Staging staging, TierMetrics metrics, Failures failures) {
+      Store upper,
+      LowerTier lower,
+      Staging staging,
+      TierMetrics metrics,
+      Failures failures,
+      Consumer<FlushResult> untold) {
     this.upper = upper;
     this.lower = lower;
     this.staging = staging;
     this.metrics = metrics;
     this.failures = failures;
+    this.untold = untold;
     metrics
         .registry()
         .gauge("tier_write_pending_blocks", "Blocks on their way to the next stage", this::pending);
@@ -75,44 +90,39 @@ final class WriteBehind {
 
   /** The work of its thread. */
   void run() {
-    for (BlockIds id = next(); id != null; id = next()) {
-      StoreException refusal = lower.refusal();
-      if (refusal != null) {
-        ended(id, refusal);
-      } else if (lower.known(id).get(0)) {
-        ended(id, null);
-      } else {
-        begin(id);
-      }
-    }
-  }
-
-  private void begin(BlockIds id) {
-    int[] slots;
     try {
-      slots = staging.takeBlock();
+      for (BlockIds id = next(); id != null; id = next()) {
+        StoreException refusal = lower.refusal();
+        if (refusal != null || lower.known(id).get(0)) {
+          ended(id, refusal);
+        } else {
+          move(id);
+        }
+      }
     } catch (InterruptedException e) {
       // Only close interrupts this thread.
       Thread.currentThread().interrupt();
+    }
+  }
+
+  private void move(BlockIds id) throws InterruptedException {
+    try {
+      staging.move(id, upper::load, lower::dump, (isMoved, why) -> moved(id, isMoved, why));
+    } catch (InterruptedException e) {
+      again(id);
+      throw e;
+    }
+  }
+
+  private void moved(BlockIds id, boolean isMoved, @Nullable RuntimeException why) {
+    if (why instanceof QueueFullException) {
       again(id);
       return;
     }
-    BlockMove.start(
-        staging,
-        slots,
-        id,
-        upper::load,
-        lower::dump,
-        (isMoved, why) -> {
-          if (why instanceof QueueFullException) {
-            again(id);
-            return;
-          }
-          if (isMoved) {
-            metrics.writtenBlocks().increment();
-          }
-          ended(id, why);
-        });
+    if (isMoved) {
+      metrics.writtenBlocks().increment();
+    }
+    ended(id, why);
   }
 
   /** Starts its thread, made for {@link #run}. */
@@ -123,25 +133,19 @@ final class WriteBehind {
     made.start();
   }
 
-  private synchronized @Nullable BlockIds next() {
-    try {
-      while (!closed && (waiting.isEmpty() || isFull)) {
-        if (isFull) {
-          // Less when something has ended, and made room.
-          TimeUnit.NANOSECONDS.timedWait(this, RETRY_NANOS);
-          isFull = false;
-        } else if (unwritten.isEmpty()) {
-          wait();
-        } else {
-          awaitRetry();
-        }
+  private synchronized @Nullable BlockIds next() throws InterruptedException {
+    while (!closed && (waiting.isEmpty() || isFull)) {
+      if (isFull) {
+        // Less when something has ended, and made room.
+        TimeUnit.NANOSECONDS.timedWait(this, RETRY_NANOS);
+        isFull = false;
+      } else if (unwritten.isEmpty()) {
+        wait();
+      } else {
+        awaitRetry();
       }
-      return closed ? null : waiting.remove();
-    } catch (InterruptedException e) {
-      // Only close interrupts this thread.
-      Thread.currentThread().interrupt();
-      return null;
     }
+    return closed ? null : waiting.remove();
   }
 
   private synchronized void awaitRetry() throws InterruptedException {
@@ -158,12 +162,11 @@ final class WriteBehind {
   /**
    * Takes blocks that the upper tier has; those that wait already are left out.
    *
-   * @param some which of the ids
    * @return the number of the last offer, for {@link #await}
    */
-  synchronized long offer(BlockIds ids, BitSet some) {
-    for (int i = some.nextSetBit(0); i >= 0; i = some.nextSetBit(i + 1)) {
-      BlockIds id = BlockIds.of(ids.high(i), ids.low(i));
+  synchronized long offer(BlockIds ids) {
+    for (int i = 0; i < ids.size(); i++) {
+      BlockIds id = ids.slice(i, i + 1);
       if (open.containsKey(id) || closed) {
         continue;
       }
@@ -187,7 +190,7 @@ final class WriteBehind {
   synchronized void retry() {
     List<BlockIds> again = List.copyOf(unwritten);
     unwritten.clear();
-    again.forEach(id -> offer(id, BitSet.valueOf(new long[] {1})));
+    again.forEach(this::offer);
   }
 
   /** Forgets blocks that were removed; one on its way may still arrive. */
@@ -215,23 +218,52 @@ final class WriteBehind {
     return open.values().stream().filter(number -> number <= offer).count();
   }
 
-  /** Whether it takes no more. */
-  synchronized boolean isClosed() {
+  /** As {@link #await}, and flushes the lower tier; returns also how many of its blocks are pending. */
+  long flush(long offer, long nanos) throws InterruptedException {
+    long end = System.nanoTime() + nanos;
+    long onTheWay = await(offer, nanos);
+    FlushResult below = lower.flush(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
+    if (below.failedCount() > 0) {
+      untold.accept(below);
+    }
+    return onTheWay + below.pendingBlocks();
+  }
+
+  /**
+   * Says which blocks may be removed from the upper tier: those that the lower one has. What it has not is
+   * written to it first. There is nothing to remember, so this holds after a restart, and whichever process
+   * wrote the block.
+   *
+   * @param nanos how long it may take to write blocks
+   */
+  BitSet mayGo(BlockIds ids, long nanos) {
+    BitSet there = lower.lookup(ids);
+    if (there.cardinality() < ids.size() && lower.refusal() == null && !isClosed()) {
+      Tiers.addMore(ids, there, missing -> lookupWritten(missing, nanos));
+    }
+    metrics.keptBlocks().add(ids.size() - there.cardinality());
+    return there;
+  }
+
+  private BitSet lookupWritten(BlockIds missing, long nanos) {
+    try {
+      long _ = flush(offer(missing), nanos);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return lower.lookup(missing);
+  }
+
+  private synchronized boolean isClosed() {
     return closed;
   }
 
   /** Takes no more, and leaves what it has not begun with to the collector of a later process. */
-  void close(long nanos) {
+  synchronized void close(long nanos) {
     long end = System.nanoTime() + nanos;
-    long left;
-    Thread running;
-    synchronized (this) {
-      closed = true;
-      running = thread;
-      waiting.forEach(open::remove);
-      left = (long) waiting.size() + unwritten.size();
-      notifyAll();
-    }
+    closed = true;
+    waiting.forEach(open::remove);
+    int left = waiting.size() + unwritten.size();
     if (left > 0) {
       LOG.warn(
           "{} closes with {} blocks that the next stage does not have; they stay here, and are"
@@ -239,18 +271,13 @@ final class WriteBehind {
           upper,
           left);
     }
-    if (running != null) {
-      running.interrupt();
+    if (thread != null) {
+      thread.interrupt();
     }
-    awaitMoves(end);
-  }
-
-  private synchronized void awaitMoves(long end) {
+    notifyAll();
     try {
-      long left = end - System.nanoTime();
-      while (!open.isEmpty() && left > 0) {
-        TimeUnit.NANOSECONDS.timedWait(this, left);
-        left = end - System.nanoTime();
+      for (long time = nanos; !open.isEmpty() && time > 0; time = end - System.nanoTime()) {
+        TimeUnit.NANOSECONDS.timedWait(this, time);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
