@@ -84,33 +84,41 @@ public final class FileHealthCheck {
     try {
       Path folder = nearest(Path.of(directory));
       if (!Files.isDirectory(folder)) {
-        findings.add(
-            Finding.failed(subject, folder + " is no directory", "correct storage_backends"));
+        failed(subject, folder + " is no directory", "correct storage_backends");
         return;
       }
       space(directory, folder);
       Duration skew = writeWithin(folder, Path.of(directory));
-      findings.add(
-          Finding.ok(
-              subject,
-              Files.exists(Path.of(directory))
-                  ? "can be written"
-                  : "is not there yet, and can be made in " + folder));
+      ok(
+          subject,
+          Files.exists(Path.of(directory))
+              ? "can be written"
+              : "is not there yet, and can be made in " + folder);
       findings.add(clock(directory, skew));
       direct(directory, folder);
       engine(directory, folder, "aio", AioQueue::new);
       engine(directory, folder, "io_uring", UringQueue::new);
     } catch (IOException e) {
-      findings.add(
-          Finding.failed(
-              subject,
-              "cannot be written: " + reason(e),
-              "give the user that the engines run as the right to write there, mount it writable,"
-                  + " or name another in storage_backends"));
+      failed(
+          subject,
+          "cannot be written: " + reason(e),
+          "give the user that the engines run as the right to write there, mount it writable, or"
+              + " name another in storage_backends");
     } catch (InvalidPathException e) {
-      findings.add(
-          Finding.failed(subject, "is no path: " + e.getReason(), "correct storage_backends"));
+      failed(subject, "is no path: " + e.getReason(), "correct storage_backends");
     }
+  }
+
+  private void ok(String subject, String found) {
+    findings.add(Finding.ok(subject, found));
+  }
+
+  private void warning(String subject, String found, String advice) {
+    findings.add(Finding.warning(subject, found, advice));
+  }
+
+  private void failed(String subject, String found, String advice) {
+    findings.add(Finding.failed(subject, found, advice));
   }
 
   /** The directory, or the one above it that is there. */
@@ -208,36 +216,33 @@ public final class FileHealthCheck {
     long total = store.getTotalSpace();
     double floor = config.get(keys.minFreeGb);
     if (total == 0) {
-      findings.add(Finding.ok(subject, "its file system (" + store.type() + ") does not tell"));
+      ok(subject, "its file system (" + store.type() + ") does not tell");
       return;
     }
     totalBytes.put(store.name() + " " + store.type(), total);
-    String found = gib(free) + " GiB free of " + gib(total) + " (" + store.type() + ")";
+    String found = "%s GiB free of %s (%s)".formatted(gib(free), gib(total), store.type());
     if (free < floor * GIB) {
-      findings.add(
-          Finding.failed(
-              subject,
-              found,
-              keys.minFreeGb.name()
-                  + " is "
-                  + number(floor)
-                  + ", so no block is written: make room there, or lower it"));
-    } else if (store.type().equals("tmpfs") || store.type().equals("ramfs")) {
-      findings.add(
-          Finding.warning(
+      failed(
+          subject,
+          found,
+          "%s is %s, so no block is written: make room there, or lower it"
+              .formatted(keys.minFreeGb.name(), number(floor)));
+      return;
+    }
+    switch (store.type()) {
+      case "tmpfs", "ramfs" ->
+          warning(
               subject,
               found,
               "this is memory, and its blocks are gone after a restart of the machine: name a"
-                  + " directory on a disk in storage_backends, unless that is meant"));
-    } else if (store.type().equals("overlay")) {
-      findings.add(
-          Finding.warning(
+                  + " directory on a disk in storage_backends, unless that is meant");
+      case "overlay" ->
+          warning(
               subject,
               found,
               "this is a layer of a container, and its blocks are gone with the container: mount a"
-                  + " volume, unless that is meant"));
-    } else {
-      findings.add(Finding.ok(subject, found));
+                  + " volume, unless that is meant");
+      default -> ok(subject, found);
     }
   }
 
@@ -247,29 +252,19 @@ public final class FileHealthCheck {
     double wanted = config.get(keys.capacityGb);
     long there = totalBytes.values().stream().mapToLong(Long::longValue).sum();
     if (wanted == 0) {
-      findings.add(
-          Finding.ok(
-              subject,
-              key
-                  + " is 0: nothing is removed, and no block is written that would leave less than "
-                  + number(config.get(keys.minFreeGb))
-                  + " GiB ("
-                  + keys.minFreeGb.name()
-                  + ")"));
+      ok(
+          subject,
+          ("%s is 0: nothing is removed, and no block is written that would leave less than %s GiB"
+                  + " (%s)")
+              .formatted(key, number(config.get(keys.minFreeGb)), keys.minFreeGb.name()));
     } else if (there > 0 && wanted * GIB > there) {
-      findings.add(
-          Finding.warning(
-              subject,
-              key
-                  + " is "
-                  + number(wanted)
-                  + ", and the file systems have "
-                  + gib(there)
-                  + " GiB in all",
-              "lower it: they are full before blocks are removed for it"));
+      warning(
+          subject,
+          "%s is %s, and the file systems have %s GiB in all"
+              .formatted(key, number(wanted), gib(there)),
+          "lower it: they are full before blocks are removed for it");
     } else if (there > 0) {
-      findings.add(
-          Finding.ok(subject, key + " is " + number(wanted) + " of " + gib(there) + " GiB"));
+      ok(subject, "%s is %s of %s GiB".formatted(key, number(wanted), gib(there)));
     }
   }
 
@@ -277,12 +272,13 @@ public final class FileHealthCheck {
     String subject = "O_DIRECT in " + directory;
     try {
       DirectProbe.run(kind, files, folder.toString());
-      findings.add(Finding.ok(subject, "works"));
+      ok(subject, "works");
     } catch (StoreException e) {
-      findings.add(
-          config.get(CommonKeys.IO_DIRECT)
-              ? Finding.failed(subject, message(e), "io_direct is true and asks for it")
-              : Finding.ok(subject, "does not work, and io_direct is false"));
+      if (config.get(CommonKeys.IO_DIRECT)) {
+        failed(subject, message(e), "io_direct is true and asks for it");
+      } else {
+        ok(subject, "does not work, and io_direct is false");
+      }
     }
   }
 
@@ -291,12 +287,13 @@ public final class FileHealthCheck {
     String asked = config.get(keys.ioEngine);
     try {
       DirectProbe.run(files, opener, folder.toString());
-      findings.add(Finding.ok(subject, "works"));
+      ok(subject, "works");
     } catch (FileException e) {
-      findings.add(
-          asked.equals(engine)
-              ? Finding.failed(subject, message(e), advice(engine))
-              : Finding.ok(subject, "does not work, and " + keys.ioEngine.name() + " is " + asked));
+      if (asked.equals(engine)) {
+        failed(subject, message(e), advice(engine));
+      } else {
+        ok(subject, "does not work, and " + keys.ioEngine.name() + " is " + asked);
+      }
     }
   }
 
