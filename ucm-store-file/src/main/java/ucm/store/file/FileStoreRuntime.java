@@ -49,7 +49,6 @@ import ucm.store.file.health.TimeoutScheduler;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.WriterLease;
 import ucm.store.file.lookup.BlockLookup;
-import ucm.store.file.lookup.DiskLookup;
 import ucm.store.file.lookup.IndexScan;
 import ucm.store.file.space.SpaceLimit;
 import ucm.store.file.space.SpaceScan;
@@ -123,8 +122,7 @@ final class FileStoreRuntime {
     index = new BlockIndex(config.indexMaxBlocks());
     int kept = Math.min(OpenBlocks.MAX_KEPT, Libc.openFileLimit() / PARTS_OF_DESCRIPTORS);
     opened = new OpenBlocks(operations, paths, clock, cleanup, kept);
-    BlockFiles files =
-        new BlockFiles(operations, paths, config, leases, space, index, opened, kept);
+    BlockFiles files = new BlockFiles(operations, paths, config, leases, space, index, opened);
     ThreadLocal<ShardIo> ios =
         ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
     health =
@@ -139,14 +137,13 @@ final class FileStoreRuntime {
             health,
             clock,
             Math.min(health.patienceNanos(), timeoutNanos()));
-    remover = new BlockRemover(files, space, health, cleanup, timeoutNanos());
+    remover = new BlockRemover(files, health, cleanup, timeoutNanos());
     PartialWriter partials = new PartialWriter(files, failures, metrics, clock, health, cleanup);
     BlockWriter writer = new BlockWriter(files, partials, metrics, ios);
     Quarantine quarantine = new Quarantine(operations, paths, metrics);
-    BlockReader reader = new BlockReader(files, opened, config.verify(), quarantine, metrics, ios);
-    DiskLookup disk = new DiskLookup(files, index, health, metrics, config);
-    lookup = new BlockLookup(index, disk, health, metrics, config.isExclusive());
-    scan = new IndexScan(files, index, metrics, health);
+    BlockReader reader = new BlockReader(files, config.verify(), quarantine, metrics, ios);
+    lookup = new BlockLookup(files, health, metrics, config);
+    scan = new IndexScan(files, metrics, health);
     scanning =
         new DirectoryJob(
             config.kind(), "scan", "the scan for blocks", executors, health, scan::run);

@@ -32,25 +32,28 @@ public final class BlockFiles {
   public final FileOperations operations;
   public final BlockPaths paths;
   public final BlockFooter format;
+  public final BlockIndex index;
 
-  private final BlockIndex index;
+  /** Whether files without a footer are served. */
+  public final boolean acceptsUnverified;
+
+  final SpaceLimit space;
+  final OpenBlocks opened;
+
   private final FileStoreConfig.Durability durability;
   private final boolean isDirect;
   private final boolean notesUses;
-  private final boolean acceptsUnverified;
   private final WriterLease[] leases;
-  private final SpaceLimit space;
-  private final OpenBlocks opened;
   // By directory, so that one that hangs holds up no other.
   private final Semaphore[] opens;
   private final Semaphore[] commits;
   private final AtomicLong sequence = new AtomicLong();
 
-  // Temporary files of unfinished blocks that are open between two shards, and how many may be.
+  // Temporary files of unfinished blocks that are open between two shards: no more than files that
+  // are read, as thousands would use up the process's descriptors.
   final AtomicInteger keptTemps = new AtomicInteger();
-  final int mostTemps;
 
-  /** Keeps so many temporary files open at most: thousands would use up the process's descriptors. */
+  /** Has written no file yet. */
   public BlockFiles(
       FileOperations operations,
       BlockPaths paths,
@@ -58,8 +61,7 @@ public final class BlockFiles {
       WriterLease[] leases,
       SpaceLimit space,
       BlockIndex index,
-      OpenBlocks opened,
-      int mostTemps) {
+      OpenBlocks opened) {
     this.operations = operations;
     this.paths = paths;
     this.index = index;
@@ -71,7 +73,6 @@ public final class BlockFiles {
     this.leases = leases;
     this.space = space;
     this.opened = opened;
-    this.mostTemps = mostTemps;
     this.opens = new Semaphore[config.directories().size()];
     this.commits = new Semaphore[opens.length];
     Arrays.setAll(opens, i -> new Semaphore(config.openConcurrency()));
@@ -92,7 +93,7 @@ public final class BlockFiles {
   /**
    * The same for a file whose size is known.
    *
-   * @param removals from {@link #removals}, read before the size
+   * @param removals from {@link BlockIndex#removals}, read before the size
    */
   public boolean isPresent(NativePath path, long idHigh, long idLow, long size, long removals) {
     if (hasBlockSize(size)) {
@@ -106,22 +107,12 @@ public final class BlockFiles {
     return operations.size(paths.block(path, idHigh, idLow));
   }
 
-  /** Whether the index knows that a block has a file; the file system is not asked. */
-  boolean isKnown(long idHigh, long idLow) {
-    return index.contains(idHigh, idLow);
-  }
-
-  /** The argument of {@link #found}; read before the file is opened. */
-  public long removals(long idHigh, long idLow) {
-    return index.removals(idHigh, idLow);
-  }
-
   /**
    * Adds a block that was loaded to the index, unless its file was taken away meanwhile. Does not
    * throw.
    *
    * @param path is overwritten
-   * @param removals from {@link #removals}
+   * @param removals from {@link BlockIndex#removals}, read before the file was opened
    */
   void found(NativePath path, long idHigh, long idLow, long removals) {
     try {
@@ -182,11 +173,6 @@ public final class BlockFiles {
     return size == format.layout().blockSize();
   }
 
-  /** Whether files without a footer are served. */
-  public boolean acceptsUnverified() {
-    return acceptsUnverified;
-  }
-
   /**
    * Opens the file of a block for reading, when no more than {@code open_concurrency} others are
    * being opened; without the access time where the store notes uses by itself.
@@ -201,19 +187,6 @@ public final class BlockFiles {
     } finally {
       opens[directory].release();
     }
-  }
-
-  /**
-   * Waits until no more than {@code commit_concurrency} others are being committed. The caller
-   * ends the commit with {@link #endCommit}, however it went.
-   */
-  void beginCommit(long idHigh, long idLow) {
-    commits[paths.directoryOf(idHigh, idLow)].acquireUninterruptibly();
-  }
-
-  /** Ends what {@link #beginCommit} began. */
-  void endCommit(long idHigh, long idLow) {
-    commits[paths.directoryOf(idHigh, idLow)].release();
   }
 
   /** A number for the next temporary file. */
@@ -234,7 +207,7 @@ public final class BlockFiles {
 
   /**
    * Reserves room for a block, and creates a temporary file, and the block's folder when it is
-   * missing. The caller ends it with {@link #publish} or {@link #abandon}.
+   * missing. The caller ends it with {@link #commit} or {@link #abandon}.
    *
    * @param path the file's name, from {@link #nameTemp}
    * @param folder is overwritten
@@ -298,15 +271,15 @@ public final class BlockFiles {
    */
   int reopenTemp(NativePath path) {
     int fd = operations.openWrite(path);
-    if (fd >= 0) {
-      try {
+    try {
+      if (fd >= 0) {
         setDirect(fd, path);
-      } catch (FileException e) {
-        closeQuietly(fd, path);
-        throw e;
       }
+      return fd;
+    } catch (FileException e) {
+      closeQuietly(fd, path);
+      throw e;
     }
-    return fd;
   }
 
   /** Prepares an open file for the engine. */
@@ -316,20 +289,37 @@ public final class BlockFiles {
     }
   }
 
-  /** Waits for the bytes of a temporary file as far as the configured durability asks. */
-  void sync(int fd, NativePath temp) {
-    if (durability != FileStoreConfig.Durability.NONE) {
-      operations.syncData(fd, temp);
+  /**
+   * Makes a whole temporary file visible as its block, when no more than {@code commit_concurrency} others
+   * are being committed, and its bytes are as safe as the configured durability asks.
+   *
+   * @param fd is closed, however it goes
+   * @param path is overwritten
+   */
+  void commit(int fd, NativePath temp, NativePath path, long idHigh, long idLow) {
+    int directory = paths.directoryOf(idHigh, idLow);
+    commits[directory].acquireUninterruptibly();
+    try {
+      sync(fd, temp);
+      operations.close(fd, temp);
+      publish(temp, path, idHigh, idLow, directory);
+    } finally {
+      commits[directory].release();
     }
   }
 
-  /**
-   * Makes a whole, synced and closed temporary file visible as its block.
-   *
-   * @param path is overwritten
-   */
-  void publish(NativePath temp, NativePath path, long idHigh, long idLow) {
-    int directory = paths.directoryOf(idHigh, idLow);
+  private void sync(int fd, NativePath temp) {
+    if (durability != FileStoreConfig.Durability.NONE) {
+      try {
+        operations.syncData(fd, temp);
+      } catch (RuntimeException e) {
+        closeQuietly(fd, temp);
+        throw e;
+      }
+    }
+  }
+
+  private void publish(NativePath temp, NativePath path, long idHigh, long idLow, int directory) {
     boolean published = false;
     space.beginCommit(idHigh, idLow);
     try {
@@ -355,9 +345,16 @@ public final class BlockFiles {
     index.add(idHigh, idLow);
   }
 
-  /** Removes a temporary file that will not be published, and gives its room back. */
-  void abandon(NativePath temp, long idHigh, long idLow) {
+  /**
+   * Removes a temporary file that will not be committed, and gives its room back.
+   *
+   * @param fd its descriptor, or {@link FileOperations#ABSENT}
+   */
+  void abandon(int fd, NativePath temp, long idHigh, long idLow) {
     int directory = paths.directoryOf(idHigh, idLow);
+    if (fd != FileOperations.ABSENT) {
+      closeQuietly(fd, temp);
+    }
     if (!discard(temp)) {
       leases[directory].keepFile();
     }

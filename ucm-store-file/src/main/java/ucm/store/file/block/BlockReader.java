@@ -24,34 +24,16 @@ import ucm.store.file.format.BlockFooter;
  * with the first part, and with each further one, whether it is still the same file, with its bytes and its
  * name as they were. Thread-safe.
  */
-public final class BlockReader implements BlockMover {
+public record BlockReader(
+    BlockFiles files,
+    FileStoreConfig.Verify verify,
+    Quarantine quarantine,
+    FileStoreMetrics metrics,
+    ThreadLocal<ShardIo> ios)
+    implements FileTask.Mover {
 
   // With verify: sample, one group of shards in this many is checked.
   private static final int SAMPLE = 16;
-
-  private final BlockFiles files;
-  private final BlockFooter format;
-  private final OpenBlocks opened;
-  private final FileStoreConfig.Verify verify;
-  private final Quarantine quarantine;
-  private final FileStoreMetrics metrics;
-  private final ThreadLocal<ShardIo> ios;
-
-  public BlockReader(
-      BlockFiles files,
-      OpenBlocks opened,
-      FileStoreConfig.Verify verify,
-      Quarantine quarantine,
-      FileStoreMetrics metrics,
-      ThreadLocal<ShardIo> ios) {
-    this.files = files;
-    this.format = files.format;
-    this.opened = opened;
-    this.verify = verify;
-    this.quarantine = quarantine;
-    this.metrics = metrics;
-    this.ios = ios;
-  }
 
   @Override
   public void move(FileTask task, int from, int to) {
@@ -60,13 +42,13 @@ public final class BlockReader implements BlockMover {
     long idLow = task.transfer().ids().low(from);
     io.idHigh = idHigh;
     io.idLow = idLow;
-    io.removals = files.removals(idHigh, idLow);
+    io.removals = files.index.removals(idHigh, idLow);
     io.fault = null;
     String fault = null;
     try {
       files.paths.block(io.block, idHigh, idLow);
       fault =
-          to - from < format.layout().shardCount()
+          to - from < files.format.layout().shardCount()
               ? readPart(task, from, to, io)
               : readAll(task, from, to, io);
     } catch (FileException e) {
@@ -104,11 +86,11 @@ public final class BlockReader implements BlockMover {
     }
     try {
       long size = sizeOfBlock(fd, io);
-      if (size == format.fileSize()) {
+      if (size == files.format.fileSize()) {
         return readChecked(fd, task, from, to, io);
       }
       String fault = size < 0 ? io.fault : smallerBlock(fd, io);
-      if (size < 0 || fault != null || !files.acceptsUnverified()) {
+      if (size < 0 || fault != null || !files.acceptsUnverified) {
         return fault;
       }
       metrics.unverifiedShards.add(to - from);
@@ -138,9 +120,9 @@ public final class BlockReader implements BlockMover {
     } finally {
       io.drain();
       if (done == 0) {
-        opened.drop(io.idHigh, io.idLow);
+        files.opened.drop(io.idHigh, io.idLow);
       }
-      opened.release(block, done);
+      files.opened.release(block, done);
     }
   }
 
@@ -151,7 +133,7 @@ public final class BlockReader implements BlockMover {
    * @return null when there is none, or when it is damaged: then {@link ShardIo#fault} says how
    */
   private @Nullable OpenBlock open(ShardIo io) {
-    OpenBlock known = opened.find(io.idHigh, io.idLow);
+    OpenBlock known = files.opened.find(io.idHigh, io.idLow);
     if (known != null && isSame(known, io)) {
       return known;
     }
@@ -169,7 +151,7 @@ public final class BlockReader implements BlockMover {
       }
     }
     if (block != null) {
-      opened.keep(block);
+      files.opened.keep(block);
     }
     return block;
   }
@@ -182,8 +164,8 @@ public final class BlockReader implements BlockMover {
       return same;
     } finally {
       if (!same) {
-        opened.drop(io.idHigh, io.idLow);
-        opened.release(block, 0);
+        files.opened.drop(io.idHigh, io.idLow);
+        files.opened.release(block, 0);
       }
     }
   }
@@ -194,20 +176,20 @@ public final class BlockReader implements BlockMover {
     if (size < 0) {
       return null;
     }
-    boolean hasFooter = size == format.fileSize();
+    boolean hasFooter = size == files.format.fileSize();
     io.fault = hasFooter ? footerFault(fd, io) : smallerBlock(fd, io);
-    if (io.fault != null || !(hasFooter || files.acceptsUnverified())) {
+    if (io.fault != null || !(hasFooter || files.acceptsUnverified)) {
       return null;
     }
-    int shards = format.layout().shardCount();
-    int[] crcs = hasFooter ? format.shardCrcs(io.footer, new int[shards]) : null;
+    int shards = files.format.layout().shardCount();
+    int[] crcs = hasFooter ? files.format.shardCrcs(io.footer, new int[shards]) : null;
     return new OpenBlock(BlockIds.of(io.idHigh, io.idLow), fd, version, crcs, shards);
   }
 
   /** The size of an open file that may be a block's, prepared to be read; else -1, and sets the fault. */
   private long sizeOfBlock(int fd, ShardIo io) {
     long size = files.operations.size(fd, io.block);
-    boolean hasFooter = size == format.fileSize();
+    boolean hasFooter = size == files.format.fileSize();
     if (!hasFooter && files.operations.size(io.block) < 0) {
       // No file, for example a folder: not ours, and not to be touched.
       return -1;
@@ -217,9 +199,9 @@ public final class BlockReader implements BlockMover {
           "its size is "
               + size
               + " bytes; a block has "
-              + format.fileSize()
+              + files.format.fileSize()
               + ", or "
-              + format.layout().blockSize()
+              + files.format.layout().blockSize()
               + " without a footer";
       return -1;
     }
@@ -228,15 +210,15 @@ public final class BlockReader implements BlockMover {
   }
 
   private @Nullable String footerFault(int fd, ShardIo io) {
-    long moved = io.readFooterAt(format.offset(), fd);
-    return moved == format.byteSize()
-        ? format.fault(io.footer, io.idHigh, io.idLow)
-        : shortFile(format.offset() + moved);
+    long moved = io.readFooterAt(files.format.offset(), fd);
+    return moved == files.format.byteSize()
+        ? files.format.fault(io.footer, io.idHigh, io.idLow)
+        : shortFile(files.format.offset() + moved);
   }
 
   /** A file without a footer may be a whole file of a smaller block. */
   private @Nullable String smallerBlock(int fd, ShardIo io) {
-    long tail = format.layout().blockSize() - format.byteSize();
+    long tail = files.format.layout().blockSize() - files.format.byteSize();
     if (tail < 0) {
       return null;
     }
@@ -249,7 +231,7 @@ public final class BlockReader implements BlockMover {
     io.begin(task.transfer(), from, to, isLast ? Footer.LAST : Footer.FIRST);
     if (!isLast) {
       String fault = fault(io.read(fd));
-      fault = fault != null ? fault : format.fault(io.footer, io.idHigh, io.idLow);
+      fault = fault != null ? fault : files.format.fault(io.footer, io.idHigh, io.idLow);
       return fault != null ? fault : readShards(fd, task, from, io, storedCrcs(io));
     }
     boolean check = isToBeChecked(io);
@@ -257,7 +239,7 @@ public final class BlockReader implements BlockMover {
       Step step = io.read(fd);
       String fault = fault(step);
       if (fault == null && !io.hasNext()) {
-        fault = format.fault(io.footer, io.idHigh, io.idLow);
+        fault = files.format.fault(io.footer, io.idHigh, io.idLow);
       }
       if (fault != null) {
         return fault;
@@ -269,8 +251,8 @@ public final class BlockReader implements BlockMover {
 
   /** Whether the footer is best read along with the last bytes of the shards. */
   private boolean isFooterLast(Transfer transfer, int from, int to, ShardIo io) {
-    boolean atEnd = transfer.shardIndex(to - 1) == format.layout().shardCount() - 1;
-    boolean oneStep = (to - from) * format.layout().shardSize() <= io.stepBytes();
+    boolean atEnd = transfer.shardIndex(to - 1) == files.format.layout().shardCount() - 1;
+    boolean oneStep = (to - from) * files.format.layout().shardSize() <= io.stepBytes();
     return atEnd && (to - from == 1 || (oneStep && isUnbroken(transfer, from, to)));
   }
 
@@ -309,7 +291,7 @@ public final class BlockReader implements BlockMover {
       int shard = task.transfer().shardIndex(i);
       int computed = io.crcs[i - base];
       if (expected == null || computed == expected[shard]) {
-        metrics.loaded(format.layout());
+        metrics.loaded(files.format.layout());
         if (i == from) {
           // Before the task ends, so that a caller that waited for it finds the block known.
           files.found(io.block, io.idHigh, io.idLow, io.removals);
@@ -333,7 +315,7 @@ public final class BlockReader implements BlockMover {
   }
 
   private int[] storedCrcs(ShardIo io) {
-    return format.shardCrcs(io.footer, io.storedCrcs);
+    return files.format.shardCrcs(io.footer, io.storedCrcs);
   }
 
   private boolean isToBeChecked(ShardIo io) {

@@ -3,7 +3,6 @@ package ucm.store.file.block;
 import java.util.BitSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -18,28 +17,10 @@ import ucm.store.file.space.SpaceLimit;
  * {@link DeferredCleanup}, so that a file system that hangs does not hold the caller beyond its deadline.
  * Thread-safe.
  */
-public final class BlockRemover {
+public record BlockRemover(
+    BlockFiles files, DirectoryHealth health, DeferredCleanup cleanup, long timeoutNanos) {
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockRemover.class);
-
-  private final BlockFiles files;
-  private final SpaceLimit space;
-  private final DirectoryHealth health;
-  private final DeferredCleanup cleanup;
-  private final long timeoutNanos;
-
-  public BlockRemover(
-      BlockFiles files,
-      SpaceLimit space,
-      DirectoryHealth health,
-      DeferredCleanup cleanup,
-      long timeoutNanos) {
-    this.files = files;
-    this.space = space;
-    this.health = health;
-    this.cleanup = cleanup;
-    this.timeoutNanos = timeoutNanos;
-  }
 
   /**
    * Removes blocks, and waits for that as long as a task may take.
@@ -47,7 +28,7 @@ public final class BlockRemover {
    * @return the blocks that have no file any more
    */
   public BitSet remove(BlockIds ids) {
-    AtomicIntegerArray gone = new AtomicIntegerArray(ids.size());
+    BitSet gone = new BitSet(ids.size());
     CountDownLatch done = new CountDownLatch(1);
     cleanup.add(
         () -> {
@@ -64,14 +45,12 @@ public final class BlockRemover {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    BitSet answer = new BitSet(ids.size());
-    for (int i = 0; i < ids.size(); i++) {
-      answer.set(i, gone.get(i) != 0);
+    synchronized (gone) {
+      return (BitSet) gone.clone();
     }
-    return answer;
   }
 
-  private void removeAll(BlockIds ids, AtomicIntegerArray gone) {
+  private void removeAll(BlockIds ids, BitSet gone) {
     NativePath path = new NativePath();
     for (int i = 0; i < ids.size(); i++) {
       long high = ids.high(i);
@@ -81,7 +60,9 @@ public final class BlockRemover {
       }
       try {
         remove(path, high, low);
-        gone.set(i, 1);
+        synchronized (gone) {
+          gone.set(i);
+        }
       } catch (FileException e) {
         LOG.warn("{} cannot remove a block: {}", files.paths.store(), e.getMessage());
       }
@@ -93,6 +74,7 @@ public final class BlockRemover {
     long size = files.operations.size(files.paths.block(path, high, low));
     boolean removed = size >= 0 && files.operations.remove(path);
     files.lost(path, high, low);
+    SpaceLimit space = files.space;
     if (removed && space.isLimited()) {
       space.used.removed(space.tree.slot(high, low), FolderTree.inUnits(size));
     }

@@ -14,23 +14,9 @@ import ucm.store.file.config.FileStoreMetrics;
  * come apart goes through {@link PartialWriter}. Either way it gets its footer and its name only when
  * it is whole, and a fault removes its temporary file. Thread-safe.
  */
-public final class BlockWriter implements BlockMover {
-
-  private final BlockFiles files;
-  private final PartialWriter partials;
-  private final FileStoreMetrics metrics;
-  private final ThreadLocal<ShardIo> ios;
-
-  public BlockWriter(
-      BlockFiles files,
-      PartialWriter partials,
-      FileStoreMetrics metrics,
-      ThreadLocal<ShardIo> ios) {
-    this.files = files;
-    this.partials = partials;
-    this.metrics = metrics;
-    this.ios = ios;
-  }
+public record BlockWriter(
+    BlockFiles files, PartialWriter partials, FileStoreMetrics metrics, ThreadLocal<ShardIo> ios)
+    implements FileTask.Mover {
 
   @Override
   public void move(FileTask task, int from, int to) {
@@ -38,11 +24,9 @@ public final class BlockWriter implements BlockMover {
     io.idHigh = task.transfer().ids().high(from);
     io.idLow = task.transfer().ids().low(from);
     try {
-      boolean done;
-      do {
+      while (!tryMove(task, from, to, io)) {
         // Again only when an unfinished block ended while it was read.
-        done = tryMove(task, from, to, io);
-      } while (!done);
+      }
     } finally {
       io.clear();
     }
@@ -74,7 +58,7 @@ public final class BlockWriter implements BlockMover {
       }
       partial = partials.findOrBegin(io.idHigh, io.idLow, task.id());
       if (partial == null) {
-        refuse(task, from, to);
+        task.endRest(from, to, ShardOutcome.REFUSED, tooManyPartials());
         return true;
       }
     }
@@ -110,21 +94,11 @@ public final class BlockWriter implements BlockMover {
     try {
       io.begin(task.transfer(), from, to, ShardIo.Footer.NOT);
       io.write(fd, temp, true);
-      files.beginCommit(io.idHigh, io.idLow);
-      try {
-        files.sync(fd, temp);
-        int toClose = fd;
-        fd = FileOperations.ABSENT;
-        files.operations.close(toClose, temp);
-        files.publish(temp, io.block, io.idHigh, io.idLow);
-      } finally {
-        files.endCommit(io.idHigh, io.idLow);
-      }
+      int whole = fd;
+      fd = FileOperations.ABSENT;
+      files.commit(whole, temp, io.block, io.idHigh, io.idLow);
     } catch (RuntimeException e) {
-      if (fd != FileOperations.ABSENT) {
-        files.closeQuietly(fd, temp);
-      }
-      files.abandon(temp, io.idHigh, io.idLow);
+      files.abandon(fd, temp, io.idHigh, io.idLow);
       throw e;
     }
     metrics.wrote(to - from, files.format.layout());
@@ -132,14 +106,12 @@ public final class BlockWriter implements BlockMover {
     task.endOk(from, to);
   }
 
-  private void refuse(FileTask task, int from, int to) {
-    StoreException why =
-        new StoreException(
-            files.paths.store()
-                + " holds "
-                + PartialWriter.MAX_BLOCKS
-                + " blocks of which not all shards have come, and takes no more of them: dump the"
-                + " shards of a block closer together");
-    task.endRest(from, to, ShardOutcome.REFUSED, why);
+  private StoreException tooManyPartials() {
+    return new StoreException(
+        files.paths.store()
+            + " holds "
+            + PartialWriter.MAX_BLOCKS
+            + " blocks of which not all shards have come, and takes no more of them: dump the"
+            + " shards of a block closer together");
   }
 }

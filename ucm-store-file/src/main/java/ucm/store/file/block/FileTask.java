@@ -26,11 +26,26 @@ import ucm.store.file.space.SpaceRefusedException;
  */
 public final class FileTask extends TransferTask implements ShardWorkers.Batch {
 
+  /** Moves shards one way: from files or into them. */
+  @FunctionalInterface
+  public interface Mover {
+
+    /**
+     * Moves shards of one block that follow one another in a transfer, and ends each of them. For those
+     * not ended when it throws, the caller does it.
+     *
+     * @param from first shard, inclusive
+     * @param to last shard, exclusive
+     * @throws RuntimeException when the file system fails
+     */
+    void move(FileTask task, int from, int to);
+  }
+
   // More than this is moved by several workers.
   private static final long MAX_GROUP_BYTES = 4L << 20;
 
   private final boolean writes;
-  private final BlockMover mover;
+  private final Mover mover;
   private final DirectoryHealth health;
   private final LongSupplier clock;
   private final long startNanos;
@@ -48,7 +63,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
       long id,
       Transfer transfer,
       boolean writes,
-      BlockMover mover,
+      Mover mover,
       DirectoryHealth health,
       LongSupplier clock) {
     super(id, transfer);

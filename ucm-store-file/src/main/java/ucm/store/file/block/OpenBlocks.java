@@ -67,7 +67,7 @@ public final class OpenBlocks {
   private final BlockPaths paths;
   private final LongSupplier clock;
   private final DeferredCleanup cleanup;
-  private final int most;
+  final int most;
 
   // Guarded by this; the one found longest ago comes first. Size is read without it.
   private final Map<BlockIds, OpenBlock> kept = new LinkedHashMap<>(16, 0.75f, true);

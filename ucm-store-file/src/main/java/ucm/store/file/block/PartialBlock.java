@@ -1,8 +1,12 @@
 package ucm.store.file.block;
 
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
@@ -15,21 +19,12 @@ import ucm.platform.libc.NativePath;
  * last, when all shards are there or one has failed, is told so; the file is then its alone, to commit
  * or to remove. What counts is how many shards are written, not which came last. No system call is
  * made under the lock of this, so that questions about the block never wait for the file system.
- *
- * <pre>
- *   OPEN --- all written, or a failure, or given up; and no thread inside --- ENDING --- ended --- ENDED
- * </pre>
  */
-public final class PartialBlock {
+final class PartialBlock {
 
-  private enum State {
-    OPEN,
-    ENDING,
-    ENDED
-  }
-
-  public final long idHigh;
-  public final long idLow;
+  final BlockIds id;
+  final long idHigh;
+  final long idLow;
 
   private final BlockFiles files;
   private final long tempNumber;
@@ -45,12 +40,16 @@ public final class PartialBlock {
   private int fd = FileOperations.ABSENT;
   private boolean created;
   private long firstTask;
-  private State state = State.OPEN;
+  private boolean ending;
   private @Nullable RuntimeException failure;
   private long lastNanos;
 
+  // Completed when the block is committed, or its file removed.
+  private final CompletableFuture<Void> ended = new CompletableFuture<>();
+
   PartialBlock(BlockFiles files, long idHigh, long idLow, long firstTask, long now) {
     this.files = files;
+    this.id = BlockIds.of(idHigh, idLow);
     this.idHigh = idHigh;
     this.idLow = idLow;
     this.firstTask = firstTask;
@@ -66,7 +65,7 @@ public final class PartialBlock {
   }
 
   /** The first of the tasks whose shards are in it. */
-  public synchronized long firstTask() {
+  synchronized long firstTask() {
     return firstTask;
   }
 
@@ -84,7 +83,7 @@ public final class PartialBlock {
    */
   int enter(ShardIo io) {
     synchronized (this) {
-      if (state != State.OPEN || failure != null) {
+      if (ending || failure != null) {
         return FileOperations.ABSENT;
       }
       inside++;
@@ -92,15 +91,14 @@ public final class PartialBlock {
     nameTemp(io.temp);
     opening.lock();
     try {
-      boolean again;
-      synchronized (this) {
-        if (fd != FileOperations.ABSENT) {
-          return fd;
-        }
-        again = created;
+      int opened = fd();
+      if (opened != FileOperations.ABSENT) {
+        return opened;
       }
-      int opened =
-          again ? files.reopenTemp(io.temp) : files.createTemp(io.temp, io.folder, idHigh, idLow);
+      opened =
+          isCreated()
+              ? files.reopenTemp(io.temp)
+              : files.createTemp(io.temp, io.folder, idHigh, idLow);
       if (opened < 0) {
         throw new FileException("open", io.temp, Errno.ENOENT);
       }
@@ -113,6 +111,10 @@ public final class PartialBlock {
     } finally {
       opening.unlock();
     }
+  }
+
+  private synchronized int fd() {
+    return fd;
   }
 
   /** Marks a shard as written; called inside. */
@@ -140,7 +142,7 @@ public final class PartialBlock {
         failure = why;
       }
       boolean rests = inside == 1 && failure == null && writtenCount < written.length;
-      if (rests && files.keptTemps.get() > files.mostTemps) {
+      if (rests && files.keptTemps.get() > files.opened.most) {
         toClose = takeFd();
       }
     }
@@ -158,7 +160,8 @@ public final class PartialBlock {
         failure = fault;
       }
       inside--;
-      return endIf(inside == 0 && (failure != null || writtenCount == written.length));
+      ending = inside == 0 && (failure != null || writtenCount == written.length);
+      return ending;
     }
   }
 
@@ -169,18 +172,12 @@ public final class PartialBlock {
    * @return whether the file is now the caller's alone, to be removed
    */
   synchronized boolean giveUp(long now, long timeoutNanos, @Nullable RuntimeException why) {
-    boolean due = state == State.OPEN && inside == 0 && now - lastNanos >= timeoutNanos;
+    boolean due = !ending && inside == 0 && now - lastNanos >= timeoutNanos;
     if (due) {
       failure = why;
+      ending = true;
     }
-    return endIf(due);
-  }
-
-  private boolean endIf(boolean condition) {
-    if (condition) {
-      state = State.ENDING;
-    }
-    return condition;
+    return due;
   }
 
   /** When the last writer left. */
@@ -219,38 +216,22 @@ public final class PartialBlock {
   }
 
   /** The block is committed, or its file removed. */
-  synchronized void ended() {
-    state = State.ENDED;
-    notifyAll();
+  void ended() {
+    ended.complete(null);
   }
 
   /** Waits until the block, which is ending, has ended. */
-  synchronized void awaitEnd() {
-    boolean interrupted = false;
-    while (state != State.ENDED) {
-      try {
-        wait();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+  void awaitEnd() {
+    ended.join();
   }
 
-  /**
-   * Waits until the block has ended.
-   *
-   * @param deadlineNanos until when, as {@link System#nanoTime} counts
-   * @return whether it has
-   */
-  public synchronized boolean awaitEnd(long deadlineNanos) throws InterruptedException {
-    long left = deadlineNanos - System.nanoTime();
-    while (state != State.ENDED && left > 0) {
-      TimeUnit.NANOSECONDS.timedWait(this, left);
-      left = deadlineNanos - System.nanoTime();
+  /** Waits until the block has ended, no longer than some time; returns whether it has. */
+  boolean awaitEnd(long nanos) throws InterruptedException {
+    try {
+      ended.get(nanos, TimeUnit.NANOSECONDS);
+    } catch (TimeoutException | ExecutionException _) {
+      return false;
     }
-    return state == State.ENDED;
+    return true;
   }
 }

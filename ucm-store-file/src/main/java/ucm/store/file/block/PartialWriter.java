@@ -1,12 +1,11 @@
 package ucm.store.file.block;
 
-import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -46,13 +45,9 @@ public final class PartialWriter {
   private final DirectoryHealth health;
   private final DeferredCleanup cleanup;
 
-  // Guarded by itself; its size is read without that: blocks dumped whole never come here, and then
-  // there is nothing to lock.
-  private final Map<BlockIds, PartialBlock> blocks = new HashMap<>();
-  private volatile int size;
-  // Guarded by itself, but for whether there are any; the oldest is forgotten.
+  private final ConcurrentMap<BlockIds, PartialBlock> blocks = new ConcurrentHashMap<>();
+  // Guarded by itself; the oldest is forgotten.
   private final Map<BlockIds, Refusal> refusals = new LinkedHashMap<>();
-  private volatile boolean anyRefused;
 
   public PartialWriter(
       BlockFiles files,
@@ -71,38 +66,21 @@ public final class PartialWriter {
 
   /** The unfinished block of an id, or null. */
   @Nullable PartialBlock find(long idHigh, long idLow) {
-    if (size == 0) {
-      return null;
-    }
-    synchronized (blocks) {
-      return blocks.get(BlockIds.of(idHigh, idLow));
-    }
+    return blocks.isEmpty() ? null : blocks.get(BlockIds.of(idHigh, idLow));
   }
 
   /** The unfinished block of an id, begun when there is none; null when there is no room for it. */
   @Nullable PartialBlock findOrBegin(long idHigh, long idLow, long task) {
     BlockIds id = BlockIds.of(idHigh, idLow);
-    synchronized (blocks) {
-      PartialBlock found = blocks.get(id);
-      if (found == null && size < MAX_BLOCKS) {
-        found = new PartialBlock(files, idHigh, idLow, task, clock.getAsLong());
-        blocks.put(id, found);
-        size = blocks.size();
-      }
-      return found;
-    }
-  }
-
-  /** The unfinished blocks. */
-  public List<PartialBlock> all() {
-    synchronized (blocks) {
-      return new ArrayList<>(blocks.values());
-    }
+    return blocks.size() < MAX_BLOCKS
+        ? blocks.computeIfAbsent(
+            id, _ -> new PartialBlock(files, idHigh, idLow, task, clock.getAsLong()))
+        : blocks.get(id);
   }
 
   /** How many blocks are unfinished. */
   public int size() {
-    return size;
+    return blocks.size();
   }
 
   /**
@@ -188,7 +166,6 @@ public final class PartialWriter {
       if (refusal.shards.cardinality() == transfer.layout().shardCount()) {
         refusals.remove(id);
       }
-      anyRefused = !refusals.isEmpty();
     }
   }
 
@@ -197,9 +174,6 @@ public final class PartialWriter {
    * dump of the block, which is tried again. Returns false when they are to be written.
    */
   boolean refuse(FileTask task, int from, int to) {
-    if (!anyRefused) {
-      return false;
-    }
     Transfer transfer = task.transfer();
     BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
     SpaceRefusedException why;
@@ -211,7 +185,6 @@ public final class PartialWriter {
       for (int i = from; i < to; i++) {
         if (refusal.shards.get(transfer.shardIndex(i))) {
           refusals.remove(id);
-          anyRefused = !refusals.isEmpty();
           return false;
         }
       }
@@ -229,7 +202,6 @@ public final class PartialWriter {
    */
   private void end(PartialBlock partial, ShardIo io) {
     int fd = partial.takeFd();
-    files.beginCommit(partial.idHigh, partial.idLow);
     try {
       RuntimeException failure = partial.failure();
       if (failure != null) {
@@ -237,11 +209,9 @@ public final class PartialWriter {
       }
       partial.nameTemp(io.temp);
       io.writeFooter(fd, io.temp, partial.crcs());
-      files.sync(fd, io.temp);
-      int toClose = fd;
+      int whole = fd;
       fd = FileOperations.ABSENT;
-      files.operations.close(toClose, io.temp);
-      files.publish(io.temp, io.block, partial.idHigh, partial.idLow);
+      files.commit(whole, io.temp, io.block, partial.idHigh, partial.idLow);
       metrics.committedBlocks.increment();
     } catch (RuntimeException e) {
       abandon(partial, fd, io.temp);
@@ -249,16 +219,12 @@ public final class PartialWriter {
       failures.failed(partial.idHigh, partial.idLow, e);
       throw e;
     } finally {
-      files.endCommit(partial.idHigh, partial.idLow);
       ended(partial);
     }
   }
 
   private void ended(PartialBlock partial) {
-    synchronized (blocks) {
-      blocks.remove(BlockIds.of(partial.idHigh, partial.idLow), partial);
-      size = blocks.size();
-    }
+    blocks.remove(partial.id, partial);
     partial.ended();
   }
 
@@ -270,7 +236,7 @@ public final class PartialWriter {
    */
   public long giveUpDue(long now, long timeoutNanos) {
     long next = Long.MAX_VALUE;
-    for (PartialBlock partial : all()) {
+    for (PartialBlock partial : blocks.values()) {
       long left = timeoutNanos - (now - partial.lastNanos());
       if (left > 0) {
         next = Math.min(next, left);
@@ -292,8 +258,8 @@ public final class PartialWriter {
    *
    * @return whether the block has ended by this
    */
-  public boolean endIfStored(PartialBlock partial) {
-    if (!files.isKnown(partial.idHigh, partial.idLow)
+  private boolean endIfStored(PartialBlock partial) {
+    if (!files.index.contains(partial.idHigh, partial.idLow)
         || cleanup.isFull()
         || !partial.giveUp(partial.lastNanos(), 0, null)) {
       return false;
@@ -312,23 +278,22 @@ public final class PartialWriter {
    * @param pending takes those that have not ended
    */
   public void await(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
-    for (PartialBlock partial : all()) {
+    for (PartialBlock partial : blocks.values()) {
       boolean ended = partial.firstTask() > lastTask || endIfStored(partial);
       for (long left = end - System.nanoTime();
           !ended && left > 0;
           left = end - System.nanoTime()) {
-        long next = System.nanoTime() + Math.min(left, RECHECK_NANOS);
-        ended = partial.awaitEnd(next) || endIfStored(partial);
+        ended = partial.awaitEnd(Math.min(left, RECHECK_NANOS)) || endIfStored(partial);
       }
       if (!ended) {
-        pending.add(BlockIds.of(partial.idHigh, partial.idLow));
+        pending.add(partial.id);
       }
     }
   }
 
   /** Gives up all blocks and removes their files, at close. */
   public void giveUpAll() {
-    for (PartialBlock partial : all()) {
+    for (PartialBlock partial : blocks.values()) {
       if (!endIfStored(partial) && giveUp(partial, partial.lastNanos(), 0)) {
         removeFile(partial);
       }
@@ -339,7 +304,7 @@ public final class PartialWriter {
     StoreException why =
         new StoreException(
             "block "
-                + BlockIds.hex(partial.idHigh, partial.idLow)
+                + partial.id.hex(0)
                 + " was given up: its last shards were not dumped within timeout_ms of the ones"
                 + " before, or before the store was closed");
     if (!partial.giveUp(now, timeoutNanos, why)) {
@@ -364,10 +329,7 @@ public final class PartialWriter {
   private void abandon(PartialBlock partial, int fd, NativePath temp) {
     if (partial.isCreated()) {
       partial.nameTemp(temp);
-      if (fd != FileOperations.ABSENT) {
-        files.closeQuietly(fd, temp);
-      }
-      files.abandon(temp, partial.idHigh, partial.idLow);
+      files.abandon(fd, temp, partial.idHigh, partial.idLow);
     }
   }
 }

@@ -62,7 +62,7 @@ public final class ShardIo {
   /** Its last eight bytes. */
   long idLow;
 
-  /** What {@link BlockFiles#removals} said before its file was opened. */
+  /** What {@link BlockIndex#removals} said before its file was opened. */
   long removals;
 
   /** What is wrong with the file of the block being read, or null. */

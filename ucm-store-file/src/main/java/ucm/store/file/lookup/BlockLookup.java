@@ -1,39 +1,90 @@
 package ucm.store.file.lookup;
 
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.platform.libc.FileException;
+import ucm.platform.libc.NativePath;
+import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockIndex;
+import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
+import ucm.store.file.config.OwnThreads;
+import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.DirectoryHealth;
 
 /**
  * Answers look-ups: from the index what it knows, from the disk the rest. A block of the index may
- * have been removed by another process; that shows when it is loaded. Thread-safe.
+ * have been removed by another process; that shows when it is loaded.
+ *
+ * <p>The file system is asked by one system call for each block, on threads of this class: the caller waits
+ * and is never inside the file system. Each directory has its threads, so that one that hangs keeps none
+ * from another. A look-up begins with one thread; the longer it takes, because the file system is slow or a
+ * thread hangs, the more join.
+ *
+ * <p>What the file system fails, or does not answer in time, is absent; so is, at once, what lies in a
+ * directory that is down or goes down meanwhile. Thread-safe.
  */
 public final class BlockLookup implements AutoCloseable {
 
+  private static final Logger LOG = LoggerFactory.getLogger(BlockLookup.class);
+  // Twice as many threads join after this time, and again after twice the time.
+  private static final long FIRST_WAIT_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
+  private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long KEPT_IDLE_SECONDS = 60;
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+
+  private final BlockFiles files;
   private final BlockIndex index;
-  private final DiskLookup disk;
   private final DirectoryHealth health;
   private final FileStoreMetrics metrics;
+  private final StoreKind kind;
+  // No other process writes, so that a complete index knows what is absent.
   private final boolean exclusive;
+  private final int concurrency;
+  private final long timeoutNanos;
+  private final OwnThreads own;
+  private final List<ThreadPoolExecutor> threads = new ArrayList<>();
+  private final ThreadLocal<NativePath> threadPath = ThreadLocal.withInitial(NativePath::new);
+  private final Set<LookupBatch> waiting = ConcurrentHashMap.newKeySet();
+  // The first error of each number is a warning, the others are counted.
+  private final Set<Integer> seenErrors = ConcurrentHashMap.newKeySet();
 
-  /**
-   * Answers by an index and a disk.
-   *
-   * @param exclusive whether no other process writes, so that a complete index knows what is absent
-   */
+  /** Starts no thread yet. */
   public BlockLookup(
-      BlockIndex index,
-      DiskLookup disk,
-      DirectoryHealth health,
-      FileStoreMetrics metrics,
-      boolean exclusive) {
-    this.index = index;
-    this.disk = disk;
+      BlockFiles files, DirectoryHealth health, FileStoreMetrics metrics, FileStoreConfig config) {
+    this.files = files;
+    this.index = files.index;
     this.health = health;
     this.metrics = metrics;
-    this.exclusive = exclusive;
+    this.kind = config.kind();
+    this.exclusive = config.isExclusive();
+    this.concurrency = config.lookupConcurrency();
+    this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
+    this.own = new OwnThreads(kind, "lookup");
+    for (int i = 0; i < config.directories().size(); i++) {
+      ThreadPoolExecutor pool =
+          new ThreadPoolExecutor(
+              concurrency,
+              concurrency,
+              KEPT_IDLE_SECONDS,
+              TimeUnit.SECONDS,
+              // As many wait as there are callers, and threads that could help them.
+              new LinkedBlockingQueue<>(),
+              own,
+              new ThreadPoolExecutor.DiscardPolicy());
+      pool.allowCoreThreadTimeOut(true);
+      threads.add(pool);
+    }
   }
 
   /** Which blocks are present. */
@@ -41,7 +92,7 @@ public final class BlockLookup implements AutoCloseable {
     BitSet present = indexed(ids);
     int known = present.cardinality();
     if (known < ids.size()) {
-      disk.addPresent(ids, present, exclusive);
+      addPresent(ids, present, exclusive);
     }
     hideWhatIsDown(ids, present);
     count(ids.size(), present.cardinality(), known);
@@ -85,15 +136,9 @@ public final class BlockLookup implements AutoCloseable {
     }
     int absent = known;
     if (known < ids.size() && !(exclusive && index.excludes(ids.high(known), ids.low(known)))) {
-      absent = disk.firstAbsent(ids, known);
+      absent = firstAbsent(ids, known);
     }
-    if (health.isAnyDown()) {
-      int down = 0;
-      while (down < absent && !health.hides(ids.high(down), ids.low(down))) {
-        down++;
-      }
-      absent = down;
-    }
+    absent = firstHidden(ids, 0, absent);
     count(Math.min(ids.size(), absent + 1), absent, known);
     return absent - 1;
   }
@@ -101,13 +146,8 @@ public final class BlockLookup implements AutoCloseable {
   /** Which blocks have a file now, whatever the index says. */
   public BitSet onDisk(BlockIds ids) {
     BitSet present = new BitSet(ids.size());
-    disk.addPresent(ids, present, false);
+    addPresent(ids, present, false);
     return present;
-  }
-
-  /** A directory is not to be used any more: callers that wait for it have their answer. */
-  public void directoryIsDown() {
-    disk.directoryIsDown();
   }
 
   private void count(int asked, int hits, int known) {
@@ -116,8 +156,143 @@ public final class BlockLookup implements AutoCloseable {
     metrics.lookupKnownBlocks.add(known);
   }
 
+  /**
+   * Looks up the blocks whose bits are clear, and sets the bits of those that are present.
+   *
+   * @param trustsIndex whether what the index excludes is absent without a check
+   */
+  private void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
+    boolean anyDown = health.isAnyDown();
+    BitSet asked = new BitSet(ids.size());
+    for (int i = present.nextClearBit(0); i < ids.size(); i = present.nextClearBit(i + 1)) {
+      long high = ids.high(i);
+      long low = ids.low(i);
+      asked.set(
+          i, !(trustsIndex && index.excludes(high, low)) && !(anyDown && health.hides(high, low)));
+    }
+    if (!asked.isEmpty()) {
+      LookupBatch batch = LookupBatch.of(files.paths, ids, asked);
+      run(batch);
+      present.or(batch.present());
+    }
+  }
+
+  /**
+   * Finds the first absent block, taking those in the index for present.
+   *
+   * @param from where to begin
+   * @return its index, or the number of blocks when none is absent
+   */
+  private int firstAbsent(BlockIds ids, int from) {
+    int to = firstHidden(ids, from, ids.size());
+    if (to == from) {
+      return from;
+    }
+    LookupBatch batch = LookupBatch.prefix(files.paths, ids.slice(from, to));
+    run(batch);
+    return from + batch.present().nextClearBit(0);
+  }
+
+  /** The first block of a range whose directory is down, or its end. */
+  private int firstHidden(BlockIds ids, int from, int to) {
+    int i = health.isAnyDown() ? from : to;
+    while (i < to && !health.hides(ids.high(i), ids.low(i))) {
+      i++;
+    }
+    return i;
+  }
+
+  /** Looks up what a batch asks for, and waits for that no longer than a task may take. */
+  private void run(LookupBatch batch) {
+    waiting.add(batch);
+    List<Runnable> runs = new ArrayList<>();
+    for (int i = 0; i < threads.size(); i++) {
+      int directory = i;
+      runs.add(() -> ask(batch, directory));
+    }
+    try {
+      // One that has gone down since the caller looked has told only those that waited.
+      if (health.isAnyDown()) {
+        batch.giveUp(health::hides);
+      }
+      await(batch, runs);
+    } catch (InterruptedException e) {
+      // What is not known by now is absent; the caller finds its interrupt where it left it.
+      Thread.currentThread().interrupt();
+    } finally {
+      waiting.remove(batch);
+      boolean isAnswered = batch.isAnswered();
+      batch.stop();
+      for (int i = 0; i < threads.size(); i++) {
+        while (threads.get(i).remove(runs.get(i))) {
+          // Once for each thread that was to join.
+        }
+      }
+      if (!isAnswered) {
+        metrics.lookupExpiries.increment();
+      }
+    }
+  }
+
+  private void await(LookupBatch batch, List<Runnable> runs) throws InterruptedException {
+    long deadline = System.nanoTime() + timeoutNanos;
+    long wait = FIRST_WAIT_NANOS;
+    int joining = 1;
+    for (long left = timeoutNanos; left > 0; left = deadline - System.nanoTime()) {
+      for (int i = 0; i < runs.size(); i++) {
+        for (int n = 0; n < joining && batch.hasMore(i); n++) {
+          threads.get(i).execute(runs.get(i));
+        }
+      }
+      if (threads.getFirst().isShutdown() || batch.await(Math.min(left, wait))) {
+        return;
+      }
+      wait = Math.min(2 * wait, LONGEST_WAIT_NANOS);
+      joining = Math.min(2 * joining, concurrency);
+    }
+  }
+
+  /** A directory is not to be used any more: its blocks are absent to all callers that wait. */
+  public void directoryIsDown() {
+    waiting.forEach(batch -> batch.giveUp(health::hides));
+  }
+
+  private void ask(LookupBatch batch, int directory) {
+    for (int i = batch.take(directory); i >= 0; i = batch.take(directory)) {
+      long high = batch.ids.high(i);
+      long low = batch.ids.low(i);
+      boolean isKnown = batch.stopsAtMiss && index.contains(high, low);
+      batch.answer(i, isKnown || isPresent(directory, high, low));
+    }
+  }
+
+  private boolean isPresent(int directory, long high, long low) {
+    try {
+      return health.beginLookup(directory) && files.isPresent(threadPath.get(), high, low);
+    } catch (FileException e) {
+      // First: the failure may open the breaker, and then the caller goes on.
+      metrics.lookupErrors.increment();
+      health.failed(directory, e);
+      if (seenErrors.add(e.errno())) {
+        LOG.warn(
+            "{} takes blocks for absent that it cannot look up: {}", kind.name(), e.getMessage());
+      }
+      return false;
+    } catch (RuntimeException e) {
+      LOG.error("{} failed to look up a block", kind.name(), e);
+      return false;
+    } finally {
+      health.endLookup();
+    }
+  }
+
+  /** Ends the look-ups with the answers they have, and joins the threads. */
   @Override
   public void close() {
-    disk.close();
+    threads.forEach(ThreadPoolExecutor::shutdown);
+    waiting.forEach(LookupBatch::stop);
+    if (!own.join(LONGEST_CLOSE)) {
+      LOG.warn("{}: a look-up still waits for the file system", kind.name());
+    }
   }
 }

@@ -34,19 +34,17 @@ public final class IndexScan {
 
   private final BlockFiles files;
   private final BlockPaths paths;
-  private final BlockIndex index;
   private final FileStoreMetrics metrics;
   private final DirectoryHealth health;
   private final AtomicInteger left;
   private volatile boolean stopped;
 
-  public IndexScan(
-      BlockFiles files, BlockIndex index, FileStoreMetrics metrics, DirectoryHealth health) {
-    this.health = health;
+  /** Has looked at nothing yet. */
+  public IndexScan(BlockFiles files, FileStoreMetrics metrics, DirectoryHealth health) {
     this.files = files;
     this.paths = files.paths;
-    this.index = index;
     this.metrics = metrics;
+    this.health = health;
     this.left = new AtomicInteger(paths.directories().size());
   }
 
@@ -64,8 +62,8 @@ public final class IndexScan {
   public boolean run(int directory) {
     boolean whole = new Run(directory).run();
     if (whole && left.decrementAndGet() == 0) {
-      index.scanned();
-      LOG.info("{} knows {} blocks in {}", paths.store(), index.size(), paths.directories());
+      files.index.scanned();
+      LOG.info("{} knows {} blocks in {}", paths.store(), files.index.size(), paths.directories());
     }
     return whole;
   }
@@ -90,7 +88,7 @@ public final class IndexScan {
       files.operations.list(paths.inDirectory(new NativePath(), directory, ".")).stream()
           .filter(name -> FOLDER_NAME.matcher(name).matches())
           .forEach(this::scan);
-      if (bareFiles > 0 && files.acceptsUnverified()) {
+      if (bareFiles > 0 && files.acceptsUnverified) {
         LOG.warn(
             "{} serves {} files without checksums in {}, as accept_unverified is true: nothing"
                 + " tells whether they are whole; ucm store adopt {} gives them checksums",
@@ -143,7 +141,7 @@ public final class IndexScan {
     private void check(long high, long low) {
       metrics.scannedFiles.increment();
       try {
-        long removals = files.removals(high, low);
+        long removals = files.index.removals(high, low);
         long size = files.size(path, high, low);
         bareFiles += files.isBare(size) ? 1 : 0;
         boolean _ = files.isPresent(path, high, low, size, removals);
@@ -153,7 +151,7 @@ public final class IndexScan {
     }
 
     private boolean goesOn() {
-      return !stopped && !index.hasForgotten() && health.refusal(directory) == null;
+      return !stopped && !files.index.hasForgotten() && health.refusal(directory) == null;
     }
 
     private void rest() {

@@ -106,7 +106,7 @@ public abstract class TieredStore extends AbstractStore
     if (!stage.keepsBytes() || stage.name().equals(name) || stage.refuseNext(this).isEmpty()) {
       return Optional.of(
           ("%1$s takes a last stage below it that keeps blocks somewhere else; found %2$s: use one"
-               + " of them alone, or another stage below, as in %1$s|Nfs")
+                  + " of them alone, or another stage below, as in %1$s|Nfs")
               .formatted(name, stage.name()));
     }
     String common = CommonKeys.STORAGE_BACKENDS.name();
