@@ -14,19 +14,13 @@ import ucm.api.StoreMetrics;
 import ucm.api.TransferTask;
 import ucm.platform.io.IoQueues;
 import ucm.platform.libc.FileOperations;
-import ucm.platform.libc.Libc;
 import ucm.platform.thread.CpuAffinity;
 import ucm.platform.thread.ShardWorkers;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockIndex;
-import ucm.store.file.block.BlockReader;
 import ucm.store.file.block.BlockRemover;
-import ucm.store.file.block.BlockWriter;
 import ucm.store.file.block.DeferredCleanup;
-import ucm.store.file.block.OpenBlocks;
 import ucm.store.file.block.PartialWriter;
-import ucm.store.file.block.Quarantine;
-import ucm.store.file.block.ShardIo;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
@@ -61,22 +55,17 @@ final class FileStoreRuntime {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileStoreRuntime.class);
 
-  // Of the files that the process may have open, this part at the most is kept open to be written
-  // further, and as many to be read further.
-  private static final int PARTS_OF_DESCRIPTORS = 8;
-
   // Without a capacity the times of last use are not urgent; Linux writes one a day.
   private static final long LEAST_BETWEEN_NOTES_NANOS = TimeUnit.HOURS.toNanos(1);
 
   final WriterLease[] leases;
   final IoQueues io;
-  final OpenBlocks opened;
+  final BlockFiles files;
   final BlockLookup lookup;
   final DirectoryHealth health;
   final ShardWorkers workers;
   final DeferredCleanup cleanup;
   final BlockRemover remover;
-  final BlockIndex index;
   final IndexScan scan;
   final DirectoryJob scanning;
   final DeadWriters deadWriters;
@@ -119,29 +108,19 @@ final class FileStoreRuntime {
     }
     FolderTree tree = new FolderTree(paths, config.folderDigits());
     SpaceLimit space = new SpaceLimit(config, tree, clock, metrics.refusedBlocks);
-    index = new BlockIndex(config.indexMaxBlocks());
-    int kept = Math.min(OpenBlocks.MAX_KEPT, Libc.openFileLimit() / PARTS_OF_DESCRIPTORS);
-    opened = new OpenBlocks(operations, paths, clock, cleanup, kept);
-    BlockFiles files = new BlockFiles(operations, paths, config, leases, space, index, opened);
-    ThreadLocal<ShardIo> ios =
-        ThreadLocal.withInitial(() -> new ShardIo(files.format, io.newQueue()));
+    files = new BlockFiles(operations, paths, config, leases, space, clock, cleanup);
     health =
         new DirectoryHealth(
             config, operations, paths, context.metrics(), clock, this::directoryIsDown);
     space.aroundWaits(health::pause, health::enter);
-    int directories = config.directories().size();
     executors =
         new DirectoryExecutors(
             config.kind(),
-            directories,
+            leases.length,
             health,
             clock,
             Math.min(health.patienceNanos(), timeoutNanos()));
     remover = new BlockRemover(files, health, cleanup, timeoutNanos());
-    PartialWriter partials = new PartialWriter(files, failures, metrics, clock, health, cleanup);
-    BlockWriter writer = new BlockWriter(files, partials, metrics, ios);
-    Quarantine quarantine = new Quarantine(operations, paths, metrics);
-    BlockReader reader = new BlockReader(files, config.verify(), quarantine, metrics, ios);
     lookup = new BlockLookup(files, health, metrics, config);
     scan = new IndexScan(files, metrics, health);
     scanning =
@@ -161,13 +140,13 @@ final class FileStoreRuntime {
     AccessTimeTable recorded =
         config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
     uses = new BlockUses(recorded, keepsSpace, clock);
-    transfers = new FileTransfers(this, tasks, partials, writer, reader);
+    transfers = new FileTransfers(this, tasks, failures);
     capacity =
         recorded == null || !keepsSpace
             ? null
-            : capacity(files, space, recorded, registry, EvictionGuard.of(context));
-    accessTimes = recorded == null || keepsSpace ? null : flusher(files, recorded);
-    registerGauges(registry, partials);
+            : capacity(space, recorded, registry, EvictionGuard.of(context));
+    accessTimes = recorded == null || keepsSpace ? null : flusher(recorded);
+    registerGauges(registry);
     health.whenUp(this::directoryIsUp);
   }
 
@@ -209,14 +188,12 @@ final class FileStoreRuntime {
   }
 
   private CapacityManager capacity(
-      BlockFiles files,
       SpaceLimit space,
       AccessTimeTable recorded,
       StoreMetrics registry,
       @Nullable EvictionGuard guard) {
-    int directories = config.directories().size();
     FolderWalk walk =
-        new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / directories));
+        new FolderWalk(config.kind(), Math.max(1, config.gc().concurrency() / leases.length));
     Collector collector =
         new Collector(
             files,
@@ -239,7 +216,7 @@ final class FileStoreRuntime {
         config,
         files,
         space,
-        flusher(files, recorded),
+        flusher(recorded),
         walk,
         executors,
         new SpaceScan(files.operations, space.tree, space.used, walk, executors, leases),
@@ -247,15 +224,17 @@ final class FileStoreRuntime {
         deadWriters);
   }
 
-  private AccessTimeFlusher flusher(BlockFiles files, AccessTimeTable recorded) {
+  private AccessTimeFlusher flusher(AccessTimeTable recorded) {
     return new AccessTimeFlusher(files, recorded, executors, uses::wallNanos, timeoutNanos());
   }
 
-  private void registerGauges(StoreMetrics registry, PartialWriter partials) {
+  private void registerGauges(StoreMetrics registry) {
+    BlockIndex index = files.index;
     registry.gauge("open_shards", "Shards accepted and not ended", transfers::openShards);
-    registry.gauge("partial_blocks", "Blocks of which shards are still to come", partials::size);
     registry.gauge(
-        "kept_open_blocks", "Blocks whose file is open for the next layer", opened::size);
+        "partial_blocks", "Blocks of which shards are still to come", transfers.partials::size);
+    registry.gauge(
+        "kept_open_blocks", "Blocks whose file is open for the next layer", files.opened::size);
     registry.gauge("index_blocks", "Blocks known to have a file", index::size);
     registry.gauge(
         "index_forgotten_blocks", "Blocks forgotten as the index was full", index::forgottenCount);
@@ -269,7 +248,7 @@ final class FileStoreRuntime {
   private void directoryIsDown(int directory) {
     transfers.refuse();
     lookup.directoryIsDown();
-    int most = workers.maxThreads() * config.directories().size();
+    int most = workers.maxThreads() * leases.length;
     workers.compensate(Math.min(health.heldWorkers(), most));
   }
 
@@ -292,7 +271,7 @@ final class FileStoreRuntime {
           config.kind().name(),
           config.directories());
     }
-    if (index.isOn()) {
+    if (files.index.isOn()) {
       scanning.start();
     }
     if (!config.isScheduler()) {
@@ -316,11 +295,7 @@ final class FileStoreRuntime {
     return TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
   }
 
-  /**
-   * Ends everything, as soon as the file system lets go of it, however long that takes.
-   *
-   * @param failed the blocks that were not stored
-   */
+  /** Ends everything, as soon as the file system lets go of it; {@code failed} tells what was lost. */
   void close(Supplier<FlushResult> failed) {
     deadWriters.stop();
     sweeps.stop();

@@ -12,11 +12,14 @@ import ucm.api.BlockIds;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
+import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockReader;
 import ucm.store.file.block.BlockWriter;
 import ucm.store.file.block.FileTask;
 import ucm.store.file.block.OpenBlocks;
 import ucm.store.file.block.PartialWriter;
+import ucm.store.file.block.Quarantine;
+import ucm.store.file.block.ShardIo;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.health.TimeoutScheduler;
 
@@ -27,6 +30,7 @@ import ucm.store.file.health.TimeoutScheduler;
 final class FileTransfers {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileTransfers.class);
+  private static final int CHECKS_PER_TIMEOUT = 4;
 
   /** The thread that keeps time. */
   final TimeoutScheduler timer;
@@ -35,23 +39,26 @@ final class FileTransfers {
   private final Supplier<List<TransferTask>> tasks;
   // What is moved for tasks of other memory.
   private final Set<FileTask> parts = ConcurrentHashMap.newKeySet();
-  private final PartialWriter partials;
+  final PartialWriter partials;
+
   private final BlockWriter writer;
   private final BlockReader reader;
 
-  /** Uses parts of a store that it is made of, too. */
+  /** Uses those parts of a store that are made before this one. */
   FileTransfers(
-      FileStoreRuntime store,
-      Supplier<List<TransferTask>> tasks,
-      PartialWriter partials,
-      BlockWriter writer,
-      BlockReader reader) {
+      FileStoreRuntime store, Supplier<List<TransferTask>> tasks, PartialWriter.Failures failures) {
     this.store = store;
     this.tasks = tasks;
-    this.partials = partials;
-    this.writer = writer;
-    this.reader = reader;
     this.timer = new TimeoutScheduler(store.config.kind(), this::tidy);
+    BlockFiles files = store.files;
+    FileStoreMetrics metrics = store.metrics;
+    ThreadLocal<ShardIo> ios =
+        ThreadLocal.withInitial(() -> new ShardIo(files.format, store.io.newQueue()));
+    partials =
+        new PartialWriter(files, failures, metrics, store.clock, store.health, store.cleanup);
+    writer = new BlockWriter(files, partials, metrics, ios);
+    Quarantine quarantine = new Quarantine(files.operations, files.paths, metrics);
+    reader = new BlockReader(files, store.config.verify(), quarantine, metrics, ios);
   }
 
   /** What moves between host memory and files, and has not ended. */
@@ -79,7 +86,7 @@ final class FileTransfers {
   }
 
   private void ended(FileTask task, FileStoreMetrics.Tasks ended) {
-    if (store.opened.size() > 0 || partials.size() > 0) {
+    if (leavesAnything()) {
       timer.checkIn(tidyNanos());
     }
     long now = store.clock.getAsLong();
@@ -123,9 +130,9 @@ final class FileTransfers {
       if (part.nanos(now) >= nanos) {
         part.expire(
             new StoreException(
-                part
-                    + " passed its deadline before all of it was begun: raise timeout_ms, or find"
-                    + " out what holds up the file system"));
+                ("%s passed its deadline before all of it was begun: raise timeout_ms, or find out"
+                        + " what holds up the file system")
+                    .formatted(part)));
       }
     }
   }
@@ -147,26 +154,25 @@ final class FileTransfers {
     return ids;
   }
 
+  private boolean leavesAnything() {
+    return store.files.opened.size() > 0 || partials.size() > 0 || !parts.isEmpty();
+  }
+
   /**
    * Ends parts that are late, closes files of which no more is read, and gives up blocks whose shards do
-   * not come.
-   *
-   * @return nanoseconds until there may be more, {@link Long#MAX_VALUE} when there is nothing
+   * not come. Returns nanoseconds until the next time, {@link Long#MAX_VALUE} when there is nothing.
    */
   private long tidy() {
     expireParts(store.timeoutNanos());
     long now = store.clock.getAsLong();
-    long next =
-        Math.min(
-            store.opened.closeIdle(store.health, now),
-            partials.giveUpDue(now, store.timeoutNanos()));
-    boolean isNothing = next == Long.MAX_VALUE && parts.isEmpty();
-    return isNothing ? next : Math.min(next, tidyNanos());
+    store.files.opened.closeIdle(store.health, now);
+    partials.giveUpDue(now, store.timeoutNanos());
+    return leavesAnything() ? tidyNanos() : Long.MAX_VALUE;
   }
 
-  /** The longest time between two, while there is something. */
+  /** The time between two, while there is something. */
   private long tidyNanos() {
-    return Math.min(OpenBlocks.IDLE_NANOS, store.timeoutNanos());
+    return Math.min(OpenBlocks.IDLE_NANOS, store.timeoutNanos()) / CHECKS_PER_TIMEOUT;
   }
 
   /** Waits for the blocks that lack shards; see {@link FileStore#doFlush}. */
@@ -180,7 +186,7 @@ final class FileTransfers {
     timer.close();
     int unfinished = partials.size();
     partials.giveUpAll();
-    store.opened.closeAll(store.health);
+    store.files.opened.closeAll(store.health);
     return unfinished;
   }
 }

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.platform.libc.Errno;
@@ -33,13 +34,12 @@ public final class BlockFiles {
   public final BlockPaths paths;
   public final BlockFooter format;
   public final BlockIndex index;
+  public final OpenBlocks opened;
 
   /** Whether files without a footer are served. */
   public final boolean acceptsUnverified;
 
   final SpaceLimit space;
-  final OpenBlocks opened;
-
   private final FileStoreConfig.Durability durability;
   private final boolean isDirect;
   private final boolean notesUses;
@@ -60,11 +60,12 @@ public final class BlockFiles {
       FileStoreConfig config,
       WriterLease[] leases,
       SpaceLimit space,
-      BlockIndex index,
-      OpenBlocks opened) {
+      LongSupplier clock,
+      DeferredCleanup cleanup) {
     this.operations = operations;
     this.paths = paths;
-    this.index = index;
+    this.index = new BlockIndex(config.indexMaxBlocks());
+    this.opened = new OpenBlocks(operations, paths, clock, cleanup);
     this.format = new BlockFooter(config.layout());
     this.durability = config.durability();
     this.isDirect = config.ioDirect();
@@ -72,7 +73,6 @@ public final class BlockFiles {
     this.acceptsUnverified = config.acceptUnverified();
     this.leases = leases;
     this.space = space;
-    this.opened = opened;
     this.opens = new Semaphore[config.directories().size()];
     this.commits = new Semaphore[opens.length];
     Arrays.setAll(opens, i -> new Semaphore(config.openConcurrency()));
@@ -108,11 +108,8 @@ public final class BlockFiles {
   }
 
   /**
-   * Adds a block that was loaded to the index, unless its file was taken away meanwhile. Does not
-   * throw.
-   *
-   * @param path is overwritten
-   * @param removals from {@link BlockIndex#removals}, read before the file was opened
+   * Adds a block that was loaded to the index, unless its file was taken away meanwhile: since {@code
+   * removals} was read, before it was opened. Overwrites the path, does not throw.
    */
   void found(NativePath path, long idHigh, long idLow, long removals) {
     try {
@@ -132,10 +129,8 @@ public final class BlockFiles {
   }
 
   /**
-   * Drops a block from the index, and from those kept open, whose file is gone, or was taken away. Does
-   * not throw.
-   *
-   * @param path is overwritten
+   * Drops a block from the index, and from those kept open, whose file is gone, or was taken away.
+   * Overwrites the path, does not throw.
    */
   public void lost(NativePath path, long idHigh, long idLow) {
     opened.drop(idHigh, idLow);
@@ -174,10 +169,8 @@ public final class BlockFiles {
   }
 
   /**
-   * Opens the file of a block for reading, when no more than {@code open_concurrency} others are
-   * being opened; without the access time where the store notes uses by itself.
-   *
-   * @return as {@link FileOperations#openRead}
+   * As {@link FileOperations#openRead}, when no more than {@code open_concurrency} others are being opened;
+   * without the access time where the store notes uses by itself.
    */
   int openRead(NativePath path, long idHigh, long idLow) {
     int directory = paths.directoryOf(idHigh, idLow);
@@ -194,11 +187,7 @@ public final class BlockFiles {
     return sequence.getAndIncrement();
   }
 
-  /**
-   * Names a temporary file of a block.
-   *
-   * @param number from {@link #nextTemp}
-   */
+  /** Names a temporary file of a block by a number from {@link #nextTemp}. */
   void nameTemp(NativePath path, long idHigh, long idLow, long number) {
     byte[] token = leases[paths.directoryOf(idHigh, idLow)].cover(idHigh);
     paths.block(path, idHigh, idLow).append('.').append(token).append('-');
@@ -206,12 +195,10 @@ public final class BlockFiles {
   }
 
   /**
-   * Reserves room for a block, and creates a temporary file, and the block's folder when it is
-   * missing. The caller ends it with {@link #commit} or {@link #abandon}.
+   * Reserves room for a block, creates the temporary file that {@link #nameTemp} named, and the block's
+   * folder when it is missing; returns its descriptor. The caller ends it with {@link #commit} or {@link
+   * #abandon}. Overwrites {@code folder}.
    *
-   * @param path the file's name, from {@link #nameTemp}
-   * @param folder is overwritten
-   * @return its descriptor
    * @throws SpaceRefusedException when there is no room
    */
   int createTemp(NativePath path, NativePath folder, long idHigh, long idLow) {
@@ -264,11 +251,7 @@ public final class BlockFiles {
     return fd;
   }
 
-  /**
-   * Opens a temporary file that was closed for a while.
-   *
-   * @return its descriptor, or a negative number when it is not there
-   */
+  /** Opens a temporary file that was closed for a while; negative when it is not there. */
   int reopenTemp(NativePath path) {
     int fd = operations.openWrite(path);
     try {
@@ -345,11 +328,7 @@ public final class BlockFiles {
     index.add(idHigh, idLow);
   }
 
-  /**
-   * Removes a temporary file that will not be committed, and gives its room back.
-   *
-   * @param fd its descriptor, or {@link FileOperations#ABSENT}
-   */
+  /** Removes a temporary file, open or not, that will not be committed; gives its room back. */
   void abandon(int fd, NativePath temp, long idHigh, long idLow) {
     int directory = paths.directoryOf(idHigh, idLow);
     if (fd != FileOperations.ABSENT) {
@@ -361,11 +340,7 @@ public final class BlockFiles {
     space.release(directory, format.fileSize());
   }
 
-  /**
-   * Leaves a block's temporary file to the next start, as its directory is down.
-   *
-   * @param fd its descriptor, or {@link FileOperations#ABSENT}
-   */
+  /** Leaves a block's temporary file, open or not, to the next start, as its directory is down. */
   void leave(int fd, long idHigh, long idLow) {
     int directory = paths.directoryOf(idHigh, idLow);
     leases[directory].keepFile();

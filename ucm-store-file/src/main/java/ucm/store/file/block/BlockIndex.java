@@ -1,6 +1,6 @@
 package ucm.store.file.block;
 
-import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import ucm.platform.table.ConcurrentBlockSet;
 
@@ -15,15 +15,10 @@ import ucm.platform.table.ConcurrentBlockSet;
 public final class BlockIndex {
 
   private final @Nullable ConcurrentBlockSet blocks;
-  private final LongAdder forgotten = new LongAdder();
+  private final AtomicLong forgotten = new AtomicLong();
   private volatile boolean scanned;
-  private volatile boolean forgot;
 
-  /**
-   * An empty one.
-   *
-   * @param maxBlocks how many ids it holds; 0 for an index that never knows any
-   */
+  /** An empty one that holds so many ids; with 0 it never knows any. */
   public BlockIndex(int maxBlocks) {
     blocks = maxBlocks == 0 ? null : new ConcurrentBlockSet(maxBlocks);
   }
@@ -49,8 +44,7 @@ public final class BlockIndex {
   /** Adds a block that has a file. */
   public void add(long high, long low) {
     if (blocks != null && blocks.add(high, low)) {
-      forgot = true;
-      forgotten.increment();
+      forgotten.incrementAndGet();
     }
   }
 
@@ -75,17 +69,17 @@ public final class BlockIndex {
 
   /** Whether every file is known that no other process wrote. */
   public boolean isComplete() {
-    return scanned && !forgot;
+    return scanned && !hasForgotten();
   }
 
   /** Whether it had to forget a block. */
   public boolean hasForgotten() {
-    return forgot;
+    return forgotten.get() > 0;
   }
 
   /** How many blocks were forgotten for others. */
   public long forgottenCount() {
-    return forgotten.sum();
+    return forgotten.get();
   }
 
   /** How many blocks are known. */

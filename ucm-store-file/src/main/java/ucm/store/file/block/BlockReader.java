@@ -86,16 +86,15 @@ public record BlockReader(
     }
     try {
       long size = sizeOfBlock(fd, io);
-      if (size == files.format.fileSize()) {
-        return readChecked(fd, task, from, to, io);
+      if (size < 0) {
+        return io.fault;
       }
-      String fault = size < 0 ? io.fault : smallerBlock(fd, io);
-      if (size < 0 || fault != null || !files.acceptsUnverified) {
-        return fault;
+      Footer where = isFooterLast(task.transfer(), from, to, io) ? Footer.LAST : Footer.FIRST;
+      if (size != files.format.fileSize()) {
+        metrics.unverifiedShards.add(to - from);
+        where = Footer.NOT;
       }
-      metrics.unverifiedShards.add(to - from);
-      io.begin(task.transfer(), from, to, Footer.NOT);
-      return readShards(fd, task, from, io, null);
+      return readShards(fd, task, from, to, io, where, null);
     } finally {
       io.drain();
       files.closeQuietly(fd, io.block);
@@ -113,8 +112,7 @@ public record BlockReader(
       if (block.crcs == null) {
         metrics.unverifiedShards.add(to - from);
       }
-      io.begin(task.transfer(), from, to, Footer.NOT);
-      String fault = readShards(block.fd, task, from, io, block.crcs);
+      String fault = readShards(block.fd, task, from, to, io, Footer.NOT, block.crcs);
       done = to - from;
       return fault;
     } finally {
@@ -173,12 +171,9 @@ public record BlockReader(
   private @Nullable OpenBlock check(int fd, ShardIo io) {
     long version = files.operations.version(fd, io.block);
     long size = sizeOfBlock(fd, io);
-    if (size < 0) {
-      return null;
-    }
     boolean hasFooter = size == files.format.fileSize();
-    io.fault = hasFooter ? footerFault(fd, io) : smallerBlock(fd, io);
-    if (io.fault != null || !(hasFooter || files.acceptsUnverified)) {
+    io.fault = hasFooter ? footerFault(fd, io) : io.fault;
+    if (size < 0 || io.fault != null) {
       return null;
     }
     int shards = files.format.layout().shardCount();
@@ -186,7 +181,7 @@ public record BlockReader(
     return new OpenBlock(BlockIds.of(io.idHigh, io.idLow), fd, version, crcs, shards);
   }
 
-  /** The size of an open file that may be a block's, prepared to be read; else -1, and sets the fault. */
+  /** The size of an open file, prepared to be read; -1 when it is not served, and the fault if any. */
   private long sizeOfBlock(int fd, ShardIo io) {
     long size = files.operations.size(fd, io.block);
     boolean hasFooter = size == files.format.fileSize();
@@ -196,17 +191,13 @@ public record BlockReader(
     }
     if (!hasFooter && !files.isBare(size)) {
       io.fault =
-          "its size is "
-              + size
-              + " bytes; a block has "
-              + files.format.fileSize()
-              + ", or "
-              + files.format.layout().blockSize()
-              + " without a footer";
+          "its size is %d bytes; a block has %d, or %d without a footer"
+              .formatted(size, files.format.fileSize(), files.format.layout().blockSize());
       return -1;
     }
     files.setDirect(fd, io.block);
-    return size;
+    io.fault = hasFooter ? null : smallerBlock(fd, io);
+    return io.fault == null && (hasFooter || files.acceptsUnverified) ? size : -1;
   }
 
   private @Nullable String footerFault(int fd, ShardIo io) {
@@ -226,29 +217,6 @@ public record BlockReader(
     return BlockFooter.isFooterEnd(io.footer) ? "it is a whole file of a smaller block" : null;
   }
 
-  private @Nullable String readChecked(int fd, FileTask task, int from, int to, ShardIo io) {
-    boolean isLast = isFooterLast(task.transfer(), from, to, io);
-    io.begin(task.transfer(), from, to, isLast ? Footer.LAST : Footer.FIRST);
-    if (!isLast) {
-      String fault = fault(io.read(fd));
-      fault = fault != null ? fault : files.format.fault(io.footer, io.idHigh, io.idLow);
-      return fault != null ? fault : readShards(fd, task, from, io, storedCrcs(io));
-    }
-    boolean check = isToBeChecked(io);
-    while (io.hasNext()) {
-      Step step = io.read(fd);
-      String fault = fault(step);
-      if (fault == null && !io.hasNext()) {
-        fault = files.format.fault(io.footer, io.idHigh, io.idLow);
-      }
-      if (fault != null) {
-        return fault;
-      }
-      io.pass(step, check);
-    }
-    return endGood(task, from, to, from, io, check ? storedCrcs(io) : null);
-  }
-
   /** Whether the footer is best read along with the last bytes of the shards. */
   private boolean isFooterLast(Transfer transfer, int from, int to, ShardIo io) {
     boolean atEnd = transfer.shardIndex(to - 1) == files.format.layout().shardCount() - 1;
@@ -262,22 +230,36 @@ public record BlockReader(
         return false;
       }
     }
-    return transfer.pieceCount() * (to - from) < ShardCursor.STEP_ENTRIES;
+    return transfer.pieceCount() * (to - from) < ShardIo.STEP_ENTRIES;
   }
 
+  /**
+   * Reads shards and ends those that are good, as soon as they are read and the footer is.
+   *
+   * @param where where the footer is read, if it is
+   * @param crcs the checksums of the block's shards, if they are known before
+   */
   private @Nullable String readShards(
-      int fd, FileTask task, int from, ShardIo io, int @Nullable [] stored) {
-    int[] expected = stored != null && isToBeChecked(io) ? stored : null;
+      int fd, FileTask task, int from, int to, ShardIo io, Footer where, int @Nullable [] crcs) {
+    io.begin(task.transfer(), from, to, where);
+    boolean check = (where != Footer.NOT || crcs != null) && isToBeChecked(io);
+    int @Nullable [] stored = crcs;
     String firstFault = null;
     while (io.hasNext()) {
       Step step = io.read(fd);
-      String fault = fault(step);
-      if (fault != null) {
-        return fault;
+      if (step.moved != step.wanted) {
+        return shortFile(step.offset + step.moved);
+      }
+      if (step.hasFooter) {
+        String fault = files.format.fault(io.footer, io.idHigh, io.idLow);
+        if (fault != null) {
+          return fault;
+        }
+        stored = files.format.shardCrcs(io.footer, io.storedCrcs);
       }
       int begun = io.passed();
-      io.pass(step, expected != null);
-      fault = endGood(task, begun, io.passed(), from, io, expected);
+      io.pass(step, check);
+      String fault = endGood(task, begun, io.passed(), from, io, check ? stored : null);
       firstFault = firstFault == null ? fault : firstFault;
     }
     return firstFault;
@@ -306,16 +288,8 @@ public record BlockReader(
     return firstFault;
   }
 
-  private static @Nullable String fault(Step step) {
-    return step.moved == step.wanted ? null : shortFile(step.offset + step.moved);
-  }
-
   private static String shortFile(long bytes) {
     return "it ended after " + bytes + " bytes while it was read";
-  }
-
-  private int[] storedCrcs(ShardIo io) {
-    return files.format.shardCrcs(io.footer, io.storedCrcs);
   }
 
   private boolean isToBeChecked(ShardIo io) {

@@ -22,11 +22,7 @@ public record BlockRemover(
 
   private static final Logger LOG = LoggerFactory.getLogger(BlockRemover.class);
 
-  /**
-   * Removes blocks, and waits for that as long as a task may take.
-   *
-   * @return the blocks that have no file any more
-   */
+  /** Removes blocks within the time of a task; returns those that have no file any more. */
   public BitSet remove(BlockIds ids) {
     BitSet gone = new BitSet(ids.size());
     CountDownLatch done = new CountDownLatch(1);

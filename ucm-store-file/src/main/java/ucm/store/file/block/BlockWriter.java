@@ -43,11 +43,9 @@ public record BlockWriter(
       }
       if (isBegun) {
         throw new StoreException(
-            files.paths.store()
-                + " did not store block "
-                + BlockIds.hex(io.idHigh, io.idLow)
-                + ": shards of it that other dumps had brought were lost with one that failed: dump"
-                + " it again");
+            ("%s did not store block %s: shards of it that other dumps had brought were lost with"
+                    + " one that failed: dump it again")
+                .formatted(files.paths.store(), BlockIds.hex(io.idHigh, io.idLow)));
       }
       if (isWholeBlock(task.transfer(), from, to)) {
         writeWhole(task, from, to, io);
@@ -108,10 +106,8 @@ public record BlockWriter(
 
   private StoreException tooManyPartials() {
     return new StoreException(
-        files.paths.store()
-            + " holds "
-            + PartialWriter.MAX_BLOCKS
-            + " blocks of which not all shards have come, and takes no more of them: dump the"
-            + " shards of a block closer together");
+        ("%s holds %d blocks of which not all shards have come, and takes no more of them: dump the"
+                + " shards of a block closer together")
+            .formatted(files.paths.store(), PartialWriter.MAX_BLOCKS));
   }
 }

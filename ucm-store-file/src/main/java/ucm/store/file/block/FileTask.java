@@ -54,11 +54,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
   // Where each group starts; the number of shards after the last.
   private final int[] starts;
 
-  /**
-   * A task that begins now.
-   *
-   * @param writes whether it is a dump
-   */
+  /** A task that begins now. */
   public FileTask(
       long id,
       Transfer transfer,
@@ -183,11 +179,7 @@ public final class FileTask extends TransferTask implements ShardWorkers.Batch {
     }
   }
 
-  /**
-   * Ends it when the directories of all its blocks are down.
-   *
-   * @return false when one is not; then nothing has ended
-   */
+  /** Ends it when the directories of all its blocks are down; else ends nothing, and returns false. */
   public boolean refuseWhole() {
     for (int group = 0; group < size(); group++) {
       if (health.refusal(directory(group)) == null) {

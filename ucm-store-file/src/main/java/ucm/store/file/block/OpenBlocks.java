@@ -1,6 +1,5 @@
 package ucm.store.file.block;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,6 +11,7 @@ import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.Libc;
 import ucm.platform.libc.NativePath;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.health.DirectoryHealth;
@@ -32,9 +32,11 @@ public final class OpenBlocks {
   /** How long a file stays open of which nothing more is read. */
   public static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-  /**
-   * The open file of a block, found to be that of a whole block. Its users read side by side.
-   */
+  // Of the files that the process may have open, this part at the most is kept open to be read
+  // further, and as many to be written further.
+  private static final int PARTS_OF_DESCRIPTORS = 8;
+
+  /** The open file of a block, found to be that of a whole block. Its users read side by side. */
   static final class OpenBlock {
 
     final BlockIds id;
@@ -67,30 +69,20 @@ public final class OpenBlocks {
   private final BlockPaths paths;
   private final LongSupplier clock;
   private final DeferredCleanup cleanup;
-  final int most;
+  final int most = Math.min(MAX_KEPT, Libc.openFileLimit() / PARTS_OF_DESCRIPTORS);
 
   // Guarded by this; the one found longest ago comes first. Size is read without it.
   private final Map<BlockIds, OpenBlock> kept = new LinkedHashMap<>(16, 0.75f, true);
   private boolean closed;
   private volatile int size;
 
-  /**
-   * Keeps nothing yet.
-   *
-   * @param cleanup closes files that were idle
-   * @param most files at the most
-   */
+  /** Keeps nothing yet. */
   public OpenBlocks(
-      FileOperations operations,
-      BlockPaths paths,
-      LongSupplier clock,
-      DeferredCleanup cleanup,
-      int most) {
+      FileOperations operations, BlockPaths paths, LongSupplier clock, DeferredCleanup cleanup) {
     this.operations = operations;
     this.paths = paths;
     this.clock = clock;
     this.cleanup = cleanup;
-    this.most = most;
   }
 
   /** How many files are kept open. */
@@ -138,17 +130,13 @@ public final class OpenBlocks {
     }
   }
 
-  /**
-   * One user leaves.
-   *
-   * @param shards how many it has read
-   */
+  /** One user leaves, which has read so many shards. */
   void release(OpenBlock block, int shards) {
     synchronized (this) {
       block.users--;
       block.shardsLeft -= shards;
       block.lastNanos = clock.getAsLong();
-      if (block.isKept && block.shardsLeft <= 0) {
+      if (block.isKept && (block.shardsLeft <= 0 || closed)) {
         unlink(block);
       }
       if (block.users > 0 || block.isKept) {
@@ -177,51 +165,29 @@ public final class OpenBlocks {
     close(block);
   }
 
-  /**
-   * Has files closed that were idle for a time. Files of a directory that is down stay, as closing them
-   * might hang.
-   *
-   * @return nanoseconds until there may be more, {@link Long#MAX_VALUE} when nothing is kept
-   */
-  public long closeIdle(DirectoryHealth health, long now) {
-    List<OpenBlock> idle = new ArrayList<>();
-    long next = Long.MAX_VALUE;
+  /** Has files closed that are idle; those of a directory that is down stay, as closing might hang. */
+  public void closeIdle(DirectoryHealth health, long now) {
+    List<OpenBlock> idle;
     synchronized (this) {
-      for (OpenBlock block : kept.values()) {
-        long left = IDLE_NANOS - (now - block.lastNanos);
-        if (block.users > 0 || isDown(block, health)) {
-          next = Math.min(next, IDLE_NANOS);
-        } else if (left > 0) {
-          next = Math.min(next, left);
-        } else {
-          idle.add(block);
-        }
-      }
+      idle =
+          kept.values().stream()
+              .filter(block -> closed || now - block.lastNanos >= IDLE_NANOS)
+              .filter(block -> block.users == 0)
+              .filter(block -> !health.isDown(block.id.high(0), block.id.low(0)))
+              .toList();
       idle.forEach(this::unlink);
     }
     if (!idle.isEmpty()) {
       cleanup.add(() -> idle.forEach(this::close));
     }
-    return next;
   }
 
-  private static boolean isDown(OpenBlock block, DirectoryHealth health) {
-    return health.isDown(block.id.high(0), block.id.low(0));
-  }
-
-  /** Closes everything, and keeps nothing any more; but see {@link #closeIdle} for what stays. */
+  /** Has everything closed, and keeps nothing any more; but see {@link #closeIdle} for what stays. */
   public void closeAll(DirectoryHealth health) {
-    List<OpenBlock> unused = new ArrayList<>();
     synchronized (this) {
       closed = true;
-      for (OpenBlock block : List.copyOf(kept.values())) {
-        unlink(block);
-        if (block.users == 0 && !isDown(block, health)) {
-          unused.add(block);
-        }
-      }
     }
-    unused.forEach(this::close);
+    closeIdle(health, 0);
   }
 
   private void close(OpenBlock block) {

@@ -1,10 +1,10 @@
 package ucm.store.file.block;
 
+import java.util.BitSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.platform.libc.Errno;
@@ -30,12 +30,11 @@ final class PartialBlock {
   private final long tempNumber;
 
   // Held while the file is opened, by one writer for all.
-  private final ReentrantLock opening = new ReentrantLock();
+  private final Object opening = new Object();
 
   // Guarded by this.
   private final int[] crcs;
-  private final boolean[] written;
-  private int writtenCount;
+  private final BitSet written = new BitSet();
   private int inside;
   private int fd = FileOperations.ABSENT;
   private boolean created;
@@ -55,7 +54,6 @@ final class PartialBlock {
     this.firstTask = firstTask;
     this.tempNumber = files.nextTemp();
     this.crcs = new int[files.format.layout().shardCount()];
-    this.written = new boolean[crcs.length];
     this.lastNanos = now;
   }
 
@@ -71,7 +69,7 @@ final class PartialBlock {
 
   /** Whether a shard is there, so that writing it again would change nothing. */
   synchronized boolean has(int shard) {
-    return written[shard] && failure == null;
+    return written.get(shard) && failure == null;
   }
 
   /**
@@ -89,8 +87,7 @@ final class PartialBlock {
       inside++;
     }
     nameTemp(io.temp);
-    opening.lock();
-    try {
+    synchronized (opening) {
       int opened = fd();
       if (opened != FileOperations.ABSENT) {
         return opened;
@@ -108,8 +105,6 @@ final class PartialBlock {
       }
       files.keptTemps.incrementAndGet();
       return opened;
-    } finally {
-      opening.unlock();
     }
   }
 
@@ -120,18 +115,13 @@ final class PartialBlock {
   /** Marks a shard as written; called inside. */
   synchronized void wrote(int shard, int crc) {
     crcs[shard] = crc;
-    if (!written[shard]) {
-      written[shard] = true;
-      writtenCount++;
-    }
+    written.set(shard);
   }
 
   /**
-   * Ends one writer's part. Where too many files are kept open, the file of a block that rests is closed,
-   * and opened again for the next shard.
+   * Ends one writer's part, with what went wrong or null. Where too many files are kept open, the file of a
+   * block that rests is closed, and opened again for the next shard.
    *
-   * @param temp the name of the file
-   * @param why what went wrong, or null
    * @return whether the file is now the caller's alone, to be ended
    */
   boolean leave(NativePath temp, @Nullable RuntimeException why, long now) {
@@ -141,7 +131,7 @@ final class PartialBlock {
       if (failure == null) {
         failure = why;
       }
-      boolean rests = inside == 1 && failure == null && writtenCount < written.length;
+      boolean rests = inside == 1 && failure == null && !isWhole();
       if (rests && files.keptTemps.get() > files.opened.most) {
         toClose = takeFd();
       }
@@ -160,9 +150,13 @@ final class PartialBlock {
         failure = fault;
       }
       inside--;
-      ending = inside == 0 && (failure != null || writtenCount == written.length);
+      ending = inside == 0 && (failure != null || isWhole());
       return ending;
     }
+  }
+
+  private boolean isWhole() {
+    return written.cardinality() == crcs.length;
   }
 
   /**

@@ -83,11 +83,7 @@ public final class PartialWriter {
     return blocks.size();
   }
 
-  /**
-   * Writes those shards that are not there yet, and ends them.
-   *
-   * @return false when the block ended meanwhile, and the rest must be tried again
-   */
+  /** Writes and ends shards; false when the block ended meanwhile, and the rest must be tried again. */
   boolean write(PartialBlock partial, FileTask task, int from, int to, ShardIo io) {
     partial.broughtBy(task.id());
     int start = from;
@@ -176,30 +172,25 @@ public final class PartialWriter {
   boolean refuse(FileTask task, int from, int to) {
     Transfer transfer = task.transfer();
     BlockIds id = BlockIds.of(transfer.ids().high(from), transfer.ids().low(from));
-    SpaceRefusedException why;
+    Refusal refusal;
     synchronized (refusals) {
-      Refusal refusal = refusals.get(id);
+      refusal = refusals.get(id);
+      for (int i = from; i < to && refusal != null; i++) {
+        if (refusal.shards.get(transfer.shardIndex(i))) {
+          refusals.remove(id);
+          refusal = null;
+        }
+      }
       if (refusal == null) {
         return false;
       }
-      for (int i = from; i < to; i++) {
-        if (refusal.shards.get(transfer.shardIndex(i))) {
-          refusals.remove(id);
-          return false;
-        }
-      }
-      why = refusal.why;
-      noteRefusal(transfer, from, to, why);
+      noteRefusal(transfer, from, to, refusal.why);
     }
-    task.endRest(from, to, ShardOutcome.REFUSED, why);
+    task.endRest(from, to, ShardOutcome.REFUSED, refusal.why);
     return true;
   }
 
-  /**
-   * Commits a block that is whole, or removes one that has failed. The caller owns it alone.
-   *
-   * @throws RuntimeException what made it fail
-   */
+  /** Commits a whole block, or removes a failed one and throws why; the caller owns it alone. */
   private void end(PartialBlock partial, ShardIo io) {
     int fd = partial.takeFd();
     try {
@@ -230,33 +221,23 @@ public final class PartialWriter {
 
   /**
    * Gives up the blocks for which nothing came for a time. Makes no system call: a thread of its own
-   * removes their files.
-   *
-   * @return nanoseconds until the next one may be due, {@link Long#MAX_VALUE} when there is none
+   * removes their files. Those whose directory is down wait until it works again.
    */
-  public long giveUpDue(long now, long timeoutNanos) {
-    long next = Long.MAX_VALUE;
+  public void giveUpDue(long now, long timeoutNanos) {
     for (PartialBlock partial : blocks.values()) {
-      long left = timeoutNanos - (now - partial.lastNanos());
-      if (left > 0) {
-        next = Math.min(next, left);
-      } else if (health.isDown(partial.idHigh, partial.idLow)) {
-        // Its file could not be removed now; it waits until the directory works again.
-        next = Math.min(next, timeoutNanos);
-      } else if (!endIfStored(partial) && !cleanup.isFull() && giveUp(partial, now, timeoutNanos)) {
+      if (now - partial.lastNanos() >= timeoutNanos
+          && !health.isDown(partial.idHigh, partial.idLow)
+          && !endIfStored(partial)
+          && !cleanup.isFull()
+          && giveUp(partial, now, timeoutNanos)) {
         cleanup.add(() -> removeFile(partial));
-      } else {
-        next = Math.min(next, timeoutNanos);
       }
     }
-    return next;
   }
 
   /**
    * Ends a block of which no shard is being written when it is known that another writer has stored it
-   * meanwhile: a caller that was told so dumps no more of it. Makes no system call, like {@link #giveUpDue}.
-   *
-   * @return whether the block has ended by this
+   * meanwhile: a caller that was told so dumps no more of it. Makes no system call. Returns whether it did.
    */
   private boolean endIfStored(PartialBlock partial) {
     if (!files.index.contains(partial.idHigh, partial.idLow)
@@ -271,19 +252,15 @@ public final class PartialWriter {
   }
 
   /**
-   * Waits until the blocks have ended that tasks up to one have begun. Another writer may store one at any
-   * time, unnoticed.
-   *
-   * @param end until when, of {@link System#nanoTime}
-   * @param pending takes those that have not ended
+   * Waits, until the given {@link System#nanoTime}, for the blocks that tasks up to one have begun; {@code
+   * pending} takes those that have not ended then. Another writer may store one at any time, unnoticed.
    */
   public void await(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
     for (PartialBlock partial : blocks.values()) {
       boolean ended = partial.firstTask() > lastTask || endIfStored(partial);
-      for (long left = end - System.nanoTime();
-          !ended && left > 0;
-          left = end - System.nanoTime()) {
-        ended = partial.awaitEnd(Math.min(left, RECHECK_NANOS)) || endIfStored(partial);
+      while (!ended && end - System.nanoTime() > 0) {
+        long left = Math.min(end - System.nanoTime(), RECHECK_NANOS);
+        ended = partial.awaitEnd(left) || endIfStored(partial);
       }
       if (!ended) {
         pending.add(partial.id);
@@ -303,10 +280,9 @@ public final class PartialWriter {
   private boolean giveUp(PartialBlock partial, long now, long timeoutNanos) {
     StoreException why =
         new StoreException(
-            "block "
-                + partial.id.hex(0)
-                + " was given up: its last shards were not dumped within timeout_ms of the ones"
-                + " before, or before the store was closed");
+            ("block %s was given up: its last shards were not dumped within timeout_ms of the ones"
+                    + " before, or before the store was closed")
+                .formatted(partial.id.hex(0)));
     if (!partial.giveUp(now, timeoutNanos, why)) {
       return false;
     }

@@ -1,5 +1,6 @@
 package ucm.store.file.block;
 
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
@@ -36,16 +37,10 @@ public final class Quarantine {
     this.paths = paths;
     this.metrics = metrics;
     this.kept = new AtomicInteger[paths.directories().size()];
-    for (int i = 0; i < kept.length; i++) {
-      kept[i] = new AtomicInteger(NOT_COUNTED);
-    }
+    Arrays.setAll(kept, i -> new AtomicInteger(NOT_COUNTED));
   }
 
-  /**
-   * Takes a block's file away, counts and logs it. Does not throw.
-   *
-   * @param reason what is wrong with it
-   */
+  /** Takes a block's file away, counts it, and logs what is wrong with it. Does not throw. */
   void take(long idHigh, long idLow, String reason) {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     try {
@@ -94,8 +89,7 @@ public final class Quarantine {
     NativePath path = paths.block(new NativePath(), idHigh, idLow);
     int directory = paths.directoryOf(idHigh, idLow);
     operations.requireOwn(paths.folder(new NativePath(), directory, idHigh));
-    boolean keep = reserve(directory);
-    if (!keep) {
+    if (!reserve(directory)) {
       if (!operations.remove(path)) {
         throw new FileException("unlink", path, Errno.ENOENT);
       }

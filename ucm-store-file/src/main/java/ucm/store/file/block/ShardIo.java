@@ -3,7 +3,9 @@ package ucm.store.file.block;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import ucm.api.MemoryRegion;
 import ucm.api.Transfer;
 import ucm.platform.io.IoQueue;
 import ucm.platform.libc.IoVector;
@@ -17,6 +19,9 @@ import ucm.store.file.format.BlockFooter;
  * allocates nothing. Not thread-safe.
  */
 public final class ShardIo {
+
+  /** Most entries of a step; two are left for the gap and the footer after the last shard. */
+  static final int STEP_ENTRIES = IoVector.MAX_ENTRIES - 2;
 
   /** Where the footer is read. */
   enum Footer {
@@ -34,6 +39,9 @@ public final class ShardIo {
 
     /** Bytes of shards in it. */
     private long shardBytes;
+
+    /** Whether it reads the footer, too. */
+    boolean hasFooter;
 
     /** Where in the file it starts, in bytes. */
     long offset;
@@ -78,18 +86,14 @@ public final class ShardIo {
   private final MemorySegment gap;
   private final MemoryCrc crc = new MemoryCrc();
   // Ahead by the steps that are under way.
-  private final ShardCursor cursor = new ShardCursor();
-  private final ShardCursor done = new ShardCursor();
+  private final Cursor cursor = new Cursor();
+  private final Cursor done = new Cursor();
   private int first;
   private int started;
   private int awaited;
   private Footer footerAt = Footer.NOT;
 
-  /**
-   * Reads and writes by a queue.
-   *
-   * @param queue the engine of the worker
-   */
+  /** Reads and writes by a queue, the engine of the worker. */
   public ShardIo(BlockFooter format, IoQueue queue) {
     this.format = format;
     this.queue = queue;
@@ -136,11 +140,7 @@ public final class ShardIo {
     return (started == 0 && footerAt == Footer.FIRST) || cursor.hasNext();
   }
 
-  /**
-   * Starts the reads that fit in after the next one, then waits for that one.
-   *
-   * @return the step; its slot is used again by the next call
-   */
+  /** Starts the reads that fit in after the next one, and awaits that; the next call reuses its step. */
   Step read(int fd) {
     while (started - awaited < steps.length && hasMore()) {
       Step step = steps[started % steps.length];
@@ -148,11 +148,13 @@ public final class ShardIo {
         step.vector.clear().add(footer.segment());
         step.offset = format.offset();
         step.shardBytes = 0;
+        step.hasFooter = true;
       } else {
         step.offset = cursor.fileOffset();
         cursor.next(step.vector, queue.readBytes(), true);
         step.shardBytes = step.vector.byteSize();
-        if (!cursor.hasNext() && footerAt == Footer.LAST) {
+        step.hasFooter = !cursor.hasNext() && footerAt == Footer.LAST;
+        if (step.hasFooter) {
           addFooter(step.vector);
         }
       }
@@ -183,11 +185,7 @@ public final class ShardIo {
     return queue.await();
   }
 
-  /**
-   * Writes the shards.
-   *
-   * @param withFooter whether they are a whole block, which gets its footer along with the last bytes
-   */
+  /** Writes the shards; those of a whole block with its footer along with the last bytes. */
   void write(int fd, NativePath path, boolean withFooter) {
     try {
       while (cursor.hasNext()) {
@@ -237,5 +235,115 @@ public final class ShardIo {
       vector.add(gap);
     }
     vector.add(footer.segment());
+  }
+
+  /**
+   * Walks through the memory of neighbouring shards of a transfer: in steps, each of which is one vectored
+   * call, or by bytes. A step is small enough that its bytes stay in a cache between the call and the
+   * checksum, and covers bytes that follow one another in the file. Hot path: allocates nothing. Not
+   * thread-safe.
+   */
+  private static final class Cursor {
+
+    private @Nullable Transfer transfer;
+    private int end;
+    private int shard;
+    private int segment;
+    private long inSegment;
+    private long inShard;
+
+    /** Starts over with shards of a transfer; {@code to} is exclusive. */
+    void begin(Transfer of, int from, int to) {
+      transfer = of;
+      end = to;
+      shard = from;
+      segment = 0;
+      inSegment = 0;
+      inShard = 0;
+    }
+
+    /** Drops the transfer. */
+    void clear() {
+      transfer = null;
+    }
+
+    /** Whether there is another step. */
+    boolean hasNext() {
+      return shard < end;
+    }
+
+    /** The shard it is at, of which some bytes may be behind it. */
+    int shard() {
+      return shard;
+    }
+
+    /** Where in the file it is. */
+    long fileOffset() {
+      Transfer of = Objects.requireNonNull(transfer);
+      return of.shardIndex(shard) * of.layout().shardSize() + inShard;
+    }
+
+    /** Goes on by a step of so many bytes at the most, and puts its memory into {@code vector}. */
+    void next(IoVector vector, long most, boolean toWrite) {
+      Transfer of = Objects.requireNonNull(transfer);
+      vector.clear();
+      long left = most;
+      while (left > 0 && vector.size() < STEP_ENTRIES) {
+        long length = Math.min(left, of.pieceSize(segment) - inSegment);
+        MemoryRegion region = of.region(shard, segment);
+        long at = of.offset(shard, segment) + inSegment;
+        if (toWrite) {
+          vector.addToWrite(region, at, length);
+        } else {
+          vector.add(region, at, length);
+        }
+        left -= length;
+        boolean endsShard = pass(of, length);
+        if (endsShard && (shard == end || of.shardIndex(shard) != of.shardIndex(shard - 1) + 1)) {
+          return;
+        }
+      }
+    }
+
+    /**
+     * Goes on by some bytes and takes their checksum.
+     *
+     * @param crc of the bytes of the shard it is at, or null when no checksum is wanted
+     * @param crcs gets the checksum of each shard that it leaves, at its index less {@code base}
+     */
+    void digest(long bytes, @Nullable MemoryCrc crc, int[] crcs, int base) {
+      Transfer of = Objects.requireNonNull(transfer);
+      long left = bytes;
+      while (left > 0) {
+        long length = Math.min(left, of.pieceSize(segment) - inSegment);
+        if (crc != null) {
+          if (inShard == 0) {
+            crc.reset();
+          }
+          crc.update(of.region(shard, segment), of.offset(shard, segment) + inSegment, length);
+        }
+        left -= length;
+        if (pass(of, length) && crc != null) {
+          crcs[shard - 1 - base] = crc.value();
+        }
+      }
+    }
+
+    /** Goes on within a segment; true when that ends a shard. */
+    private boolean pass(Transfer of, long length) {
+      inSegment += length;
+      inShard += length;
+      if (inSegment < of.pieceSize(segment)) {
+        return false;
+      }
+      inSegment = 0;
+      if (++segment < of.pieceCount()) {
+        return false;
+      }
+      segment = 0;
+      inShard = 0;
+      shard++;
+      return true;
+    }
   }
 }

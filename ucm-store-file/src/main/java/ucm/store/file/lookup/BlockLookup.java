@@ -157,9 +157,8 @@ public final class BlockLookup implements AutoCloseable {
   }
 
   /**
-   * Looks up the blocks whose bits are clear, and sets the bits of those that are present.
-   *
-   * @param trustsIndex whether what the index excludes is absent without a check
+   * Looks up the blocks whose bits are clear, and sets the bits of those that are present; what the index
+   * excludes is absent without a check where it is trusted.
    */
   private void addPresent(BlockIds ids, BitSet present, boolean trustsIndex) {
     boolean anyDown = health.isAnyDown();
@@ -177,12 +176,7 @@ public final class BlockLookup implements AutoCloseable {
     }
   }
 
-  /**
-   * Finds the first absent block, taking those in the index for present.
-   *
-   * @param from where to begin
-   * @return its index, or the number of blocks when none is absent
-   */
+  /** The first absent block from one on, or the number of blocks; those in the index are present. */
   private int firstAbsent(BlockIds ids, int from) {
     int to = firstHidden(ids, from, ids.size());
     if (to == from) {

@@ -33,18 +33,12 @@ final class LowerTier {
   static final int REMEMBERED_BLOCKS = 1 << 17;
 
   final Store next;
-
-  private final StageHealth health;
+  final StageHealth health;
   private final Executor threads;
   private final long patienceNanos;
   private final ConcurrentBlockSet remembered = new ConcurrentBlockSet(REMEMBERED_BLOCKS);
 
-  /**
-   * Asks nothing yet.
-   *
-   * @param threads ask for look-ups
-   * @param timeoutNanos how long a caller may wait
-   */
+  /** Asks nothing yet; look-ups are asked by the threads, and no caller waits beyond the timeout. */
   LowerTier(Store next, StageHealth health, Executor threads, long timeoutNanos) {
     this.next = next;
     this.health = health;
@@ -56,16 +50,6 @@ final class LowerTier {
   static void probe(Store next) {
     ThreadLocalRandom random = ThreadLocalRandom.current();
     BitSet _ = next.lookup(BlockIds.of(random.nextLong(), random.nextLong()));
-  }
-
-  /** Begins to watch it. */
-  void start() {
-    health.start();
-  }
-
-  /** Watches it no more. */
-  void close() {
-    health.close();
   }
 
   /** Why it must not be used now, or null when it may be. */
@@ -169,14 +153,11 @@ final class LowerTier {
   }
 
   private @Nullable RuntimeException fault(TransferResult result) {
-    BitSet failed = result.failedShards();
-    for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
-      ShardOutcome outcome = result.outcome(i);
-      if (outcome == ShardOutcome.FAILED || outcome == ShardOutcome.EXPIRED) {
-        return new StoreException(next.name() + " did not move a transfer: " + result);
-      }
-    }
-    return null;
+    boolean isFault =
+        result.failedShards().stream()
+            .mapToObj(result::outcome)
+            .anyMatch(how -> how == ShardOutcome.FAILED || how == ShardOutcome.EXPIRED);
+    return isFault ? new StoreException(next.name() + " did not move a transfer: " + result) : null;
   }
 
   /** As {@link Store#flush}; asks nothing while it must not be used. */

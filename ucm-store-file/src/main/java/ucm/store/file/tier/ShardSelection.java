@@ -2,8 +2,15 @@ package ucm.store.file.tier;
 
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
+import ucm.api.ShardOutcome;
+import ucm.api.Task;
 import ucm.api.Transfer;
+import ucm.api.TransferResult;
+import ucm.api.TransferTask;
 
 /** Some shards of a transfer as a transfer of their own, in the same memory. */
 final class ShardSelection {
@@ -35,6 +42,28 @@ final class ShardSelection {
   /** Which shard of the whole transfer stands at a place. */
   int shard(int place) {
     return shards[place];
+  }
+
+  /**
+   * Starts to move them in a stage for a task of the whole transfer. When the stage does not take them, they
+   * end at once.
+   */
+  void start(TransferTask task, Supplier<Task> call, Consumer<TransferResult> then) {
+    Task started;
+    try {
+      started = call.get();
+    } catch (RuntimeException e) {
+      end(task, e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);
+      return;
+    }
+    started.whenTerminal(() -> then.accept(started.result()));
+  }
+
+  /** Ends them, as shards of a task of the whole transfer. */
+  void end(TransferTask task, ShardOutcome outcome, Throwable why) {
+    for (int shard : shards) {
+      task.end(shard, outcome, why);
+    }
   }
 
   /** The transfer; its shard i is {@link #shard} i of the whole. */

@@ -1,9 +1,9 @@
 package ucm.store.file.tier;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Stream;
 import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
@@ -31,11 +31,9 @@ record TierConfig(
           ConfigKey.paths(kind.key("storage_backends"))
               .defaultDescribed("storage_backends")
               .doc(
-                  "The directories of "
-                      + kind.name()
-                      + " where they are not storage_backends, as in "
-                      + kind.name()
-                      + "|Nfs: local ones here, and those of Nfs in storage_backends."),
+                  ("The directories of %1$s where they are not storage_backends, as in %1$s|Nfs:"
+                          + " local ones here, and those of Nfs in storage_backends.")
+                      .formatted(kind.name())),
           ConfigKey.choice(kind.key("write_policy"), WRITE_THROUGH, WRITE_BACK)
               .defaultTo(WRITE_THROUGH)
               .doc(
@@ -59,10 +57,6 @@ record TierConfig(
                       + " background, half for each way, and room for a block at least."
                       + below));
     }
-
-    List<ConfigKey<?>> all() {
-      return List.of(directories, writePolicy, admission, stagingMb);
-    }
   }
 
   private static final String WRITE_THROUGH = "write_through";
@@ -73,7 +67,10 @@ record TierConfig(
 
   /** All keys of a kind of store. */
   static List<ConfigKey<?>> keys(StoreKind kind, List<ConfigKey<?>> ofFiles) {
-    return Stream.concat(ofFiles.stream(), Keys.of(kind).all().stream()).toList();
+    Keys own = Keys.of(kind);
+    List<ConfigKey<?>> all = new ArrayList<>(ofFiles);
+    all.addAll(List.of(own.directories, own.writePolicy, own.admission, own.stagingMb));
+    return List.copyOf(all);
   }
 
   /** The configuration as a store of files knows it, which has one name for its directories. */
@@ -99,11 +96,7 @@ record TierConfig(
         .orElse(true);
   }
 
-  /**
-   * Reads and checks the keys; faults are recorded in {@code config}.
-   *
-   * @return the configuration; nothing when an error was recorded
-   */
+  /** Reads and checks the keys; nothing when an error was recorded in {@code config}. */
   static Optional<TierConfig> from(StoreKind kind, StoreConfig config) {
     Keys keys = Keys.of(kind);
     boolean writesThrough = config.get(keys.writePolicy()).equals(WRITE_THROUGH);

@@ -4,7 +4,6 @@ import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
 import ucm.api.BlockIds;
-import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.Task;
@@ -86,16 +85,10 @@ final class TierDump {
     }
     tiers.metrics().divertedShards().add(shards.cardinality());
     ShardSelection selection = ShardSelection.all(transfer).at(shards);
-    Task below;
-    try {
-      below = tiers.lower().dump(selection.transfer(ShardListener.NONE));
-    } catch (RuntimeException e) {
-      ShardOutcome outcome =
-          e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED;
-      shards.stream().forEach(i -> task.end(i, outcome, e));
-      return;
-    }
-    below.whenTerminal(() -> ended(selection, below.result()));
+    selection.start(
+        task,
+        () -> tiers.lower().dump(selection.transfer(ShardListener.NONE)),
+        result -> ended(selection, result));
   }
 
   private void ended(ShardSelection selection, TransferResult result) {

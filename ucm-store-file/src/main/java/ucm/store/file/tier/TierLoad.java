@@ -3,7 +3,6 @@ package ucm.store.file.tier;
 import java.util.BitSet;
 import java.util.List;
 import ucm.api.BlockIds;
-import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
@@ -38,11 +37,11 @@ final class TierLoad {
     BitSet below = load.knownBelow(above);
     BitSet others = Tiers.others(all.size(), above, below);
     if (!below.isEmpty()) {
-      load.new LowerPart(all.at(below)).start();
+      load.fromLower(all.at(below));
     }
     for (BitSet tried : List.of(others, above)) {
       if (!tried.isEmpty()) {
-        load.new UpperPart(all.at(tried)).start();
+        load.fromUpper(all.at(tried));
       }
     }
   }
@@ -59,108 +58,63 @@ final class TierLoad {
     return below;
   }
 
-  /** Shards that are tried in the upper tier. */
-  private final class UpperPart implements ShardListener {
-
-    private final ShardSelection shards;
-    // Guarded by itself.
-    private final BitSet failed = new BitSet();
-
-    UpperPart(ShardSelection shards) {
-      this.shards = shards;
+  private void fromUpper(ShardSelection shards) {
+    ShardListener listener =
+        (_, shard, outcome) -> {
+          if (outcome == ShardOutcome.OK) {
+            tiers.metrics().upperLoadShards().increment();
+            task.ok(shards.shard(shard));
+          }
+        };
+    Task load;
+    try {
+      load = tiers.upper().load(shards.transfer(listener));
+    } catch (RuntimeException _) {
+      // It has enough to do, or is closed: the lower tier may have them.
+      fromLower(shards);
+      return;
     }
-
-    void start() {
-      Task started;
-      try {
-        started = tiers.upper().load(shards.transfer(this));
-      } catch (RuntimeException _) {
-        // It has enough to do, or is closed: the lower tier may have them.
-        new LowerPart(shards).start();
-        return;
-      }
-      started.whenTerminal(this::ended);
-    }
-
-    @Override
-    public void shardEnded(Transfer transfer, int shard, ShardOutcome outcome) {
-      if (outcome == ShardOutcome.OK) {
-        tiers.metrics().upperLoadShards().increment();
-        task.ok(shards.shard(shard));
-      } else {
-        synchronized (failed) {
-          failed.set(shard);
-        }
-      }
-    }
-
-    private void ended() {
-      BitSet left;
-      synchronized (failed) {
-        left = (BitSet) failed.clone();
-      }
-      if (!left.isEmpty()) {
-        new LowerPart(shards.at(left)).start();
-      }
-    }
+    load.whenTerminal(
+        () -> {
+          BitSet failed = load.result().failedShards();
+          if (!failed.isEmpty()) {
+            fromLower(shards.at(failed));
+          }
+        });
   }
 
-  /** Shards that the upper tier has not. */
-  private final class LowerPart implements ShardListener {
-
-    private final ShardSelection shards;
-    private final Transfer transfer;
-
-    LowerPart(ShardSelection shards) {
-      this.shards = shards;
-      transfer = shards.transfer(this);
+  private void fromLower(ShardSelection shards) {
+    StoreException refusal = tiers.lower().refusal();
+    if (refusal != null) {
+      tiers.metrics().refusedShards().add(shards.size());
+      shards.end(task, ShardOutcome.REFUSED, refusal);
+      return;
     }
-
-    void start() {
-      StoreException refusal = tiers.lower().refusal();
-      if (refusal != null) {
-        tiers.metrics().refusedShards().add(shards.size());
-        endAll(ShardOutcome.REFUSED, refusal);
-        return;
-      }
-      if (tiers.isPast(task)) {
-        endAll(ShardOutcome.EXPIRED, tiers.expiry(task));
-        return;
-      }
-      Task load;
-      try {
-        load = tiers.lower().load(transfer);
-      } catch (RuntimeException e) {
-        endAll(e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);
-        return;
-      }
-      load.whenTerminal(() -> ended(load.result()));
+    if (tiers.isPast(task)) {
+      shards.end(task, ShardOutcome.EXPIRED, tiers.expiry(task));
+      return;
     }
+    // The shards that fail are told with their cause when all have ended.
+    ShardListener listener =
+        (_, shard, outcome) -> {
+          tiers.lower().answered();
+          if (outcome == ShardOutcome.OK) {
+            tiers.metrics().lowerLoadShards().increment();
+            task.ok(shards.shard(shard));
+          }
+        };
+    Transfer transfer = shards.transfer(listener);
+    shards.start(
+        task, () -> tiers.lower().load(transfer), result -> loaded(shards, transfer, result));
+  }
 
-    private void endAll(ShardOutcome outcome, RuntimeException why) {
-      for (int i = 0; i < shards.size(); i++) {
-        task.end(shards.shard(i), outcome, why);
-      }
-    }
-
-    @Override
-    public void shardEnded(Transfer part, int shard, ShardOutcome outcome) {
-      tiers.lower().answered();
-      if (outcome == ShardOutcome.OK) {
-        tiers.metrics().lowerLoadShards().increment();
-        task.ok(shards.shard(shard));
-      }
-      // The others are told with their cause when all have ended.
-    }
-
-    private void ended(TransferResult result) {
-      BitSet failed = result.failedShards();
-      BitSet loaded = Tiers.others(shards.size(), failed);
-      tiers.lower().had(transfer.ids(), loaded);
-      tiers.promotions().loaded(transfer, loaded);
-      for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
-        task.end(shards.shard(i), result.outcome(i), result.cause());
-      }
+  private void loaded(ShardSelection shards, Transfer transfer, TransferResult result) {
+    BitSet failed = result.failedShards();
+    BitSet loaded = Tiers.others(shards.size(), failed);
+    tiers.lower().had(transfer.ids(), loaded);
+    tiers.promotions().loaded(transfer, loaded);
+    for (int i = failed.nextSetBit(0); i >= 0; i = failed.nextSetBit(i + 1)) {
+      task.end(shards.shard(i), result.outcome(i), result.cause());
     }
   }
 }

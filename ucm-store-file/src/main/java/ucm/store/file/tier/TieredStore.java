@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -167,7 +168,7 @@ public abstract class TieredStore extends AbstractStore
     tiers =
         new Tiers(
             files, lower, promotions, writes, known.writesThrough(), metrics, context.nanoClock());
-    lower.start();
+    watched.start();
     if (!isScheduler()) {
       writes.start(newThreads("tier-write").newThread(writes::run));
       newThreads("tier-keep").newThread(promotions::run).start();
@@ -190,10 +191,15 @@ public abstract class TieredStore extends AbstractStore
 
   @Override
   protected BitSet doLookup(BlockIds ids) {
-    BitSet found = files.lookup(ids);
+    return withNext(ids, files.lookup(ids), LowerTier::lookup);
+  }
+
+  /** Asks the next stage about the blocks that were not found here, and adds them. */
+  private BitSet withNext(
+      BlockIds ids, BitSet found, BiFunction<LowerTier, BlockIds, BitSet> question) {
     Tiers both = tiers;
     if (both != null) {
-      Tiers.addMore(ids, found, both.lower()::lookup);
+      Tiers.addMore(ids, found, rest -> question.apply(both.lower(), rest));
     }
     return found;
   }
@@ -213,14 +219,9 @@ public abstract class TieredStore extends AbstractStore
   }
 
   @Override
-  public @Nullable BitSet lookupKnown(BlockIds ids) {
+  public BitSet lookupKnown(BlockIds ids) {
     requireOpen();
-    BitSet known = files.lookupKnown(ids);
-    Tiers both = tiers;
-    if (both != null && known != null) {
-      Tiers.addMore(ids, known, both.lower()::known);
-    }
-    return known;
+    return withNext(ids, files.lookupKnown(ids), LowerTier::known);
   }
 
   @Override
@@ -287,12 +288,7 @@ public abstract class TieredStore extends AbstractStore
   @Override
   public BitSet durable(BlockIds ids) {
     requireOpen();
-    BitSet durable = files.durable(ids);
-    Tiers both = tiers;
-    if (both != null) {
-      Tiers.addMore(ids, durable, both.lower()::durable);
-    }
-    return durable;
+    return withNext(ids, files.durable(ids), LowerTier::durable);
   }
 
   @Override
@@ -327,7 +323,7 @@ public abstract class TieredStore extends AbstractStore
     try {
       if (both != null) {
         drain(both);
-        both.lower().close();
+        both.lower().health.close();
       }
     } finally {
       files.close();

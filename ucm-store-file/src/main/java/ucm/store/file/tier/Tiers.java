@@ -58,9 +58,7 @@ record Tiers(
 
   StoreTimeoutException expiry(TransferTask task) {
     return new StoreTimeoutException(
-        upper
-            + " passed the deadline of "
-            + task
-            + " before the next stage was asked: raise timeout_ms, or find out what holds it up");
+        "%s passed the deadline of %s before the next stage was asked: raise timeout_ms, or find out what holds it up"
+            .formatted(upper, task));
   }
 }

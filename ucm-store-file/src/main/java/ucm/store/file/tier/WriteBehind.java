@@ -18,6 +18,7 @@ import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
 import ucm.api.Store;
 import ucm.api.StoreException;
+import ucm.api.StoreMetrics;
 
 /**
  * Writes blocks of the upper tier to the lower one in the background, as many at a time as there is staging
@@ -59,11 +60,7 @@ final class WriteBehind {
   private boolean closed;
   private @Nullable Thread thread;
 
-  /**
-   * Has nothing to write yet.
-   *
-   * @param untold takes what a flush of the lower tier said that its caller has not asked for
-   */
+  /** Has nothing to write; {@code untold} takes what a flush of the lower tier told here in vain. */
   WriteBehind(
       Store upper,
       LowerTier lower,
@@ -77,15 +74,13 @@ final class WriteBehind {
     this.metrics = metrics;
     this.failures = failures;
     this.untold = untold;
-    metrics
-        .registry()
-        .gauge("tier_write_pending_blocks", "Blocks on their way to the next stage", this::pending);
-    metrics
-        .registry()
-        .gauge(
-            "tier_unwritten_blocks",
-            "Blocks that could not be written to the next stage and wait for it",
-            this::unwritten);
+    StoreMetrics gauges = metrics.registry();
+    gauges.gauge(
+        "tier_write_pending_blocks", "Blocks on their way to the next stage", this::pending);
+    gauges.gauge(
+        "tier_unwritten_blocks",
+        "Blocks that could not be written to the next stage and wait for it",
+        this::unwritten);
   }
 
   /** The work of its thread. */
@@ -159,14 +154,10 @@ final class WriteBehind {
     }
   }
 
-  /**
-   * Takes blocks that the upper tier has; those that wait already are left out.
-   *
-   * @return the number of the last offer, for {@link #await}
-   */
+  /** Takes blocks that the upper tier has; returns the number of the last offer, for {@link #await}. */
   synchronized long offer(BlockIds ids) {
     for (int i = 0; i < ids.size(); i++) {
-      BlockIds id = ids.slice(i, i + 1);
+      BlockIds id = BlockIds.of(ids.high(i), ids.low(i));
       if (open.containsKey(id) || closed) {
         continue;
       }
@@ -231,10 +222,8 @@ final class WriteBehind {
 
   /**
    * Says which blocks may be removed from the upper tier: those that the lower one has. What it has not is
-   * written to it first. There is nothing to remember, so this holds after a restart, and whichever process
-   * wrote the block.
-   *
-   * @param nanos how long it may take to write blocks
+   * written to it first, within some time. There is nothing to remember, so this holds after a restart, and
+   * whichever process wrote the block.
    */
   BitSet mayGo(BlockIds ids, long nanos) {
     BitSet there = lower.lookup(ids);
