@@ -1,5 +1,6 @@
 package ucm.store.file.block;
 
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
@@ -225,12 +226,9 @@ public record BlockReader(
   }
 
   private static boolean isUnbroken(Transfer transfer, int from, int to) {
-    for (int i = from + 1; i < to; i++) {
-      if (transfer.shardIndex(i) != transfer.shardIndex(i - 1) + 1) {
-        return false;
-      }
-    }
-    return transfer.pieceCount() * (to - from) < ShardIo.STEP_ENTRIES;
+    return transfer.pieceCount() * (to - from) < ShardIo.STEP_ENTRIES
+        && IntStream.range(from + 1, to)
+            .allMatch(i -> transfer.shardIndex(i) == transfer.shardIndex(i - 1) + 1);
   }
 
   /**

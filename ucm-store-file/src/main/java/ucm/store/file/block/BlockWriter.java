@@ -1,5 +1,6 @@
 package ucm.store.file.block;
 
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
@@ -34,7 +35,8 @@ public record BlockWriter(
 
   private boolean tryMove(FileTask task, int from, int to, ShardIo io) {
     @Nullable PartialBlock partial = partials.find(io.idHigh, io.idLow);
-    boolean isBegun = hasEndedAny(task, from, to);
+    // A shard was found in an unfinished block, which has ended since: its memory is gone.
+    boolean isBegun = IntStream.range(from, to).anyMatch(task::hasEnded);
     if (partial == null || isBegun) {
       if (files.isPresent(io.block, io.idHigh, io.idLow)) {
         metrics.presentBlocks.increment();
@@ -63,26 +65,9 @@ public record BlockWriter(
     return partials.write(partial, task, from, to, io);
   }
 
-  /** Whether a shard was found in an unfinished block, which has ended since: its memory is gone. */
-  private static boolean hasEndedAny(FileTask task, int from, int to) {
-    for (int i = from; i < to; i++) {
-      if (task.hasEnded(i)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   private static boolean isWholeBlock(Transfer transfer, int from, int to) {
-    if (to - from != transfer.layout().shardCount()) {
-      return false;
-    }
-    for (int i = from; i < to; i++) {
-      if (transfer.shardIndex(i) != i - from) {
-        return false;
-      }
-    }
-    return true;
+    return to - from == transfer.layout().shardCount()
+        && IntStream.range(from, to).allMatch(i -> transfer.shardIndex(i) == i - from);
   }
 
   private void writeWhole(FileTask task, int from, int to, ShardIo io) {
