@@ -256,9 +256,8 @@ final class FileStoreRuntime {
   private void directoryIsUp(int directory) {
     sweeps.recovered(directory);
     scanning.recovered(directory);
-    CapacityManager known = capacity;
-    if (known != null) {
-      known.wake();
+    if (capacity != null) {
+      capacity.wake();
     }
   }
 

@@ -35,12 +35,12 @@ final class FileTransfers {
   /** The thread that keeps time. */
   final TimeoutScheduler timer;
 
+  final PartialWriter partials;
+
   private final FileStoreRuntime store;
   private final Supplier<List<TransferTask>> tasks;
   // What is moved for tasks of other memory.
   private final Set<FileTask> parts = ConcurrentHashMap.newKeySet();
-  final PartialWriter partials;
-
   private final BlockWriter writer;
   private final BlockReader reader;
 

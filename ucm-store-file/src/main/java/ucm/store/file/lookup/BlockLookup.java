@@ -19,7 +19,6 @@ import ucm.store.file.block.BlockIndex;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.OwnThreads;
-import ucm.store.file.config.StoreKind;
 import ucm.store.file.health.DirectoryHealth;
 
 /**
@@ -47,7 +46,6 @@ public final class BlockLookup implements AutoCloseable {
   private final BlockIndex index;
   private final DirectoryHealth health;
   private final FileStoreMetrics metrics;
-  private final StoreKind kind;
   // No other process writes, so that a complete index knows what is absent.
   private final boolean exclusive;
   private final int concurrency;
@@ -66,11 +64,10 @@ public final class BlockLookup implements AutoCloseable {
     this.index = files.index;
     this.health = health;
     this.metrics = metrics;
-    this.kind = config.kind();
     this.exclusive = config.isExclusive();
     this.concurrency = config.lookupConcurrency();
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
-    this.own = new OwnThreads(kind, "lookup");
+    this.own = new OwnThreads(config.kind(), "lookup");
     for (int i = 0; i < config.directories().size(); i++) {
       ThreadPoolExecutor pool =
           new ThreadPoolExecutor(
@@ -269,11 +266,13 @@ public final class BlockLookup implements AutoCloseable {
       health.failed(directory, e);
       if (seenErrors.add(e.errno())) {
         LOG.warn(
-            "{} takes blocks for absent that it cannot look up: {}", kind.name(), e.getMessage());
+            "{} takes blocks for absent that it cannot look up: {}",
+            files.paths.store(),
+            e.getMessage());
       }
       return false;
     } catch (RuntimeException e) {
-      LOG.error("{} failed to look up a block", kind.name(), e);
+      LOG.error("{} failed to look up a block", files.paths.store(), e);
       return false;
     } finally {
       health.endLookup();
@@ -286,7 +285,7 @@ public final class BlockLookup implements AutoCloseable {
     threads.forEach(ThreadPoolExecutor::shutdown);
     waiting.forEach(LookupBatch::stop);
     if (!own.join(LONGEST_CLOSE)) {
-      LOG.warn("{}: a look-up still waits for the file system", kind.name());
+      LOG.warn("{}: a look-up still waits for the file system", files.paths.store());
     }
   }
 }

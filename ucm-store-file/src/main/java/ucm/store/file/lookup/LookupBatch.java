@@ -1,6 +1,5 @@
 package ucm.store.file.lookup;
 
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -73,7 +72,7 @@ final class LookupBatch {
   }
 
   private int find(int directory) {
-    int i = isOver() ? -1 : open.nextSetBit(next[directory]);
+    int i = over.getCount() == 0 ? -1 : open.nextSetBit(next[directory]);
     while (i >= 0 && i < end && paths.directoryOf(ids.high(i), ids.low(i)) != directory) {
       i = open.nextSetBit(i + 1);
     }
@@ -109,18 +108,13 @@ final class LookupBatch {
   }
 
   private void settle() {
-    if (!isOver() && isAnswered()) {
+    if (isAnswered()) {
       stop();
     }
   }
 
-  private boolean isOver() {
-    return over.getCount() == 0;
-  }
-
   /** Ends the batch with the answers there are. */
-  synchronized void stop() {
-    Arrays.fill(next, end);
+  void stop() {
     over.countDown();
   }
 
