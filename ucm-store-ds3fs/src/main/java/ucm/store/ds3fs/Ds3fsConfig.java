@@ -160,9 +160,8 @@ record Ds3fsConfig(
   /** The configuration as a store of files knows it. */
   static StoreConfig ofFiles(StoreConfig config) {
     Map<String, StoreConfig.Value> more = new LinkedHashMap<>();
-    more.put(
-        FOLDERS_OF_FILES,
-        new StoreConfig.Value((long) FOLDER_DIGITS, config.origin(STREAM_NUMBER)));
+    long digits = FOLDER_DIGITS;
+    more.put(FOLDERS_OF_FILES, new StoreConfig.Value(digits, config.origin(STREAM_NUMBER)));
     put(more, config, STREAM_NUMBER, WORKERS_OF_FILES);
     put(more, config, IO_DIRECT, IO_DIRECT.name());
     put(more, config, WAITING_QUEUE_DEPTH, WAITING_QUEUE_DEPTH.name());
@@ -183,11 +182,9 @@ record Ds3fsConfig(
     if (rings.depth() > rings.entries()) {
       config.reject(
           IOR_DEPTH,
-          "is "
-              + rings.depth()
-              + ", a batch that never fits into a ring of ior_entries "
-              + rings.entries()
-              + ": lower it, or raise ior_entries");
+          ("is %s, a batch that never fits into a ring of ior_entries %s: lower it, or raise"
+                  + " ior_entries")
+              .formatted(rings.depth(), rings.entries()));
     }
     long size = config.get(IOV_SIZE);
     return new Ds3fsConfig(
@@ -208,11 +205,9 @@ record Ds3fsConfig(
     if (bytes / streams < PAGE) {
       config.reject(
           key,
-          "is "
-              + bytes
-              + " bytes, which is less than a page for each of "
-              + streams
-              + " threads: raise it, or lower stream_number");
+          ("is %s bytes, which is less than a page for each of %s threads: raise it, or lower"
+                  + " stream_number")
+              .formatted(bytes, streams));
     }
     return bytes;
   }

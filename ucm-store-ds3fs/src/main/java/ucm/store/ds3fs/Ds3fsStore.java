@@ -12,7 +12,6 @@ import ucm.api.MemoryRegion;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.StoreName;
-import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.platform.io.IoQueues;
@@ -78,11 +77,6 @@ public final class Ds3fsStore extends FileStore implements MemoryProvider {
   }
 
   @Override
-  public StoreDirectories directories(StoreConfig from) {
-    return super.directories(Ds3fsConfig.ofFiles(from));
-  }
-
-  @Override
   protected void doOpen(StoreContext context) {
     try {
       super.doOpen(context);
@@ -137,6 +131,6 @@ public final class Ds3fsStore extends FileStore implements MemoryProvider {
   @Override
   public @Nullable MemoryRegion offerMemory(long byteSize) {
     RingQueues open = queues;
-    return open == null ? null : open.offer(byteSize, SharedMemorySpace.now());
+    return open == null ? null : open.offer(byteSize);
   }
 }

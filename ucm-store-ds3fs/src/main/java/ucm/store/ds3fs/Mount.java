@@ -59,14 +59,7 @@ final class Mount {
 
   /** Whether a file is in one of the directories on this mount. */
   boolean holds(String path) {
-    for (String directory : directories) {
-      if (path.startsWith(directory)
-          && path.length() > directory.length()
-          && path.charAt(directory.length()) == '/') {
-        return true;
-      }
-    }
-    return false;
+    return directories.stream().anyMatch(directory -> path.startsWith(directory + "/"));
   }
 
   /**
@@ -77,7 +70,7 @@ final class Mount {
    */
   RingMover newMover(boolean isRead) {
     StagingMemory memory = isRead ? readMemory : writeMemory;
-    StagingSlots part = memory.take();
+    StagingMemory.Part part = memory.take();
     try {
       return new RingMover(this, isRead, rings, part);
     } catch (RuntimeException e) {
@@ -117,13 +110,7 @@ final class Mount {
     if (lent != null) {
       all.add(lent);
     }
-    for (UsrbioMemory memory : all) {
-      if (isInUse) {
-        memory.leave();
-      } else {
-        memory.close();
-      }
-    }
+    all.forEach(isInUse ? UsrbioMemory::leave : UsrbioMemory::close);
   }
 
   @Override

@@ -29,13 +29,9 @@ final class MountFinder {
       String point = mountPoint(directory);
       if (!expected.isEmpty() && !point.equals(withoutSlash(expected))) {
         throw new StoreException(
-            "storage_backends names "
-                + directory
-                + ", which is on the 3FS mounted at "
-                + point
-                + "; hf3fs_mount_point is "
-                + expected
-                + ": correct one of both, or leave hf3fs_mount_point out");
+            ("storage_backends names %s, which is on the 3FS mounted at %s; hf3fs_mount_point is"
+                 + " %s: correct one of both, or leave hf3fs_mount_point out")
+                .formatted(directory, point, expected));
       }
       requireHf3fs(directory, point);
       found.computeIfAbsent(point, p -> new ArrayList<>()).add(directory);
@@ -50,17 +46,19 @@ final class MountFinder {
   private static String mountPoint(String directory) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment point = arena.allocate(UsrbioCalls.MOUNT_POINT_BYTES);
-      int length = UsrbioCalls.extractMountPoint(point, arena.allocateFrom(directory));
+      int length =
+          UsrbioCalls.hf3fs_extract_mount_point(
+              point.address(),
+              UsrbioCalls.MOUNT_POINT_BYTES,
+              arena.allocateFrom(directory).address());
       if (length <= 0) {
         throw notOn3fs(directory, "it is below no mount point of 3FS");
       }
       if (length > UsrbioCalls.MOUNT_POINT_BYTES) {
         throw new StoreException(
-            "storage_backends names "
-                + directory
-                + ", and the mount point of its 3FS has more than "
-                + (UsrbioCalls.MOUNT_POINT_BYTES - 1)
-                + " bytes, which USRBIO cannot take: mount it elsewhere");
+            ("storage_backends names %s, and the mount point of its 3FS has more than %s bytes,"
+                 + " which USRBIO cannot take: mount it elsewhere")
+                .formatted(directory, UsrbioCalls.MOUNT_POINT_BYTES - 1));
       }
       return point.getString(0);
     }
@@ -73,7 +71,7 @@ final class MountFinder {
       throw notOn3fs(directory, "it cannot be opened");
     }
     try {
-      if (!UsrbioCalls.isHf3fs(fd)) {
+      if (UsrbioCalls.hf3fs_is_hf3fs(fd) == 0) {
         throw notOn3fs(directory, "it is below " + point + " but no part of the 3FS there");
       }
     } finally {
@@ -83,12 +81,9 @@ final class MountFinder {
 
   private static StoreException notOn3fs(String directory, String why) {
     return new StoreException(
-        "storage_backends names "
-            + directory
-            + ", which is not on 3FS: "
-            + why
-            + "; start the FUSE client of 3FS on this machine (in a container, mount its folder"
-            + " with HostToContainer propagation) and name a folder on it, or use another store of"
-            + " files");
+        ("storage_backends names %s, which is not on 3FS: %s; start the FUSE client of 3FS on this"
+                + " machine (in a container, mount its folder with HostToContainer propagation) and"
+                + " name a folder on it, or use another store of files")
+            .formatted(directory, why));
   }
 }

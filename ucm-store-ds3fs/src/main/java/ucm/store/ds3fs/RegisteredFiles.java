@@ -45,7 +45,7 @@ final class RegisteredFiles {
     int mount = mountOf.get(fd);
     if (mount == 0) {
       mount = 1 + (mounts.size() == 1 ? 0 : mountOf(path.toString()));
-      int result = UsrbioCalls.registerFile(fd);
+      int result = UsrbioCalls.hf3fs_reg_fd(fd, 0);
       if (result > 0) {
         throw new FileException("hf3fs_reg_fd", path, result);
       }
@@ -82,6 +82,6 @@ final class RegisteredFiles {
   private synchronized void deregisterFirst(int fd) {
     // Before the number can be another file's.
     mountOf.set(fd, 0);
-    UsrbioCalls.deregisterFile(fd);
+    UsrbioCalls.hf3fs_dereg_fd(fd);
   }
 }

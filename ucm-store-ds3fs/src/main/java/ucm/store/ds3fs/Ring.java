@@ -39,7 +39,7 @@ final class Ring implements AutoCloseable {
   private static final int MAX_RESULTS = 64;
 
   private final String mountPoint;
-  private final boolean isRead;
+  private final byte forRead;
   private final int entries;
   private final int batch;
   private final Arena arena = Arena.ofShared();
@@ -65,20 +65,22 @@ final class Ring implements AutoCloseable {
   /** Makes a ring; throws {@link FileException} when that is refused. */
   Ring(String mountPoint, boolean isRead, RingSettings settings) {
     this.mountPoint = mountPoint;
-    this.isRead = isRead;
+    this.forRead = (byte) (isRead ? 1 : 0);
     this.entries = settings.entries();
     this.batch = Math.max(0, settings.depth());
     handle = arena.allocate(UsrbioCalls.IOR_BYTES, Long.BYTES);
     cqes = arena.allocate((long) MAX_RESULTS * UsrbioCalls.CQE_BYTES, Long.BYTES);
     until = arena.allocate(UsrbioCalls.TIMESPEC_BYTES, Long.BYTES);
     int result =
-        UsrbioCalls.createRing(
-            handle,
-            arena.allocateFrom(mountPoint),
+        UsrbioCalls.hf3fs_iorcreate4(
+            handle.address(),
+            arena.allocateFrom(mountPoint).address(),
             entries,
-            isRead,
+            forRead,
             settings.depth(),
-            settings.numaId());
+            0,
+            settings.numaId(),
+            0);
     if (result != 0) {
       arena.close();
       throw new FileException("hf3fs_iorcreate4 for", mountPoint, Math.abs(result));
@@ -112,7 +114,9 @@ final class Ring implements AutoCloseable {
     if (used == entries) {
       return false;
     }
-    int result = UsrbioCalls.prepare(handle, memory, isRead, address, fd, offset, length, userdata);
+    int result =
+        UsrbioCalls.hf3fs_prep_io(
+            handle.address(), memory.address(), forRead, address, fd, offset, length, userdata);
     if (result == -Errno.EAGAIN && used > 0) {
       return false;
     }
@@ -128,7 +132,7 @@ final class Ring implements AutoCloseable {
   /** Hands what is prepared to 3FS. */
   private void submit() {
     if (!isSubmitted) {
-      int result = UsrbioCalls.submit(handle);
+      int result = UsrbioCalls.hf3fs_submit_ios(handle.address());
       if (result != 0) {
         throw new FileException("hf3fs_submit_ios on", mountPoint, Math.abs(result));
       }
@@ -188,7 +192,9 @@ final class Ring implements AutoCloseable {
     while (true) {
       long left = Math.max(0, deadlineNanos - System.nanoTime());
       setUntil(left);
-      int count = UsrbioCalls.await(handle, cqes, MAX_RESULTS, 1, until);
+      int count =
+          UsrbioCalls.hf3fs_wait_for_ios(
+              handle.address(), cqes.address(), MAX_RESULTS, 1, until.address());
       if (count < 0 && count != -Errno.EINTR && count != -Errno.ETIMEDOUT) {
         throw new FileException("hf3fs_wait_for_ios on", mountPoint, -count);
       }
@@ -219,7 +225,7 @@ final class Ring implements AutoCloseable {
   /** Gives it back; nothing is under way any more. */
   @Override
   public void close() {
-    UsrbioCalls.destroyRing(handle);
+    UsrbioCalls.hf3fs_iordestroy(handle.address());
     arena.close();
   }
 }

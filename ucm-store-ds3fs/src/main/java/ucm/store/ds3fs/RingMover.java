@@ -23,7 +23,7 @@ import ucm.platform.libc.NativePath;
  * do what it likes with it, and its slot comes back with the answer. That cannot be done when the
  * memory was named; then the only way is to wait.
  */
-final class RingMover {
+final class RingMover implements Ring.Listener {
 
   private static final Logger LOG = LoggerFactory.getLogger(Ds3fsStore.class);
 
@@ -35,8 +35,7 @@ final class RingMover {
   private final Mount mount;
   private final boolean isRead;
   private final Ring ring;
-  private final StagingSlots slots;
-  private final Ring.Listener listener = new Results();
+  private final StagingMemory.Part slots;
 
   private final RingRequest[] requests;
   private final int[] free;
@@ -45,7 +44,7 @@ final class RingMover {
   private int unfinishedCount;
 
   /** Makes its ring; the part of the staging memory is its own from then on. */
-  RingMover(Mount mount, boolean isRead, RingSettings settings, StagingSlots part) {
+  RingMover(Mount mount, boolean isRead, RingSettings settings, StagingMemory.Part part) {
     this.mount = mount;
     this.isRead = isRead;
     this.slots = part;
@@ -134,7 +133,7 @@ final class RingMover {
   }
 
   private void awaitSome(NativePath path, long deadline) {
-    if (!ring.await(deadline, listener)) {
+    if (!ring.await(deadline, this)) {
       throw new FileException(
           "3FS has not answered in time (timeout_ms) on " + mount.point() + " for",
           path,
@@ -197,7 +196,7 @@ final class RingMover {
     if (request.slot < 0) {
       takeSlot(request);
     }
-    long staged = Math.min(length, slots.slotBytes() - used);
+    long staged = Math.min(length, slots.slotBytes - used);
     int last = request.parts - 1;
     boolean extendsLast = last >= 0 && request.staged[last] != RingRequest.NOT_STAGED;
     if (staged == 0 || (!extendsLast && request.parts == RingRequest.MAX_PARTS)) {
@@ -205,12 +204,12 @@ final class RingMover {
     }
     long at = slots.offset(request.slot) + used;
     if (!isRead) {
-      Objects.requireNonNull(request.memory).copyTo(from, slots.memory(), at, staged);
+      Objects.requireNonNull(request.memory).copyTo(from, slots.iov.segment, at, staged);
     }
     if (extendsLast) {
       request.lengths[last] += staged;
     } else {
-      request.addPart(slots.memory().address() + at, staged, at);
+      request.addPart(slots.iov.segment.address() + at, staged, at);
     }
     mount.metrics.copiedBytes().add(staged);
     return staged;
@@ -226,7 +225,7 @@ final class RingMover {
 
   private void prepare(RingRequest request, int part, long at) {
     MemorySegment memory =
-        request.staged[part] == RingRequest.NOT_STAGED ? mount.offeredHandle() : slots.handle();
+        request.staged[part] == RingRequest.NOT_STAGED ? mount.offeredHandle() : slots.iov.handle;
     long userdata = (long) request.number * RingRequest.MAX_PARTS + part;
     long address = request.addresses[part];
     long length = request.lengths[part];
@@ -246,27 +245,24 @@ final class RingMover {
     }
   }
 
-  private final class Results implements Ring.Listener {
+  @Override
+  public void repeated(long userdata) {
+    request(userdata).underWay++;
+  }
 
-    @Override
-    public void repeated(long userdata) {
-      request(userdata).underWay++;
+  @Override
+  public void ended(long userdata, long result, boolean isRepetition) {
+    RingRequest request = request(userdata);
+    if (!isRepetition && result < 0) {
+      request.fail(isRead ? "USRBIO read of" : "USRBIO write of", (int) -result);
+    } else if (!isRepetition) {
+      request.results[(int) (userdata % RingRequest.MAX_PARTS)] = result;
     }
+    oneEnded(request);
+  }
 
-    @Override
-    public void ended(long userdata, long result, boolean isRepetition) {
-      RingRequest request = request(userdata);
-      if (!isRepetition && result < 0) {
-        request.fail(isRead ? "USRBIO read of" : "USRBIO write of", (int) -result);
-      } else if (!isRepetition) {
-        request.results[(int) (userdata % RingRequest.MAX_PARTS)] = result;
-      }
-      oneEnded(request);
-    }
-
-    private RingRequest request(long userdata) {
-      return requests[(int) (userdata / RingRequest.MAX_PARTS)];
-    }
+  private RingRequest request(long userdata) {
+    return requests[(int) (userdata / RingRequest.MAX_PARTS)];
   }
 
   private void oneEnded(RingRequest request) {
@@ -296,7 +292,7 @@ final class RingMover {
     for (int part = 0; part < request.parts && !isShort; part++) {
       long result = Math.min(request.results[part], request.lengths[part]);
       if (isRead && request.staged[part] != RingRequest.NOT_STAGED) {
-        memory.copyFrom(got, slots.memory(), request.staged[part], result);
+        memory.copyFrom(got, slots.iov.segment, request.staged[part], result);
       }
       got += result;
       isShort = result < request.lengths[part];
@@ -317,7 +313,7 @@ final class RingMover {
   /** Gives the ring back; no thread uses this any more. */
   void close() {
     // Answers to what was given up may have come since.
-    if (ring.hasEnded(listener)) {
+    if (ring.hasEnded(this)) {
       ring.close();
     } else {
       mount.leaveMemory();

@@ -42,7 +42,7 @@ final class RingQueues implements IoQueues {
   }
 
   /** See {@link ucm.api.MemoryProvider#offerMemory}. */
-  synchronized @Nullable MemoryRegion offer(long byteSize, SharedMemorySpace space) {
+  synchronized @Nullable MemoryRegion offer(long byteSize) {
     if (isOffered || isClosed) {
       return null;
     }
@@ -53,13 +53,14 @@ final class RingQueues implements IoQueues {
           mounts);
       return null;
     }
-    if (byteSize > space.freeBytes()) {
+    long free = SharedMemorySpace.now().freeBytes();
+    if (byteSize > free) {
       LOG.warn(
           "Ds3fs lends no memory to the upper stage: {} bytes are asked for, and {} has {} free;"
               + " bytes are copied once",
           byteSize,
           SharedMemorySpace.FOLDER,
-          space.freeBytes());
+          free);
       return null;
     }
     try {

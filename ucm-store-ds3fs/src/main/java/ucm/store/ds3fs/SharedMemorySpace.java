@@ -36,26 +36,18 @@ record SharedMemorySpace(long totalBytes, long freeBytes) {
     if (own <= freeBytes && all <= totalBytes) {
       return null;
     }
-    return "Ds3fs needs "
-        + own
-        + " bytes of "
-        + FOLDER
-        + " for each worker ("
-        + config.readBytes()
-        + " for reading and "
-        + config.writeBytes()
-        + " for writing, on "
-        + mounts
-        + (mounts == 1 ? " mount" : " mounts")
-        + "), "
-        + all
-        + " for the "
-        + config.localRanks()
-        + " of this node; it has "
-        + totalBytes
-        + ", of which "
-        + freeBytes
-        + " are free: make it larger (in a container, its shm size), or lower iov_size,"
-        + " iov_read_size or iov_write_size";
+    return ("Ds3fs needs %s bytes of %s for each worker (%s for reading and %s for writing, on %s),"
+            + " %s for the %s of this node; it has %s, of which %s are free: make it larger (in a"
+            + " container, its shm size), or lower iov_size, iov_read_size or iov_write_size")
+        .formatted(
+            own,
+            FOLDER,
+            config.readBytes(),
+            config.writeBytes(),
+            mounts + (mounts == 1 ? " mount" : " mounts"),
+            all,
+            config.localRanks(),
+            totalBytes,
+            freeBytes);
   }
 }

@@ -2,6 +2,7 @@ package ucm.store.ds3fs;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import ucm.api.StoreException;
 
@@ -11,6 +12,39 @@ import ucm.api.StoreException;
  * use for it. Thread-safe.
  */
 final class StagingMemory {
+
+  /** A worker's part of an iov, cut into slots of one size. For one thread. */
+  static final class Part {
+
+    final UsrbioMemory iov;
+    final long slotBytes;
+    private final long start;
+    private final int[] free;
+    private int freeCount;
+
+    private Part(UsrbioMemory iov, long start, int count, long slotBytes) {
+      this.iov = iov;
+      this.start = start;
+      this.slotBytes = slotBytes;
+      free = new int[count];
+      Arrays.setAll(free, i -> i);
+      freeCount = count;
+    }
+
+    /** Takes a slot; -1 when all are taken. */
+    int take() {
+      return freeCount == 0 ? -1 : free[--freeCount];
+    }
+
+    void giveBack(int slot) {
+      free[freeCount++] = slot;
+    }
+
+    /** Where a slot is in the iov, in bytes. */
+    long offset(int slot) {
+      return start + slot * slotBytes;
+    }
+  }
 
   // A worker moves at most 512 KiB at a time, and what follows the last shard of a block.
   private static final long SLOT_BYTES = 576 << 10;
@@ -23,7 +57,7 @@ final class StagingMemory {
   private final UsrbioMemory shared;
 
   // Guarded by this: parts that were given back unused, parts that were given out, and all memory.
-  private final ArrayDeque<StagingSlots> unused = new ArrayDeque<>();
+  private final ArrayDeque<Part> unused = new ArrayDeque<>();
   private int taken;
   private final List<UsrbioMemory> all = new ArrayList<>();
 
@@ -47,14 +81,14 @@ final class StagingMemory {
    *
    * @throws StoreException when it is one beyond those of the workers, and there is no room for it
    */
-  StagingSlots take() {
+  Part take() {
     synchronized (this) {
-      StagingSlots known = unused.poll();
+      Part known = unused.poll();
       if (known != null) {
         return known;
       }
       if (taken < workers) {
-        return slots(shared, taken++ * partBytes);
+        return part(shared, taken++ * partBytes);
       }
     }
     // Not under the lock, as 3FS may take its time.
@@ -62,34 +96,28 @@ final class StagingMemory {
     synchronized (this) {
       all.add(own);
     }
-    return slots(own, 0);
+    return part(own, 0);
   }
 
   private UsrbioMemory ofItsOwn() {
     long free = SharedMemorySpace.now().freeBytes();
     if (free < partBytes) {
       throw new StoreException(
-          "a thread that stands in for one that 3FS holds needs "
-              + partBytes
-              + " bytes of "
-              + SharedMemorySpace.FOLDER
-              + " for "
-              + point
-              + ", which has "
-              + free
-              + " free: make it larger");
+          ("a thread that stands in for one that 3FS holds needs %s bytes of %s for %s, which has"
+               + " %s free: make it larger")
+              .formatted(partBytes, SharedMemorySpace.FOLDER, point, free));
     }
     return new UsrbioMemory(point, partBytes, rings.numaId());
   }
 
-  private StagingSlots slots(UsrbioMemory memory, long start) {
+  private Part part(UsrbioMemory memory, long start) {
     long slotBytes = Math.min(partBytes, SLOT_BYTES);
     int count = Math.clamp(partBytes / slotBytes, 1, rings.vectors());
-    return new StagingSlots(memory, start, count, slotBytes);
+    return new Part(memory, start, count, slotBytes);
   }
 
   /** Takes back a part of which no slot is taken. */
-  synchronized void giveBack(StagingSlots part) {
+  synchronized void giveBack(Part part) {
     unused.add(part);
   }
 

@@ -44,11 +44,9 @@ final class UsrbioLibrary {
     if (known != null) {
       if (!configured.isEmpty() && !known.equals(found)) {
         throw new StoreException(
-            "ds3fs_library_path names "
-                + found
-                + ", and this process has loaded "
-                + known
-                + " already; one process uses one: give all stores the same ds3fs_library_path");
+            ("ds3fs_library_path names %s, and this process has loaded %s already; one process uses"
+                    + " one: give all stores the same ds3fs_library_path")
+                .formatted(found, known));
       }
       return known;
     }
@@ -74,13 +72,9 @@ final class UsrbioLibrary {
       Path file = Files.isDirectory(path) ? path.resolve(FILE_NAME) : path;
       if (!Files.isRegularFile(file)) {
         throw new StoreException(
-            "ds3fs_library_path is "
-                + configured
-                + ", and there is no file "
-                + file
-                + ": name the file "
-                + FILE_NAME
-                + " of 3FS, or its folder");
+            ("ds3fs_library_path is %s, and there is no file %s: name the file %s of 3FS, or its"
+                    + " folder")
+                .formatted(configured, file, FILE_NAME));
       }
       return real(file);
     }
@@ -118,23 +112,16 @@ final class UsrbioLibrary {
       List<Path> usualFolders) {
     if (found.equals(LINKER_NAME)) {
       return new StoreException(
-          "3FS's library "
-              + FILE_NAME
-              + " was not found in "
-              + folders(libraryPath, usualFolders)
-              + " nor by the linker: build and install the 3FS client (github.com/deepseek-ai/3FS,"
-              + " by default to /usr/local), or name the library in ds3fs_library_path or its"
-              + " folder in LD_LIBRARY_PATH",
+          ("3FS's library %s was not found in %s nor by the linker: build and install the 3FS"
+               + " client (github.com/deepseek-ai/3FS, by default to /usr/local), or name the"
+               + " library in ds3fs_library_path or its folder in LD_LIBRARY_PATH")
+              .formatted(FILE_NAME, folders(libraryPath, usualFolders)),
           cause);
     }
     return new StoreException(
-        "3FS's library "
-            + found
-            + " cannot be used: "
-            + cause.getMessage()
-            + "; it must be built for this machine, and what it needs (ldd "
-            + found
-            + ") must be installed",
+        ("3FS's library %1$s cannot be used: %2$s; it must be built for this machine, and what it"
+                + " needs (ldd %1$s) must be installed")
+            .formatted(found, cause.getMessage()),
         cause);
   }
 }

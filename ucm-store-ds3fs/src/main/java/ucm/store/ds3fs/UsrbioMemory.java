@@ -35,7 +35,9 @@ final class UsrbioMemory implements AutoCloseable {
     this.mountPoint = mountPoint;
     arena = Arena.ofShared();
     handle = arena.allocate(UsrbioCalls.IOV_BYTES, Long.BYTES);
-    int result = UsrbioCalls.createMemory(handle, arena.allocateFrom(mountPoint), byteSize, numa);
+    int result =
+        UsrbioCalls.hf3fs_iovcreate(
+            handle.address(), arena.allocateFrom(mountPoint).address(), byteSize, 0, numa);
     if (result != 0) {
       arena.close();
       throw new FileException(
@@ -55,7 +57,7 @@ final class UsrbioMemory implements AutoCloseable {
   /** Gives it back; it must not be touched any more. */
   @Override
   public void close() {
-    UsrbioCalls.destroyMemory(handle);
+    UsrbioCalls.hf3fs_iovdestroy(handle.address());
     arena.close();
   }
 

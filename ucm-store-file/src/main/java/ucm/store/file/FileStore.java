@@ -71,7 +71,12 @@ public abstract class FileStore extends AbstractStore implements IndexLookup, Di
 
   @Override
   public StoreDirectories directories(StoreConfig from) {
-    return BlockDirectories.of(kind, files, from);
+    return BlockDirectories.of(kind, files, this::realName, commonNames(from));
+  }
+
+  /** The name on disk of a file of a block, from the one that this store goes by; for messages. */
+  protected String realName(String path) {
+    return path;
   }
 
   @Override

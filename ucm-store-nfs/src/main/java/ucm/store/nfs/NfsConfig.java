@@ -16,10 +16,10 @@ import ucm.platform.device.EngineDevice;
  * What the store {@code Nfs} is told beside what a store of files is told: its keys, with the original's
  * names for some of a store of files, and their values, checked.
  *
+ * @param device what the engine may name memory of
  * @param slots buffers of one shard
  */
-record NfsConfig(
-    BlockLayout layout, int deviceId, String device, int streams, List<Long> cores, int slots) {
+record NfsConfig(BlockLayout layout, EngineDevice.Choice device, int slots) {
 
   static final ConfigKey<Long> BLOCK_SIZE = CommonKeys.BLOCK_SIZE.alias("kv_block_size");
 
@@ -155,8 +155,14 @@ record NfsConfig(
     Optional<BlockLayout> layout = CommonKeys.layout(config);
     int buffers = config.get(BUFFER_NUMBER);
     Optional<Long> ioSize = config.find(IO_SIZE);
-    String device = config.get(DEVICE);
-    int streams = Math.min(config.get(STREAMS), MOST_DEVICE_STREAMS);
+    EngineDevice.Choice device =
+        new EngineDevice.Choice(
+            NfsStore.NAME,
+            DEVICE.name(),
+            config.get(DEVICE),
+            config.get(CommonKeys.DEVICE_ID),
+            Math.min(config.get(STREAMS), MOST_DEVICE_STREAMS),
+            config.get(CommonKeys.CPU_AFFINITY_CORES));
     int slots = 0;
     if (layout.isPresent()) {
       long shard = layout.get().shardSize();
@@ -166,28 +172,18 @@ record NfsConfig(
       if (slots == 0) {
         config.reject(
             IO_SIZE,
-            "times buffer_number is "
-                + (long) bytes
-                + " bytes, in which no shard fits, which takes "
-                + stride
-                + ": leave io_size out, or raise buffer_number");
+            ("times buffer_number is %s bytes, in which no shard fits, which takes %s: leave"
+                 + " io_size out, or raise buffer_number")
+                .formatted((long) bytes, stride));
       }
     }
-    int deviceId = config.get(CommonKeys.DEVICE_ID);
-    List<Long> cores = config.get(CommonKeys.CPU_AFFINITY_CORES);
-    if (config.hasErrors() || layout.isEmpty()) {
-      return Optional.empty();
-    }
-    return Optional.of(new NfsConfig(layout.get(), deviceId, device, streams, cores, slots));
+    return config.hasErrors() || layout.isEmpty()
+        ? Optional.empty()
+        : Optional.of(new NfsConfig(layout.get(), device, slots));
   }
 
   /** Bytes from one buffer to the next. */
   long stride() {
     return StagingBuffers.stride(layout.shardSize());
-  }
-
-  /** The device that the engine may name memory of. */
-  EngineDevice.Choice engineDevice() {
-    return new EngineDevice.Choice(NfsStore.NAME, DEVICE.name(), device, deviceId, streams, cores);
   }
 }

@@ -18,7 +18,6 @@ import ucm.api.StoreName;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
-import ucm.api.admin.StoreDirectories;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.platform.libc.FileOperations;
@@ -74,8 +73,8 @@ public final class NfsStore extends FileStore {
   }
 
   @Override
-  public StoreDirectories directories(StoreConfig from) {
-    return new NfsDirectories(super.directories(NfsConfig.ofFiles(from)));
+  protected String realName(String path) {
+    return NfsTree.realName(path);
   }
 
   /** Whether there is a folder of a block as only this store names them. */

@@ -52,7 +52,7 @@ final class Staging {
     this.maxWaiting = maxWaiting;
     this.files = files;
     try {
-      this.device = EngineDevice.open(config.engineDevice(), this::allocate);
+      this.device = EngineDevice.open(config.device(), this::allocate);
     } catch (RuntimeException | Error e) {
       freeBuffers();
       throw e;

@@ -29,9 +29,9 @@ final class NfsConfigTest {
   @Test
   void hasTheDefaultsOfTheOriginal() {
     NfsConfig read = read(Map.of());
-    assertThat(read.streams()).isEqualTo(32);
+    assertThat(read.device().streams()).isEqualTo(32);
     assertThat(read.slots()).isEqualTo(512);
-    assertThat(read.device()).isEqualTo("auto");
+    assertThat(read.device().wanted()).isEqualTo("auto");
     assertThat(find("nfs_gc_trigger_threshold_ratio").defaultValue()).isEqualTo(0.98);
     assertThat(find("nfs_gc_enable").defaultValue()).isEqualTo(true);
     assertThat(find("nfs_capacity_gb").defaultValue()).isEqualTo(0.0);
@@ -82,7 +82,7 @@ final class NfsConfigTest {
     assertThat(files.get(ConfigKey.flag("nfs_gc_enable"))).isFalse();
     assertThat(files.get(ConfigKey.number("nfs_gc_trigger_threshold_ratio"))).isEqualTo(0.5);
     assertThat(files.get(ConfigKey.integer("data_dir_shard_bytes"))).isZero();
-    assertThat(read(more).streams()).isEqualTo(8);
+    assertThat(read(more).device().streams()).isEqualTo(8);
   }
 
   @Test

@@ -1,8 +1,9 @@
 package ucm.store.file.admin;
 
-import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
 import ucm.api.CommonKeys;
@@ -22,39 +23,32 @@ import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.space.SpaceLimit;
 
-/** The administration of directories of blocks, with or without an engine at work in them. */
-public final class BlockDirectories implements StoreDirectories {
+/**
+ * The administration of directories of blocks, with or without an engine at work in them.
+ *
+ * @param realName gives the name that a file has on disk, for messages
+ * @param layout null when it is not configured
+ */
+public record BlockDirectories(
+    StoreKind kind,
+    FileOperations files,
+    UnaryOperator<String> realName,
+    List<String> roots,
+    double capacityGb,
+    FileStoreConfig.Gc gc,
+    @Nullable BlockLayout layout)
+    implements StoreDirectories {
 
   private static final int WALK_THREADS = 4;
 
-  private final StoreKind kind;
-  private final FileOperations files;
-  private final List<String> roots;
-  private final double capacityGb;
-  private final FileStoreConfig.Gc gc;
-  private final @Nullable BlockLayout layout;
-
-  private BlockDirectories(
-      StoreKind kind,
-      FileOperations files,
-      List<String> roots,
-      double capacityGb,
-      FileStoreConfig.Gc gc,
-      @Nullable BlockLayout layout) {
-    this.layout = layout;
-    this.kind = kind;
-    this.files = files;
-    this.roots = roots;
-    this.capacityGb = capacityGb;
-    this.gc = gc;
-  }
-
   /** Reads what is configured; faults are recorded in {@code config}. */
-  public static BlockDirectories of(StoreKind kind, FileOperations files, StoreConfig config) {
+  public static BlockDirectories of(
+      StoreKind kind, FileOperations files, UnaryOperator<String> realName, StoreConfig config) {
     FileStoreKeys keys = kind.keys();
     return new BlockDirectories(
         kind,
         files,
+        realName,
         FileStoreConfig.directories(config),
         config.get(keys.capacityGb),
         FileStoreConfig.Gc.from(keys, config),
@@ -67,30 +61,29 @@ public final class BlockDirectories implements StoreDirectories {
 
   @Override
   public List<DirectorySummary> summarize(Observer observer) {
-    List<DirectorySummary> summaries = new ArrayList<>();
     DirectoryWalk walk = new DirectoryWalk(kind, files, WALK_THREADS, observer);
-    for (FoundDirectory directory : found()) {
-      DirectorySurvey survey = new DirectorySurvey(files, directory);
-      walk.run(directory, survey);
-      summaries.add(survey.summary());
-    }
-    return summaries;
+    AtomicLong seen = new AtomicLong();
+    return found().stream()
+        .map(directory -> new DirectorySurvey(walk, directory, seen).summary())
+        .toList();
   }
 
   @Override
   public void list(Observer observer, Consumer<StoredBlock> visitor) {
     DirectoryWalk walk = new DirectoryWalk(kind, files, WALK_THREADS, observer);
+    AtomicLong seen = new AtomicLong();
     for (FoundDirectory directory : found()) {
-      walk.run(directory, new Listing(directory, visitor));
+      walk.run("inspect", directory, new Listing(directory, visitor, observer, seen));
     }
   }
 
   /** Shows blocks. */
-  private record Listing(FoundDirectory directory, Consumer<StoredBlock> visitor)
+  private record Listing(
+      FoundDirectory directory, Consumer<StoredBlock> visitor, Observer observer, AtomicLong seen)
       implements DirectoryWalk.Visitor {
 
     @Override
-    public void block(BlockFile file, BlockInspection inspection) {
+    public synchronized void block(BlockFile file, BlockInspection inspection) {
       FileStat stat = inspection.stat();
       StoredLayout layout = inspection.layout();
       visitor.accept(
@@ -103,6 +96,7 @@ public final class BlockDirectories implements StoreDirectories {
               layout,
               DirectorySurvey.time(stat.lastUseNanos()),
               inspection.fault()));
+      observer.at(seen.incrementAndGet(), 0);
     }
 
     @Override
@@ -114,14 +108,24 @@ public final class BlockDirectories implements StoreDirectories {
 
   @Override
   public VerifyResult verify(VerifyPlan plan, Observer observer, Consumer<Damage> found) {
-    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
-    return new DirectoryVerify(kind, files, plan, observer, found, limit).run(found());
+    DirectoryWalk walk = new DirectoryWalk(kind, files, plan.threads(), observer);
+    return new DirectoryVerify(walk, plan, withRealNames(found)).run(found());
   }
 
   @Override
   public AdoptResult adopt(AdoptPlan plan, Observer observer, Consumer<Damage> failed) {
-    ReadRateLimit limit = ReadRateLimit.of(plan.maxBytesPerSecond(), observer);
-    return new DirectoryAdopt(kind, files, plan, observer, failed, limit).run(found(), layout);
+    DirectoryWalk walk = new DirectoryWalk(kind, files, plan.threads(), observer);
+    return new DirectoryAdopt(walk, plan, withRealNames(failed)).run(found(), layout);
+  }
+
+  private Consumer<Damage> withRealNames(Consumer<Damage> found) {
+    return damage ->
+        found.accept(
+            new Damage(
+                realName.apply(damage.path()),
+                damage.reason(),
+                damage.isDamaged(),
+                damage.isMoved()));
   }
 
   @Override

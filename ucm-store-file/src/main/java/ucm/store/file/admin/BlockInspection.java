@@ -88,7 +88,7 @@ final class BlockInspection implements AutoCloseable {
       return;
     }
     if (length != tail) {
-      bytes = length <= memory.byteSize() ? read(size - length, length) : large(length);
+      bytes = read(size - length, length);
     }
     try {
       footer = StoredFooter.read(bytes, size, idHigh, idLow);
@@ -97,20 +97,14 @@ final class BlockInspection implements AutoCloseable {
     }
   }
 
-  private ByteBuffer large(int length) {
-    MemorySegment all = Arena.ofAuto().allocate(length);
-    long got = VectorIo.readFully(files, fd, path, new IoVector().add(all), stat.size() - length);
-    return all.asSlice(0, got).asByteBuffer();
-  }
-
   /** Reads a part, all of it unless the file was cut off meanwhile. */
   private ByteBuffer read(long offset, int bytes) {
-    MemorySegment part = memory.asSlice(0, bytes);
+    boolean fits = bytes <= memory.byteSize();
+    MemorySegment part = fits ? memory.asSlice(0, bytes) : Arena.ofAuto().allocate(bytes);
     long got = VectorIo.readFully(files, fd, path, new IoVector().add(part), offset);
     return part.asSlice(0, got).asByteBuffer();
   }
 
-  /** What the file system says of it. */
   FileStat stat() {
     return stat;
   }

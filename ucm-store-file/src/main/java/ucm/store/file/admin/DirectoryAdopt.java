@@ -13,24 +13,19 @@ import ucm.api.StoreException;
 import ucm.api.admin.StoreDirectories.AdoptPlan;
 import ucm.api.admin.StoreDirectories.AdoptResult;
 import ucm.api.admin.StoreDirectories.Damage;
-import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileException;
-import ucm.platform.libc.FileOperations;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
-import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockFooter;
 
 /**
  * Writes footers after blocks that have none. The directories are gone through twice: first the ends of
  * the files are read, which tells the layouts and how much there is to do, then the blocks.
  */
-final class DirectoryAdopt {
+final class DirectoryAdopt implements DirectoryWalk.Visitor {
 
-  private final StoreKind kind;
-  private final FileOperations files;
+  private final DirectoryWalk walk;
   private final AdoptPlan plan;
-  private final Observer observer;
   private final Consumer<Damage> failures;
   private final ReadRateLimit limit;
   // By the size of a block.
@@ -44,19 +39,11 @@ final class DirectoryAdopt {
   private long failed;
   private long totalBytes;
 
-  DirectoryAdopt(
-      StoreKind kind,
-      FileOperations files,
-      AdoptPlan plan,
-      Observer observer,
-      Consumer<Damage> failures,
-      ReadRateLimit limit) {
-    this.kind = kind;
-    this.files = files;
+  DirectoryAdopt(DirectoryWalk walk, AdoptPlan plan, Consumer<Damage> failures) {
+    this.walk = walk;
     this.plan = plan;
-    this.observer = observer;
     this.failures = failures;
-    this.limit = limit;
+    this.limit = ReadRateLimit.of(plan.maxBytesPerSecond(), walk.observer());
   }
 
   /**
@@ -66,9 +53,7 @@ final class DirectoryAdopt {
    */
   AdoptResult run(List<FoundDirectory> directories, @Nullable BlockLayout configured) {
     Found found = new Found();
-    DirectoryWalk walk =
-        new DirectoryWalk(kind, files, plan.threads(), DirectoryWalk.quiet(observer));
-    directories.forEach(directory -> walk.run(directory, found));
+    directories.forEach(directory -> walk.run("inspect", directory, found));
     if (configured != null) {
       formats.put(configured.blockSize(), new BlockFooter(configured));
     } else {
@@ -80,10 +65,10 @@ final class DirectoryAdopt {
     synchronized (this) {
       totalBytes = found.bytes(formats.keySet());
     }
-    directories.forEach(
-        directory -> walk.eachBlock("adopt", directory, this::adopt, this::unreadable));
+    directories.forEach(directory -> walk.run("adopt", directory, this));
     synchronized (this) {
-      return new AdoptResult(adopted, bytes, verifiable, skipped, failed, !observer.isStopped());
+      boolean isComplete = !walk.observer().isStopped();
+      return new AdoptResult(adopted, bytes, verifiable, skipped, failed, isComplete);
     }
   }
 
@@ -104,7 +89,7 @@ final class DirectoryAdopt {
     final Map<Long, Set<StoredLayout>> layouts = new HashMap<>();
 
     @Override
-    public void block(BlockFile file, BlockInspection inspection) {
+    public synchronized void block(BlockFile file, BlockInspection inspection) {
       StoredLayout layout = inspection.layout();
       if (layout != null) {
         layouts.computeIfAbsent(layout.blockSize(), size -> new HashSet<>()).add(layout);
@@ -130,7 +115,8 @@ final class DirectoryAdopt {
     }
   }
 
-  private void adopt(BlockFile file, BlockInspection inspection) {
+  @Override
+  public void block(BlockFile file, BlockInspection inspection) {
     long size = inspection.stat().size();
     BlockFooter format = formats.get(size);
     String fault = inspection.fault();
@@ -149,12 +135,13 @@ final class DirectoryAdopt {
       } else {
         adopted++;
         bytes += size;
-        observer.at(bytes, totalBytes);
+        walk.observer().at(bytes, totalBytes);
       }
     }
   }
 
-  private synchronized void unreadable(String path, FileException fault) {
+  @Override
+  public synchronized void unreadable(String path, FileException fault) {
     failed++;
     failures.accept(new Damage(path, String.valueOf(fault.getMessage()), false, false));
   }

@@ -1,6 +1,8 @@
 package ucm.store.file.admin;
 
+import java.io.File;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -45,7 +47,6 @@ final class DirectoryCollect implements Eviction.Blocks {
   private final Observer observer;
   private final FolderWalk walk;
   private final List<Folder> folders = new ArrayList<>();
-  private final List<String> names = new ArrayList<>();
   private final List<AtomicLong> bytesIn = new ArrayList<>();
   private final AtomicLong deadTemps = new AtomicLong();
   private long quarantineBytes;
@@ -83,11 +84,12 @@ final class DirectoryCollect implements Eviction.Blocks {
    */
   CollectResult run(Target target, FileStoreConfig.Gc order) {
     List<String> roots = directories.stream().map(FoundDirectory::root).toList();
-    try (CollectorLease lease = new CollectorLease(files, new BlockPaths(kind.name(), roots, 0))) {
+    BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
+    try (CollectorLease lease = new CollectorLease(files, paths)) {
       if (!isDry) {
         lease.holdAll();
       }
-      removeLeftovers(roots);
+      removeLeftovers(paths);
       measure();
       long used = quarantineBytes + bytesIn.stream().mapToLong(AtomicLong::get).sum();
       long keep = target.bytes(used);
@@ -106,9 +108,8 @@ final class DirectoryCollect implements Eviction.Blocks {
     }
   }
 
-  private void removeLeftovers(List<String> roots) {
-    for (int i = 0; i < roots.size(); i++) {
-      FoundDirectory directory = directories.get(i);
+  private void removeLeftovers(BlockPaths paths) {
+    for (FoundDirectory directory : directories) {
       WriterLocks writers = new WriterLocks(files, directory.root());
       for (String folder : directory.folders()) {
         try {
@@ -124,10 +125,10 @@ final class DirectoryCollect implements Eviction.Blocks {
       }
     }
     if (!isDry) {
-      BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
+      WriterLease[] own = new WriterLease[directories.size()];
+      Arrays.setAll(own, i -> new WriterLease(files, paths, i));
       DeadWriters leases =
-          new DeadWriters(
-              files, paths, withoutLeases(paths), new FileStoreMetrics(StoreMetrics.NONE));
+          new DeadWriters(files, paths, own, new FileStoreMetrics(StoreMetrics.NONE));
       leases.run();
       deadTemps.addAndGet(leases.removedFiles());
     }
@@ -150,14 +151,6 @@ final class DirectoryCollect implements Eviction.Blocks {
     }
   }
 
-  private WriterLease[] withoutLeases(BlockPaths paths) {
-    WriterLease[] leases = new WriterLease[paths.directories().size()];
-    for (int i = 0; i < leases.length; i++) {
-      leases[i] = new WriterLease(files, paths, i);
-    }
-    return leases;
-  }
-
   private void measure() {
     for (int i = 0; i < directories.size(); i++) {
       FoundDirectory directory = directories.get(i);
@@ -167,7 +160,6 @@ final class DirectoryCollect implements Eviction.Blocks {
           AtomicLong sum = new AtomicLong();
           FolderTree.visit(files, folder, (file, bytes, lastUse) -> sum.addAndGet(bytes));
           folders.add(folder);
-          names.add(name);
           bytesIn.add(sum);
         } catch (FileException e) {
           LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
@@ -196,7 +188,7 @@ final class DirectoryCollect implements Eviction.Blocks {
     String name = BlockIds.hex(block.idHigh(), block.idLow());
     Folder folder = folders.get(block.slot());
     // A file in a folder that is not its own is no block.
-    if (!FoundDirectory.belongs(names.get(block.slot()), name)) {
+    if (!FoundDirectory.belongs(new File(folder.path()).getName(), name)) {
       return false;
     }
     try {

@@ -4,10 +4,12 @@ import java.io.File;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
+import java.util.concurrent.atomic.AtomicLong;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.DirectorySummary.LayoutCount;
 import ucm.api.admin.StoredLayout;
@@ -21,15 +23,19 @@ import ucm.store.file.format.SizeEvidence;
 import ucm.store.file.lease.LeaseHolder;
 import ucm.store.file.lease.WriterLocks;
 
-/** Sums up what a directory holds. Takes one call at a time. */
+/** Sums up what a directory holds. */
 final class DirectorySurvey implements DirectoryWalk.Visitor {
 
   private static final int NAMES_SHOWN = 3;
   private static final long NANOS = 1_000_000_000L;
 
+  private final DirectoryWalk walk;
   private final FileOperations files;
   private final FoundDirectory directory;
+  private final AtomicLong seen;
   private final WriterLocks writers;
+
+  // Guarded by this, as is what follows.
   private final SizeEvidence sizes = new SizeEvidence();
   private final Map<StoredLayout, Long> layouts = new HashMap<>();
   private final Map<String, Long> filesIn = new HashMap<>();
@@ -40,33 +46,33 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   private long usedBytes;
   private long faulty;
   private long others;
-  private long living;
-  private long dead;
-  private long unknown;
-  private @Nullable Long oldestNanos;
-  private @Nullable Long newestNanos;
+  private final Map<WriterLocks.Life, Long> temps = new EnumMap<>(WriterLocks.Life.class);
+  private final LongSummaryStatistics uses = new LongSummaryStatistics();
 
-  DirectorySurvey(FileOperations files, FoundDirectory directory) {
-    this.files = files;
+  /**
+   * Looks at nothing yet.
+   *
+   * @param seen counts the blocks of all directories, for the observer
+   */
+  DirectorySurvey(DirectoryWalk walk, FoundDirectory directory, AtomicLong seen) {
+    this.walk = walk;
+    this.files = walk.files();
     this.directory = directory;
+    this.seen = seen;
     this.writers = new WriterLocks(files, directory.root());
   }
 
   @Override
-  public void folder(String folder) {
+  public synchronized void folder(String folder) {
     filesIn.putIfAbsent(folder, 0L);
   }
 
   @Override
-  public void block(BlockFile file, BlockInspection inspection) {
+  public synchronized void block(BlockFile file, BlockInspection inspection) {
     filesIn.merge(file.folder(), 1L, Long::sum);
     FileStat found = inspection.stat();
     usedBytes += found.allocatedBytes();
-    long used = found.lastUseNanos();
-    Long oldest = oldestNanos;
-    Long newest = newestNanos;
-    oldestNanos = oldest == null ? used : Math.min(oldest, used);
-    newestNanos = newest == null ? used : Math.max(newest, used);
+    uses.accept(found.lastUseNanos());
     StoredLayout layout = inspection.layout();
     if (inspection.fault() != null) {
       faulty++;
@@ -78,10 +84,11 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
       checkedBlocks++;
       checkedBytes += layout.blockSize();
     }
+    walk.observer().at(seen.incrementAndGet(), 0);
   }
 
   @Override
-  public void other(String folder, String name) {
+  public synchronized void other(String folder, String name) {
     if (!files.stat(NativePath.of(directory.path(folder, name)), stat)) {
       return;
     }
@@ -92,20 +99,21 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
       return;
     }
     String token = FoundDirectory.writer(name);
-    switch (token == null ? WriterLocks.Life.UNKNOWN : writers.of(token)) {
-      case LIVING -> living++;
-      case DEAD -> dead++;
-      case UNKNOWN -> unknown++;
-    }
+    temps.merge(token == null ? WriterLocks.Life.UNKNOWN : writers.of(token), 1L, Long::sum);
   }
 
   @Override
-  public void unreadable(String path, FileException fault) {
+  public synchronized void unreadable(String path, FileException fault) {
     unreadable.add(fault.getMessage());
   }
 
-  /** What was found, once all has been shown. */
+  /** Goes through the directory, and says what was found. */
   DirectorySummary summary() {
+    walk.run("inspect", directory, this);
+    return sum();
+  }
+
+  private synchronized DirectorySummary sum() {
     SizeEvidence.Sums bare = sizes.sums();
     long quarantined = 0;
     for (String name : own(BlockPaths.QUARANTINE)) {
@@ -128,17 +136,21 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
         bare.whole(),
         faulty + bare.faulty(),
         others,
-        living,
-        dead,
-        unknown,
+        temps(WriterLocks.Life.LIVING),
+        temps(WriterLocks.Life.DEAD),
+        temps(WriterLocks.Life.UNKNOWN),
         quarantined,
-        instant(oldestNanos),
-        instant(newestNanos),
+        uses.getCount() == 0 ? null : time(uses.getMin()),
+        uses.getCount() == 0 ? null : time(uses.getMax()),
         directory.folders().size(),
         filesIn.values().stream().mapToLong(Long::longValue).max().orElse(0),
         root.getTotalSpace(),
         root.getUsableSpace(),
         LeaseHolder.describe(files, directory.root()));
+  }
+
+  private long temps(WriterLocks.Life life) {
+    return temps.getOrDefault(life, 0L);
   }
 
   private List<String> own(String folder) {
@@ -162,17 +174,17 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
                   : "nothing was ever stored here, or it is the wrong directory"));
     } else if (!hasFolders && !directory.isOurs()) {
       notes.add(
-          "it is no cache directory: it holds "
-              + shown(names)
-              + ", and no folder of blocks; name what storage_backends names");
+          ("it is no cache directory: it holds %s, and no folder of blocks; name what"
+                  + " storage_backends names")
+              .formatted(shown(names)));
     } else if (!names.isEmpty()) {
       notes.add("other things lie in it, and are left alone: " + shown(names));
     }
     if (directory.digits().size() > 1) {
       notes.add(
-          "it is mixed: its folders have names of "
-              + directory.digits()
-              + " digits, and an engine looks only where its own data_dir_shard_bytes says");
+          ("it is mixed: its folders have names of %s digits, and an engine looks only where its"
+               + " own data_dir_shard_bytes says")
+              .formatted(directory.digits()));
     }
     if (layoutCount > 1) {
       notes.add("it is mixed: blocks of " + layoutCount + " layouts, as of several models");
@@ -185,10 +197,9 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
     }
     if (!unreadable.isEmpty()) {
       notes.add(
-          unreadable.size()
-              + " folders or files cannot be read and are not counted: "
-              + shown(unreadable)
-              + "; run this as the user that the engines run as");
+          ("%s folders or files cannot be read and are not counted: %s; run this as the user that"
+               + " the engines run as")
+              .formatted(unreadable.size(), shown(unreadable)));
     }
     return notes;
   }
@@ -199,10 +210,6 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
   }
 
   /** The time of some nanoseconds since 1970. */
-  private static @Nullable Instant instant(@Nullable Long nanos) {
-    return nanos == null ? null : time(nanos);
-  }
-
   static Instant time(long nanos) {
     return Instant.ofEpochSecond(Math.floorDiv(nanos, NANOS), Math.floorMod(nanos, NANOS));
   }

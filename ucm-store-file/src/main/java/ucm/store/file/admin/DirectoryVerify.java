@@ -1,5 +1,6 @@
 package ucm.store.file.admin;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -8,16 +9,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreMetrics;
 import ucm.api.admin.StoreDirectories.Damage;
-import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.admin.StoreDirectories.VerifyPlan;
 import ucm.api.admin.StoreDirectories.VerifyResult;
 import ucm.api.admin.StoredLayout;
 import ucm.platform.libc.FileException;
-import ucm.platform.libc.FileOperations;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.block.Quarantine;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.config.StoreKind;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.SizeEvidence;
 
@@ -30,10 +28,8 @@ final class DirectoryVerify {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryVerify.class);
 
-  private final StoreKind kind;
-  private final FileOperations files;
+  private final DirectoryWalk walk;
   private final VerifyPlan plan;
-  private final Observer observer;
   private final Consumer<Damage> found;
   private final ReadRateLimit limit;
 
@@ -45,36 +41,24 @@ final class DirectoryVerify {
   private long damaged;
   private long unreadable;
 
-  DirectoryVerify(
-      StoreKind kind,
-      FileOperations files,
-      VerifyPlan plan,
-      Observer observer,
-      Consumer<Damage> found,
-      ReadRateLimit limit) {
-    this.kind = kind;
-    this.files = files;
+  DirectoryVerify(DirectoryWalk walk, VerifyPlan plan, Consumer<Damage> found) {
+    this.walk = walk;
     this.plan = plan;
-    this.observer = observer;
     this.found = found;
-    this.limit = limit;
+    this.limit = ReadRateLimit.of(plan.maxBytesPerSecond(), walk.observer());
   }
 
   VerifyResult run(Iterable<FoundDirectory> directories) {
-    DirectoryWalk walk =
-        new DirectoryWalk(kind, files, plan.threads(), DirectoryWalk.quiet(observer));
-    Map<String, SizeEvidence> sizes = new HashMap<>();
+    List<Pass> passes = new ArrayList<>();
     for (FoundDirectory directory : directories) {
       Sizes known = new Sizes();
-      walk.run(directory, known);
-      sizes.put(directory.root(), known.evidence);
+      walk.run("inspect", directory, known);
+      passes.add(new Pass(directory, known.evidence));
       totalBytes += known.bytes;
     }
-    for (FoundDirectory directory : directories) {
-      Pass pass = new Pass(directory, sizes.getOrDefault(directory.root(), new SizeEvidence()));
-      walk.eachBlock("verify", directory, pass::verify, pass::unreadable);
-    }
-    return new VerifyResult(blocks, bytes, unverified, damaged, unreadable, !observer.isStopped());
+    passes.forEach(pass -> walk.run("verify", pass.directory, pass));
+    boolean isComplete = !walk.observer().isStopped();
+    return new VerifyResult(blocks, bytes, unverified, damaged, unreadable, isComplete);
   }
 
   /** What the footers tell beforehand. */
@@ -84,7 +68,7 @@ final class DirectoryVerify {
     long bytes;
 
     @Override
-    public void block(BlockFile file, BlockInspection inspection) {
+    public synchronized void block(BlockFile file, BlockInspection inspection) {
       StoredLayout layout = inspection.layout();
       if (layout != null) {
         bytes += layout.blockSize();
@@ -96,7 +80,7 @@ final class DirectoryVerify {
   }
 
   /** The reading of one directory. */
-  private final class Pass {
+  private final class Pass implements DirectoryWalk.Visitor {
 
     private final FoundDirectory directory;
     private final SizeEvidence sizes;
@@ -107,7 +91,8 @@ final class DirectoryVerify {
       this.sizes = sizes;
     }
 
-    private void verify(BlockFile file, BlockInspection inspection) {
+    @Override
+    public void block(BlockFile file, BlockInspection inspection) {
       StoredLayout layout = inspection.layout();
       String fault = inspection.fault();
       if (layout != null) {
@@ -127,7 +112,7 @@ final class DirectoryVerify {
           blocks++;
         }
         // Else it was removed or replaced since: what was read is no block any more.
-        observer.at(bytes, totalBytes);
+        walk.observer().at(bytes, totalBytes);
       }
     }
 
@@ -137,19 +122,20 @@ final class DirectoryVerify {
               FoundDirectory.digits(file.folder()),
               digits ->
                   new Quarantine(
-                      files,
-                      new BlockPaths(kind.name(), List.of(directory.root()), digits),
+                      walk.files(),
+                      new BlockPaths(walk.kind().name(), List.of(directory.root()), digits),
                       new FileStoreMetrics(StoreMetrics.NONE)));
       try {
         quarantine.moveAside(file.idHigh(), file.idLow());
         return true;
       } catch (FileException e) {
-        LOG.warn("{} cannot move a damaged block aside: {}", kind.name(), e.getMessage());
+        LOG.warn("{} cannot move a damaged block aside: {}", walk.kind().name(), e.getMessage());
         return false;
       }
     }
 
-    private void unreadable(String path, FileException fault) {
+    @Override
+    public void unreadable(String path, FileException fault) {
       synchronized (DirectoryVerify.this) {
         unreadable++;
         found.accept(new Damage(path, String.valueOf(fault.getMessage()), false, false));

@@ -52,9 +52,9 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
     boolean isThere = files.stat(NativePath.of(root + "/."), stat);
     if (!isThere || !stat.isFolder()) {
       throw new StoreException(
-          "there is no directory "
-              + root
-              + ": name one that storage_backends of an engine's configuration names");
+          ("there is no directory %s: name one that storage_backends of an engine's configuration"
+                  + " names")
+              .formatted(root));
     }
     List<String> folders = new ArrayList<>();
     List<String> others = new ArrayList<>();
@@ -79,13 +79,10 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
     try {
       return files.list(NativePath.of(root + "/."));
     } catch (FileException e) {
+      String advice =
+          e.errno() == Errno.EACCES ? "; run this as the user that the engines run as" : "";
       throw new StoreException(
-          "cannot read the directory "
-              + root
-              + ": "
-              + e.getMessage()
-              + (e.errno() == Errno.EACCES ? "; run this as the user that the engines run as" : ""),
-          e);
+          "cannot read the directory " + root + ": " + e.getMessage() + advice, e);
     }
   }
 

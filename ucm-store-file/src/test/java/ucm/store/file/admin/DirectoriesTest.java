@@ -19,6 +19,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -234,6 +235,7 @@ final class DirectoriesTest {
         BlockDirectories.of(
             LocalFileStore.KIND,
             files.operations(),
+            UnaryOperator.identity(),
             StoreConfig.of(Map.of("storage_backends", directory.toString())));
     List<Damage> damages = new ArrayList<>();
     VerifyResult result = failing.verify(MOVE, QUIET, damages::add);
