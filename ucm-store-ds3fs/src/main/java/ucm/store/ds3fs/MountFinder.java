@@ -30,7 +30,7 @@ final class MountFinder {
       if (!expected.isEmpty() && !point.equals(withoutSlash(expected))) {
         throw new StoreException(
             ("storage_backends names %s, which is on the 3FS mounted at %s; hf3fs_mount_point is"
-                 + " %s: correct one of both, or leave hf3fs_mount_point out")
+                    + " %s: correct one of both, or leave hf3fs_mount_point out")
                 .formatted(directory, point, expected));
       }
       requireHf3fs(directory, point);
@@ -57,7 +57,7 @@ final class MountFinder {
       if (length > UsrbioCalls.MOUNT_POINT_BYTES) {
         throw new StoreException(
             ("storage_backends names %s, and the mount point of its 3FS has more than %s bytes,"
-                 + " which USRBIO cannot take: mount it elsewhere")
+                    + " which USRBIO cannot take: mount it elsewhere")
                 .formatted(directory, UsrbioCalls.MOUNT_POINT_BYTES - 1));
       }
       return point.getString(0);

@@ -104,7 +104,7 @@ final class StagingMemory {
     if (free < partBytes) {
       throw new StoreException(
           ("a thread that stands in for one that 3FS holds needs %s bytes of %s for %s, which has"
-               + " %s free: make it larger")
+                  + " %s free: make it larger")
               .formatted(partBytes, SharedMemorySpace.FOLDER, point, free));
     }
     return new UsrbioMemory(point, partBytes, rings.numaId());

@@ -113,8 +113,8 @@ final class UsrbioLibrary {
     if (found.equals(LINKER_NAME)) {
       return new StoreException(
           ("3FS's library %s was not found in %s nor by the linker: build and install the 3FS"
-               + " client (github.com/deepseek-ai/3FS, by default to /usr/local), or name the"
-               + " library in ds3fs_library_path or its folder in LD_LIBRARY_PATH")
+                  + " client (github.com/deepseek-ai/3FS, by default to /usr/local), or name the"
+                  + " library in ds3fs_library_path or its folder in LD_LIBRARY_PATH")
               .formatted(FILE_NAME, folders(libraryPath, usualFolders)),
           cause);
     }

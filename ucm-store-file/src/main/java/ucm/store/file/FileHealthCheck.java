@@ -89,11 +89,8 @@ public final class FileHealthCheck {
       }
       space(directory, folder);
       Duration skew = writeWithin(folder, Path.of(directory));
-      ok(
-          subject,
-          Files.exists(Path.of(directory))
-              ? "can be written"
-              : "is not there yet, and can be made in " + folder);
+      boolean isThere = Files.exists(Path.of(directory));
+      ok(subject, isThere ? "can be written" : "is not there yet, and can be made in " + folder);
       findings.add(clock(directory, skew));
       direct(directory, folder);
       engine(directory, folder, "aio", AioQueue::new);
@@ -141,7 +138,8 @@ public final class FileHealthCheck {
       Path path = there;
       for (int i = there.getNameCount(); i < wanted.getNameCount(); i++) {
         String name = wanted.getName(i).toString();
-        path = path.resolve(path.equals(there) ? probeName(bytes(name)) : name);
+        int length = name.getBytes(StandardCharsets.UTF_8).length;
+        path = path.resolve(path.equals(there) ? probeName(length) : name);
         if (!Files.exists(path)) {
           made.add(Files.createDirectory(path));
         }
@@ -152,10 +150,6 @@ public final class FileHealthCheck {
         Files.deleteIfExists(folder);
       }
     }
-  }
-
-  private static int bytes(String name) {
-    return name.getBytes(StandardCharsets.UTF_8).length;
   }
 
   /** A name that nothing else has, of that many bytes when it can be. */
@@ -295,15 +289,6 @@ public final class FileHealthCheck {
         ok(subject, "does not work, and " + keys.ioEngine.name() + " is " + asked);
       }
     }
-  }
-
-  private String advice(String engine) {
-    return keys.ioEngine.name()
-        + " asks for it: "
-        + (engine.equals("aio")
-            ? "raise fs.aio-max-nr with sysctl if its requests are used up, or set it to psync"
-            : "allow it in the kernel (kernel.io_uring_disabled) and in the container's seccomp"
-                + " profile, or set it to psync");
   }
 
   private static String message(StoreException e) {

@@ -203,7 +203,7 @@ final class FileStoreRuntime {
             executors,
             recorded,
             transfers::loading,
-            Collector.Metrics.of(registry),
+            registry,
             guard);
     registry.gauge(
         "gc_running",

@@ -173,7 +173,7 @@ record NfsConfig(BlockLayout layout, EngineDevice.Choice device, int slots) {
         config.reject(
             IO_SIZE,
             ("times buffer_number is %s bytes, in which no shard fits, which takes %s: leave"
-                 + " io_size out, or raise buffer_number")
+                    + " io_size out, or raise buffer_number")
                 .formatted((long) bytes, stride));
       }
     }

@@ -20,7 +20,7 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.admin.FoundDirectory.BlockFile;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.SizeEvidence;
-import ucm.store.file.lease.LeaseHolder;
+import ucm.store.file.lease.CollectorLease;
 import ucm.store.file.lease.WriterLocks;
 
 /** Sums up what a directory holds. */
@@ -146,7 +146,7 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
         filesIn.values().stream().mapToLong(Long::longValue).max().orElse(0),
         root.getTotalSpace(),
         root.getUsableSpace(),
-        LeaseHolder.describe(files, directory.root()));
+        CollectorLease.holder(files, directory.root()));
   }
 
   private long temps(WriterLocks.Life life) {
@@ -183,7 +183,7 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
     if (directory.digits().size() > 1) {
       notes.add(
           ("it is mixed: its folders have names of %s digits, and an engine looks only where its"
-               + " own data_dir_shard_bytes says")
+                  + " own data_dir_shard_bytes says")
               .formatted(directory.digits()));
     }
     if (layoutCount > 1) {
@@ -198,7 +198,7 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
     if (!unreadable.isEmpty()) {
       notes.add(
           ("%s folders or files cannot be read and are not counted: %s; run this as the user that"
-               + " the engines run as")
+                  + " the engines run as")
               .formatted(unreadable.size(), shown(unreadable)));
     }
     return notes;

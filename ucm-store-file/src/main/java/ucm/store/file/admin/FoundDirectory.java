@@ -31,10 +31,6 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
   /** A file with the name of a block, in the folder of that block. */
   record BlockFile(String folder, String path, long idHigh, long idLow) {}
 
-  /** The folder of all blocks when folders are not named by digits. */
-  private static final String SINGLE_FOLDER = "data";
-
-  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
   private static final Pattern BLOCK = Pattern.compile("[0-9a-f]{32}");
   private static final Pattern TEMP =
       Pattern.compile("[0-9a-f]{32}(?:\\.(.+)-[0-9a-f]{10})?\\.tmp");
@@ -62,7 +58,7 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
     for (String name : list(files, root)) {
       if (OWN.contains(name)) {
         isOurs = true;
-      } else if (FOLDER_NAME.matcher(name).matches()
+      } else if (BlockPaths.isFolderName(name)
           && files.stat(NativePath.of(root + "/" + name), stat)
           && stat.isFolder()) {
         folders.add(name);
@@ -88,7 +84,7 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
 
   /** How many digits a folder's name stands for, as {@code data_dir_shard_bytes} counts them. */
   static int digits(String folder) {
-    return folder.equals(SINGLE_FOLDER) ? 0 : folder.length();
+    return folder.equals(BlockPaths.SINGLE_FOLDER) ? 0 : folder.length();
   }
 
   /** The numbers of digits that occur. */
@@ -100,7 +96,7 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
 
   /** Whether a block of this name belongs into a folder: in another one it is not found. */
   static boolean belongs(String folder, String block) {
-    return folder.equals(SINGLE_FOLDER) || block.startsWith(folder);
+    return folder.equals(BlockPaths.SINGLE_FOLDER) || block.startsWith(folder);
   }
 
   /** The file of a block, by its name; null for any other. */

@@ -181,11 +181,9 @@ public record FileStoreConfig(
     if (engine != Engine.PSYNC && !ioDirect) {
       config.reject(
           keys.ioEngine,
-          config.get(keys.ioEngine)
-              + " needs io_direct: true, since through the page cache it only costs more; set that,"
-              + " or "
-              + keys.ioEngine.name()
-              + ": psync");
+          ("%s needs io_direct: true, since through the page cache it only costs more; set that, or"
+                  + " %s: psync")
+              .formatted(config.get(keys.ioEngine), keys.ioEngine.name()));
     }
     if (capacityGb == 0) {
       for (ConfigKey<?> key : keys.gc) {
@@ -197,9 +195,8 @@ public record FileStoreConfig(
     if (health.failureThreshold > health.windowSize) {
       config.warn(
           keys.healthFailureThreshold,
-          "is more than "
-              + keys.healthWindowSize.name()
-              + ", which is used in its place: no more results than that are counted");
+          "is more than %s, which is used in its place: no more results than that are counted"
+              .formatted(keys.healthWindowSize.name()));
     }
     if (isExclusive() && indexMaxBlocks == 0) {
       config.reject(

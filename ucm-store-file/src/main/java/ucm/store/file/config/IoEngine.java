@@ -78,22 +78,16 @@ public final class IoEngine implements IoQueues {
     try {
       return opener.open(depth);
     } catch (FileException e) {
+      String key = store.key("io_engine");
+      String engine = kind.name().toLowerCase(Locale.ROOT);
+      String advice =
+          kind == FileStoreConfig.Engine.AIO && e.errno() == Errno.EAGAIN
+              ? "the requests that all processes of this machine may have are used up: raise"
+                  + " fs.aio-max-nr with sysctl, or set"
+              : "the kernel, or the container this runs in, does not allow it: set";
       throw new StoreException(
-          store.name()
-              + " cannot use "
-              + store.key("io_engine")
-              + ": "
-              + kind.name().toLowerCase(Locale.ROOT)
-              + ": "
-              + e.getMessage()
-              + (kind == FileStoreConfig.Engine.AIO && e.errno() == Errno.EAGAIN
-                  ? "; the requests that all processes of this machine may have are used up: raise"
-                      + " fs.aio-max-nr with sysctl, or set "
-                      + store.key("io_engine")
-                      + ": psync"
-                  : "; the kernel, or the container this runs in, does not allow it: set "
-                      + store.key("io_engine")
-                      + ": psync"),
+          "%s cannot use %s: %s: %s; %s %2$s: psync"
+              .formatted(store.name(), key, engine, e.getMessage(), advice),
           e);
     }
   }

@@ -8,35 +8,20 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.health.FolderExecutor;
 
-/** Writes to the files when their blocks were last used, see {@link AccessTimeTable}. Thread-safe. */
-public final class AccessTimeFlusher {
+/**
+ * Writes to the files when their blocks were last used, see {@link AccessTimeTable}. Thread-safe.
+ *
+ * @param wallNanos the time since 1970
+ * @param patienceNanos how long after its use a block that has no file may still be being dumped
+ */
+public record AccessTimeFlusher(
+    BlockFiles files,
+    AccessTimeTable uses,
+    FolderExecutor executors,
+    LongSupplier wallNanos,
+    long patienceNanos) {
 
   private static final Logger LOG = LoggerFactory.getLogger(AccessTimeFlusher.class);
-
-  private final BlockFiles files;
-  private final AccessTimeTable uses;
-  private final FolderExecutor executors;
-  private final LongSupplier wallNanos;
-  private final long patienceNanos;
-
-  /**
-   * Writes nothing yet.
-   *
-   * @param wallNanos the time since 1970
-   * @param patienceNanos how long after its use a block that has no file may still be being dumped
-   */
-  public AccessTimeFlusher(
-      BlockFiles files,
-      AccessTimeTable uses,
-      FolderExecutor executors,
-      LongSupplier wallNanos,
-      long patienceNanos) {
-    this.files = files;
-    this.uses = uses;
-    this.executors = executors;
-    this.wallNanos = wallNanos;
-    this.patienceNanos = patienceNanos;
-  }
 
   /** Writes what was not written yet. */
   public synchronized void run() {

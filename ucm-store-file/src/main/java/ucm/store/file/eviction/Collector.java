@@ -34,21 +34,8 @@ import ucm.store.file.space.SpaceLimit;
  */
 public final class Collector implements Eviction.Blocks {
 
-  /** What it counts. */
-  public record Metrics(
-      StoreMetrics.Counter runs,
-      StoreMetrics.Counter removedBlocks,
-      StoreMetrics.Counter removedBytes) {
-
-    public static Metrics of(StoreMetrics metrics) {
-      return new Metrics(
-          metrics.counter("gc_runs", "Rounds in which blocks were to be removed"),
-          metrics.counter("gc_removed_blocks", "Blocks removed to win back space"),
-          metrics.counter("gc_removed_bytes", "Bytes won back"));
-    }
-  }
-
   private static final Logger LOG = LoggerFactory.getLogger(Collector.class);
+
   private final BlockFiles files;
   private final SpaceLimit space;
   private final FileStoreConfig.Gc config;
@@ -56,7 +43,9 @@ public final class Collector implements Eviction.Blocks {
   private final Eviction eviction;
   private final AccessTimeTable uses;
   private final Supplier<Set<BlockIds>> loading;
-  private final Metrics metrics;
+  private final StoreMetrics.Counter runs;
+  private final StoreMetrics.Counter removedBlocks;
+  private final StoreMetrics.Counter removedBytes;
   private final @Nullable EvictionGuard guard;
   private volatile boolean running;
 
@@ -68,7 +57,7 @@ public final class Collector implements Eviction.Blocks {
       FolderExecutor executors,
       AccessTimeTable uses,
       Supplier<Set<BlockIds>> loading,
-      Metrics metrics,
+      StoreMetrics metrics,
       @Nullable EvictionGuard guard) {
     this.files = files;
     this.space = space;
@@ -76,7 +65,9 @@ public final class Collector implements Eviction.Blocks {
     this.executors = executors;
     this.uses = uses;
     this.loading = loading;
-    this.metrics = metrics;
+    runs = metrics.counter("gc_runs", "Rounds in which blocks were to be removed");
+    removedBlocks = metrics.counter("gc_removed_blocks", "Blocks removed to win back space");
+    removedBytes = metrics.counter("gc_removed_bytes", "Bytes won back");
     this.guard = guard;
     eviction = new Eviction(files.operations, config, walk, executors, this);
   }
@@ -105,7 +96,7 @@ public final class Collector implements Eviction.Blocks {
       long there = folders.stream().mapToLong(this::bytesIn).sum();
       wanted = Math.max(config.recyclePercent() * there, 1);
     }
-    metrics.runs().increment();
+    runs.increment();
     running = true;
     long freed;
     try {
@@ -190,8 +181,8 @@ public final class Collector implements Eviction.Blocks {
       return false;
     }
     space.used.removed(block.slot(), block.bytes());
-    metrics.removedBlocks().increment();
-    metrics.removedBytes().add(block.bytes());
+    removedBlocks.increment();
+    removedBytes.add(block.bytes());
     return true;
   }
 }

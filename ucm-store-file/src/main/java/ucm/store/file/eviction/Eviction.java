@@ -5,7 +5,6 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collections;
 import java.util.List;
-import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
@@ -25,7 +24,12 @@ import ucm.store.file.health.FolderExecutor;
  *
  * <p>Which blocks go is decided over all directories; each is read and cleared on a thread of its own.
  */
-public final class Eviction {
+public record Eviction(
+    FileOperations files,
+    FileStoreConfig.Gc config,
+    FolderWalk walk,
+    FolderExecutor executors,
+    Blocks blocks) {
 
   /** The blocks there are to remove. */
   public interface Blocks {
@@ -56,26 +60,6 @@ public final class Eviction {
   private static final int REMOVALS_AT_ONCE = 64;
   // So many are removed before a guard is asked about others.
   private static final int GUARDED_AT_ONCE = 256;
-
-  private final FileOperations files;
-  private final FileStoreConfig.Gc config;
-  private final FolderWalk walk;
-  private final FolderExecutor executors;
-  private final Blocks blocks;
-  private final Random random = new Random();
-
-  public Eviction(
-      FileOperations files,
-      FileStoreConfig.Gc config,
-      FolderWalk walk,
-      FolderExecutor executors,
-      Blocks blocks) {
-    this.files = files;
-    this.config = config;
-    this.walk = walk;
-    this.executors = executors;
-    this.blocks = blocks;
-  }
 
   /**
    * Removes blocks.
@@ -156,7 +140,7 @@ public final class Eviction {
 
   private long sampled(List<Folder> folders, long wanted) {
     List<Folder> shuffled = new ArrayList<>(folders);
-    Collections.shuffle(shuffled, random);
+    Collections.shuffle(shuffled);
     int sample = Math.max(1, (int) Math.ceil(config.shardSampleRatio() * shuffled.size()));
     AtomicLong freed = new AtomicLong();
     long before = -1;

@@ -195,10 +195,8 @@ public final class BlockFooter {
       return differs("the footer is damaged: its CRC32C", stored, computed);
     }
     if (bytes.getInt(VERSION_AT) != VERSION) {
-      return "the footer has format version "
-          + bytes.getInt(VERSION_AT)
-          + "; this program reads "
-          + VERSION;
+      return "the footer has format version %s; this program reads %s"
+          .formatted(bytes.getInt(VERSION_AT), VERSION);
     }
     long high = Long.reverseBytes(bytes.getLong(ID_AT));
     long low = Long.reverseBytes(bytes.getLong(ID_AT + Long.BYTES));
@@ -216,14 +214,13 @@ public final class BlockFooter {
         && bytes.getInt(LAYOUT_CRC_AT) == layoutCrc) {
       return null;
     }
-    return "it was written with another layout: block "
-        + bytes.getLong(BLOCK_SIZE_AT)
-        + ", shard "
-        + bytes.getLong(SHARD_SIZE_AT)
-        + " bytes, "
-        + bytes.getInt(TENSORS_AT)
-        + " tensors a shard; configured is "
-        + layout;
+    return ("it was written with another layout: block %s, shard %s bytes, %s tensors a shard;"
+            + " configured is %s")
+        .formatted(
+            bytes.getLong(BLOCK_SIZE_AT),
+            bytes.getLong(SHARD_SIZE_AT),
+            bytes.getInt(TENSORS_AT),
+            layout);
   }
 
   /** Takes the CRC32C of each shard from a footer without fault. */
@@ -236,11 +233,7 @@ public final class BlockFooter {
 
   /** Says how a stored checksum and the bytes disagree. */
   public static String differs(String what, int stored, int computed) {
-    return what
-        + " is stored as "
-        + Integer.toHexString(stored)
-        + ", the bytes give "
-        + Integer.toHexString(computed);
+    return "%s is stored as %x, the bytes give %x".formatted(what, stored, computed);
   }
 
   /**

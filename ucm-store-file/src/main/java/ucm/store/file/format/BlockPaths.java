@@ -1,8 +1,10 @@
 package ucm.store.file.format;
 
 import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
+import java.util.regex.Pattern;
 import ucm.platform.libc.NativePath;
 
 /**
@@ -27,8 +29,11 @@ public final class BlockPaths {
   /** The end of the name of a file that is being written. */
   public static final String TEMP_SUFFIX = ".tmp";
 
+  /** The folder of all blocks when folders are not named by digits. */
+  public static final String SINGLE_FOLDER = "data";
+
   private static final int MAX_FOLDER_DIGITS = 5;
-  private static final String SINGLE_FOLDER = "data";
+  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
   private static final int WORD_DIGITS = 16;
 
   // std::hash of libstdc++ is MurmurHash64A with this seed.
@@ -95,7 +100,14 @@ public final class BlockPaths {
 
   /** The name of a block's folder within its directory. */
   public String folderName(long idHigh) {
-    return folderDigits == 0 ? SINGLE_FOLDER : folderName(folderNumber(idHigh));
+    return folderDigits == 0
+        ? SINGLE_FOLDER
+        : HexFormat.of().toHexDigits(idHigh).substring(0, folderDigits);
+  }
+
+  /** Whether a folder of blocks may have this name, whatever the number of digits. */
+  public static boolean isFolderName(String name) {
+    return FOLDER_NAME.matcher(name).matches();
   }
 
   /** A number for the folder of a block, from 0 to 16^digits - 1. */
@@ -110,11 +122,6 @@ public final class BlockPaths {
       (i == 0 ? into : into.append('/')).append(parts[i]);
     }
     return into;
-  }
-
-  private String folderName(int number) {
-    String digits = Integer.toHexString(number);
-    return "0".repeat(folderDigits - digits.length()) + digits;
   }
 
   /**

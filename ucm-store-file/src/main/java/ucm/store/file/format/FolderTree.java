@@ -35,7 +35,6 @@ public final class FolderTree {
   static final int UNIT_BYTES = 4096;
 
   private static final Pattern HEX = Pattern.compile("[0-9a-f]*");
-  private static final String SINGLE_FOLDER = "data";
 
   private final BlockPaths paths;
   private final int digits;
@@ -99,7 +98,7 @@ public final class FolderTree {
       return slotsPerDirectory - 1;
     }
     if (digits == 0) {
-      return name.equals(SINGLE_FOLDER) ? 0 : -1;
+      return name.equals(BlockPaths.SINGLE_FOLDER) ? 0 : -1;
     }
     return name.length() == digits && HEX.matcher(name).matches() ? Integer.parseInt(name, 16) : -1;
   }

@@ -22,19 +22,15 @@ public final class StorageDirectories {
       make(files, directory);
     } catch (FileException e) {
       throw new StoreException(
-          kind.name()
-              + " cannot make the directory "
-              + directory
-              + " of storage_backends: "
-              + e.getMessage()
-              + "; make it for the user who runs this process, or name another",
+          ("%s cannot make the directory %s of storage_backends: %s; make it for the user who runs"
+               + " this process, or name another")
+              .formatted(kind.name(), directory, e.getMessage()),
           e);
     }
     if (files.size(NativePath.of(directory + "/.")) != FileOperations.OTHER_TYPE) {
       throw new StoreException(
-          "storage_backends names "
-              + directory
-              + ", which is no directory: remove what is there, or name another");
+          "storage_backends names %s, which is no directory: remove what is there, or name another"
+              .formatted(directory));
     }
   }
 

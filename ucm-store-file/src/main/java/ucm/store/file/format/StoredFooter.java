@@ -79,14 +79,8 @@ public final class StoredFooter {
         || BlockFooter.SHARD_CRCS_AT + (long) shards * Integer.BYTES
             > length + BlockFooter.END_MAGIC_AT) {
       throw new Fault(
-          "its size is "
-              + fileSize
-              + " bytes, which does not fit its footer: block "
-              + blockSize
-              + " of "
-              + shards
-              + " shards of "
-              + shardSize);
+          "its size is %s bytes, which does not fit its footer: block %s of %s shards of %s"
+              .formatted(fileSize, blockSize, shards, shardSize));
     }
     int[] crcs = new int[shards];
     for (int i = 0; i < shards; i++) {
@@ -107,7 +101,6 @@ public final class StoredFooter {
     return BlockFooter.layoutCrc(uniform) == layoutCrc ? each : 0;
   }
 
-  /** The block's layout. */
   public StoredLayout layout() {
     return layout;
   }

@@ -38,16 +38,14 @@ public final class DirectProbe {
     try {
       run(files, new PsyncQueue(files, true), directory);
     } catch (FileException e) {
+      String advice =
+          e.errno() == Errno.EINVAL
+              ? "its file system refuses O_DIRECT: set io_direct: false, or name a directory of"
+                  + " another file system in storage_backends"
+              : "make the directory of storage_backends writable, or name another";
       throw new StoreException(
-          kind.name()
-              + " cannot use io_direct: true in "
-              + directory
-              + ": "
-              + e.getMessage()
-              + (e.errno() == Errno.EINVAL
-                  ? "; its file system refuses O_DIRECT: set io_direct: false, or name a directory"
-                      + " of another file system in storage_backends"
-                  : "; make the directory of storage_backends writable, or name another"),
+          "%s cannot use io_direct: true in %s: %s; %s"
+              .formatted(kind.name(), directory, e.getMessage(), advice),
           e);
     }
   }

@@ -53,6 +53,7 @@ final class DirectoryBreaker {
   private final DirectoryHealth.Rules rules;
   private final Runnable probe;
   private final Reports reports;
+  final Operation probing = new Operation(Operation.Kind.PROBE);
 
   // Guarded by this; state, failures and refusal are read without it.
   private final boolean[] failed;
@@ -61,7 +62,7 @@ final class DirectoryBreaker {
   private volatile State state = State.CLOSED;
   private volatile @Nullable StoreException refusal;
   private @Nullable RuntimeException lastFault;
-  private boolean probing;
+  private boolean isProbing;
 
   /**
    * A closed breaker.
@@ -151,39 +152,36 @@ final class DirectoryBreaker {
     failures = 0;
     refusal =
         new StoreException(
-            store
-                + " does not use "
-                + directory
-                + " for now: "
-                + threshold()
-                + " of at most "
-                + rules.windowSize()
-                + " last results were failures, the last one: "
-                + fault.getMessage()
-                + "; it is probed every "
-                + DirectoryHealth.seconds(rules.intervalNanos())
-                + " s and used again when a probe goes well; find out what is wrong with it",
+            ("%s does not use %s for now: %s of at most %s last results were failures, the last"
+                 + " one: %s; it is probed every %s s and used again when a probe goes well; find"
+                 + " out what is wrong with it")
+                .formatted(
+                    store,
+                    directory,
+                    threshold(),
+                    rules.windowSize(),
+                    fault.getMessage(),
+                    DirectoryHealth.seconds(rules.intervalNanos())),
             fault);
   }
 
   /**
    * Probes the directory on the calling thread.
    *
-   * @param operation of the probe
    * @return false when a probe is under way, and no other was made
    */
-  boolean probe(Operation operation, long nowNanos) {
+  boolean probe(long nowNanos) {
     synchronized (this) {
-      if (probing) {
+      if (isProbing) {
         return false;
       }
-      probing = true;
+      isProbing = true;
       if (state == State.OPEN) {
         state = State.HALF_OPEN;
       }
     }
     reports.probes.increment();
-    operation.begin(number, nowNanos);
+    probing.begin(number, nowNanos);
     RuntimeException fault = null;
     try {
       probe.run();
@@ -194,11 +192,11 @@ final class DirectoryBreaker {
       fault = new StoreException("a probe threw " + e, e);
     }
     // One found late was counted as failed, and the next one decides.
-    if (operation.end()) {
+    if (probing.end()) {
       probeEnded(fault);
     }
     synchronized (this) {
-      probing = false;
+      isProbing = false;
     }
     return true;
   }

@@ -55,7 +55,6 @@ public final class DirectoryHealth {
   private volatile IntConsumer onUp = directory -> {};
   // None when nothing is ever down.
   private final List<DirectoryBreaker> breakers = new ArrayList<>();
-  private final List<Operation> probes = new ArrayList<>();
   // Weak, because an operation goes with the thread that owns it.
   private final Set<Operation> operations =
       Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
@@ -133,7 +132,7 @@ public final class DirectoryHealth {
       DirectoryBreaker breaker =
           new DirectoryBreaker(kind.name(), i, directory, rules, probes.get(i), reports);
       breakers.add(breaker);
-      this.probes.add(newOperation(Operation.Kind.PROBE));
+      operations.add(breaker.probing);
       if (probes.size() > 1) {
         metrics.gauge(
             "health_state_" + i,
@@ -215,7 +214,7 @@ public final class DirectoryHealth {
 
   /** Probes a directory on the calling thread; false when a probe is under way, and no other was made. */
   boolean probe(int directory) {
-    return breakers.get(directory).probe(probes.get(directory), clock.getAsLong());
+    return breakers.get(directory).probe(clock.getAsLong());
   }
 
   DirectoryBreaker.State state(int directory) {
@@ -232,10 +231,8 @@ public final class DirectoryHealth {
       boolean isProbe = operation.kind == Operation.Kind.PROBE;
       StoreException fault =
           new StoreException(
-              (isProbe ? "a probe" : "an operation")
-                  + " did not end within "
-                  + seconds(rules.timeoutNanos)
-                  + " s");
+              "%s did not end within %s s"
+                  .formatted(isProbe ? "a probe" : "an operation", seconds(rules.timeoutNanos)));
       if (isProbe) {
         breakers.get(directory).probeEnded(fault);
       } else {

@@ -28,7 +28,6 @@ public final class StageHealth implements AutoCloseable {
   private final LongSupplier clock;
   private final long timeoutNanos;
   private final @Nullable DirectoryBreaker breaker;
-  private final Operation probing = new Operation(Operation.Kind.PROBE);
   private final PeriodicThread silences;
   private final PeriodicThread probes;
   private final AtomicInteger calls = new AtomicInteger();
@@ -139,7 +138,7 @@ public final class StageHealth implements AutoCloseable {
       return;
     }
     String late = " did not answer within " + DirectoryHealth.seconds(timeoutNanos) + " s";
-    if (probing.lateIn(clock, timeoutNanos) >= 0) {
+    if (known.probing.lateIn(clock, timeoutNanos) >= 0) {
       known.probeEnded(new StoreException("a probe" + late));
     }
     if (calls.get() > 0 && clock.getAsLong() - answeredNanos >= timeoutNanos) {
@@ -151,7 +150,7 @@ public final class StageHealth implements AutoCloseable {
   private void probe() {
     DirectoryBreaker known = breaker;
     if (known != null && known.refusal() != null) {
-      boolean _ = known.probe(probing, clock.getAsLong());
+      boolean _ = known.probe(clock.getAsLong());
     }
   }
 

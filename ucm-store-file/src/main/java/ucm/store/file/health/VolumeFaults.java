@@ -1,5 +1,6 @@
 package ucm.store.file.health;
 
+import java.util.stream.IntStream;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 
@@ -22,37 +23,34 @@ public final class VolumeFaults {
   private static final int ENAMETOOLONG = 36;
   private static final int ENOSYS = 38;
 
+  private static final int[] ANSWERS = {
+    Errno.ENOSPC,
+    Errno.EDQUOT,
+    Errno.EROFS,
+    Errno.EACCES,
+    Errno.EPERM,
+    Errno.EMFILE,
+    ENFILE,
+    ENOMEM,
+    EBADF,
+    EFBIG,
+    EMLINK,
+    ENAMETOOLONG,
+    ENOSYS,
+    Errno.EINVAL,
+    Errno.EOPNOTSUPP,
+    Errno.ENOLCK,
+    Errno.EEXIST,
+    Errno.ENOTDIR,
+    Errno.EISDIR,
+    Errno.ELOOP
+  };
+
   private VolumeFaults() {}
 
   /** Whether a failure says that the volume does not work; only those of system calls do. */
   public static boolean isFault(RuntimeException failure) {
-    return failure instanceof FileException file && isFault(file.errno());
-  }
-
-  private static boolean isFault(int errno) {
-    return switch (errno) {
-      case Errno.ENOSPC,
-          Errno.EDQUOT,
-          Errno.EROFS,
-          Errno.EACCES,
-          Errno.EPERM,
-          Errno.EMFILE,
-          ENFILE,
-          ENOMEM,
-          EBADF,
-          EFBIG,
-          EMLINK,
-          ENAMETOOLONG,
-          ENOSYS,
-          Errno.EINVAL,
-          Errno.EOPNOTSUPP,
-          Errno.ENOLCK,
-          Errno.EEXIST,
-          Errno.ENOTDIR,
-          Errno.EISDIR,
-          Errno.ELOOP ->
-          false;
-      default -> true;
-    };
+    return failure instanceof FileException file
+        && IntStream.of(ANSWERS).noneMatch(answer -> answer == file.errno());
   }
 }

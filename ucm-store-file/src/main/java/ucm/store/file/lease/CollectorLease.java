@@ -1,9 +1,14 @@
 package ucm.store.file.lease;
 
-import java.util.ArrayList;
+import static java.util.Comparator.comparing;
+
+import java.nio.charset.StandardCharsets;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,7 +35,12 @@ public final class CollectorLease implements AutoCloseable {
   private record Lock(int fd, NativePath path) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(CollectorLease.class);
-  public static final String LOCK = "lock";
+  private static final String LOCK = "lock";
+
+  // Bytes of the line in the locked file, always as many, so that a shorter one leaves nothing of a
+  // longer one.
+  private static final int LINE_BYTES = 64;
+  private static final Pattern LINE = Pattern.compile("process ([0-9]{1,10}) on ([^ ]+) *\n");
 
   private final FileOperations files;
   private final BlockPaths paths;
@@ -45,13 +55,9 @@ public final class CollectorLease implements AutoCloseable {
   public CollectorLease(FileOperations files, BlockPaths paths) {
     this.files = files;
     this.paths = paths;
-    List<Integer> directories = new ArrayList<>();
-    for (int i = 0; i < paths.directories().size(); i++) {
-      directories.add(i);
-    }
-    directories.sort((a, b) -> paths.directories().get(a).compareTo(paths.directories().get(b)));
-    this.order = directories;
-    held = new Lock[directories.size()];
+    List<String> roots = paths.directories();
+    order = IntStream.range(0, roots.size()).boxed().sorted(comparing(roots::get)).toList();
+    held = new Lock[roots.size()];
   }
 
   /**
@@ -92,12 +98,9 @@ public final class CollectorLease implements AutoCloseable {
         close();
         String root = paths.directories().get(directory);
         throw new StoreException(
-            "another process removes cold blocks in "
-                + root
-                + ": "
-                + LeaseHolder.describe(files, root)
-                + "; it does so until it ends, by the capacity that its configuration names. Change"
-                + " that, or stop it");
+            ("another process removes cold blocks in %s: %s; it does so until it ends, by the"
+                 + " capacity that its configuration names. Change that, or stop it")
+                .formatted(root, holder(files, root)));
       }
     }
   }
@@ -156,7 +159,9 @@ public final class CollectorLease implements AutoCloseable {
   /** Names the holder of the lock; nothing depends on it. */
   private void sign(int fd, NativePath path) {
     try {
-      SmallFile.write(files, fd, path, LeaseHolder.line(), 0);
+      String text = "process " + ProcessHandle.current().pid() + " on " + WriterLease.host();
+      String line = text + " ".repeat(LINE_BYTES - 1 - text.length()) + "\n";
+      SmallFile.write(files, fd, path, line, 0);
     } catch (FileException e) {
       LOG.debug("{}: {}", paths.store(), e.getMessage());
     }
@@ -212,5 +217,35 @@ public final class CollectorLease implements AutoCloseable {
   public void close() {
     end();
     order.forEach(this::release);
+  }
+
+  /** Names the process that collects in a directory, for messages. */
+  public static String holder(FileOperations files, String root) {
+    String path = root + "/" + BlockPaths.GC + "/" + LOCK;
+    String who = lastHolder(files, NativePath.of(path));
+    return switch (WriterLocks.lock(files, path)) {
+      case LIVING -> who;
+      case DEAD -> "none";
+      case UNKNOWN -> "cannot be asked; the last one known is " + who;
+    };
+  }
+
+  private static String lastHolder(FileOperations files, NativePath file) {
+    try {
+      byte[] bytes = SmallFile.read(files, file, LINE_BYTES);
+      Matcher line =
+          LINE.matcher(bytes == null ? "" : new String(bytes, StandardCharsets.US_ASCII));
+      if (!line.matches()) {
+        return "a process that does not tell its name";
+      }
+      String found = "process " + line.group(1) + " on " + line.group(2);
+      if (!line.group(2).equals(WriterLease.host())) {
+        return found;
+      }
+      boolean lives = ProcessHandle.of(Long.parseLong(line.group(1))).isPresent();
+      return found + (lives ? ", which lives" : ", which is not seen from here");
+    } catch (FileException e) {
+      return "a process that cannot be told";
+    }
   }
 }

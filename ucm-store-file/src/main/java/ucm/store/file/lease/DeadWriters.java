@@ -20,12 +20,11 @@ import ucm.store.file.health.DirectoryHealth;
  * Removes what dead writers left: temporary files, then their {@link WriterLease}. Runs on
  * a thread for each directory when a store opens, and in the rounds of the collector.
  */
-public final class DeadWriters implements Runnable {
+public final class DeadWriters {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeadWriters.class);
   // Host, process and number. What has another name is not ours to remove.
   private static final Pattern TOKEN = Pattern.compile("[A-Za-z0-9-]+-[0-9]+-[0-9a-f]{1,16}");
-  private static final Pattern FOLDER_NAME = Pattern.compile("data|[0-9a-f]{1,5}");
 
   // Five digits make 2^20 folders, each with a line of its own.
   private static final long MOST_JOURNAL_BYTES = 8 << 20;
@@ -55,7 +54,7 @@ public final class DeadWriters implements Runnable {
     return removedFiles.sum();
   }
 
-  @Override
+  /** Removes what dead writers left in all directories; what cannot be read is left alone. */
   public void run() {
     for (int directory = 0; directory < own.length; directory++) {
       try {
@@ -147,7 +146,7 @@ public final class DeadWriters implements Runnable {
     }
     List<String> all =
         new ArrayList<>(files.list(paths.inDirectory(new NativePath(), directory, ".")));
-    all.removeIf(name -> !FOLDER_NAME.matcher(name).matches());
+    all.removeIf(name -> !BlockPaths.isFolderName(name));
     return all;
   }
 
@@ -156,7 +155,7 @@ public final class DeadWriters implements Runnable {
     // A line cut off by the death of the writer has no temporary files yet.
     return new String(text, StandardCharsets.US_ASCII)
         .lines()
-        .filter(line -> FOLDER_NAME.matcher(line).matches())
+        .filter(BlockPaths::isFolderName)
         .toList();
   }
 

@@ -37,7 +37,7 @@ public final class WriterLease {
   private static final int MAX_HOST_LENGTH = 32;
   private static final int HEX_DIGITS_OF_INT = 8;
   // Empty where the kernel does not tell.
-  private static final String BOOT = boot();
+  private static final String BOOT = kernelText("random/boot_id", "").split("-", 2)[0];
 
   private final FileOperations files;
   private final BlockPaths paths;
@@ -197,27 +197,18 @@ public final class WriterLease {
     return !BOOT.isEmpty() && token.startsWith(BOOT, token.length() - 2 * HEX_DIGITS_OF_INT);
   }
 
-  private static String boot() {
-    try {
-      String id = Files.readString(Path.of("/proc/sys/kernel/random/boot_id"));
-      return id.substring(0, HEX_DIGITS_OF_INT);
-    } catch (IOException e) {
-      return "";
-    }
-  }
-
   /** The name of this machine, in letters, digits and dashes; for messages. */
   public static String host() {
-    String host = hostName().replaceAll("[^A-Za-z0-9]", "-");
+    // Not by InetAddress, which may ask a name server.
+    String host = kernelText("hostname", "host").replaceAll("[^A-Za-z0-9]", "-");
     return host.substring(0, Math.min(host.length(), MAX_HOST_LENGTH));
   }
 
-  private static String hostName() {
+  private static String kernelText(String name, String otherwise) {
     try {
-      // Not by InetAddress, which may ask a name server.
-      return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+      return Files.readString(Path.of("/proc/sys/kernel", name)).strip();
     } catch (IOException e) {
-      return "host";
+      return otherwise;
     }
   }
 }

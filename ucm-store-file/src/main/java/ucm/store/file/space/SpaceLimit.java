@@ -210,33 +210,26 @@ public final class SpaceLimit {
             idHigh,
             idLow,
             used.used() + " bytes of storage_backends are used, and its " + bytes,
-            "would pass the "
-                + capacityBytes
-                + " of "
-                + kind.key("capacity_gb")
-                + ": raise it, or let more be collected with "
-                + kind.key("gc_enable")
-                + ", "
-                + kind.key("gc_trigger_threshold_ratio")
-                + " and "
-                + kind.key("gc_recycle_percent"));
+            ("would pass the %1$s of %2$scapacity_gb: raise it, or let more be collected with"
+                    + " %2$sgc_enable, %2$sgc_trigger_threshold_ratio and %2$sgc_recycle_percent")
+                .formatted(capacityBytes, kind.key("")));
       }
     }
     FreeSpace space = free[directory];
     if (space != null && !space.reserve(bytes)) {
       if (isLimited()) {
         used.release(bytes);
-        press(directory);
+        synchronized (pressed) {
+          pressed.set(directory);
+        }
+        onPressure.run();
       }
       throw refuse(
           idHigh,
           idLow,
           space.known() + " bytes are free in " + directories.get(directory) + ", and its " + bytes,
-          "would leave less than "
-              + kind.key("min_free_gb")
-              + ", "
-              + (long) (minFreeGb * GB)
-              + " bytes: make room there, or lower it");
+          "would leave less than %s, %s bytes: make room there, or lower it"
+              .formatted(kind.key("min_free_gb"), (long) (minFreeGb * GB)));
     }
   }
 
@@ -244,26 +237,14 @@ public final class SpaceLimit {
     refused.increment();
     SpaceRefusedException refusal =
         new SpaceRefusedException(
-            kind.name()
-                + " does not write block "
-                + BlockIds.hex(idHigh, idLow)
-                + ": "
-                + found
-                + " "
-                + why);
+            "%s does not write block %s: %s %s"
+                .formatted(kind.name(), BlockIds.hex(idHigh, idLow), found, why));
     // One line for each limit; how often it refuses is counted.
     if (told.putIfAbsent(why, true) == null) {
       LOG.warn(
           "{}; further ones are counted in {}refused_blocks", refusal.getMessage(), kind.key(""));
     }
     return refusal;
-  }
-
-  private void press(int directory) {
-    synchronized (pressed) {
-      pressed.set(directory);
-    }
-    onPressure.run();
   }
 
   /** The directories where the floor refused a block since this was last asked. */

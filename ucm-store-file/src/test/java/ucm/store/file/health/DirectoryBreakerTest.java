@@ -15,7 +15,6 @@ final class DirectoryBreakerTest {
   private final StoreMetrics.Counter ignored = StoreMetrics.NONE.counter("", "");
   private final AtomicInteger faults = new AtomicInteger();
   private final List<String> told = new ArrayList<>();
-  private final Operation operation = new Operation(Operation.Kind.PROBE);
   private Runnable probe = () -> {};
   private final DirectoryBreaker breaker = breaker(4, 2);
 
@@ -91,13 +90,13 @@ final class DirectoryBreakerTest {
           breaker.succeeded();
           fail();
           assertThat(breaker.state()).isEqualTo(State.HALF_OPEN);
-          assertThat(breaker.probe(operation, 0)).as("no second one beside it").isFalse();
+          assertThat(breaker.probe(0)).as("no second one beside it").isFalse();
           failToProbe();
         };
-    assertThat(breaker.probe(operation, 0)).isTrue();
+    assertThat(breaker.probe(0)).isTrue();
     assertThat(breaker.state()).isEqualTo(State.OPEN);
     probe = () -> {};
-    assertThat(breaker.probe(operation, 0)).isTrue();
+    assertThat(breaker.probe(0)).isTrue();
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
     assertThat(breaker.refusal()).isNull();
     assertThat(told).containsExactly("down", "up");
@@ -106,14 +105,14 @@ final class DirectoryBreakerTest {
   @Test
   void ignoresAProbeThatBeganBeforeItOpened() {
     probe = this::open;
-    breaker.probe(operation, 0);
+    breaker.probe(0);
     assertThat(breaker.state()).isEqualTo(State.OPEN);
   }
 
   @Test
   void startsWithAnEmptyWindowOnceItHasClosed() {
     open();
-    breaker.probe(operation, 0);
+    breaker.probe(0);
     fail();
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
     fail();
@@ -123,9 +122,9 @@ final class DirectoryBreakerTest {
   @Test
   void countsProbesOfAnIdleDirectory() {
     probe = this::failToProbe;
-    breaker.probe(operation, 0);
+    breaker.probe(0);
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
-    breaker.probe(operation, 0);
+    breaker.probe(0);
     assertThat(breaker.state()).isEqualTo(State.OPEN);
   }
 
@@ -136,10 +135,10 @@ final class DirectoryBreakerTest {
         () -> {
           throw new LinkageError("broken");
         };
-    assertThat(breaker.probe(operation, 0)).isTrue();
+    assertThat(breaker.probe(0)).isTrue();
     assertThat(breaker.state()).isEqualTo(State.OPEN);
     probe = () -> {};
-    breaker.probe(operation, 0);
+    breaker.probe(0);
     assertThat(breaker.state()).isEqualTo(State.CLOSED);
   }
 
