@@ -23,7 +23,6 @@ import ucm.api.config.StoreConfig;
  */
 record Ds3fsConfig(
     List<String> directories,
-    int deviceId,
     int localRanks,
     int streams,
     RingSettings rings,
@@ -189,7 +188,6 @@ record Ds3fsConfig(
     long size = config.get(IOV_SIZE);
     return new Ds3fsConfig(
         config.get(CommonKeys.STORAGE_BACKENDS),
-        config.get(CommonKeys.DEVICE_ID),
         config.get(CommonKeys.LOCAL_RANK_SIZE),
         streams,
         rings,

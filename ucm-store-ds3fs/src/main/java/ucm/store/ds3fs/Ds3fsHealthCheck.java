@@ -41,17 +41,12 @@ public final class Ds3fsHealthCheck implements HealthCheck {
 
   private static List<Finding> check(Ds3fsConfig config) {
     List<Finding> findings = new ArrayList<>();
-    boolean isLoaded = false;
+    long mounts = 1;
     try {
       findings.add(Finding.ok(LIBRARY, UsrbioLibrary.require(config.library())));
-      isLoaded = true;
+      mounts = Math.max(1, checkMounts(config, findings));
     } catch (StoreException e) {
       findings.add(Finding.failed(LIBRARY, message(e), "install it; see docs/3fs.md"));
-    }
-    long mounts = 1;
-    if (isLoaded) {
-      mounts = Math.max(1, checkMounts(config, findings));
-    } else {
       config.directories().forEach(directory -> findings.add(fileSystem(directory)));
     }
     SharedMemorySpace space = SharedMemorySpace.now();
@@ -60,12 +55,10 @@ public final class Ds3fsHealthCheck implements HealthCheck {
         problem == null
             ? Finding.ok(
                 SHARED_MEMORY,
-                space.freeBytes()
-                    + " bytes free in "
-                    + SharedMemorySpace.FOLDER
-                    + ", "
-                    + mounts * config.sharedBytes()
-                    + " are needed for each worker, and the memory of an upstream Cache")
+                ("%s bytes free in %s, %s are needed for each worker, and the memory of an upstream"
+                        + " Cache")
+                    .formatted(
+                        space.freeBytes(), SharedMemorySpace.FOLDER, mounts * config.sharedBytes()))
             : Finding.failed(SHARED_MEMORY, problem, "see docs/3fs.md"));
     return findings;
   }
@@ -76,7 +69,7 @@ public final class Ds3fsHealthCheck implements HealthCheck {
     for (String directory : config.directories()) {
       try {
         String there = FileHealthCheck.nearest(Path.of(directory)).toString();
-        points.addAll(new MountFinder().find(List.of(there), config.mountPoint()).keySet());
+        points.addAll(Mount.find(List.of(there), config.mountPoint()).keySet());
         findings.add(
             Finding.ok(MOUNT, directory + " is on the 3FS mounted at " + points.getLast()));
       } catch (StoreException e) {
@@ -95,11 +88,8 @@ public final class Ds3fsHealthCheck implements HealthCheck {
           ? Finding.ok(MOUNT, directory + " is on 3FS (" + found.name() + ")")
           : Finding.failed(
               MOUNT,
-              directory
-                  + " is not on 3FS: "
-                  + there
-                  + " is on a file system of type "
-                  + found.type(),
+              "%s is not on 3FS: %s is on a file system of type %s"
+                  .formatted(directory, there, found.type()),
               "start the FUSE client of 3FS and name a folder on its mount; see docs/3fs.md");
     } catch (IOException e) {
       return Finding.failed(

@@ -93,8 +93,7 @@ public final class Ds3fsStore extends FileStore implements MemoryProvider {
   protected @Nullable IoQueues openQueues(StoreContext context) {
     Ds3fsConfig known = Objects.requireNonNull(config);
     UsrbioLibrary.require(known.library());
-    Map<String, List<String>> found =
-        new MountFinder().find(known.directories(), known.mountPoint());
+    Map<String, List<String>> found = Mount.find(known.directories(), known.mountPoint());
     String problem = SharedMemorySpace.now().problem(known, found.size());
     if (problem != null) {
       throw new StoreException(problem);

@@ -1,10 +1,17 @@
 package ucm.store.ds3fs;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import ucm.api.StoreException;
+import ucm.platform.libc.FileOperations;
+import ucm.platform.libc.LibcFileOperations;
+import ucm.platform.libc.NativePath;
 
 /**
  * A mounted 3FS, with the memory that its client on this machine shares with us: some for reading and some
@@ -52,9 +59,80 @@ final class Mount {
     }
   }
 
-  /** The mount point. */
   String point() {
     return point;
+  }
+
+  /**
+   * The mounts of directories that are there. The library is loaded.
+   *
+   * @param expected the mount point they must be on; empty for any
+   * @return the directories by mount point, in the order in which they are named
+   * @throws StoreException when one is on none, or on another one than expected
+   */
+  static Map<String, List<String>> find(List<String> directories, String expected) {
+    Map<String, List<String>> found = new LinkedHashMap<>();
+    for (String directory : directories) {
+      String point = mountPoint(directory);
+      if (!expected.isEmpty() && !point.equals(withoutSlash(expected))) {
+        throw new StoreException(
+            ("storage_backends names %s, which is on the 3FS mounted at %s; hf3fs_mount_point is"
+                    + " %s: correct one of both, or leave hf3fs_mount_point out")
+                .formatted(directory, point, expected));
+      }
+      requireHf3fs(directory, point);
+      found.computeIfAbsent(point, p -> new ArrayList<>()).add(directory);
+    }
+    return found;
+  }
+
+  private static String withoutSlash(String path) {
+    return path.length() > 1 && path.endsWith("/") ? path.substring(0, path.length() - 1) : path;
+  }
+
+  private static String mountPoint(String directory) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment point = arena.allocate(UsrbioCalls.MOUNT_POINT_BYTES);
+      int length =
+          UsrbioCalls.hf3fs_extract_mount_point(
+              point.address(),
+              UsrbioCalls.MOUNT_POINT_BYTES,
+              arena.allocateFrom(directory).address());
+      if (length <= 0) {
+        throw notOn3fs(directory, "it is below no mount point of 3FS");
+      }
+      if (length > UsrbioCalls.MOUNT_POINT_BYTES) {
+        throw new StoreException(
+            ("storage_backends names %s, and the mount point of its 3FS has more than %s bytes,"
+                    + " which USRBIO cannot take: mount it elsewhere")
+                .formatted(directory, UsrbioCalls.MOUNT_POINT_BYTES - 1));
+      }
+      return point.getString(0);
+    }
+  }
+
+  private static void requireHf3fs(String directory, String point) {
+    FileOperations files = new LibcFileOperations();
+    NativePath path = NativePath.of(directory);
+    int fd = files.openRead(path);
+    if (fd < 0) {
+      throw notOn3fs(directory, "it cannot be opened");
+    }
+    try {
+      if (UsrbioCalls.hf3fs_is_hf3fs(fd) == 0) {
+        throw notOn3fs(directory, "it is below " + point + " but no part of the 3FS there");
+      }
+    } finally {
+      files.close(fd, path);
+    }
+  }
+
+  private static StoreException notOn3fs(String directory, String why) {
+    return new StoreException(
+        ("storage_backends names %s, which is not on 3FS: %s; start the FUSE client of 3FS on this"
+                + " machine (in a container, mount its folder with HostToContainer propagation) and"
+                + " name a folder on it, or use another store of files")
+            .formatted(directory, why));
   }
 
   /** Whether a file is in one of the directories on this mount. */
@@ -66,7 +144,7 @@ final class Mount {
    * A ring for one worker.
    *
    * @throws ucm.platform.libc.FileException when 3FS refuses it, or memory for it
-   * @throws ucm.api.StoreException when there is no room for that memory
+   * @throws StoreException when there is no room for that memory
    */
   RingMover newMover(boolean isRead) {
     StagingMemory memory = isRead ? readMemory : writeMemory;

@@ -1,7 +1,9 @@
 package ucm.store.ds3fs;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
@@ -38,10 +40,9 @@ final class RingMover implements Ring.Listener {
   private final StagingMemory.Part slots;
 
   private final RingRequest[] requests;
-  private final int[] free;
-  private int freeCount;
-  private final int[] unfinished;
-  private int unfinishedCount;
+  private final ArrayDeque<RingRequest> free;
+  // Those that have to ask for the rest.
+  private final ArrayDeque<RingRequest> unfinished = new ArrayDeque<>();
 
   /** Makes its ring; the part of the staging memory is its own from then on. */
   RingMover(Mount mount, boolean isRead, RingSettings settings, StagingMemory.Part part) {
@@ -49,13 +50,9 @@ final class RingMover implements Ring.Listener {
     this.isRead = isRead;
     this.slots = part;
     this.ring = new Ring(mount.point(), isRead, settings);
-    int count = settings.vectors();
-    requests = new RingRequest[count];
+    requests = new RingRequest[settings.vectors()];
     Arrays.setAll(requests, i -> new RingRequest(this, i));
-    free = new int[count];
-    Arrays.setAll(free, i -> i);
-    freeCount = count;
-    unfinished = new int[count];
+    free = new ArrayDeque<>(List.of(requests));
   }
 
   /**
@@ -64,10 +61,10 @@ final class RingMover implements Ring.Listener {
    * @throws FileException when earlier ones hold all slots until the deadline
    */
   RingRequest begin(int fd, NativePath path, IoVector memory, long offset, long deadline) {
-    while (freeCount == 0) {
+    while (free.isEmpty()) {
       awaitSome(path, deadline);
     }
-    RingRequest request = requests[free[--freeCount]];
+    RingRequest request = free.pop();
     request.begin(fd, path, memory, offset, deadline);
     if (!request.isDone) {
       nextRound(request);
@@ -84,8 +81,8 @@ final class RingMover implements Ring.Listener {
   long await(RingRequest request) {
     NativePath path = Objects.requireNonNull(request.path);
     while (!request.isDone) {
-      if (unfinishedCount > 0) {
-        nextRound(requests[unfinished[--unfinishedCount]]);
+      if (!unfinished.isEmpty()) {
+        nextRound(unfinished.pop());
       } else {
         awaitSome(path, request.deadlineNanos);
       }
@@ -99,12 +96,12 @@ final class RingMover implements Ring.Listener {
   /** Takes back the slot of a request that is done. */
   void release(RingRequest request) {
     request.clear();
-    free[freeCount++] = request.number;
+    free.push(request);
   }
 
   /** Waits until nothing of a request is under way, or gives it up. Does not throw. */
   void drop(RingRequest request) {
-    removeUnfinished(request);
+    unfinished.remove(request);
     NativePath path = Objects.requireNonNull(request.path);
     while (request.underWay > 0) {
       try {
@@ -119,17 +116,8 @@ final class RingMover implements Ring.Listener {
         LockSupport.parkNanos(RETRY_NANOS);
       }
     }
-    removeUnfinished(request);
+    unfinished.remove(request);
     release(request);
-  }
-
-  private void removeUnfinished(RingRequest request) {
-    for (int i = 0; i < unfinishedCount; i++) {
-      if (unfinished[i] == request.number) {
-        unfinished[i] = unfinished[--unfinishedCount];
-        return;
-      }
-    }
   }
 
   private void awaitSome(NativePath path, long deadline) {
@@ -216,10 +204,8 @@ final class RingMover implements Ring.Listener {
   }
 
   private void takeSlot(RingRequest request) {
-    request.slot = slots.take();
-    while (request.slot < 0) {
+    for (request.slot = slots.take(); request.slot < 0; request.slot = slots.take()) {
       awaitSome(Objects.requireNonNull(request.path), request.deadlineNanos);
-      request.slot = slots.take();
     }
   }
 
@@ -233,11 +219,10 @@ final class RingMover implements Ring.Listener {
     request.underWay++;
     boolean isPrepared = false;
     try {
-      isPrepared = ring.prepare(memory, address, request.fd, at, length, userdata);
-      while (!isPrepared) {
+      while (!ring.prepare(memory, address, request.fd, at, length, userdata)) {
         awaitSome(Objects.requireNonNull(request.path), request.deadlineNanos);
-        isPrepared = ring.prepare(memory, address, request.fd, at, length, userdata);
       }
+      isPrepared = true;
     } finally {
       if (!isPrepared) {
         request.underWay--;
@@ -281,7 +266,7 @@ final class RingMover implements Ring.Listener {
     }
     if (memory == null) {
       // Given up before; only its slot was still taken.
-      free[freeCount++] = request.number;
+      free.push(request);
     }
   }
 
@@ -306,7 +291,7 @@ final class RingMover implements Ring.Listener {
     }
     request.isDone = got == 0 || memory.byteSize() == 0;
     if (!request.isDone) {
-      unfinished[unfinishedCount++] = request.number;
+      unfinished.push(request);
     }
   }
 

@@ -1,7 +1,7 @@
 package ucm.store.ds3fs;
 
+import java.util.ArrayDeque;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.platform.io.IoQueue;
 import ucm.platform.libc.IoVector;
@@ -17,13 +17,11 @@ final class RingQueue implements IoQueue {
   private final RegisteredFiles files;
   private final long timeoutNanos;
 
-  private final @Nullable RingMover[] readers;
-  private final @Nullable RingMover[] writers;
+  private final int depth;
 
-  // In the order in which they were started: a ring buffer.
-  private final @Nullable RingRequest[] started;
-  private int oldest;
-  private int startedCount;
+  // Of each mount the one that reads and the one that writes.
+  private final @Nullable RingMover[] movers;
+  private final ArrayDeque<RingRequest> started = new ArrayDeque<>();
 
   /**
    * A queue without rings.
@@ -34,15 +32,14 @@ final class RingQueue implements IoQueue {
   RingQueue(List<Mount> mounts, RegisteredFiles files, int depth, long timeoutNanos) {
     this.mounts = mounts;
     this.files = files;
+    this.depth = depth;
     this.timeoutNanos = timeoutNanos;
-    readers = new RingMover[mounts.size()];
-    writers = new RingMover[mounts.size()];
-    started = new RingRequest[depth];
+    movers = new RingMover[2 * mounts.size()];
   }
 
   @Override
   public int depth() {
-    return started.length;
+    return depth;
   }
 
   /** The slots of a block are filled side by side; more bytes than a slot has would take turns. */
@@ -53,34 +50,30 @@ final class RingQueue implements IoQueue {
 
   @Override
   public void read(int fd, NativePath path, IoVector into, long offset) {
-    start(mover(readers, files.register(fd, path), true), fd, path, into, offset);
+    start(true, fd, path, into, offset);
   }
 
   @Override
   public void write(int fd, NativePath path, IoVector from, long offset) {
-    start(mover(writers, files.register(fd, path), false), fd, path, from, offset);
+    start(false, fd, path, from, offset);
   }
 
-  private RingMover mover(@Nullable RingMover[] movers, int mount, boolean isRead) {
-    RingMover mover = movers[mount];
+  private void start(boolean isRead, int fd, NativePath path, IoVector memory, long offset) {
+    int mount = files.register(fd, path);
+    int at = 2 * mount + (isRead ? 0 : 1);
+    RingMover mover = movers[at];
     if (mover == null) {
       mover = mounts.get(mount).newMover(isRead);
-      movers[mount] = mover;
+      movers[at] = mover;
     }
-    return mover;
-  }
-
-  private void start(RingMover mover, int fd, NativePath path, IoVector memory, long offset) {
-    int at = (oldest + startedCount) % started.length;
-    started[at] = mover.begin(fd, path, memory, offset, System.nanoTime() + timeoutNanos);
-    startedCount++;
+    started.add(mover.begin(fd, path, memory, offset, System.nanoTime() + timeoutNanos));
   }
 
   @Override
   public long await() {
-    RingRequest request = Objects.requireNonNull(started[oldest]);
+    RingRequest request = started.getFirst();
     long moved = request.mover.await(request);
-    forgetOldest();
+    started.removeFirst();
     request.mover.release(request);
     return moved;
   }
@@ -91,26 +84,14 @@ final class RingQueue implements IoQueue {
    */
   @Override
   public void drain() {
-    while (startedCount > 0) {
-      RingRequest request = Objects.requireNonNull(started[oldest]);
-      forgetOldest();
+    while (!started.isEmpty()) {
+      RingRequest request = started.removeFirst();
       request.mover.drop(request);
     }
   }
 
-  private void forgetOldest() {
-    started[oldest] = null;
-    oldest = (oldest + 1) % started.length;
-    startedCount--;
-  }
-
   @Override
   public void close() {
-    close(readers);
-    close(writers);
-  }
-
-  private static void close(@Nullable RingMover[] movers) {
     for (int i = 0; i < movers.length; i++) {
       RingMover mover = movers[i];
       if (mover != null) {

@@ -27,35 +27,25 @@ final class RingRequest {
   final long[] results = new long[MAX_PARTS];
   int parts;
 
-  /** What is left to be moved; null when it is no longer waited for. */
+  // What is left to be moved; null when it is no longer waited for.
   @Nullable IoVector memory;
-
   @Nullable NativePath path;
   int fd;
-
-  /** Where in the file the round starts, in bytes. */
+  // Where in the file the round starts, in bytes.
   long offset;
-
-  /** Bytes moved by earlier rounds. */
+  // Bytes moved by earlier rounds.
   long moved;
-
-  /** Requests to 3FS that have not ended, and one while more of them are being made. */
+  // Requests to 3FS that have not ended, and one while more of them are being made.
   int underWay;
-
-  /** Its offset in the staging memory, or -1. */
+  // Its offset in the staging memory, or -1.
   int slot = -1;
-
-  /** Some part names memory of the caller. */
+  // Some part names memory of the caller.
   boolean isDirect;
-
   boolean isDone;
-
-  /** When to give up, by {@link System#nanoTime}. */
+  // When to give up, by System.nanoTime.
   long deadlineNanos;
-
-  /** What failed first, or null. */
+  // What failed first, or null.
   @Nullable String failedCall;
-
   int errno;
 
   RingRequest(RingMover mover, int number) {

@@ -2,8 +2,8 @@ package ucm.store.ds3fs;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import ucm.api.StoreException;
 
 /**
@@ -19,25 +19,22 @@ final class StagingMemory {
     final UsrbioMemory iov;
     final long slotBytes;
     private final long start;
-    private final int[] free;
-    private int freeCount;
+    private final ArrayDeque<Integer> free = new ArrayDeque<>();
 
     private Part(UsrbioMemory iov, long start, int count, long slotBytes) {
       this.iov = iov;
       this.start = start;
       this.slotBytes = slotBytes;
-      free = new int[count];
-      Arrays.setAll(free, i -> i);
-      freeCount = count;
+      IntStream.range(0, count).forEach(free::push);
     }
 
     /** Takes a slot; -1 when all are taken. */
     int take() {
-      return freeCount == 0 ? -1 : free[--freeCount];
+      return free.isEmpty() ? -1 : free.pop();
     }
 
     void giveBack(int slot) {
-      free[freeCount++] = slot;
+      free.push(slot);
     }
 
     /** Where a slot is in the iov, in bytes. */

@@ -10,26 +10,14 @@ import com.sun.jna.NativeLibrary;
  */
 final class UsrbioCalls {
 
-  /** Bytes of {@code struct hf3fs_iov}. */
-  static final int IOV_BYTES = 312;
-
-  /** Offset of {@code uint8_t *base}. */
-  static final int IOV_BASE_AT = 0;
-
-  /** Bytes of {@code struct hf3fs_ior}. */
-  static final int IOR_BYTES = 600;
-
-  /** Bytes of {@code struct hf3fs_cqe}. */
-  static final int CQE_BYTES = 24;
-
-  /** Offset of {@code int64_t result}: bytes moved, or an error number, negated. */
-  static final int CQE_RESULT_AT = 8;
-
-  /** Offset of {@code const void *userdata}. */
-  static final int CQE_USERDATA_AT = 16;
-
-  /** Bytes of {@code struct timespec}. */
-  static final int TIMESPEC_BYTES = 16;
+  // Bytes of structures, and offsets in them.
+  static final int IOV_BYTES = 312; // struct hf3fs_iov
+  static final int IOV_BASE_AT = 0; // uint8_t *base
+  static final int IOR_BYTES = 600; // struct hf3fs_ior
+  static final int CQE_BYTES = 24; // struct hf3fs_cqe
+  static final int CQE_RESULT_AT = 8; // int64_t result: bytes moved, or an error number, negated
+  static final int CQE_USERDATA_AT = 16; // const void *userdata
+  static final int TIMESPEC_BYTES = 16; // struct timespec
 
   /** Longest name of a mount point, with the zero at its end. */
   static final int MOUNT_POINT_BYTES = 256;

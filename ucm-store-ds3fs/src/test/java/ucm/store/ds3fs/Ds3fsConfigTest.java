@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
@@ -30,7 +31,6 @@ final class Ds3fsConfigTest {
         .isEqualTo(
             new Ds3fsConfig(
                 List.of("/3fs/stage/a"),
-                -1,
                 1,
                 32,
                 new RingSettings(256, 0, -1),
@@ -40,6 +40,7 @@ final class Ds3fsConfigTest {
                 "",
                 TimeUnit.SECONDS.toNanos(30)));
     StoreConfig ofFiles = Ds3fsConfig.ofFiles(given);
+    assertThat(ofFiles.get(CommonKeys.DEVICE_ID)).isEqualTo(-1);
     assertThat(ofFiles.get(ConfigKey.flag("io_direct"))).isTrue();
     assertThat(ofFiles.get(ConfigKey.integer("waiting_queue_depth"))).isEqualTo(1024);
     assertThat(ofFiles.get(ConfigKey.integer("running_queue_depth"))).isEqualTo(32_768);
@@ -77,7 +78,6 @@ final class Ds3fsConfigTest {
         .isEqualTo(
             new Ds3fsConfig(
                 List.of("/3fs/a", "/3fs/b"),
-                3,
                 8,
                 16,
                 new RingSettings(1024, -128, 1),
@@ -87,6 +87,7 @@ final class Ds3fsConfigTest {
                 "/3fs",
                 TimeUnit.MILLISECONDS.toNanos(5)));
     StoreConfig ofFiles = Ds3fsConfig.ofFiles(given);
+    assertThat(ofFiles.get(CommonKeys.DEVICE_ID)).isEqualTo(3);
     assertThat(ofFiles.get(ConfigKey.flag("io_direct"))).isFalse();
     assertThat(ofFiles.get(ConfigKey.integer("waiting_queue_depth"))).isEqualTo(7);
     assertThat(ofFiles.get(ConfigKey.integer("running_queue_depth"))).isEqualTo(8);

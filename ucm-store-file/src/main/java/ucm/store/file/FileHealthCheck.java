@@ -30,7 +30,7 @@ import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.LibcFileOperations;
 import ucm.store.file.config.FileStoreKeys;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.health.DirectProbe;
+import ucm.store.file.health.FileProbe;
 import ucm.store.file.space.SpaceLimit;
 
 /**
@@ -265,7 +265,7 @@ public final class FileHealthCheck {
   private void direct(String directory, Path folder) {
     String subject = "O_DIRECT in " + directory;
     try {
-      DirectProbe.run(kind, files, folder.toString());
+      FileProbe.direct(kind, files, folder.toString());
       ok(subject, "works");
     } catch (StoreException e) {
       if (config.get(CommonKeys.IO_DIRECT)) {
@@ -280,7 +280,7 @@ public final class FileHealthCheck {
     String subject = engine + " in " + directory;
     String asked = config.get(keys.ioEngine);
     try {
-      DirectProbe.run(files, opener, folder.toString());
+      FileProbe.direct(files, opener, folder.toString());
       ok(subject, "works");
     } catch (FileException e) {
       if (asked.equals(engine)) {

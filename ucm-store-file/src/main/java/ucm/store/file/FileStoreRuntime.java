@@ -35,10 +35,10 @@ import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
 import ucm.store.file.format.FolderWalk;
 import ucm.store.file.format.StorageDirectories;
-import ucm.store.file.health.DirectProbe;
 import ucm.store.file.health.DirectoryExecutors;
 import ucm.store.file.health.DirectoryHealth;
 import ucm.store.file.health.DirectoryJob;
+import ucm.store.file.health.FileProbe;
 import ucm.store.file.health.TimeoutScheduler;
 import ucm.store.file.lease.DeadWriters;
 import ucm.store.file.lease.WriterLease;
@@ -154,7 +154,7 @@ final class FileStoreRuntime {
     for (String directory : config.directories()) {
       StorageDirectories.prepare(config.kind(), operations, directory);
       if (config.ioDirect() && !config.isScheduler()) {
-        DirectProbe.run(config.kind(), operations, directory);
+        FileProbe.direct(config.kind(), operations, directory);
       }
     }
   }

@@ -129,7 +129,7 @@ public final class NfsStore extends FileStore {
   protected TransferTask newTask(long id, Transfer transfer, boolean isDump) {
     Staging open = staging;
     if (open != null) {
-      open.device().require(transfer);
+      open.device.require(transfer);
     }
     TransferTask task =
         open == null || transfer.isHost()

@@ -157,8 +157,7 @@ final class NfsTree extends ForwardingFileOperations {
     int start = nameStart(to);
     if (start >= 0) {
       folder(to, start, scratch.committed);
-    }
-    if (start < 0) {
+    } else {
       removeFolderOf(from);
     }
   }

@@ -62,10 +62,10 @@ final class StagedChunk extends DeviceBatch {
   void start() {
     try {
       if (staged.isDump()) {
-        staging.device().dumps().submit(this, Math.ceilDiv(slots.length, run));
+        staging.device.dumps().submit(this, Math.ceilDiv(slots.length, run));
       } else {
         Arrays.fill(begun, true);
-        Task task = staging.files().move(staged, inHost(this::shardArrived));
+        Task task = staging.files.move(staged, inHost(this::shardArrived));
         task.whenTerminal(() -> filesEnded(task));
       }
     } catch (RuntimeException e) {
@@ -89,7 +89,7 @@ final class StagedChunk extends DeviceBatch {
   }
 
   private void shardArrived(Transfer inner, int i, ShardOutcome outcome) {
-    if (outcome == ShardOutcome.OK && !staging.device().loads().add(this, i, slots[i])) {
+    if (outcome == ShardOutcome.OK && !staging.device.loads().add(this, i, slots[i])) {
       giveUp(i, ShardOutcome.FAILED, new StoreClosedException(NfsStore.NAME));
     }
   }
@@ -191,14 +191,14 @@ final class StagedChunk extends DeviceBatch {
       return;
     }
     try {
-      Task task = staging.files().move(staged, inner);
+      Task task = staging.files.move(staged, inner);
       task.whenTerminal(
           () -> {
-            staging.files().failed(task.result().failedBlocks(), task.result().cause());
+            staging.files.failed(task.result().failedBlocks(), task.result().cause());
             ended();
           });
     } catch (RuntimeException e) {
-      staging.files().failed(inner.ids(), e);
+      staging.files.failed(inner.ids(), e);
       ended();
     }
   }

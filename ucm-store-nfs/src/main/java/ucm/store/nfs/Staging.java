@@ -32,8 +32,13 @@ final class Staging {
 
   private final NfsConfig config;
   private final int maxWaiting;
-  private final NfsStore files;
-  private final EngineDevice device;
+
+  /** Where shards go to and come from. */
+  final NfsStore files;
+
+  /** Its threads are there when it is. */
+  final EngineDevice device;
+
   private final AtomicInteger pumps = new AtomicInteger();
   private @Nullable StagingBuffers buffers;
 
@@ -82,19 +87,9 @@ final class Staging {
     }
   }
 
-  /** The device; its threads are there when it is. */
-  EngineDevice device() {
-    return device;
-  }
-
   /** The buffers; there are some when there is a device. */
   StagingBuffers buffers() {
     return Objects.requireNonNull(buffers);
-  }
-
-  /** Where shards go to and come from. */
-  NfsStore files() {
-    return files;
   }
 
   /** Begins with a task of device memory; throws {@link QueueFullException} when too many wait. */

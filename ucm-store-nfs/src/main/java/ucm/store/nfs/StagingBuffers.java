@@ -54,7 +54,6 @@ final class StagingBuffers implements SlotMemory {
     return stride;
   }
 
-  /** How many slots there are. */
   int slots() {
     return free.length;
   }
@@ -74,7 +73,6 @@ final class StagingBuffers implements SlotMemory {
     freeCount += taken.length;
   }
 
-  /** How many slots are in use. */
   synchronized int inUse() {
     return free.length - freeCount;
   }

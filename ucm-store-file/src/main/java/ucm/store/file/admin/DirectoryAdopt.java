@@ -31,7 +31,7 @@ final class DirectoryAdopt implements DirectoryWalk.Visitor {
   // By the size of a block.
   private final Map<Long, BlockFooter> formats = new HashMap<>();
 
-  // Guarded by this.
+  // Guarded by this while a walk is under way.
   private long adopted;
   private long bytes;
   private long verifiable;
@@ -62,14 +62,10 @@ final class DirectoryAdopt implements DirectoryWalk.Visitor {
     if (configured == null && !found.bare.isEmpty() && !found.hasAny(formats.keySet())) {
       throw new StoreException(found.withoutLayout());
     }
-    synchronized (this) {
-      totalBytes = found.bytes(formats.keySet());
-    }
+    totalBytes = found.bytes(formats.keySet());
     directories.forEach(directory -> walk.run("adopt", directory, this));
-    synchronized (this) {
-      boolean isComplete = !walk.observer().isStopped();
-      return new AdoptResult(adopted, bytes, verifiable, skipped, failed, isComplete);
-    }
+    boolean isComplete = !walk.observer().isStopped();
+    return new AdoptResult(adopted, bytes, verifiable, skipped, failed, isComplete);
   }
 
   private void addFormat(long blockSize, Set<StoredLayout> layouts) {

@@ -7,6 +7,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongUnaryOperator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -19,7 +20,6 @@ import ucm.platform.libc.NativePath;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.StoreKind;
-import ucm.store.file.eviction.ColdBlocks;
 import ucm.store.file.eviction.Eviction;
 import ucm.store.file.format.BlockPaths;
 import ucm.store.file.format.FolderTree;
@@ -48,10 +48,11 @@ final class DirectoryCollect implements Eviction.Blocks {
   private final FolderWalk walk;
   private final List<Folder> folders = new ArrayList<>();
   private final List<AtomicLong> bytesIn = new ArrayList<>();
-  private final AtomicLong deadTemps = new AtomicLong();
+  private long deadTemps;
   private long quarantineBytes;
 
-  // Guarded by this. The ids are kept in a dry run only, in which nothing vanishes.
+  // Guarded by this while blocks are removed. The ids are kept in a dry run only, in which nothing
+  // vanishes.
   private final Set<BlockIds> chosen = new HashSet<>();
   private long removedBlocks;
   private long removedBytes;
@@ -72,17 +73,13 @@ final class DirectoryCollect implements Eviction.Blocks {
     this.observer = observer;
   }
 
-  /** How much may stay, given what is used. */
-  interface Target {
-    long bytes(long used);
-  }
-
   /**
    * Makes room.
    *
+   * @param target how much may stay, given what is used
    * @throws ucm.api.StoreException when another process collects, or a directory cannot be used
    */
-  CollectResult run(Target target, FileStoreConfig.Gc order) {
+  CollectResult run(LongUnaryOperator target, FileStoreConfig.Gc order) {
     List<String> roots = directories.stream().map(FoundDirectory::root).toList();
     BlockPaths paths = new BlockPaths(kind.name(), roots, 0);
     try (CollectorLease lease = new CollectorLease(files, paths)) {
@@ -92,19 +89,15 @@ final class DirectoryCollect implements Eviction.Blocks {
       removeLeftovers(paths);
       measure();
       long used = quarantineBytes + bytesIn.stream().mapToLong(AtomicLong::get).sum();
-      long keep = target.bytes(used);
+      long keep = target.applyAsLong(used);
       long wanted = Math.max(0, used - keep);
-      synchronized (this) {
-        wantedBytes = wanted;
-      }
+      wantedBytes = wanted;
       if (wanted > 0 && !observer.isStopped()) {
         FolderExecutor executors = FolderExecutor.direct(roots.size());
         new Eviction(files, order, walk, executors, this).run(folders, wanted);
       }
-      synchronized (this) {
-        return new CollectResult(
-            used, keep, removedBlocks, removedBytes, deadTemps.get(), !observer.isStopped());
-      }
+      return new CollectResult(
+          used, keep, removedBlocks, removedBytes, deadTemps, !observer.isStopped());
     }
   }
 
@@ -130,7 +123,7 @@ final class DirectoryCollect implements Eviction.Blocks {
       DeadWriters leases =
           new DeadWriters(files, paths, own, new FileStoreMetrics(StoreMetrics.NONE));
       leases.run();
-      deadTemps.addAndGet(leases.removedFiles());
+      deadTemps += leases.removedFiles();
     }
   }
 
@@ -144,10 +137,8 @@ final class DirectoryCollect implements Eviction.Blocks {
     boolean isLeased =
         files.size(NativePath.of(directory.path(BlockPaths.WRITERS, token)))
             != FileOperations.ABSENT;
-    if (isDry) {
-      deadTemps.incrementAndGet();
-    } else if (!isLeased && files.remove(NativePath.of(directory.path(folder, name)))) {
-      deadTemps.incrementAndGet();
+    if (isDry || (!isLeased && files.remove(NativePath.of(directory.path(folder, name))))) {
+      deadTemps++;
     }
   }
 
@@ -180,7 +171,7 @@ final class DirectoryCollect implements Eviction.Blocks {
   }
 
   @Override
-  public boolean remove(ColdBlocks.Block block, Set<BlockIds> busy) {
+  public boolean remove(Eviction.Block block, Set<BlockIds> busy) {
     if (observer.isStopped()) {
       walk.stop();
       return false;

@@ -33,7 +33,7 @@ final class DirectoryVerify {
   private final Consumer<Damage> found;
   private final ReadRateLimit limit;
 
-  // Guarded by this.
+  // Guarded by this while a walk is under way.
   private long blocks;
   private long bytes;
   private long totalBytes;

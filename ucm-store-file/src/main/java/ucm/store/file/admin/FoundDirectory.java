@@ -1,7 +1,6 @@
 package ucm.store.file.admin;
 
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -66,14 +65,12 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
         others.add(name);
       }
     }
-    Collections.sort(folders);
-    Collections.sort(others);
     return new FoundDirectory(root, folders, isOurs, others);
   }
 
   private static List<String> list(FileOperations files, String root) {
     try {
-      return files.list(NativePath.of(root + "/."));
+      return files.list(NativePath.of(root + "/.")).stream().sorted().toList();
     } catch (FileException e) {
       String advice =
           e.errno() == Errno.EACCES ? "; run this as the user that the engines run as" : "";
@@ -119,7 +116,6 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
     return temp.matches() ? temp.group(1) : null;
   }
 
-  /** The path of something within. */
   String path(String folder, String name) {
     return root + "/" + folder + "/" + name;
   }

@@ -28,7 +28,6 @@ import ucm.store.file.space.SpaceScan;
 public final class CapacityManager implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(CapacityManager.class);
-  private static final BitSet FIRST = BitSet.valueOf(new long[] {1});
   // Pressure that a round could not relieve must not keep the disk busy with rounds.
   private static final long OTHERS_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long SHORTEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -174,9 +173,8 @@ public final class CapacityManager implements AutoCloseable {
   }
 
   private void remember(BitSet held) {
-    BitSet first = (BitSet) held.clone();
-    first.and(FIRST);
-    executors.forEach(first, directory -> remembered.write(space.used.used()));
+    // In the first directory only.
+    executors.forEach(held.get(0, 1), _ -> remembered.write(space.used.used()));
   }
 
   /** Waits until it has made a round on its own, as it does when it starts; for tests. */

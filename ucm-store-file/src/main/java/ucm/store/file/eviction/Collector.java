@@ -143,7 +143,7 @@ public final class Collector implements Eviction.Blocks {
   }
 
   @Override
-  public List<ColdBlocks.Block> removable(List<ColdBlocks.Block> coldest) {
+  public List<Eviction.Block> removable(List<Eviction.Block> coldest) {
     if (guard == null) {
       return coldest;
     }
@@ -161,7 +161,7 @@ public final class Collector implements Eviction.Blocks {
   }
 
   @Override
-  public boolean remove(ColdBlocks.Block block, Set<BlockIds> loads) {
+  public boolean remove(Eviction.Block block, Set<BlockIds> loads) {
     long high = block.idHigh();
     long low = block.idLow();
     // A file in a folder that is not its own is no block of ours.

@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
+import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
@@ -31,6 +33,13 @@ public record Eviction(
     FolderExecutor executors,
     Blocks blocks) {
 
+  /**
+   * A block in a folder.
+   *
+   * @param slot of the folder, see {@link FolderTree}
+   */
+  public record Block(int slot, long idHigh, long idLow, long bytes, long lastUseNanos) {}
+
   /** The blocks there are to remove. */
   public interface Blocks {
 
@@ -38,7 +47,7 @@ public record Eviction(
     Set<BlockIds> busy();
 
     /** Removes a block, unless it must stay; returns whether it was removed. */
-    boolean remove(ColdBlocks.Block block, Set<BlockIds> busy);
+    boolean remove(Block block, Set<BlockIds> busy);
 
     /** What a folder holds, in bytes. */
     long bytesIn(Folder folder);
@@ -49,7 +58,7 @@ public record Eviction(
     }
 
     /** Those of some blocks that may be removed, in their order. May take its time. */
-    default List<ColdBlocks.Block> removable(List<ColdBlocks.Block> coldest) {
+    default List<Block> removable(List<Block> coldest) {
       return coldest;
     }
   }
@@ -86,26 +95,26 @@ public record Eviction(
 
   private long coldest(List<Folder> folders, long wanted) {
     BitSet directories = directories(folders);
-    ColdBlocks[] found = new ColdBlocks[directories.length()];
-    Arrays.setAll(found, directory -> new ColdBlocks(wanted));
+    Coldest[] found = new Coldest[directories.length()];
+    Arrays.setAll(found, directory -> new Coldest(wanted));
     BitSet seen =
         executors.forEach(
             directories,
             directory ->
                 walk.forEach(in(directory, folders), folder -> show(folder, found[directory])));
     // Blocks of a directory that stopped answering would stay, and others with them.
-    ColdBlocks cold = new ColdBlocks(wanted);
+    Coldest cold = new Coldest(wanted);
     seen.stream().forEach(directory -> found[directory].coldestFirst().forEach(cold::offer));
     int[] directoryOf = new int[1 + folders.stream().mapToInt(Folder::slot).max().orElse(0)];
     folders.forEach(folder -> directoryOf[folder.slot()] = folder.directory());
-    List<ColdBlocks.Block> coldest = cold.coldestFirst();
+    List<Block> coldest = cold.coldestFirst();
     AtomicLong freed = new AtomicLong();
     // Each slot is of one directory, and so of one thread.
     int[] removedIn = new int[directoryOf.length];
     int step = blocks.isGuarded() ? GUARDED_AT_ONCE : Math.max(1, coldest.size());
     for (int from = 0; from < coldest.size() && !walk.isStopped(); from += step) {
       int to = Math.min(coldest.size(), from + step);
-      List<ColdBlocks.Block> some = blocks.removable(coldest.subList(from, to));
+      List<Block> some = blocks.removable(coldest.subList(from, to));
       executors.forEach(
           seen,
           directory ->
@@ -118,11 +127,10 @@ public record Eviction(
     return freed.get();
   }
 
-  private void remove(
-      int directory, List<ColdBlocks.Block> coldest, int[] removedIn, AtomicLong freed) {
+  private void remove(int directory, List<Block> coldest, int[] removedIn, AtomicLong freed) {
     Set<BlockIds> busy = blocks.busy();
     int n = 0;
-    for (ColdBlocks.Block block : coldest) {
+    for (Block block : coldest) {
       if (walk.isStopped()) {
         return;
       }
@@ -160,14 +168,14 @@ public record Eviction(
 
   private long coldestOf(Folder folder) {
     double share = config.recyclePercent() * blocks.bytesIn(folder);
-    ColdBlocks cold = new ColdBlocks(Math.max(1, (long) Math.ceil(share)));
+    Coldest cold = new Coldest(Math.max(1, (long) Math.ceil(share)));
     show(folder, cold);
     AtomicLong freed = new AtomicLong();
     remove(folder.directory(), cold.coldestFirst(), new int[folder.slot() + 1], freed);
     return freed.get();
   }
 
-  private void show(Folder folder, ColdBlocks cold) {
+  private void show(Folder folder, Coldest cold) {
     executors.step(folder.directory());
     FolderTree.visit(
         files,
@@ -177,8 +185,56 @@ public record Eviction(
           if (cold.takes(lastUse) && BLOCK_NAME.matcher(name).matches()) {
             long high = Long.parseUnsignedLong(name, 0, WORD_DIGITS, 16);
             long low = Long.parseUnsignedLong(name, WORD_DIGITS, 2 * WORD_DIGITS, 16);
-            cold.offer(new ColdBlocks.Block(folder.slot(), high, low, bytes, lastUse));
+            cold.offer(new Block(folder.slot(), high, low, bytes, lastUse));
           }
         });
+  }
+
+  /**
+   * The coldest of the blocks that are shown to it, as many as are needed to win back some bytes. Holds
+   * no more than these. Thread-safe.
+   */
+  private static final class Coldest {
+
+    private static final Comparator<Block> BY_LAST_USE =
+        Comparator.comparingLong(Block::lastUseNanos);
+
+    private final long wantedBytes;
+
+    // The warmest is its head. Guarded by this.
+    private final PriorityQueue<Block> blocks = new PriorityQueue<>(BY_LAST_USE.reversed());
+    private long bytes;
+
+    Coldest(long wantedBytes) {
+      this.wantedBytes = wantedBytes;
+    }
+
+    /** Whether a block with this last use would be kept. */
+    synchronized boolean takes(long lastUseNanos) {
+      Block warmest = blocks.peek();
+      return bytes < wantedBytes || (warmest != null && lastUseNanos < warmest.lastUseNanos());
+    }
+
+    /** Shows a block. */
+    synchronized void offer(Block block) {
+      if (!takes(block.lastUseNanos())) {
+        return;
+      }
+      blocks.add(block);
+      bytes += block.bytes();
+      for (Block warmest = blocks.peek();
+          warmest != null && bytes - warmest.bytes() >= wantedBytes;
+          warmest = blocks.peek()) {
+        blocks.remove();
+        bytes -= warmest.bytes();
+      }
+    }
+
+    /** Those kept, coldest first. */
+    synchronized List<Block> coldestFirst() {
+      List<Block> sorted = new ArrayList<>(blocks);
+      sorted.sort(BY_LAST_USE);
+      return sorted;
+    }
   }
 }

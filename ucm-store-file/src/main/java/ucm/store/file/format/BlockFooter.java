@@ -243,11 +243,7 @@ public final class BlockFooter {
    * @param tail at least the last 16 bytes of a file
    */
   public static boolean isFooterEnd(Buffer tail) {
-    ByteBuffer bytes = tail.bytes;
-    int length = bytes.getInt(tail.at(LENGTH_AT));
-    return bytes.getLong(tail.at(END_MAGIC_AT)) == END_MAGIC
-        && length > 0
-        && length % ALIGNMENT == 0;
+    return StoredFooter.byteSize(tail.bytes) > 0;
   }
 
   static int layoutCrc(BlockLayout layout) {

@@ -23,7 +23,7 @@ public final class StorageDirectories {
     } catch (FileException e) {
       throw new StoreException(
           ("%s cannot make the directory %s of storage_backends: %s; make it for the user who runs"
-               + " this process, or name another")
+                  + " this process, or name another")
               .formatted(kind.name(), directory, e.getMessage()),
           e);
     }

@@ -103,30 +103,28 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
 
   @Override
   public BitSet forEach(BitSet which, IntConsumer action) {
-    Map<Integer, Future<Boolean>> running = new TreeMap<>();
+    Map<Integer, Future<Boolean>> begun = new TreeMap<>();
     for (int i = which.nextSetBit(0); i >= 0; i = which.nextSetBit(i + 1)) {
       Future<?> before = last.get(i);
       if ((before == null || before.isDone())
           && health.refusal(i) == null
           && !threads.isShutdown()) {
-        running.put(i, begin(i, action));
+        begun.put(i, begin(i, action));
       }
     }
-    BitSet done = new BitSet();
+    Map<Integer, Future<Boolean>> awaited = new TreeMap<>(begun);
     try {
-      while (!running.isEmpty()) {
-        await(running.values().iterator().next());
-        running
+      while (!awaited.isEmpty()) {
+        await(awaited.values().iterator().next());
+        awaited
             .entrySet()
-            .removeIf(
-                entry ->
-                    entry.getValue().isDone()
-                        ? isNoted(entry.getKey(), entry.getValue(), done)
-                        : isGivenUp(entry.getKey()));
+            .removeIf(entry -> entry.getValue().isDone() || isGivenUp(entry.getKey()));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    BitSet done = new BitSet();
+    begun.forEach((directory, task) -> done.set(directory, wentWell(task)));
     return done;
   }
 
@@ -161,9 +159,8 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
     }
   }
 
-  private static boolean isNoted(int directory, Future<Boolean> task, BitSet done) {
-    done.set(directory, task.state() == Future.State.SUCCESS && task.resultNow());
-    return true;
+  private static boolean wentWell(Future<Boolean> task) {
+    return task.state() == Future.State.SUCCESS && task.resultNow();
   }
 
   private boolean isGivenUp(int directory) {

@@ -269,12 +269,7 @@ public final class DirectoryHealth {
 
   /** Whether any directory must not be used now. */
   public boolean isAnyDown() {
-    for (int i = 0; i < breakers.size(); i++) {
-      if (refusal(i) != null) {
-        return true;
-      }
-    }
-    return false;
+    return breakers.stream().anyMatch(breaker -> breaker.refusal() != null);
   }
 
   /**
@@ -368,14 +363,11 @@ public final class DirectoryHealth {
 
   /** Workers that directories hold which are down, also those that are late. */
   public int heldWorkers() {
-    int held = 0;
-    for (Operation operation : operations()) {
-      for (int i = 0; i < breakers.size(); i++) {
-        boolean isHeld =
-            operation.kind == Operation.Kind.TRANSFER && operation.isIn(i) && refusal(i) != null;
-        held += isHeld ? 1 : 0;
-      }
-    }
-    return held;
+    return (int)
+        operations().stream()
+            .filter(operation -> operation.kind == Operation.Kind.TRANSFER)
+            .mapToInt(Operation::currentDirectory)
+            .filter(directory -> directory >= 0 && refusal(directory) != null)
+            .count();
   }
 }

@@ -3,15 +3,21 @@ package ucm.store.file.health;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.ThreadLocalRandom;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
+import ucm.platform.io.AsyncQueue;
+import ucm.platform.io.IoQueue;
+import ucm.platform.io.KernelQueue;
+import ucm.platform.io.PsyncQueue;
 import ucm.platform.libc.Errno;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.FileOperations;
 import ucm.platform.libc.IoVector;
 import ucm.platform.libc.NativePath;
-import ucm.platform.libc.VectorIo;
+import ucm.store.file.config.StoreKind;
+import ucm.store.file.format.BlockFooter;
 
 /**
  * Tries out a directory: creates a file, writes 4 KiB, waits until they are on the volume, reads them
@@ -23,14 +29,14 @@ import ucm.platform.libc.VectorIo;
 public final class FileProbe implements Runnable {
 
   private static final Logger LOG = LoggerFactory.getLogger(FileProbe.class);
-  private static final int BYTES = 4096;
+  private static final int PAGE = BlockFooter.ALIGNMENT;
+  private static final String DIRECT_NAME = "/.direct-probe-";
+  private static final int DEPTH = 2;
 
   private final FileOperations files;
   private final String stage;
   private final NativePath folder;
   private final NativePath path;
-  private final MemorySegment written = Arena.ofAuto().allocate(BYTES);
-  private final MemorySegment read = Arena.ofAuto().allocate(BYTES);
   private int round;
   private int reported;
 
@@ -56,7 +62,7 @@ public final class FileProbe implements Runnable {
   @Override
   public void run() {
     try {
-      writeAndRead();
+      compare(files, new PsyncQueue(files, false), create(), path, ++round, false);
     } catch (FileException e) {
       if (VolumeFaults.isFault(e)) {
         throw e;
@@ -77,23 +83,36 @@ public final class FileProbe implements Runnable {
     }
   }
 
-  private void writeAndRead() {
-    // Other bytes each time, and never a line feed: no old file and no list of names looks like it.
-    round++;
-    for (int i = 0; i < BYTES; i++) {
-      written.set(ValueLayout.JAVA_BYTE, i, (byte) (0x80 | (i * 31 + round)));
-    }
-    int fd = create();
+  /**
+   * Writes a page to a new file, reads it back and compares; the file goes, whatever comes.
+   *
+   * @param isDirect whether past the page cache; else the page is synced before it is read
+   */
+  private static void compare(
+      FileOperations files, IoQueue queue, int fd, NativePath path, int round, boolean isDirect) {
     try (Undone _ = () -> files.remove(path);
-        Undone _ = () -> files.close(fd, path)) {
-      VectorIo.writeFully(files, fd, path, new IoVector().add(written), 0);
-      files.syncData(fd, path);
-      read.fill((byte) 0);
-      VectorIo.readFully(files, fd, path, new IoVector().add(read), 0);
-      long differs = written.mismatch(read);
-      if (differs >= 0) {
-        throw new StoreException(
-            "a probe wrote 4096 bytes to " + path + " and read others back, from byte " + differs);
+        Undone _ = () -> files.close(fd, path);
+        Arena arena = Arena.ofShared();
+        Undone _ = queue::drain) {
+      MemorySegment written = arena.allocate(PAGE, PAGE);
+      MemorySegment read = arena.allocate(PAGE, PAGE);
+      // Other bytes each time, and never a line feed: no old file and no list of names looks like
+      // it.
+      for (int i = 0; i < PAGE; i++) {
+        written.set(ValueLayout.JAVA_BYTE, i, (byte) (0x80 | (i * 31 + round)));
+      }
+      if (isDirect) {
+        files.setDirect(fd, path);
+      }
+      queue.write(fd, path, new IoVector().add(written), 0);
+      queue.await();
+      if (!isDirect) {
+        files.syncData(fd, path);
+      }
+      queue.read(fd, path, new IoVector().add(read), 0);
+      queue.await();
+      if (written.mismatch(read) >= 0) {
+        throw new FileException("a read gave other bytes than were written to", path, Errno.EIO);
       }
     }
   }
@@ -125,5 +144,48 @@ public final class FileProbe implements Runnable {
       files.remove(path);
       return files.create(path);
     }
+  }
+
+  /**
+   * Finds out when a store is opened, and not with the first block, whether the file system of a
+   * directory takes {@code io_direct}: writes a page past the page cache and reads it back.
+   *
+   * @throws StoreException when its file system refuses, or the page cannot be written
+   */
+  public static void direct(StoreKind kind, FileOperations files, String directory) {
+    try {
+      direct(files, new PsyncQueue(files, true), directory);
+    } catch (FileException e) {
+      String advice =
+          e.errno() == Errno.EINVAL
+              ? "its file system refuses O_DIRECT: set io_direct: false, or name a directory of"
+                  + " another file system in storage_backends"
+              : "make the directory of storage_backends writable, or name another";
+      throw new StoreException(
+          "%s cannot use io_direct: true in %s: %s; %s"
+              .formatted(kind.name(), directory, e.getMessage(), advice),
+          e);
+    }
+  }
+
+  /**
+   * The same with the kernel's asynchronous I/O.
+   *
+   * @throws FileException when the kernel, or the file system, refuses
+   */
+  public static void direct(FileOperations files, KernelQueue.Opener opener, String directory) {
+    try (IoQueue queue = new AsyncQueue(files, opener, DEPTH)) {
+      direct(files, queue, directory);
+    }
+  }
+
+  private static void direct(FileOperations files, IoQueue queue, String directory) {
+    NativePath path = NativePath.of(directory).append(DIRECT_NAME);
+    path.appendHex(ThreadLocalRandom.current().nextLong(), 16);
+    int fd = files.create(path);
+    if (fd < 0) {
+      throw new FileException("open", path, Errno.ENOENT);
+    }
+    compare(files, queue, fd, path, 0, true);
   }
 }

@@ -46,9 +46,9 @@ final class Operation {
     return (start.getAndSet(IDLE) & 1) == 0;
   }
 
-  /** Whether it is under way in a directory, late or not. */
-  boolean isIn(int wanted) {
-    return start.get() != IDLE && directory == wanted;
+  /** The directory it is under way in, late or not; -1 for none. */
+  int currentDirectory() {
+    return start.get() == IDLE ? -1 : directory;
   }
 
   /**

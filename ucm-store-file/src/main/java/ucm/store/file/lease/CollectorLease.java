@@ -99,7 +99,7 @@ public final class CollectorLease implements AutoCloseable {
         String root = paths.directories().get(directory);
         throw new StoreException(
             ("another process removes cold blocks in %s: %s; it does so until it ends, by the"
-                 + " capacity that its configuration names. Change that, or stop it")
+                    + " capacity that its configuration names. Change that, or stop it")
                 .formatted(root, holder(files, root)));
       }
     }

@@ -81,9 +81,8 @@ public final class DeadWriters {
   /** The same, and tells of progress: before each lease and file. */
   public boolean sweep(int directory, Runnable step) {
     boolean all = true;
-    NativePath leases = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS);
-    for (String token : files.list(leases)) {
-      if (!stopped && TOKEN.matcher(token).matches() && !own[directory].owns(token)) {
+    for (String token : others(directory)) {
+      if (!stopped) {
         step.run();
         all &= bury(directory, token, step);
       }
@@ -93,9 +92,14 @@ public final class DeadWriters {
 
   /** Whether other stores write to a directory, living or not removed yet. */
   public boolean hasOthers(int directory) {
+    return !others(directory).isEmpty();
+  }
+
+  private List<String> others(int directory) {
     NativePath leases = paths.inDirectory(new NativePath(), directory, BlockPaths.WRITERS);
     return files.list(leases).stream()
-        .anyMatch(token -> TOKEN.matcher(token).matches() && !own[directory].owns(token));
+        .filter(token -> TOKEN.matcher(token).matches() && !own[directory].owns(token))
+        .toList();
   }
 
   private boolean bury(int directory, String token, Runnable step) {

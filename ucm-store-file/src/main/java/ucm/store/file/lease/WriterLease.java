@@ -126,12 +126,19 @@ public final class WriterLease {
       if (opened == FileOperations.ABSENT) {
         throw new FileException("open", path, Errno.ENOENT);
       }
-      if (lock(opened, path)) {
+      boolean isLocked = false;
+      try {
+        isLocked = lock(opened, path);
+      } finally {
+        if (!isLocked) {
+          files.close(opened, path);
+        }
+      }
+      if (isLocked) {
         fd = opened;
         journalSize = 0;
         return candidate;
       }
-      files.close(opened, path);
     }
     throw new FileException("lock", path(new byte[] {'*'}), Errno.EAGAIN);
   }
@@ -142,26 +149,13 @@ public final class WriterLease {
       return files.tryLock(opened, path) && files.size(path) >= 0;
     } catch (FileException e) {
       if (e.errno() != Errno.ENOLCK && e.errno() != Errno.EOPNOTSUPP) {
-        closeAfter(opened, path, e);
+        files.remove(path);
         throw e;
       }
       // No process can take a lock here, so none will take our files for those of a dead writer.
       LOG.warn(
           "{} leaves temporary files of dead writers alone: {}", paths.store(), e.getMessage());
       return true;
-    }
-  }
-
-  private void closeAfter(int opened, NativePath path, FileException cause) {
-    try {
-      files.remove(path);
-    } catch (FileException e) {
-      cause.addSuppressed(e);
-    }
-    try {
-      files.close(opened, path);
-    } catch (FileException e) {
-      cause.addSuppressed(e);
     }
   }
 

@@ -10,6 +10,9 @@ import java.util.function.LongSupplier;
  */
 final class FreeSpace {
 
+  /** In place of what must stay free: no room is refused, and the file system is not asked. */
+  static final long OFF = -1;
+
   private static final long MAX_AGE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final LongSupplier freeBytes;
@@ -26,7 +29,7 @@ final class FreeSpace {
    * Asks nothing yet.
    *
    * @param freeBytes what the file system has left for this user
-   * @param floorBytes what must stay free
+   * @param floorBytes what must stay free, or {@link #OFF}
    */
   FreeSpace(LongSupplier freeBytes, LongSupplier clock, long floorBytes) {
     this.freeBytes = freeBytes;
@@ -36,6 +39,9 @@ final class FreeSpace {
 
   /** Reserves room for a file; false when less than the floor would be left. */
   synchronized boolean reserve(long bytes) {
+    if (floorBytes == OFF) {
+      return true;
+    }
     long now = clock.getAsLong();
     if (!asked || now - askedNanos >= MAX_AGE_NANOS || free - bytes < floorBytes) {
       // What is reserved may be written in part already; counting it twice errs on the safe side.

@@ -9,7 +9,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntConsumer;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
@@ -49,7 +48,7 @@ public final class SpaceLimit {
   private final StoreKind kind;
   private final List<String> directories;
   private final double minFreeGb;
-  private final @Nullable FreeSpace[] free;
+  private final FreeSpace[] free;
   private final StoreMetrics.Counter refused;
   private final long wakeBytes;
   // Directories where a block was refused for the floor since the collector last asked; guarded by
@@ -86,9 +85,9 @@ public final class SpaceLimit {
     for (int i = 0; i < free.length; i++) {
       File root = new File(directories.get(i));
       // Some file systems in user space do not tell how large they are.
-      if (minFreeGb > 0 && root.getTotalSpace() > 0) {
-        free[i] = new FreeSpace(root::getUsableSpace, clock, (long) (minFreeGb * GB));
-      }
+      boolean isKept = minFreeGb > 0 && root.getTotalSpace() > 0;
+      long floor = isKept ? (long) (minFreeGb * GB) : FreeSpace.OFF;
+      free[i] = new FreeSpace(root::getUsableSpace, clock, floor);
     }
   }
 
@@ -216,7 +215,7 @@ public final class SpaceLimit {
       }
     }
     FreeSpace space = free[directory];
-    if (space != null && !space.reserve(bytes)) {
+    if (!space.reserve(bytes)) {
       if (isLimited()) {
         used.release(bytes);
         synchronized (pressed) {
@@ -273,9 +272,8 @@ public final class SpaceLimit {
     if (isLimited()) {
       used.endCommit(tree.slot(idHigh, idLow), bytes, isThere);
     }
-    FreeSpace space = free[directory];
-    if (space != null && isThere) {
-      space.committed(bytes);
+    if (isThere) {
+      free[directory].committed(bytes);
     }
   }
 
@@ -285,9 +283,6 @@ public final class SpaceLimit {
     if (isLimited()) {
       used.release(bytes);
     }
-    FreeSpace space = free[directory];
-    if (space != null) {
-      space.release(bytes);
-    }
+    free[directory].release(bytes);
   }
 }
