@@ -135,7 +135,6 @@ record Ds3fsConfig(
           WAITING_QUEUE_DEPTH.name(),
           RUNNING_QUEUE_DEPTH.name());
 
-  /** All keys of the store. */
   static List<ConfigKey<?>> keys(List<ConfigKey<?>> ofFiles) {
     Stream<ConfigKey<?>> own =
         Stream.of(

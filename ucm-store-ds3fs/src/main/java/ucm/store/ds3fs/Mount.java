@@ -170,7 +170,6 @@ final class Mount {
     return memory != null && memory.contains(address, length);
   }
 
-  /** The {@code struct hf3fs_iov} of what was lent. */
   MemorySegment offeredHandle() {
     return Objects.requireNonNull(offered).handle;
   }

@@ -33,9 +33,13 @@ final class RegisteredFiles {
    * @throws FileException when that is refused
    */
   int register(int fd, NativePath path) {
-    AtomicIntegerArray known = mountOf;
-    int mount = fd < known.length() ? known.get(fd) : 0;
+    int mount = known(fd);
     return (mount > 0 ? mount : registerFirst(fd, path)) - 1;
+  }
+
+  private int known(int fd) {
+    AtomicIntegerArray known = mountOf;
+    return fd < known.length() ? known.get(fd) : 0;
   }
 
   private synchronized int registerFirst(int fd, NativePath path) {
@@ -73,15 +77,12 @@ final class RegisteredFiles {
 
   /** Takes back the registration of a file that is about to be closed, if it has one. */
   void deregister(int fd) {
-    AtomicIntegerArray known = mountOf;
-    if (fd < known.length() && known.get(fd) > 0) {
-      deregisterFirst(fd);
+    if (known(fd) > 0) {
+      synchronized (this) {
+        // Before the number can be another file's.
+        mountOf.set(fd, 0);
+        UsrbioCalls.hf3fs_dereg_fd(fd);
+      }
     }
-  }
-
-  private synchronized void deregisterFirst(int fd) {
-    // Before the number can be another file's.
-    mountOf.set(fd, 0);
-    UsrbioCalls.hf3fs_dereg_fd(fd);
   }
 }

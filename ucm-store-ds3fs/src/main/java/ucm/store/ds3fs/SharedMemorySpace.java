@@ -12,7 +12,6 @@ import org.jspecify.annotations.Nullable;
  */
 record SharedMemorySpace(long totalBytes, long freeBytes) {
 
-  /** Where shared memory is. */
   static final Path FOLDER = Path.of("/dev/shm");
 
   /** What there is now; nothing that would stand in the way where that cannot be told. */

@@ -118,7 +118,6 @@ final class StagingMemory {
     unused.add(part);
   }
 
-  /** All memory there is. */
   synchronized List<UsrbioMemory> all() {
     return List.copyOf(all);
   }

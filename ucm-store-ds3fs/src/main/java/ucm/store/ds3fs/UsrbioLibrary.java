@@ -16,10 +16,8 @@ import ucm.api.StoreException;
  */
 final class UsrbioLibrary {
 
-  /** Name of the file. */
   static final String FILE_NAME = "libhf3fs_api_shared.so";
 
-  /** Where 3FS is installed by default. */
   private static final List<Path> USUAL_FOLDERS =
       List.of(Path.of("/usr/local/lib"), Path.of("/usr/local/lib64"));
 

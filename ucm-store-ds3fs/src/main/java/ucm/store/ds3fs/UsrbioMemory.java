@@ -18,7 +18,6 @@ final class UsrbioMemory implements AutoCloseable {
   /** The {@code struct hf3fs_iov}. */
   final MemorySegment handle;
 
-  /** The memory itself. */
   final MemorySegment segment;
 
   private final Arena arena;

@@ -123,19 +123,10 @@ final class FileStoreRuntime {
     remover = new BlockRemover(files, health, cleanup, timeoutNanos());
     lookup = new BlockLookup(files, health, metrics, config);
     scan = new IndexScan(files, metrics, health);
-    scanning =
-        new DirectoryJob(
-            config.kind(), "scan", "the scan for blocks", executors, health, scan::run);
+    scanning = new DirectoryJob("scan", "the scan for blocks", executors, scan::run);
     workers = workers();
     deadWriters = new DeadWriters(operations, paths, leases, metrics);
-    sweeps =
-        new DirectoryJob(
-            config.kind(),
-            "sweep",
-            "the sweep for dead writers",
-            executors,
-            health,
-            deadWriters::sweep);
+    sweeps = new DirectoryJob("sweep", "the sweep for dead writers", executors, deadWriters::sweep);
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     AccessTimeTable recorded =
         config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
@@ -219,7 +210,7 @@ final class FileStoreRuntime {
         flusher(recorded),
         walk,
         executors,
-        new SpaceScan(files.operations, space.tree, space.used, walk, executors, leases),
+        new SpaceScan(files.operations, space, walk, executors, leases),
         collector,
         deadWriters);
   }

@@ -39,7 +39,6 @@ final class NfsTree extends ForwardingFileOperations {
   // A file that was removed while it is open.
   private static final String HIDDEN = ".nfs";
 
-  /** What one thread works with. */
   private static final class Scratch {
     private final NativePath first = new NativePath();
     private final NativePath second = new NativePath();
@@ -53,12 +52,10 @@ final class NfsTree extends ForwardingFileOperations {
     super(files);
   }
 
-  /** Whether the folder of a block has this name. */
   static boolean isBlockFolder(String name) {
     return FOLDER.matcher(name).matches();
   }
 
-  /** The real name of a file. */
   static String realName(String path) {
     return at(NativePath.of(path), SCRATCH.get().first).toString();
   }

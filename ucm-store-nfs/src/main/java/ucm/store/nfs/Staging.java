@@ -137,14 +137,12 @@ final class Staging {
     return new StagedChunk(this, task, first, slots);
   }
 
-  /** The most shards of a chunk. */
   private int mostAtOnce(BlockLayout layout) {
     long bytes = Math.max(CHUNK_BYTES, layout.blockSize());
     int share = Math.max(1, buffers().slots() / CHUNKS_AT_ONCE);
     return Math.clamp(bytes / layout.shardSize(), 1, share);
   }
 
-  /** All of a chunk is done with. */
   synchronized void chunkEnded(StagedTask task) {
     task.openChunks--;
     settleIfDone(task);

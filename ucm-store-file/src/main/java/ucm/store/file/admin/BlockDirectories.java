@@ -77,7 +77,6 @@ public record BlockDirectories(
     }
   }
 
-  /** Shows blocks. */
   private record Listing(
       FoundDirectory directory, Consumer<StoredBlock> visitor, Observer observer, AtomicLong seen)
       implements DirectoryWalk.Visitor {

@@ -156,12 +156,10 @@ final class DirectoryCollect implements Eviction.Blocks {
           LOG.warn("{} leaves alone what it cannot read: {}", kind.name(), e.getMessage());
         }
       }
-      long[] aside = new long[1];
       FolderTree.visit(
           files,
           new Folder(i, 0, directory.root() + "/" + BlockPaths.QUARANTINE),
-          (file, bytes, lastUse) -> aside[0] += bytes);
-      quarantineBytes += aside[0];
+          (file, bytes, lastUse) -> quarantineBytes += bytes);
     }
   }
 

@@ -79,7 +79,6 @@ final class DirectoryVerify {
     }
   }
 
-  /** The reading of one directory. */
   private final class Pass implements DirectoryWalk.Visitor {
 
     private final FoundDirectory directory;

@@ -84,7 +84,6 @@ record FoundDirectory(String root, List<String> folders, boolean isOurs, List<St
     return folder.equals(BlockPaths.SINGLE_FOLDER) ? 0 : folder.length();
   }
 
-  /** The numbers of digits that occur. */
   Set<Integer> digits() {
     Set<Integer> digits = new TreeSet<>();
     folders.forEach(folder -> digits.add(digits(folder)));

@@ -45,7 +45,6 @@ final class ReadRateLimit {
         });
   }
 
-  /** Waits until some bytes may be read. */
   void take(long bytes) {
     if (bytesPerSecond == 0) {
       return;

@@ -39,20 +39,14 @@ public final class FileStoreKeys {
 
   final ConfigKey<Integer> dataTransConcurrency =
       add(
-          ConfigKey.integer(key("data_trans_concurrency"))
-              .range(1, 1024)
-              .defaultTo(128)
-              .unit("threads")
+          threads("data_trans_concurrency", 128)
               .doc(
                   "Most threads that move data. One per processor does while the page cache keeps"
                       + " up; more are started while they wait for the file system."));
 
   final ConfigKey<Integer> lookupConcurrency =
       add(
-          ConfigKey.integer(key("lookup_concurrency"))
-              .range(1, 1024)
-              .defaultTo(16)
-              .unit("threads")
+          threads("lookup_concurrency", 16)
               .doc(
                   "Most threads that ask the file system of each of storage_backends for blocks"
                       + " while their callers wait; a look-up begins with one, and more join the"
@@ -84,20 +78,14 @@ public final class FileStoreKeys {
 
   final ConfigKey<Integer> openConcurrency =
       add(
-          ConfigKey.integer(key("open_concurrency"))
-              .range(1, 1024)
-              .defaultTo(32)
-              .unit("threads")
+          threads("open_concurrency", 32)
               .doc(
                   "How many files are opened or created at a time in each of storage_backends,"
                       + " whatever the engine; the threads that move data do it."));
 
   final ConfigKey<Integer> commitConcurrency =
       add(
-          ConfigKey.integer(key("commit_concurrency"))
-              .range(1, 1024)
-              .defaultTo(4)
-              .unit("threads")
+          threads("commit_concurrency", 4)
               .doc(
                   "How many blocks are committed at a time in each of storage_backends, whatever"
                       + " the engine: what durability waits for, and the rename that makes the"
@@ -203,20 +191,14 @@ public final class FileStoreKeys {
 
   final ConfigKey<Integer> gcCheckIntervalSec =
       add(
-          ConfigKey.integer(key("gc_check_interval_sec"))
-              .range(1, 86_400)
-              .defaultTo(30)
-              .unit("s")
+          seconds(key("gc_check_interval_sec"), 30)
               .doc(
                   "How often the used space is counted again, and the times of last use are written"
                       + " to the files; a writer that passes the threshold does not wait for it."));
 
   final ConfigKey<Integer> gcConcurrency =
       add(
-          ConfigKey.integer(key("gc_concurrency"))
-              .range(1, 1024)
-              .defaultTo(16)
-              .unit("threads")
+          threads("gc_concurrency", 16)
               .doc(
                   "Most threads that read folders; fewer are started when there are few folders."));
 
@@ -260,10 +242,7 @@ public final class FileStoreKeys {
 
   final ConfigKey<Integer> healthCheckIntervalS =
       add(
-          ConfigKey.integer("store_health.health_check_interval_s")
-              .range(1, 86_400)
-              .defaultTo(10)
-              .unit("s")
+          seconds("store_health.health_check_interval_s", 10)
               .doc(
                   "How often each directory is probed: a file of 4 KiB is written, synced, read"
                       + " back and removed; with the scheduler role, the directory is only"
@@ -271,28 +250,19 @@ public final class FileStoreKeys {
 
   final ConfigKey<Integer> healthCheckTimeoutS =
       add(
-          ConfigKey.integer("store_health.health_check_timeout_s")
-              .range(1, 86_400)
-              .defaultTo(3)
-              .unit("s")
+          seconds("store_health.health_check_timeout_s", 3)
               .doc(
                   "How long a probe, a look-up of one block, or the move of a block or of 4 MiB of"
                       + " it may take before it counts as failed."));
 
   final ConfigKey<Integer> healthWindowSize =
       add(
-          ConfigKey.integer("store_health.health_window_size")
-              .range(1, 1024)
-              .defaultTo(8)
-              .unit("results")
+          results("store_health.health_window_size", 8)
               .doc("How many of the last results, of probes and of work, are counted."));
 
   final ConfigKey<Integer> healthFailureThreshold =
       add(
-          ConfigKey.integer("store_health.failure_threshold")
-              .range(1, 1024)
-              .defaultTo(2)
-              .unit("results")
+          results("store_health.failure_threshold", 2)
               .doc(
                   "How many of them must have failed for the directory to be given up for now; at"
                       + " most health_window_size."));
@@ -309,6 +279,18 @@ public final class FileStoreKeys {
 
   private String key(String rest) {
     return kind.key(rest);
+  }
+
+  private ConfigKey<Integer> threads(String rest, int fallback) {
+    return ConfigKey.integer(key(rest)).range(1, 1024).defaultTo(fallback).unit("threads");
+  }
+
+  private static ConfigKey<Integer> seconds(String name, int fallback) {
+    return ConfigKey.integer(name).range(1, 86_400).defaultTo(fallback).unit("s");
+  }
+
+  private static ConfigKey<Integer> results(String name, int fallback) {
+    return ConfigKey.integer(name).range(1, 1024).defaultTo(fallback).unit("results");
   }
 
   private <T> ConfigKey<T> add(ConfigKey<T> key) {

@@ -19,14 +19,12 @@ import ucm.platform.table.BlockTable;
  */
 public final class AccessTimeTable {
 
-  /** Receives uses. */
   public interface Sink {
 
     /** One block was used. Returns whether that was kept; else it is reported again. */
     boolean used(long idHigh, long idLow, long atNanos);
   }
 
-  /** Chooses blocks. */
   public interface Choice {
     boolean takes(long idHigh, long idLow);
   }

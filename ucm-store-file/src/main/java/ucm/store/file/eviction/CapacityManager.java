@@ -182,7 +182,6 @@ public final class CapacityManager implements AutoCloseable {
     firstRound.await();
   }
 
-  /** Whether this process is the one that collects. */
   public boolean holdsLease() {
     return holdsLease;
   }

@@ -113,7 +113,6 @@ public final class Collector implements Eviction.Blocks {
     return freed > 0;
   }
 
-  /** Whether it is removing blocks. */
   public boolean isRunning() {
     return running;
   }

@@ -215,7 +215,6 @@ public record Eviction(
       return bytes < wantedBytes || (warmest != null && lastUseNanos < warmest.lastUseNanos());
     }
 
-    /** Shows a block. */
     synchronized void offer(Block block) {
       if (!takes(block.lastUseNanos())) {
         return;
@@ -230,7 +229,6 @@ public record Eviction(
       }
     }
 
-    /** Those kept, coldest first. */
     synchronized List<Block> coldestFirst() {
       List<Block> sorted = new ArrayList<>(blocks);
       sorted.sort(BY_LAST_USE);

@@ -106,10 +106,6 @@ public final class BlockFooter {
       return offset < 0 ? bytes.capacity() + offset : offset;
     }
 
-    private int computedCrc() {
-      return computedCrc(bytes, crc);
-    }
-
     private static int computedCrc(ByteBuffer footer, CRC32C crc) {
       int limit = footer.limit();
       crc.reset();
@@ -171,7 +167,7 @@ public final class BlockFooter {
     }
     bytes.putLong(into.at(END_MAGIC_AT), END_MAGIC);
     bytes.putInt(into.at(LENGTH_AT), byteSize);
-    bytes.putInt(into.at(FOOTER_CRC_AT), into.computedCrc());
+    bytes.putInt(into.at(FOOTER_CRC_AT), Buffer.computedCrc(bytes, into.crc));
   }
 
   /**

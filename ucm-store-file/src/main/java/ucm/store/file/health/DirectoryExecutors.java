@@ -36,13 +36,12 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
   private static final long KEPT_IDLE_SECONDS = 10;
   private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
 
-  private final StoreKind kind;
-  private final DirectoryHealth health;
+  final StoreKind kind;
+  final DirectoryHealth health;
   private final LongSupplier clock;
   private final long patienceNanos;
   private final OwnThreads own;
   private final ThreadPoolExecutor threads;
-  private final BitSet all = new BitSet();
   // When the work on each directory last got an answer.
   private final AtomicLongArray steps;
   // The last work on each directory that a caller of forEach waited for.
@@ -63,7 +62,6 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
     this.health = health;
     this.clock = clock;
     this.patienceNanos = patienceNanos;
-    all.set(0, directories);
     steps = new AtomicLongArray(directories);
     last = new AtomicReferenceArray<>(directories);
     own = new OwnThreads(kind, "background");
@@ -93,7 +91,9 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
 
   @Override
   public BitSet all() {
-    return (BitSet) all.clone();
+    BitSet all = new BitSet();
+    all.set(0, last.length());
+    return all;
   }
 
   @Override

@@ -51,7 +51,6 @@ public final class DirectoryHealth {
   private final BlockPaths paths;
   private final Rules rules;
   private final LongSupplier clock;
-  private final long patienceNanos;
   private volatile IntConsumer onUp = directory -> {};
   // None when nothing is ever down.
   private final List<DirectoryBreaker> breakers = new ArrayList<>();
@@ -107,7 +106,6 @@ public final class DirectoryHealth {
     this.paths = paths;
     this.rules = rules;
     this.clock = clock;
-    patienceNanos = rules.timeoutNanos;
     refusedLoadShards =
         metrics.counter("health_refused_load_shards", "Shards not loaded from a failing directory");
     droppedDumpShards =
@@ -188,7 +186,7 @@ public final class DirectoryHealth {
 
   /** How long the file system may take for one answer. */
   public long patienceNanos() {
-    return patienceNanos;
+    return rules.timeoutNanos;
   }
 
   /** Sets what is called with a directory that may be used again, by the thread that found out. */

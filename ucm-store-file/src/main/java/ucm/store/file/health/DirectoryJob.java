@@ -4,7 +4,6 @@ import java.util.BitSet;
 import java.util.function.IntPredicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.store.file.config.StoreKind;
 
 /**
  * Something that is to be done once on each directory. Where it fails, or the breaker is open, it is done
@@ -14,11 +13,9 @@ public final class DirectoryJob {
 
   private static final Logger LOG = LoggerFactory.getLogger(DirectoryJob.class);
 
-  private final StoreKind kind;
   private final String role;
   private final String what;
   private final DirectoryExecutors executors;
-  private final DirectoryHealth health;
   private final IntPredicate job;
 
   // Guarded by this: where it is left to do, is being done, and is to be done again after that.
@@ -35,22 +32,13 @@ public final class DirectoryJob {
    * @param job does it on one directory, and ends early when that is down; returns whether nothing of
    *     it is left to do
    */
-  public DirectoryJob(
-      StoreKind kind,
-      String role,
-      String what,
-      DirectoryExecutors executors,
-      DirectoryHealth health,
-      IntPredicate job) {
-    this.kind = kind;
+  public DirectoryJob(String role, String what, DirectoryExecutors executors, IntPredicate job) {
     this.role = role;
     this.what = what;
     this.executors = executors;
-    this.health = health;
     this.job = job;
   }
 
-  /** Begins. */
   public synchronized void start() {
     left.or(executors.all());
     left.stream().forEach(this::begin);
@@ -75,10 +63,14 @@ public final class DirectoryJob {
   private void run(int directory) {
     boolean done = false;
     try {
-      done = health.refusal(directory) == null && job.test(directory);
+      done = executors.health.refusal(directory) == null && job.test(directory);
     } catch (RuntimeException e) {
-      LOG.warn("{}: {} failed, and is made up for later: {}", kind.name(), what, e.getMessage());
-      health.failedInBackground(directory, e);
+      LOG.warn(
+          "{}: {} failed, and is made up for later: {}",
+          executors.kind.name(),
+          what,
+          e.getMessage());
+      executors.health.failedInBackground(directory, e);
     } finally {
       ended(directory, done);
     }

@@ -9,13 +9,9 @@ import java.util.function.LongSupplier;
  */
 final class Operation {
 
-  /** What is done. */
   enum Kind {
-    /** A probe. */
     PROBE,
-    /** Shards are moved. */
     TRANSFER,
-    /** Blocks are looked up. */
     LOOKUP
   }
 

@@ -88,7 +88,6 @@ public final class StageHealth implements AutoCloseable {
     return made;
   }
 
-  /** Begins to watch. */
   public void start() {
     if (breaker != null) {
       silences.start();

@@ -31,7 +31,6 @@ import ucm.store.file.health.FolderExecutor;
  */
 public final class CollectorLease implements AutoCloseable {
 
-  /** A locked file. */
   private record Lock(int fd, NativePath path) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(CollectorLease.class);
@@ -212,7 +211,6 @@ public final class CollectorLease implements AutoCloseable {
     closed = true;
   }
 
-  /** Gives the lease back. */
   @Override
   public void close() {
     end();

@@ -49,7 +49,6 @@ public final class DeadWriters {
     stopped = true;
   }
 
-  /** How many temporary files were removed so far. */
   public long removedFiles() {
     return removedFiles.sum();
   }

@@ -79,7 +79,6 @@ public final class WriterLease {
     }
   }
 
-  /** Whether a token is that of this lease. */
   public boolean owns(String name) {
     byte[] current = token;
     return current != null && name.equals(text(current));

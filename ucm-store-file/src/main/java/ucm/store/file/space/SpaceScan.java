@@ -38,15 +38,14 @@ public final class SpaceScan {
 
   public SpaceScan(
       FileOperations files,
-      FolderTree tree,
-      UsedSpace used,
+      SpaceLimit space,
       FolderWalk walk,
       FolderExecutor executors,
       WriterLease[] leases) {
     this.files = files;
     this.executors = executors;
-    this.tree = tree;
-    this.used = used;
+    this.tree = space.tree;
+    this.used = space.used;
     this.walk = walk;
     this.leases = leases;
   }
