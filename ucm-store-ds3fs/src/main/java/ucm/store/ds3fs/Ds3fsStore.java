@@ -102,23 +102,14 @@ public final class Ds3fsStore extends FileStore implements MemoryProvider {
     List<Mount> mounts = new ArrayList<>();
     try {
       found.forEach(
-          (point, directories) ->
-              mounts.add(
-                  new Mount(
-                      point,
-                      directories,
-                      known.rings(),
-                      known.streams(),
-                      known.readBytes(),
-                      known.writeBytes(),
-                      metrics)));
+          (point, directories) -> mounts.add(new Mount(point, directories, known, metrics)));
     } catch (FileException e) {
       mounts.forEach(Mount::close);
       throw new StoreException(
-          "Ds3fs cannot get memory that 3FS shares: "
-              + e.getMessage()
-              + "; see that the FUSE client of 3FS runs on this machine, in a container that it"
-              + " shares /dev/shm with, and that it may lock memory (ulimit -l unlimited)",
+          ("Ds3fs cannot get memory that 3FS shares: %s; see that the FUSE client of 3FS runs on"
+               + " this machine, in a container that it shares /dev/shm with, and that it may lock"
+               + " memory (ulimit -l unlimited)")
+              .formatted(e.getMessage()),
           e);
     }
     registered.on(mounts);

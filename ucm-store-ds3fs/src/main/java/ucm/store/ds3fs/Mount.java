@@ -36,23 +36,15 @@ final class Mount {
    *
    * @param point the mount point
    * @param directories the directories on it
-   * @param workers how many threads share the memory; more of them take memory of their own
    */
-  Mount(
-      String point,
-      List<String> directories,
-      RingSettings rings,
-      int workers,
-      long readBytes,
-      long writeBytes,
-      RingMetrics metrics) {
+  Mount(String point, List<String> directories, Ds3fsConfig config, RingMetrics metrics) {
     this.point = point;
     this.directories = List.copyOf(directories);
-    this.rings = rings;
+    this.rings = config.rings();
     this.metrics = metrics;
-    readMemory = new StagingMemory(point, rings, workers, readBytes);
+    readMemory = new StagingMemory(point, config, config.readBytes());
     try {
-      writeMemory = new StagingMemory(point, rings, workers, writeBytes);
+      writeMemory = new StagingMemory(point, config, config.writeBytes());
     } catch (RuntimeException e) {
       readMemory.close();
       throw e;

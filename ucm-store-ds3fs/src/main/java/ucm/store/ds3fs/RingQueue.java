@@ -15,31 +15,22 @@ final class RingQueue implements IoQueue {
 
   private final List<Mount> mounts;
   private final RegisteredFiles files;
-  private final long timeoutNanos;
-
-  private final int depth;
+  private final Ds3fsConfig config;
 
   // Of each mount the one that reads and the one that writes.
   private final @Nullable RingMover[] movers;
   private final ArrayDeque<RingRequest> started = new ArrayDeque<>();
 
-  /**
-   * A queue without rings.
-   *
-   * @param depth how many requests may be under way
-   * @param timeoutNanos how long 3FS may take to answer one
-   */
-  RingQueue(List<Mount> mounts, RegisteredFiles files, int depth, long timeoutNanos) {
+  RingQueue(List<Mount> mounts, RegisteredFiles files, Ds3fsConfig config) {
     this.mounts = mounts;
     this.files = files;
-    this.depth = depth;
-    this.timeoutNanos = timeoutNanos;
+    this.config = config;
     movers = new RingMover[2 * mounts.size()];
   }
 
   @Override
   public int depth() {
-    return depth;
+    return config.rings().vectors();
   }
 
   /** The slots of a block are filled side by side; more bytes than a slot has would take turns. */
@@ -66,7 +57,7 @@ final class RingQueue implements IoQueue {
       mover = mounts.get(mount).newMover(isRead);
       movers[at] = mover;
     }
-    started.add(mover.begin(fd, path, memory, offset, System.nanoTime() + timeoutNanos));
+    started.add(mover.begin(fd, path, memory, offset, System.nanoTime() + config.timeoutNanos()));
   }
 
   @Override

@@ -17,8 +17,7 @@ final class RingQueues implements IoQueues {
 
   private final List<Mount> mounts;
   private final RegisteredFiles files;
-  private final int depth;
-  private final long timeoutNanos;
+  private final Ds3fsConfig config;
 
   // Guarded by this.
   private final List<RingQueue> queues = new ArrayList<>();
@@ -28,13 +27,12 @@ final class RingQueues implements IoQueues {
   RingQueues(List<Mount> mounts, RegisteredFiles files, Ds3fsConfig config) {
     this.mounts = mounts;
     this.files = files;
-    this.depth = config.rings().vectors();
-    this.timeoutNanos = config.timeoutNanos();
+    this.config = config;
   }
 
   @Override
   public IoQueue newQueue() {
-    RingQueue queue = new RingQueue(mounts, files, depth, timeoutNanos);
+    RingQueue queue = new RingQueue(mounts, files, config);
     synchronized (this) {
       queues.add(queue);
     }

@@ -62,12 +62,11 @@ final class StagingMemory {
    * Takes the memory that the workers share.
    *
    * @param point the mount point
-   * @param workers how many threads share it
    */
-  StagingMemory(String point, RingSettings rings, int workers, long byteSize) {
+  StagingMemory(String point, Ds3fsConfig config, long byteSize) {
     this.point = point;
-    this.rings = rings;
-    this.workers = workers;
+    this.rings = config.rings();
+    this.workers = config.streams();
     partBytes = byteSize / workers / PAGE * PAGE;
     shared = new UsrbioMemory(point, byteSize, rings.numaId());
     all.add(shared);

@@ -39,6 +39,7 @@ final class RingQueueTest {
   private final Random random = new Random(3);
   private SimulatedHf3fs hf3fs;
   private Map<String, Long> before;
+  private Ds3fsConfig config;
   private Mount point;
   private RegisteredFiles registered;
   private FileOperations files;
@@ -54,13 +55,13 @@ final class RingQueueTest {
   private void open(int entries, int depth, long iovBytes, long timeoutNanos) {
     RingSettings settings = new RingSettings(entries, depth, -1);
     RingMetrics metrics = RingMetrics.of(StoreMetrics.NONE);
-    point =
-        new Mount(
-            mount.toString(), List.of(mount.toString()), settings, 1, iovBytes, iovBytes, metrics);
+    List<String> directories = List.of(mount.toString());
+    config = new Ds3fsConfig(directories, 1, 1, settings, iovBytes, iovBytes, "", "", timeoutNanos);
+    point = new Mount(mount.toString(), directories, config, metrics);
     registered = new RegisteredFiles();
     registered.on(List.of(point));
     files = new Ds3fsFiles(new LibcFileOperations(), registered);
-    queue = new RingQueue(List.of(point), registered, settings.vectors(), timeoutNanos);
+    queue = new RingQueue(List.of(point), registered, config);
   }
 
   @AfterEach
@@ -341,7 +342,7 @@ final class RingQueueTest {
     queue.write(fd, path, new IoVector().add(source.asSlice(0, PAGE)), 0);
     queue.await();
     long iovs = hf3fs.count("iovs");
-    RingQueue secondQueue = new RingQueue(List.of(point), registered, 16, PATIENCE);
+    RingQueue secondQueue = new RingQueue(List.of(point), registered, config);
     for (int i = 0; i < 2; i++) {
       secondQueue.write(fd, path, new IoVector().add(source.asSlice(PAGE, PAGE)), PAGE);
       assertThat(secondQueue.await()).isEqualTo(PAGE);
@@ -360,7 +361,7 @@ final class RingQueueTest {
     NativePath path = NativePath.of(mount.resolve("file").toString());
     int fd = files.create(path);
     MemorySegment source = bytes(PAGE);
-    RingQueue secondQueue = new RingQueue(List.of(point), registered, 16, PATIENCE);
+    RingQueue secondQueue = new RingQueue(List.of(point), registered, config);
     for (RingQueue each : List.of(queue, secondQueue)) {
       // The first of them needs no memory, which is there.
       if (each == secondQueue || call.equals("iorcreate")) {
