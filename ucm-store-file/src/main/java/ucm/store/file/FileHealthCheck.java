@@ -283,10 +283,16 @@ public final class FileHealthCheck {
       FileProbe.direct(files, opener, folder.toString());
       ok(subject, "works");
     } catch (FileException e) {
+      String key = keys.ioEngine.name();
+      String advice =
+          engine.equals("aio")
+              ? "raise fs.aio-max-nr with sysctl if its requests are used up"
+              : "allow it in the kernel (kernel.io_uring_disabled) and in the container's seccomp"
+                  + " profile";
       if (asked.equals(engine)) {
-        failed(subject, message(e), advice(engine));
+        failed(subject, message(e), key + " asks for it: " + advice + ", or set it to psync");
       } else {
-        ok(subject, "does not work, and " + keys.ioEngine.name() + " is " + asked);
+        ok(subject, "does not work, and " + key + " is " + asked);
       }
     }
   }

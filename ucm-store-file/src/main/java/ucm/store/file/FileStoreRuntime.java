@@ -25,7 +25,6 @@ import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
 import ucm.store.file.config.IoEngine;
 import ucm.store.file.config.KindMetrics;
-import ucm.store.file.eviction.AccessTimeFlusher;
 import ucm.store.file.eviction.AccessTimeTable;
 import ucm.store.file.eviction.BlockUses;
 import ucm.store.file.eviction.CapacityManager;
@@ -72,7 +71,7 @@ final class FileStoreRuntime {
   final DirectoryJob sweeps;
   final BlockUses uses;
   final @Nullable CapacityManager capacity;
-  final @Nullable AccessTimeFlusher accessTimes;
+  private final boolean notesLoadsOnly;
   final DirectoryExecutors executors;
   final FileTransfers transfers;
   final FileStoreMetrics metrics;
@@ -130,13 +129,13 @@ final class FileStoreRuntime {
     boolean keepsSpace = space.isLimited() && !config.isScheduler();
     AccessTimeTable recorded =
         config.notesUses() ? new AccessTimeTable(keepsSpace ? 0 : LEAST_BETWEEN_NOTES_NANOS) : null;
-    uses = new BlockUses(recorded, keepsSpace, clock);
+    uses = new BlockUses(files, recorded, keepsSpace, executors, clock, timeoutNanos());
     transfers = new FileTransfers(this, tasks, failures);
     capacity =
         recorded == null || !keepsSpace
             ? null
             : capacity(space, recorded, registry, EvictionGuard.of(context));
-    accessTimes = recorded == null || keepsSpace ? null : flusher(recorded);
+    notesLoadsOnly = recorded != null && !keepsSpace;
     registerGauges(registry);
     health.whenUp(this::directoryIsUp);
   }
@@ -207,16 +206,12 @@ final class FileStoreRuntime {
         config,
         files,
         space,
-        flusher(recorded),
+        uses,
         walk,
         executors,
         new SpaceScan(files.operations, space, walk, executors, leases),
         collector,
         deadWriters);
-  }
-
-  private AccessTimeFlusher flusher(AccessTimeTable recorded) {
-    return new AccessTimeFlusher(files, recorded, executors, uses::wallNanos, timeoutNanos());
   }
 
   private void registerGauges(StoreMetrics registry) {
@@ -271,11 +266,10 @@ final class FileStoreRuntime {
       capacity.start();
     }
     TimeoutScheduler timer = transfers.timer;
-    AccessTimeFlusher times = accessTimes;
-    if (times != null) {
+    if (notesLoadsOnly) {
       timer.every(
           TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()),
-          () -> executors.execute("uses", 0, times::run));
+          () -> executors.execute("uses", 0, uses::flush));
     }
     health.start(timer, executors);
   }
@@ -299,8 +293,8 @@ final class FileStoreRuntime {
     if (capacity != null) {
       capacity.close();
     }
-    if (accessTimes != null) {
-      accessTimes.run();
+    if (notesLoadsOnly) {
+      uses.flush();
     }
     // A flush that is under way must report them as well.
     FlushResult dropped = failed.get();

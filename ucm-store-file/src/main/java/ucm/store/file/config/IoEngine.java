@@ -22,9 +22,7 @@ public final class IoEngine implements IoQueues {
   // A group of shards has 4 MiB at the most, in steps of 512 KiB at least, and a footer.
   private static final int DEPTH = 16;
 
-  private final StoreKind store;
-  private final FileStoreConfig.Engine kind;
-  private final boolean isDirect;
+  private final FileStoreConfig config;
   private final FileOperations files;
   private final KernelQueue.Opener opener;
 
@@ -40,9 +38,7 @@ public final class IoEngine implements IoQueues {
 
   /** An engine on queues that are opened otherwise. */
   public IoEngine(FileStoreConfig config, FileOperations files, KernelQueue.Opener opener) {
-    this.store = config.kind();
-    this.kind = config.engine();
-    this.isDirect = config.ioDirect();
+    this.config = config;
     this.files = files;
     this.opener = opener;
   }
@@ -53,15 +49,15 @@ public final class IoEngine implements IoQueues {
    * @throws StoreException when it refuses
    */
   public void probe() {
-    if (kind != FileStoreConfig.Engine.PSYNC) {
+    if (config.engine() != FileStoreConfig.Engine.PSYNC) {
       openOne(DEPTH).close();
     }
   }
 
   @Override
   public IoQueue newQueue() {
-    return switch (kind) {
-      case PSYNC -> new PsyncQueue(files, isDirect);
+    return switch (config.engine()) {
+      case PSYNC -> new PsyncQueue(files, config.ioDirect());
       case AIO, IO_URING -> new AsyncQueue(files, this::open, DEPTH);
     };
   }
@@ -78,10 +74,11 @@ public final class IoEngine implements IoQueues {
     try {
       return opener.open(depth);
     } catch (FileException e) {
+      StoreKind store = config.kind();
       String key = store.key("io_engine");
-      String engine = kind.name().toLowerCase(Locale.ROOT);
+      String engine = config.engine().name().toLowerCase(Locale.ROOT);
       String advice =
-          kind == FileStoreConfig.Engine.AIO && e.errno() == Errno.EAGAIN
+          config.engine() == FileStoreConfig.Engine.AIO && e.errno() == Errno.EAGAIN
               ? "the requests that all processes of this machine may have are used up: raise"
                   + " fs.aio-max-nr with sysctl, or set"
               : "the kernel, or the container this runs in, does not allow it: set";
@@ -98,7 +95,7 @@ public final class IoEngine implements IoQueues {
    */
   @Override
   public synchronized void close() {
-    Thread.Builder closer = Thread.ofPlatform().daemon().name(store.thread("close", 0));
+    Thread.Builder closer = Thread.ofPlatform().daemon().name(config.kind().thread("close", 0));
     List<Thread> closers = opened.stream().map(queue -> closer.start(queue::close)).toList();
     opened.clear();
     ThreadEnd.await(closers);

@@ -36,7 +36,7 @@ public final class CapacityManager implements AutoCloseable {
   private final SpaceLimit space;
   private final boolean collects;
   private final long intervalNanos;
-  private final AccessTimeFlusher uses;
+  private final BlockUses uses;
   private final FolderWalk walk;
   private final DirectoryExecutors executors;
   private final SpaceScan scan;
@@ -60,7 +60,7 @@ public final class CapacityManager implements AutoCloseable {
       FileStoreConfig config,
       BlockFiles files,
       SpaceLimit space,
-      AccessTimeFlusher uses,
+      BlockUses uses,
       FolderWalk walk,
       DirectoryExecutors executors,
       SpaceScan scan,
@@ -138,7 +138,7 @@ public final class CapacityManager implements AutoCloseable {
     try {
       isPressed = false;
       isUseful = false;
-      uses.run();
+      uses.flush();
       scan.run();
       if (walk.isStopped()) {
         return;
@@ -201,7 +201,7 @@ public final class CapacityManager implements AutoCloseable {
       return;
     }
     lease.end();
-    uses.run();
+    uses.flush();
     if (holdsLease) {
       remember(executors.all());
     }

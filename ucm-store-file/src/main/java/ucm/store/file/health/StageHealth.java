@@ -52,40 +52,35 @@ public final class StageHealth implements AutoCloseable {
     this.clock = clock;
     timeoutNanos = TimeUnit.SECONDS.toNanos(config.checkTimeoutS());
     long interval = TimeUnit.SECONDS.toNanos(config.checkIntervalS());
-    breaker = config.enabled() ? breaker(kind, config, metrics, interval, probe, onUp) : null;
+    StoreMetrics own = new KindMetrics(kind, metrics);
+    DirectoryBreaker made =
+        !config.enabled()
+            ? null
+            : new DirectoryBreaker(
+                kind.name(),
+                0,
+                what,
+                new DirectoryHealth.Rules(
+                    interval, timeoutNanos, config.windowSize(), config.failureThreshold()),
+                probe,
+                new DirectoryBreaker.Reports(
+                    own.counter("tier_health_trips", "Times that the next stage was given up"),
+                    own.counter("tier_health_probes", "Probes of the next stage begun"),
+                    own.counter(
+                        "tier_health_probe_failures", "Probes of it that failed or were late"),
+                    _ -> {},
+                    _ -> onUp.run()));
+    breaker = made;
+    if (made != null) {
+      own.gauge(
+          "tier_health_state",
+          "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
+          () -> made.state().number);
+    }
     silences =
         new PeriodicThread(
             kind.newThread("tier-health", 0), timeoutNanos / CHECKS_PER_TIMEOUT, this::findSilence);
     probes = new PeriodicThread(kind.newThread("tier-probe", 0), interval, this::probe);
-  }
-
-  private DirectoryBreaker breaker(
-      StoreKind kind,
-      FileStoreConfig.Health config,
-      StoreMetrics metrics,
-      long interval,
-      Runnable probe,
-      Runnable onUp) {
-    StoreMetrics own = new KindMetrics(kind, metrics);
-    DirectoryBreaker made =
-        new DirectoryBreaker(
-            kind.name(),
-            0,
-            what,
-            new DirectoryHealth.Rules(
-                interval, timeoutNanos, config.windowSize(), config.failureThreshold()),
-            probe,
-            new DirectoryBreaker.Reports(
-                own.counter("tier_health_trips", "Times that the next stage was given up"),
-                own.counter("tier_health_probes", "Probes of the next stage begun"),
-                own.counter("tier_health_probe_failures", "Probes of it that failed or were late"),
-                _ -> {},
-                _ -> onUp.run()));
-    own.gauge(
-        "tier_health_state",
-        "Breaker of the next stage: 0 closed, 1 half-open, 2 open",
-        () -> made.state().number);
-    return made;
   }
 
   public void start() {

@@ -2,7 +2,6 @@ package ucm.store.file.space;
 
 import java.io.File;
 import java.util.BitSet;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -45,9 +44,7 @@ public final class SpaceLimit {
   public final FolderTree tree;
   public final long capacityBytes;
 
-  private final StoreKind kind;
-  private final List<String> directories;
-  private final double minFreeGb;
+  private final FileStoreConfig config;
   private final FreeSpace[] free;
   private final StoreMetrics.Counter refused;
   private final long wakeBytes;
@@ -68,10 +65,8 @@ public final class SpaceLimit {
 
   public SpaceLimit(
       FileStoreConfig config, FolderTree tree, LongSupplier clock, StoreMetrics.Counter refused) {
-    this.kind = config.kind();
+    this.config = config;
     this.tree = tree;
-    this.directories = config.directories();
-    this.minFreeGb = config.minFreeGb();
     this.refused = refused;
     // A worker that waits moves nothing else; half of its task's time is left for the move.
     patienceNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs()) / 2;
@@ -81,12 +76,12 @@ public final class SpaceLimit {
             ? (long) (config.gc().triggerThresholdRatio() * capacityBytes)
             : Long.MAX_VALUE;
     used = new UsedSpace(isLimited() ? tree.slots() : 0);
-    free = new FreeSpace[directories.size()];
+    free = new FreeSpace[config.directories().size()];
     for (int i = 0; i < free.length; i++) {
-      File root = new File(directories.get(i));
+      File root = new File(config.directories().get(i));
       // Some file systems in user space do not tell how large they are.
-      boolean isKept = minFreeGb > 0 && root.getTotalSpace() > 0;
-      long floor = isKept ? (long) (minFreeGb * GB) : FreeSpace.OFF;
+      boolean isKept = config.minFreeGb() > 0 && root.getTotalSpace() > 0;
+      long floor = isKept ? (long) (config.minFreeGb() * GB) : FreeSpace.OFF;
       free[i] = new FreeSpace(root::getUsableSpace, clock, floor);
     }
   }
@@ -211,7 +206,7 @@ public final class SpaceLimit {
             used.used() + " bytes of storage_backends are used, and its " + bytes,
             ("would pass the %1$s of %2$scapacity_gb: raise it, or let more be collected with"
                     + " %2$sgc_enable, %2$sgc_trigger_threshold_ratio and %2$sgc_recycle_percent")
-                .formatted(capacityBytes, kind.key("")));
+                .formatted(capacityBytes, config.kind().key("")));
       }
     }
     FreeSpace space = free[directory];
@@ -226,14 +221,16 @@ public final class SpaceLimit {
       throw refuse(
           idHigh,
           idLow,
-          space.known() + " bytes are free in " + directories.get(directory) + ", and its " + bytes,
+          "%s bytes are free in %s, and its %s"
+              .formatted(space.known(), config.directories().get(directory), bytes),
           "would leave less than %s, %s bytes: make room there, or lower it"
-              .formatted(kind.key("min_free_gb"), (long) (minFreeGb * GB)));
+              .formatted(config.kind().key("min_free_gb"), (long) (config.minFreeGb() * GB)));
     }
   }
 
   private SpaceRefusedException refuse(long idHigh, long idLow, String found, String why) {
     refused.increment();
+    StoreKind kind = config.kind();
     SpaceRefusedException refusal =
         new SpaceRefusedException(
             "%s does not write block %s: %s %s"

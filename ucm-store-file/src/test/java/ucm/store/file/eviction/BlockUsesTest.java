@@ -19,7 +19,7 @@ import ucm.store.file.fixture.SmallSpace;
 import ucm.store.file.fixture.TestStores;
 
 /** Without a capacity, files are told of loads afterwards, and not too often. */
-final class AccessTimeFlusherTest {
+final class BlockUsesTest {
 
   private static final BlockLayout LAYOUT = SmallSpace.LAYOUT;
   private static final long HOUR = TimeUnit.HOURS.toNanos(1);
