@@ -3,10 +3,11 @@ package ucm.platform.thread;
 import com.sun.jna.Native;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import ucm.api.CommonKeys;
 import ucm.api.StoreException;
 import ucm.platform.libc.Errno;
@@ -30,11 +31,13 @@ public record CpuAffinity(List<Long> cores) {
    */
   public static CpuAffinity of(List<Long> cores) {
     CpuAffinity affinity = new CpuAffinity(cores);
-    try {
-      Thread.Builder trial = Thread.ofPlatform().name("ucm-affinity-check-0");
-      CompletableFuture.runAsync(affinity::applyToThisThread, trial::start).join();
-    } catch (CompletionException e) {
-      throw e.getCause() instanceof StoreException refused ? refused : e;
+    FutureTask<Void> trial = new FutureTask<>(affinity::applyToThisThread, null);
+    Thread thread = Thread.ofPlatform().name("ucm-affinity-check-0").start(trial);
+    boolean _ = ThreadEnd.await(thread, Duration.ofDays(1));
+    if (trial.state() == Future.State.FAILED) {
+      throw trial.exceptionNow() instanceof StoreException refused
+          ? refused
+          : new StoreException("threads cannot run on " + affinity, trial.exceptionNow());
     }
     return affinity;
   }

@@ -59,7 +59,7 @@ record Tiers(
   StoreTimeoutException expiry(TransferTask task) {
     return new StoreTimeoutException(
         ("%s passed the deadline of %s before the next stage was asked: raise timeout_ms, or find"
-             + " out what holds it up")
+                + " out what holds it up")
             .formatted(upper, task));
   }
 }
