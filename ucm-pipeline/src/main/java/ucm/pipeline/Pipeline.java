@@ -31,7 +31,6 @@ import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConfigCheck;
 import ucm.pipeline.config.ConfigException;
-import ucm.pipeline.config.ConfigReport;
 import ucm.pipeline.config.UcmConfig;
 
 /**
@@ -98,12 +97,11 @@ public final class Pipeline implements Store, IndexLookup, MemoryProvider {
             .orElseThrow(() -> new ConfigException(config.check(catalog)));
     Pipeline pipeline = build(spec, catalog, metrics);
     pipeline.life.configured();
-    ConfigReport report =
-        new ConfigCheck(config, catalog).configure(pipeline.spec, pipeline.stages);
-    if (report.hasErrors()) {
-      throw new ConfigException(report);
-    }
-    report.findings().forEach(finding -> LOG.warn("{}", finding));
+    new ConfigCheck(config, catalog)
+        .configure(pipeline.spec, pipeline.stages)
+        .requireNoErrors()
+        .findings()
+        .forEach(finding -> LOG.warn("{}", finding));
     pipeline.open(StoreContext.of(null));
     return pipeline;
   }

@@ -2,6 +2,7 @@ package ucm.pipeline.config;
 
 import java.util.List;
 import ucm.api.StoreException;
+import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
 
 /** A configuration cannot be used; the message is the whole report. */
@@ -16,8 +17,8 @@ public final class ConfigException extends StoreException {
     this.report = report;
   }
 
-  public ConfigException(ConfigProblem problem) {
-    this(new ConfigReport(List.of(problem)));
+  public ConfigException(ConfigOrigin at, String message) {
+    this(new ConfigReport(List.of(ConfigProblem.error(at, "", message))));
   }
 
   public ConfigReport report() {

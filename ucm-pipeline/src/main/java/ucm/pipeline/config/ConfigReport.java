@@ -33,6 +33,18 @@ public record ConfigReport(List<ConfigProblem> findings) {
     return errors() > 0;
   }
 
+  /**
+   * This report.
+   *
+   * @throws ConfigException when it has errors
+   */
+  public ConfigReport requireNoErrors() {
+    if (hasErrors()) {
+      throw new ConfigException(this);
+    }
+    return this;
+  }
+
   public int errors() {
     return (int) findings.stream().filter(ConfigProblem::isError).count();
   }

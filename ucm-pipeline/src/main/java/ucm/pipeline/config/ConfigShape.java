@@ -9,11 +9,10 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
 import ucm.pipeline.catalog.NearestName;
-import ucm.pipeline.yaml.YamlNode;
-import ucm.pipeline.yaml.YamlNode.Entry;
-import ucm.pipeline.yaml.YamlNode.YamlList;
-import ucm.pipeline.yaml.YamlNode.YamlMap;
-import ucm.pipeline.yaml.YamlNode.YamlScalar;
+import ucm.pipeline.config.YamlNode.Entry;
+import ucm.pipeline.config.YamlNode.YamlList;
+import ucm.pipeline.config.YamlNode.YamlMap;
+import ucm.pipeline.config.YamlNode.YamlScalar;
 
 /**
  * Takes a configuration file apart into what stands at its top level and what its connector is given,

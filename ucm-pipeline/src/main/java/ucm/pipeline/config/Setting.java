@@ -9,11 +9,10 @@ import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
-import ucm.pipeline.yaml.YamlNode;
-import ucm.pipeline.yaml.YamlNode.Entry;
-import ucm.pipeline.yaml.YamlNode.YamlList;
-import ucm.pipeline.yaml.YamlNode.YamlMap;
-import ucm.pipeline.yaml.YamlNode.YamlScalar;
+import ucm.pipeline.config.YamlNode.Entry;
+import ucm.pipeline.config.YamlNode.YamlList;
+import ucm.pipeline.config.YamlNode.YamlMap;
+import ucm.pipeline.config.YamlNode.YamlScalar;
 
 /**
  * One configured value: a leaf of the file, or set by a program.
@@ -68,7 +67,6 @@ public record Setting(
    * @param into gets them by key; the first of a key is kept
    * @param problems get a key that is set twice
    */
-  @SuppressWarnings("exports") // For packages of this module.
   public static void flatten(
       String prefix, Entry entry, Map<String, Setting> into, List<ConfigProblem> problems) {
     String key = prefix + entry.key();

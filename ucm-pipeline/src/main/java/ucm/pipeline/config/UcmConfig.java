@@ -17,9 +17,6 @@ import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.hash.BlockHashing;
-import ucm.pipeline.yaml.UcmYaml;
-import ucm.pipeline.yaml.YamlSyntaxException;
-import ucm.pipeline.yaml.YamlText;
 
 /**
  * A configuration as it was written: the values, each with its position, not yet judged. Made by {@link
@@ -56,11 +53,7 @@ public record UcmConfig(
    * @throws ConfigException when it cannot be read or is no YAML map; the message says where and why
    */
   public static UcmConfig read(Path file) {
-    try {
-      return parse(file.toString(), YamlText.read(file));
-    } catch (YamlSyntaxException e) {
-      throw new ConfigException(e.problem());
-    }
+    return parse(file.toString(), YamlText.read(file));
   }
 
   /**
@@ -70,11 +63,7 @@ public record UcmConfig(
    * @throws ConfigException when the text is no YAML map; the message says where and why
    */
   public static UcmConfig parse(String source, String yaml) {
-    try {
-      return ConfigShape.read(UcmYaml.read(source, yaml), source);
-    } catch (YamlSyntaxException e) {
-      throw new ConfigException(e.problem());
-    }
+    return ConfigShape.read(UcmYaml.read(source, yaml), source);
   }
 
   /**
@@ -144,7 +133,7 @@ public record UcmConfig(
   public ConnectorSettings settings() {
     StoreConfig config = topLevelConfig();
     ConnectorSettings settings = ConnectorSettings.from(config, connectorName);
-    requireNoErrors(config);
+    new ConfigReport(config.problems()).requireNoErrors();
     return settings;
   }
 
@@ -157,14 +146,8 @@ public record UcmConfig(
     StoreConfig config = topLevelConfig();
     Optional<BlockHashing> found =
         ConnectorSettings.from(config, connectorName).blockHashing(config, catalog);
-    requireNoErrors(config);
+    new ConfigReport(config.problems()).requireNoErrors();
     return found.orElseThrow();
-  }
-
-  private static void requireNoErrors(StoreConfig config) {
-    if (config.hasErrors()) {
-      throw new ConfigException(new ConfigReport(config.problems()));
-    }
   }
 
   /** The connector's values as a store reads them; a fresh view, for one store. */

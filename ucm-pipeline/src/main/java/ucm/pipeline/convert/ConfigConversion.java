@@ -1,16 +1,10 @@
 package ucm.pipeline.convert;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
-import ucm.api.config.ConfigOrigin;
-import ucm.api.config.ConfigProblem;
 import ucm.pipeline.config.ConfigException;
 import ucm.pipeline.config.ConfigReport;
-import ucm.pipeline.yaml.ShellWords;
-import ucm.pipeline.yaml.UcmYaml;
-import ucm.pipeline.yaml.YamlSyntaxException;
-import ucm.pipeline.yaml.YamlText;
+import ucm.pipeline.config.UcmYaml;
+import ucm.pipeline.config.YamlText;
 
 /**
  * Turns the configuration of another KV cache that keeps its blocks in 3FS into UCM's, for {@code
@@ -43,35 +37,16 @@ public final class ConfigConversion {
    *     are in its report, with their places
    */
   public static Converted convert(Origin origin, Path file) {
-    try {
-      return convert(origin, file.toString(), YamlText.read(file));
-    } catch (YamlSyntaxException e) {
-      throw new ConfigException(e.problem());
-    }
+    return convert(origin, file.toString(), YamlText.read(file));
   }
 
   /** Converts a text; see {@link #convert(Origin, Path)}. */
   static Converted convert(Origin origin, String source, String text) {
-    List<ConfigProblem> findings = new ArrayList<>();
     Ds3fsDraft draft = new Ds3fsDraft();
-    try {
-      switch (origin) {
-        case LMCACHE -> new LmcacheSettings(UcmYaml.read(source, text), findings).into(draft);
-        case RTP_LLM ->
-            new RtpLlmSettings(source, ShellWords.read(source, text), findings).into(draft);
-      }
-    } catch (YamlSyntaxException e) {
-      throw new ConfigException(e.problem());
+    switch (origin) {
+      case LMCACHE -> new LmcacheSettings(UcmYaml.read(source, text), draft).convert();
+      case RTP_LLM -> new RtpLlmSettings(source, ShellWords.read(source, text), draft).convert();
     }
-    ConfigReport report = new ConfigReport(findings);
-    if (report.hasErrors()) {
-      throw new ConfigException(report);
-    }
-    return new Converted(draft.yaml(source, report), report);
-  }
-
-  /** Reports a setting that is not taken over. */
-  static ConfigProblem leftOut(ConfigOrigin at, String key, String why) {
-    return ConfigProblem.warning(at, key, "is left out: " + why);
+    return draft.finish(source);
   }
 }

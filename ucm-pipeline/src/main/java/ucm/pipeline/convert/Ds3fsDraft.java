@@ -1,8 +1,11 @@
 package ucm.pipeline.convert;
 
+import java.util.ArrayList;
 import java.util.List;
+import ucm.api.config.ConfigOrigin;
 import ucm.api.config.ConfigProblem;
 import ucm.pipeline.config.ConfigReport;
+import ucm.pipeline.convert.ConfigConversion.Converted;
 
 /** A configuration of {@code Cache|Ds3fs} that is being written. */
 final class Ds3fsDraft {
@@ -19,6 +22,22 @@ final class Ds3fsDraft {
   private final StringBuilder header = new StringBuilder();
   private final StringBuilder connector = new StringBuilder(CONNECTOR);
   private final StringBuilder topLevel = new StringBuilder();
+
+  /** What is wrong, and what is not taken over. */
+  final List<ConfigProblem> findings = new ArrayList<>();
+
+  void error(ConfigOrigin at, String key, String message) {
+    findings.add(ConfigProblem.error(at, key, message));
+  }
+
+  void warning(ConfigOrigin at, String key, String message) {
+    findings.add(ConfigProblem.warning(at, key, message));
+  }
+
+  /** Reports a setting that is not taken over. */
+  void leftOut(ConfigOrigin at, String key, String why) {
+    warning(at, key, "is left out: " + why);
+  }
 
   void comment(String line) {
     header.append(line.isEmpty() ? "#" : "# " + printable(line)).append('\n');
@@ -40,7 +59,9 @@ final class Ds3fsDraft {
     topLevel.append(key).append(':').append(text(value)).append('\n');
   }
 
-  String yaml(String source, ConfigReport report) {
+  /** What was written, unless an error was found. */
+  Converted finish(String source) {
+    ConfigReport report = new ConfigReport(findings).requireNoErrors();
     if (!report.findings().isEmpty()) {
       comment("");
       comment("Not taken over:");
@@ -48,7 +69,8 @@ final class Ds3fsDraft {
         comment(" - " + finding.key() + " " + finding.message());
       }
     }
-    return "# Converted from " + printable(source) + "\n" + header + connector + topLevel;
+    String from = "# Converted from " + printable(source) + "\n";
+    return new Converted(from + header + connector + topLevel, report);
   }
 
   /** A value with what separates it from its key. */

@@ -9,12 +9,11 @@ import java.util.Optional;
 import java.util.Set;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
-import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
 import ucm.pipeline.config.Setting;
-import ucm.pipeline.yaml.YamlNode;
-import ucm.pipeline.yaml.YamlNode.Entry;
-import ucm.pipeline.yaml.YamlNode.YamlMap;
+import ucm.pipeline.config.YamlNode;
+import ucm.pipeline.config.YamlNode.Entry;
+import ucm.pipeline.config.YamlNode.YamlMap;
 
 /**
  * LMCache's YAML, as its documentation of the 3FS backend describes it: the directories come from the plugin's
@@ -64,30 +63,30 @@ final class LmcacheSettings {
           "remote_serde",
           "blocks are stored as the engine has them");
 
-  private final List<ConfigProblem> findings;
+  private final Ds3fsDraft draft;
   private final Map<String, Setting> settings = new LinkedHashMap<>();
   private final Set<String> used = new HashSet<>();
   private final StoreConfig config;
   private final ConfigOrigin root;
 
-  LmcacheSettings(YamlMap file, List<ConfigProblem> findings) {
-    this.findings = findings;
+  LmcacheSettings(YamlMap file, Ds3fsDraft draft) {
+    this.draft = draft;
     this.root = ConfigOrigin.of(file.at().source());
     for (Entry entry : file.entries()) {
       YamlNode value = entry.value();
       if (!entry.key().equals(EXTRA)) {
-        Setting.flatten("", entry, settings, findings);
+        Setting.flatten("", entry, settings, draft.findings);
       } else if (value instanceof YamlMap map) {
-        map.entries().forEach(extra -> Setting.flatten("", extra, settings, findings));
+        map.entries().forEach(extra -> Setting.flatten("", extra, settings, draft.findings));
       } else {
-        error(value.at(), EXTRA, "is a map of keys; found " + value.kind());
+        draft.error(value.at(), EXTRA, "is a map of keys; found " + value.kind());
       }
     }
     config = Setting.view(settings);
   }
 
-  /** Writes what there is; problems go to the findings. */
-  void into(Ds3fsDraft draft) {
+  /** Writes what there is into the draft, with what is wrong. */
+  void convert() {
     draft.comment("Made for LMCache's hf3fs backend. Blocks that LMCache stored are not read.");
     List<String> paths = directories();
     Optional<String> mount = find(MOUNT_POINT);
@@ -112,7 +111,7 @@ final class LmcacheSettings {
                     Math.round(seconds * 1000),
                     "LMCache's blocking_timeout_secs; here for each task, also those in between."));
     find(LAYERWISE).ifPresent(flag -> draft.setTopLevel(LAYERWISE.name(), flag));
-    findings.addAll(config.problems());
+    draft.findings.addAll(config.problems());
     for (Setting setting : settings.values()) {
       if (used.add(setting.key())) {
         String otherwise = setting.isEmpty() ? "it has no value" : "UCM has no counterpart for it";
@@ -133,7 +132,7 @@ final class LmcacheSettings {
       return ofUrl(String.valueOf(url.raw()), url.valueAt());
     }
     if (ours.isEmpty()) {
-      error(
+      draft.error(
           root,
           "",
           "keeps nothing in 3FS: neither remote_storage_plugins names a backend hf3fs, as in"
@@ -144,9 +143,7 @@ final class LmcacheSettings {
     String plugin = ours.get();
     for (String other : plugins) {
       if (!other.equals(plugin)) {
-        findings.add(
-            ConfigConversion.leftOut(
-                at(PLUGINS), other, "a pipeline has one storage stage; " + plugin + " is it"));
+        draft.leftOut(at(PLUGINS), other, "a pipeline has one storage stage; " + plugin + " is it");
       }
     }
     if (url != null && url.raw() != null) {
@@ -166,7 +163,8 @@ final class LmcacheSettings {
           case List<?> list -> list;
           case String text -> List.of(text.split(",", -1));
           case null, default -> {
-            error(setting.valueAt(), PLUGINS, "is a list of names such as [\"hf3fs.primary\"]");
+            draft.error(
+                setting.valueAt(), PLUGINS, "is a list of names such as [\"hf3fs.primary\"]");
             yield List.of();
           }
         };
@@ -182,7 +180,7 @@ final class LmcacheSettings {
     if (config.isSet(from)) {
       return split(get(from), from.name(), config.origin(from));
     }
-    error(
+    draft.error(
         root,
         own,
         "is required in extra_config and not set, nor is hf3fs_base_path: the directories in 3FS,"
@@ -193,7 +191,7 @@ final class LmcacheSettings {
   private List<String> ofUrl(String url, ConfigOrigin at) {
     used.add(URL);
     if (!url.startsWith(SCHEME)) {
-      error(
+      draft.error(
           at, URL, "is \"" + url + "\"; only hf3fs:///a/directory, with more after commas, is 3FS");
       return List.of();
     }
@@ -206,13 +204,13 @@ final class LmcacheSettings {
     for (String part : text.split(",", -1)) {
       String path = part.strip();
       if (!path.startsWith("/")) {
-        error(
+        draft.error(
             at,
             key,
             "names \"%s\"; a directory in 3FS is an absolute path, such as /3fs/kv"
                 .formatted(path));
       } else if (paths.contains(path)) {
-        error(at, key, "names " + path + " twice; keep it once");
+        draft.error(at, key, "names " + path + " twice; keep it once");
       } else {
         paths.add(path);
       }
@@ -243,15 +241,11 @@ final class LmcacheSettings {
 
   private void leftOut(String key, String why) {
     used.add(key);
-    findings.add(ConfigConversion.leftOut(at(key), key, why));
+    draft.leftOut(at(key), key, why);
   }
 
   private ConfigOrigin at(String key) {
     Setting setting = settings.get(key);
     return setting == null ? root : setting.keyAt();
-  }
-
-  private void error(ConfigOrigin at, String key, String message) {
-    findings.add(ConfigProblem.error(at, key, message));
   }
 }

@@ -9,9 +9,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigOrigin;
-import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
-import ucm.pipeline.yaml.ShellWords.Word;
+import ucm.pipeline.convert.ShellWords.Word;
 
 /**
  * Arguments ({@code --enable_3fs True}) and environment ({@code ENABLE_3FS=1}) of RTP-LLM; an argument of a name
@@ -44,12 +43,12 @@ final class RtpLlmSettings {
 
   private record Given(String shown, String value, ConfigOrigin at, boolean isArgument) {}
 
-  private final List<ConfigProblem> findings;
+  private final Ds3fsDraft draft;
   private final Map<String, Given> given = new LinkedHashMap<>();
   private final ConfigOrigin root;
 
-  RtpLlmSettings(String source, List<Word> words, List<ConfigProblem> findings) {
-    this.findings = findings;
+  RtpLlmSettings(String source, List<Word> words, Ds3fsDraft draft) {
+    this.draft = draft;
     this.root = ConfigOrigin.of(source);
     for (int i = 0; i < words.size(); i++) {
       Word word = words.get(i);
@@ -80,12 +79,12 @@ final class RtpLlmSettings {
     if (earlier != null && !meaning(name, earlier).equals(meaning(name, fresh))) {
       Given weaker = isStronger ? earlier : fresh;
       String why = kept.shown() + " says " + meaning(name, kept);
-      findings.add(ConfigConversion.leftOut(weaker.at(), weaker.shown(), why));
+      draft.leftOut(weaker.at(), weaker.shown(), why);
     }
   }
 
-  /** Writes what there is; problems go to the findings. */
-  void into(Ds3fsDraft draft) {
+  /** Writes what there is into the draft, with what is wrong. */
+  void convert() {
     StoreConfig config = new StoreConfig(values());
     checkSwitches(config);
     long read = config.get(READ_IOV);
@@ -113,7 +112,7 @@ final class RtpLlmSettings {
           Math.max(config.get(READ_TIMEOUT), config.get(WRITE_TIMEOUT)),
           "The longer of RTP-LLM's threefs_read_timeout_ms and threefs_write_timeout_ms.");
     }
-    findings.addAll(config.problems());
+    draft.findings.addAll(config.problems());
     checkVolumes(needed);
     reportTheRest();
   }
@@ -174,17 +173,15 @@ final class RtpLlmSettings {
   private void checkSwitches(StoreConfig config) {
     boolean isRead = !given.containsKey(ENABLE.name()) || config.find(ENABLE).isPresent();
     if (isRead && !config.get(ENABLE)) {
-      findings.add(
-          ConfigProblem.error(
-              at(ENABLE),
-              "ENABLE_3FS",
-              "is not on, so RTP-LLM keeps nothing in 3FS: set ENABLE_3FS=1 or --enable_3fs True"));
+      draft.error(
+          at(ENABLE),
+          "ENABLE_3FS",
+          "is not on, so RTP-LLM keeps nothing in 3FS: set ENABLE_3FS=1 or --enable_3fs True");
     } else if (!config.get(REUSE)) {
-      findings.add(
-          ConfigProblem.warning(
-              at(REUSE),
-              "REUSE_CACHE",
-              "is not on, and RTP-LLM uses 3FS only with it; UCM always does"));
+      draft.warning(
+          at(REUSE),
+          "REUSE_CACHE",
+          "is not on, and RTP-LLM uses 3FS only with it; UCM always does");
     }
   }
 
@@ -198,12 +195,11 @@ final class RtpLlmSettings {
     Given volumes = given.get(VOLUMES);
     Matcher limit = SIZE_LIMIT.matcher(volumes == null ? "" : volumes.value());
     if (volumes != null && limit.find() && Long.parseLong(limit.group(1)) * GIB < neededBytes) {
-      findings.add(
-          ConfigProblem.warning(
-              volumes.at(),
-              volumes.shown(),
-              "gives %s GiB of shared memory; the ranks need %s: raise sizeLimit"
-                  .formatted(limit.group(1), Math.ceilDiv(neededBytes, GIB))));
+      draft.warning(
+          volumes.at(),
+          volumes.shown(),
+          "gives %s GiB of shared memory; the ranks need %s: raise sizeLimit"
+              .formatted(limit.group(1), Math.ceilDiv(neededBytes, GIB)));
     }
   }
 
@@ -213,7 +209,7 @@ final class RtpLlmSettings {
           boolean isKnown = KEYS.stream().anyMatch(key -> key.name().equals(name));
           if (!isKnown && !OF_CONTAINER.contains(name)) {
             String why = "UCM has no counterpart for it";
-            findings.add(ConfigConversion.leftOut(found.at(), found.shown(), why));
+            draft.leftOut(found.at(), found.shown(), why);
           }
         });
   }

@@ -1,4 +1,4 @@
-package ucm.pipeline.yaml;
+package ucm.pipeline.config;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -16,10 +16,10 @@ import tools.jackson.core.TokenStreamLocation;
 import tools.jackson.dataformat.yaml.YAMLFactory;
 import tools.jackson.dataformat.yaml.YAMLParser;
 import ucm.api.config.ConfigOrigin;
-import ucm.pipeline.yaml.YamlNode.Entry;
-import ucm.pipeline.yaml.YamlNode.YamlList;
-import ucm.pipeline.yaml.YamlNode.YamlMap;
-import ucm.pipeline.yaml.YamlNode.YamlScalar;
+import ucm.pipeline.config.YamlNode.Entry;
+import ucm.pipeline.config.YamlNode.YamlList;
+import ucm.pipeline.config.YamlNode.YamlMap;
+import ucm.pipeline.config.YamlNode.YamlScalar;
 
 /**
  * Reads one YAML document into nodes that know their places.
@@ -50,9 +50,9 @@ public final class UcmYaml {
    * Reads a document whose root is a map.
    *
    * @param source what precedes line and column in messages
-   * @throws YamlSyntaxException when the text is anything else
+   * @throws ConfigException when the text is anything else
    */
-  public static YamlMap read(String source, String text) throws YamlSyntaxException {
+  public static YamlMap read(String source, String text) {
     YamlText.requireReadable(source, text);
     try (JsonParser parser = FACTORY.createParser(ObjectReadContext.empty(), text)) {
       return new UcmYaml(source, text, (YAMLParser) parser).document();
@@ -61,37 +61,37 @@ public final class UcmYaml {
     }
   }
 
-  private YamlMap document() throws YamlSyntaxException {
+  private YamlMap document() {
     JsonToken first = parser.nextToken();
     if (first == null) {
-      throw new YamlSyntaxException(
+      throw new ConfigException(
           ConfigOrigin.of(source), "is empty; a configuration is a map of keys and values");
     }
     YamlNode root = node(first, 0);
     if (!(root instanceof YamlMap map)) {
-      throw new YamlSyntaxException(
+      throw new ConfigException(
           root.at(), "found " + root.kind() + "; a configuration is a map of keys and values");
     }
     if (parser.nextToken() != null) {
-      throw new YamlSyntaxException(
+      throw new ConfigException(
           here(), "a second document starts here; a configuration is one document");
     }
     return map;
   }
 
-  private YamlNode node(@Nullable JsonToken token, int depth) throws YamlSyntaxException {
+  private YamlNode node(@Nullable JsonToken token, int depth) {
     ConfigOrigin at = here();
     if (parser.isCurrentAlias()) {
-      throw new YamlSyntaxException(
+      throw new ConfigException(
           at,
           "found the alias *" + parser.getString() + "; write the value out, aliases are refused");
     }
     if (parser.getTypeId() != null) {
-      throw new YamlSyntaxException(
+      throw new ConfigException(
           at, "found the tag " + parser.getTypeId() + "; write the plain value, tags are refused");
     }
     if (depth > MAX_DEPTH) {
-      throw new YamlSyntaxException(at, "is nested more than " + MAX_DEPTH + " deep");
+      throw new ConfigException(at, "is nested more than " + MAX_DEPTH + " deep");
     }
     return switch (token) {
       case START_OBJECT -> map(at, depth);
@@ -100,7 +100,7 @@ public final class UcmYaml {
     };
   }
 
-  private YamlMap map(ConfigOrigin at, int depth) throws YamlSyntaxException {
+  private YamlMap map(ConfigOrigin at, int depth) {
     List<Entry> entries = new ArrayList<>();
     Map<String, ConfigOrigin> seen = new HashMap<>();
     while (parser.nextToken() != JsonToken.END_OBJECT) {
@@ -108,7 +108,7 @@ public final class UcmYaml {
       ConfigOrigin keyAt = here();
       ConfigOrigin earlier = seen.putIfAbsent(key, keyAt);
       if (earlier != null) {
-        throw new YamlSyntaxException(
+        throw new ConfigException(
             keyAt, "the key " + key + " stands here and in line " + earlier.line() + "; keep one");
       }
       entries.add(new Entry(key, keyAt, node(parser.nextToken(), depth + 1)));
@@ -116,7 +116,7 @@ public final class UcmYaml {
     return new YamlMap(at, List.copyOf(entries));
   }
 
-  private YamlList list(ConfigOrigin at, int depth) throws YamlSyntaxException {
+  private YamlList list(ConfigOrigin at, int depth) {
     List<YamlNode> items = new ArrayList<>();
     for (JsonToken token = parser.nextToken();
         token != JsonToken.END_ARRAY;
@@ -184,18 +184,18 @@ public final class UcmYaml {
         : new ConfigOrigin(source, location.getLineNr(), location.getColumnNr());
   }
 
-  private static YamlSyntaxException syntax(String source, JacksonException fault) {
+  private static ConfigException syntax(String source, JacksonException fault) {
     if (fault.getCause() instanceof MarkedYamlEngineException marked
         && marked.getProblemMark().isPresent()) {
       Mark mark = marked.getProblemMark().get();
       ConfigOrigin at = new ConfigOrigin(source, mark.getLine() + 1, mark.getColumn() + 1);
-      return new YamlSyntaxException(at, "is no YAML: " + explain(marked));
+      return new ConfigException(at, "is no YAML: " + explain(marked));
     }
     String message = String.valueOf(fault.getOriginalMessage()).lines().findFirst().orElse("");
     if (message.startsWith("Expected a property name")) {
       message = "a key is plain text, not a list or a map";
     }
-    return new YamlSyntaxException(origin(source, fault.getLocation()), "is no YAML: " + message);
+    return new ConfigException(origin(source, fault.getLocation()), "is no YAML: " + message);
   }
 
   private static String explain(MarkedYamlEngineException fault) {

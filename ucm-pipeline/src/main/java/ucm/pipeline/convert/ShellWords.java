@@ -1,8 +1,10 @@
-package ucm.pipeline.yaml;
+package ucm.pipeline.convert;
 
 import java.util.ArrayList;
 import java.util.List;
 import ucm.api.config.ConfigOrigin;
+import ucm.pipeline.config.ConfigException;
+import ucm.pipeline.config.YamlText;
 
 /**
  * The words of a shell script, an environment file or a list of container settings: quotes are taken off, comments
@@ -28,16 +30,16 @@ public final class ShellWords {
   /**
    * Splits a text.
    *
-   * @throws YamlSyntaxException when it is no text, or a quote is not closed
+   * @throws ConfigException when it is no text, or a quote is not closed
    */
-  public static List<Word> read(String source, String text) throws YamlSyntaxException {
+  public static List<Word> read(String source, String text) {
     YamlText.requireReadable(source, text);
     ShellWords reader = new ShellWords(source, text);
     reader.read();
     return List.copyOf(reader.words);
   }
 
-  private void read() throws YamlSyntaxException {
+  private void read() {
     while (next < text.length()) {
       char c = text.charAt(next);
       if (c == '#') {
@@ -51,7 +53,7 @@ public final class ShellWords {
     }
   }
 
-  private void word() throws YamlSyntaxException {
+  private void word() {
     ConfigOrigin at = here();
     StringBuilder word = new StringBuilder();
     while (next < text.length() && !isSeparator(text.charAt(next))) {
@@ -71,7 +73,7 @@ public final class ShellWords {
     words.add(new Word(word.toString(), at));
   }
 
-  private void quoted(char quote, StringBuilder word) throws YamlSyntaxException {
+  private void quoted(char quote, StringBuilder word) {
     ConfigOrigin at = here();
     next++;
     while (next < text.length() && text.charAt(next) != quote) {
@@ -82,7 +84,7 @@ public final class ShellWords {
       skip();
     }
     if (next == text.length()) {
-      throw new YamlSyntaxException(at, "this quote is not closed");
+      throw new ConfigException(at, "this quote is not closed");
     }
     next++;
     // In a list of JSON a comma follows.

@@ -1,4 +1,4 @@
-package ucm.pipeline.yaml;
+package ucm.pipeline.config;
 
 import java.util.List;
 import org.jspecify.annotations.Nullable;

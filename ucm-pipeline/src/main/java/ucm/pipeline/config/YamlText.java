@@ -1,4 +1,4 @@
-package ucm.pipeline.yaml;
+package ucm.pipeline.config;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -20,22 +20,22 @@ public final class YamlText {
   private YamlText() {}
 
   /** Reads a file of UTF-8 text. */
-  public static String read(Path file) throws YamlSyntaxException {
+  public static String read(Path file) {
     ConfigOrigin at = ConfigOrigin.of(file.toString());
     if (Files.isDirectory(file)) {
-      throw new YamlSyntaxException(at, "is a directory; name a file");
+      throw new ConfigException(at, "is a directory; name a file");
     }
     if (Files.exists(file) && !Files.isRegularFile(file)) {
       // A pipe would hold us until it is written to.
-      throw new YamlSyntaxException(at, "is a pipe or a device; name a regular file");
+      throw new ConfigException(at, "is a pipe or a device; name a regular file");
     }
     byte[] bytes;
     try (InputStream in = Files.newInputStream(file)) {
       bytes = in.readNBytes(MAX_BYTES + 1);
     } catch (NoSuchFileException e) {
-      throw new YamlSyntaxException(at, "there is no such file");
+      throw new ConfigException(at, "there is no such file");
     } catch (IOException e) {
-      throw new YamlSyntaxException(at, "cannot be read: " + FileFault.of(e));
+      throw new ConfigException(at, "cannot be read: " + FileFault.of(e));
     }
     requireSize(at, bytes.length, "bytes");
     CharBuffer out = CharBuffer.allocate(bytes.length);
@@ -43,20 +43,20 @@ public final class YamlText {
         StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes), out, true).isError();
     String text = out.flip().toString();
     if (isBad) {
-      throw new YamlSyntaxException(
+      throw new ConfigException(
           position(at.source(), text, text.length()), "is no UTF-8 text from here on");
     }
     return text.startsWith("\uFEFF") ? text.substring(1) : text;
   }
 
   /** Refuses text with characters that YAML does not allow, as binary files have. */
-  static void requireReadable(String source, String text) throws YamlSyntaxException {
+  public static void requireReadable(String source, String text) {
     requireSize(ConfigOrigin.of(source), text.length(), "characters");
     for (int i = 0; i < text.length(); i++) {
       char c = text.charAt(i);
       boolean layout = c == '\n' || c == '\r' || c == '\t' || c == '\u0085';
       if ((Character.isISOControl(c) && !layout) || c >= '\uFFFE') {
-        throw new YamlSyntaxException(
+        throw new ConfigException(
             position(source, text, i),
             "found the character U+%04X, which no YAML has; is this a text file?"
                 .formatted((int) c));
@@ -64,10 +64,9 @@ public final class YamlText {
     }
   }
 
-  private static void requireSize(ConfigOrigin at, int size, String unit)
-      throws YamlSyntaxException {
+  private static void requireSize(ConfigOrigin at, int size, String unit) {
     if (size > MAX_BYTES) {
-      throw new YamlSyntaxException(
+      throw new ConfigException(
           at, "is larger than %s %s, which no configuration is".formatted(MAX_BYTES, unit));
     }
   }

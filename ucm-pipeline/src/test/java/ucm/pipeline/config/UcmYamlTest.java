@@ -1,4 +1,4 @@
-package ucm.pipeline.yaml;
+package ucm.pipeline.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -18,12 +18,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.pipeline.RecordingStore;
 import ucm.pipeline.catalog.StoreCatalog;
-import ucm.pipeline.config.ConfigException;
-import ucm.pipeline.config.Resources;
-import ucm.pipeline.config.UcmConfig;
-import ucm.pipeline.yaml.YamlNode.YamlList;
-import ucm.pipeline.yaml.YamlNode.YamlMap;
-import ucm.pipeline.yaml.YamlNode.YamlScalar;
+import ucm.pipeline.config.YamlNode.YamlList;
+import ucm.pipeline.config.YamlNode.YamlMap;
+import ucm.pipeline.config.YamlNode.YamlScalar;
 
 class UcmYamlTest {
 
@@ -170,7 +167,7 @@ class UcmYamlTest {
   }
 
   @Test
-  void everyKeyAndValueKnowsItsPlace() throws YamlSyntaxException {
+  void everyKeyAndValueKnowsItsPlace() {
     YamlMap map = UcmYaml.read("f", "# head\nfirst: 1\nsecond:\n    third: [x,  y]\n");
     assertThat(map.entries().get(0).at()).hasToString("f:2:1");
     assertThat(map.entries().get(0).value().at()).hasToString("f:2:8");
@@ -182,7 +179,7 @@ class UcmYamlTest {
   }
 
   @Test
-  void valuesHaveTheTypesOfYaml() throws YamlSyntaxException {
+  void valuesHaveTheTypesOfYaml() {
     YamlMap map =
         UcmYaml.read(
             "f",
