@@ -5,9 +5,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
+import java.util.Locale;
 import java.util.OptionalInt;
-import java.util.Set;
 import ucm.api.StoreException;
 
 /**
@@ -30,6 +29,17 @@ public final class MetricsConfig {
     0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000
   };
 
+  /** The kinds of instruments, each with a section of the file; older files add an {@code s}. */
+  enum Kind {
+    COUNTER,
+    GAUGE,
+    HISTOGRAM;
+
+    String section() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
   /**
    * A metric that the file lists.
    *
@@ -37,22 +47,12 @@ public final class MetricsConfig {
    * @param documentation its help text; empty to keep the built-in one
    * @param buckets upper bounds of a histogram, ascending; empty to keep the built-in ones
    */
-  record Listed(MetricKind kind, String documentation, List<Double> buckets) {}
+  record Listed(Kind kind, String documentation, List<Double> buckets) {}
 
-  private final String prefix;
-  private final String host;
-  private final OptionalInt port;
-  private final boolean onlyListed;
-  private final Set<MetricKind> kinds;
-  private final Map<String, Listed> listed;
+  private final MetricsYaml file;
 
   MetricsConfig(MetricsYaml file) {
-    this.prefix = file.prefix;
-    this.host = file.host;
-    this.port = file.port;
-    this.onlyListed = file.onlyListed;
-    this.kinds = Set.copyOf(file.kinds);
-    this.listed = Map.copyOf(file.listed);
+    this.file = file;
   }
 
   /** Everything, with the prefix {@code ucm:}, on the loopback interface; no port. */
@@ -83,33 +83,34 @@ public final class MetricsConfig {
 
   /** The address to listen on. */
   public String host() {
-    return host;
+    return file.host;
   }
 
   /** The port to listen on, when the file names one; 0 is any free one. */
   public OptionalInt port() {
-    return port;
+    return file.port;
   }
 
   String prefix() {
-    return prefix;
+    return file.prefix;
   }
 
   /** Whether a metric is to be seen. */
-  boolean exports(MetricKind kind, String name) {
-    Listed found = listed.get(name);
-    return kinds.contains(kind) && (!onlyListed || (found != null && found.kind() == kind));
+  boolean exports(Kind kind, String name) {
+    Listed found = file.listed.get(name);
+    return file.kinds.contains(kind)
+        && (!file.onlyListed || (found != null && found.kind() == kind));
   }
 
   /** The help text for a metric. */
   String help(String name, String otherwise) {
-    Listed found = listed.get(name);
+    Listed found = file.listed.get(name);
     return found == null || found.documentation().isEmpty() ? otherwise : found.documentation();
   }
 
   /** The buckets of a histogram. */
   double[] buckets(String name) {
-    Listed found = listed.get(name);
+    Listed found = file.listed.get(name);
     if (found != null && !found.buckets().isEmpty()) {
       return found.buckets().stream().mapToDouble(Double::doubleValue).toArray();
     }

@@ -1,6 +1,7 @@
 package ucm.metrics;
 
 import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.lang.management.GarbageCollectorMXBean;
@@ -9,11 +10,13 @@ import java.lang.management.MemoryMXBean;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.DoubleSupplier;
 import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreMetrics;
+import ucm.metrics.MetricsConfig.Kind;
 
 /**
  * What is counted in a process, for Prometheus. Stores and connectors count in a {@link #scope}; a
@@ -36,7 +39,7 @@ public final class MetricsRegistry {
   // Guarded by this.
   private final Map<String, Counter> counters = new HashMap<>();
   private final Map<String, Histogram> histograms = new HashMap<>();
-  private final Map<String, LabelledGauge> gauges = new HashMap<>();
+  private final Map<String, Map<List<String>, DoubleSupplier>> gauges = new HashMap<>();
 
   /** A registry in which nothing is counted yet but the Java runtime. */
   public MetricsRegistry(MetricsConfig config) {
@@ -79,7 +82,7 @@ public final class MetricsRegistry {
   }
 
   /** Makes an instrument under its exported name; {@code none} when it is not to be seen, or cannot be. */
-  private <T> T instrument(MetricKind kind, String given, T none, Function<String, T> make) {
+  private <T> T instrument(Kind kind, String given, T none, Function<String, T> make) {
     String name = MetricNames.exported(given);
     if (!config.exports(kind, name)) {
       return none;
@@ -114,13 +117,37 @@ public final class MetricsRegistry {
         .register(registry);
   }
 
+  /** A gauge that is read at each scrape; gives its values by their labels, none at first. */
+  private Map<List<String>, DoubleSupplier> gauge(String name, String help) {
+    Map<List<String>, DoubleSupplier> values = new ConcurrentHashMap<>();
+    GaugeWithCallback.builder()
+        .name(config.prefix() + name)
+        .help(config.help(name, help))
+        .labelNames(LABELS)
+        .callback(callback -> values.forEach((labels, value) -> read(callback, labels, value)))
+        .register(registry);
+    return values;
+  }
+
+  private static void read(
+      GaugeWithCallback.Callback callback, List<String> labels, DoubleSupplier value) {
+    double now;
+    try {
+      now = value.getAsDouble();
+    } catch (RuntimeException e) {
+      // Its store is closed, or a plugin's own fault: the other metrics are shown all the same.
+      return;
+    }
+    callback.call(now, labels.toArray(String[]::new));
+  }
+
   /** Where one part of an engine counts: the instruments with its labels. */
   private record Place(MetricsRegistry of, String model, String worker) implements StoreMetrics {
 
     @Override
     public StoreMetrics.Counter counter(String given, String help) {
       return of.instrument(
-          MetricKind.COUNTER,
+          Kind.COUNTER,
           given,
           NONE.counter(given, help),
           name ->
@@ -133,7 +160,7 @@ public final class MetricsRegistry {
     @Override
     public StoreMetrics.Histogram histogram(String given, String help) {
       return of.instrument(
-          MetricKind.HISTOGRAM,
+          Kind.HISTOGRAM,
           given,
           NONE.histogram(given, help),
           name ->
@@ -147,20 +174,14 @@ public final class MetricsRegistry {
     public void gauge(String given, String help, DoubleSupplier value) {
       boolean _ =
           of.instrument(
-              MetricKind.GAUGE,
+              Kind.GAUGE,
               given,
               false,
               name -> {
+                // Instead of the one with the same labels, whose store has been closed.
                 of.gauges
-                    .computeIfAbsent(
-                        name,
-                        fresh ->
-                            LabelledGauge.register(
-                                of.registry,
-                                of.config.prefix() + fresh,
-                                of.config.help(fresh, help),
-                                LABELS))
-                    .show(List.of(model, worker), value);
+                    .computeIfAbsent(name, fresh -> of.gauge(fresh, help))
+                    .put(List.of(model, worker), value);
                 return true;
               });
       if (given.endsWith(HEALTH_STATE)) {

@@ -13,6 +13,7 @@ import org.snakeyaml.engine.v2.api.Load;
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 import ucm.api.StoreException;
+import ucm.metrics.MetricsConfig.Kind;
 
 /** Reads the metrics file of the original and reports all its faults at once; holds the defaults. */
 final class MetricsYaml {
@@ -27,7 +28,7 @@ final class MetricsYaml {
   private final String file;
   private final List<String> problems = new ArrayList<>();
   final Map<String, MetricsConfig.Listed> listed = new LinkedHashMap<>();
-  final Set<MetricKind> kinds = EnumSet.allOf(MetricKind.class);
+  final Set<Kind> kinds = EnumSet.allOf(Kind.class);
   String prefix = "ucm:";
   String host = "127.0.0.1";
   OptionalInt port = OptionalInt.empty();
@@ -64,7 +65,7 @@ final class MetricsYaml {
   }
 
   private void key(String key, @Nullable Object value) {
-    for (MetricKind kind : MetricKind.values()) {
+    for (Kind kind : Kind.values()) {
       if (key.equals(kind.section()) || key.equals(kind.section() + "s")) {
         section(key, kind, value);
         return;
@@ -119,7 +120,7 @@ final class MetricsYaml {
       problems.add("enabled_metrics must have counters, gauges and histograms, true or false each");
       return;
     }
-    for (MetricKind kind : MetricKind.values()) {
+    for (Kind kind : Kind.values()) {
       String name = kind.section() + "s";
       if (map.containsKey(name) && !flag("enabled_metrics." + name, map.get(name))) {
         kinds.remove(kind);
@@ -127,7 +128,7 @@ final class MetricsYaml {
     }
   }
 
-  private void section(String section, MetricKind kind, @Nullable Object value) {
+  private void section(String section, Kind kind, @Nullable Object value) {
     if (value == null) {
       return;
     }
@@ -144,7 +145,7 @@ final class MetricsYaml {
     }
   }
 
-  private void metric(String section, MetricKind kind, String name, Map<?, ?> metric) {
+  private void metric(String section, Kind kind, String name, Map<?, ?> metric) {
     Object help = metric.get("documentation");
     List<Double> buckets = buckets(section + "." + name, metric.get("buckets"));
     listed.put(
