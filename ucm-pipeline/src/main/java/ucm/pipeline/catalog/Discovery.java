@@ -2,7 +2,6 @@ package ucm.pipeline.catalog;
 
 import java.lang.module.ModuleDescriptor;
 import java.lang.module.ModuleReference;
-import java.lang.module.ResolvedModule;
 import java.net.URI;
 import java.nio.file.Path;
 import java.security.CodeSource;
@@ -39,16 +38,11 @@ final class Discovery {
 
   /** Adds the original's block hasher, and those that UCM is loaded with. */
   void addBuiltInHashings() {
-    hashings.add(
-        new Found<>(
-            StoreEntry.at("UCM itself").named(PickleMd5Hashing.NAME),
-            false,
-            PickleMd5Hashing.class.getName(),
-            PickleMd5Hashing::new));
+    StoreEntry own = StoreEntry.at("UCM itself").named(PickleMd5Hashing.NAME);
+    hashings.add(new Found<>(own, false, PickleMd5Hashing.class.getName(), PickleMd5Hashing::new));
     scan(
         ServiceLoader.load(BlockHashing.class, BlockHashing.class.getClassLoader()),
-        Integer.MAX_VALUE,
-        StoreEntry.at("UCM itself"),
+        own.location(),
         provider -> addHashing(provider, false));
   }
 
@@ -58,14 +52,12 @@ final class Discovery {
     if (layer != null) {
       scan(
           ServiceLoader.load(layer, Store.class),
-          Integer.MAX_VALUE,
-          StoreEntry.at("modules of UCM"),
+          "modules of UCM",
           provider -> addStore(provider, false));
     }
     scan(
         ServiceLoader.load(Store.class, own),
-        Integer.MAX_VALUE,
-        StoreEntry.at("class path"),
+        "class path",
         provider -> {
           if (!provider.type().getModule().isNamed()) {
             addStore(provider, false);
@@ -74,34 +66,19 @@ final class Discovery {
     addBuiltInHashings();
     scan(
         ServiceLoader.load(HealthCheck.class, own),
-        Integer.MAX_VALUE,
-        StoreEntry.at("UCM itself"),
-        provider -> addHealthCheck(provider, false));
+        "UCM itself",
+        provider -> healthChecks.add(found(provider, "", false)));
   }
 
   /** Adds what the modules of a plugin's layer provide; its parents' do not count. */
-  void addPlugin(ModuleLayer layer, StoreEntry home) {
-    List<ModuleDescriptor> own =
-        layer.configuration().modules().stream()
-            .map(ResolvedModule::reference)
-            .map(ModuleReference::descriptor)
-            .toList();
-    // A loader goes on into the parents after the layer's own providers, which are this many.
+  void addPlugin(ModuleLayer layer, String location) {
+    scan(layer, Store.class, location, provider -> addStore(provider, true));
+    scan(layer, BlockHashing.class, location, provider -> addHashing(provider, true));
     scan(
-        ServiceLoader.load(layer, Store.class),
-        providers(own, Store.class),
-        home,
-        provider -> addStore(provider, true));
-    scan(
-        ServiceLoader.load(layer, BlockHashing.class),
-        providers(own, BlockHashing.class),
-        home,
-        provider -> addHashing(provider, true));
-    scan(
-        ServiceLoader.load(layer, HealthCheck.class),
-        providers(own, HealthCheck.class),
-        home,
-        provider -> addHealthCheck(provider, true));
+        layer,
+        HealthCheck.class,
+        location,
+        provider -> healthChecks.add(found(provider, "", true)));
   }
 
   /** Records that a jar or folder cannot be used. */
@@ -119,9 +96,25 @@ final class Discovery {
   }
 
   private <S> void scan(
+      ModuleLayer layer,
+      Class<S> service,
+      String location,
+      Consumer<ServiceLoader.Provider<S>> add) {
+    List<ModuleDescriptor> own =
+        layer.configuration().modules().stream().map(m -> m.reference().descriptor()).toList();
+    // A loader goes on into the parents after the layer's own providers, which are this many.
+    scan(ServiceLoader.load(layer, service), providers(own, service), location, add);
+  }
+
+  private <S> void scan(
+      ServiceLoader<S> loader, String location, Consumer<ServiceLoader.Provider<S>> add) {
+    scan(loader, Integer.MAX_VALUE, location, add);
+  }
+
+  private <S> void scan(
       ServiceLoader<S> loader,
       int limit,
-      StoreEntry home,
+      String location,
       Consumer<ServiceLoader.Provider<S>> add) {
     Spliterator<ServiceLoader.Provider<S>> providers = loader.stream().spliterator();
     int broken = 0;
@@ -134,7 +127,7 @@ final class Discovery {
         throw e;
       } catch (RuntimeException | Error e) {
         // Also what damaged classes and annotations give, for which there are many kinds of errors.
-        refuse(home.location(), explain(e));
+        refuse(location, explain(e));
         broken++;
       }
     }
@@ -144,9 +137,8 @@ final class Discovery {
     Class<? extends Store> type = provider.type();
     StoreName annotation = type.getAnnotation(StoreName.class);
     String name = annotation == null ? "" : annotation.value();
-    StoreEntry home = home(type);
     if (NAME.matcher(name).matches()) {
-      stores.add(new Found<>(home.named(name), plugin, type.getName(), provider));
+      stores.add(found(provider, name, plugin));
       return;
     }
     String problem =
@@ -154,19 +146,18 @@ final class Discovery {
             ? "has no @StoreName, so it has no name"
             : "its @StoreName is \"%s\"; a name is a letter, then up to 63 letters, digits, '_' or '-'"
                 .formatted(name);
-    stores.add(Found.broken(home, plugin, type.getName(), problem));
+    stores.add(Found.broken(home(type), plugin, type.getName(), problem));
   }
 
   private void addHashing(ServiceLoader.Provider<BlockHashing> provider, boolean plugin) {
-    Class<? extends BlockHashing> type = provider.type();
-    BlockHashingName name = type.getAnnotation(BlockHashingName.class);
-    StoreEntry entry = home(type).named(name == null ? "" : name.value());
-    hashings.add(new Found<>(entry, plugin, type.getName(), provider));
+    BlockHashingName name = provider.type().getAnnotation(BlockHashingName.class);
+    hashings.add(found(provider, name == null ? "" : name.value(), plugin));
   }
 
-  private void addHealthCheck(ServiceLoader.Provider<HealthCheck> provider, boolean plugin) {
-    Class<? extends HealthCheck> type = provider.type();
-    healthChecks.add(new Found<>(home(type), plugin, type.getName(), provider));
+  private static <S> Found<S> found(
+      ServiceLoader.Provider<S> provider, String name, boolean plugin) {
+    Class<? extends S> type = provider.type();
+    return new Found<>(home(type).named(name), plugin, type.getName(), provider);
   }
 
   /** The module of a class, or its place on the class path. */

@@ -89,7 +89,7 @@ public final class StoreCatalog {
     ModuleLayer layer = StoreCatalog.class.getModule().getLayer();
     Discovery discovery = new Discovery();
     discovery.addBuiltIn(layer);
-    plugins.ifPresent(folder -> new PluginFolder(layer, discovery).scan(folder));
+    plugins.ifPresent(folder -> Plugin.loadAll(folder, layer, discovery));
     Stream<String> folder =
         plugins.stream()
             .map(path -> Files.exists(path) ? path : path + " (there is no such folder)")

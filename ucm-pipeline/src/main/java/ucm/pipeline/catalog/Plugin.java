@@ -9,19 +9,24 @@ import java.lang.module.ModuleFinder;
 import java.lang.module.ResolutionException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
+import java.util.stream.Stream;
 import java.util.zip.ZipFile;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.Store;
 import ucm.pipeline.hash.BlockHashing;
 
 /**
- * Makes a module layer of one plugin.
+ * One plugin of the plugins folder, and the module layer made of it: {@code plugins/x.jar} is a plugin,
+ * and so is {@code plugins/x/} with the jars in it. Other files, and names that start with a dot, are
+ * ignored. Links are followed only to places within the folder.
  *
  * <p>All modules of the plugin are roots, and its own jars are asked before the parent layer: a plugin may
  * bring any version of any library, also of one that the parent has, and sees its own. The exceptions are
@@ -33,9 +38,9 @@ import ucm.pipeline.hash.BlockHashing;
  * <p>The class loader of the layer, one for all of its modules, asks the platform class loader for
  * what its modules do not read, never the application's. {@code Class-Path} of a manifest does not count.
  */
-final class PluginLayer {
+final class Plugin {
 
-  private static final Logger LOG = LoggerFactory.getLogger(PluginLayer.class);
+  private static final Logger LOG = LoggerFactory.getLogger(Plugin.class);
   private static final List<String> FROM_PARENT = List.of("ucm.api", "ucm.pipeline");
   private static final int CLASS_FILE_MAGIC = 0xCAFEBABE;
 
@@ -50,19 +55,74 @@ final class PluginLayer {
   private final Map<String, Jar> modules = new TreeMap<>();
   private boolean isBroken;
 
-  /**
-   * Prepares to load a plugin.
-   *
-   * @param plugin its jar or folder
-   * @param found gets what it provides, and what goes wrong
-   */
-  PluginLayer(Path plugin, ModuleLayer parent, Discovery found) {
+  private Plugin(Path plugin, ModuleLayer parent, Discovery found) {
     this.plugin = plugin;
     this.parent = parent;
     this.found = found;
   }
 
-  void load(List<Path> jars) {
+  /**
+   * Loads every plugin of a folder, which need not exist.
+   *
+   * @param parent the layer that holds ucm.api; null when that is on the class path
+   * @param found gets what plugins provide, and a problem for each jar or folder that cannot be used
+   */
+  static void loadAll(Path folder, @Nullable ModuleLayer parent, Discovery found) {
+    try {
+      for (Path child : Files.exists(folder) ? list(folder) : List.<Path>of()) {
+        if (isJar(child) || Files.isDirectory(child)) {
+          load(child, folder.toRealPath(), parent, found);
+        }
+      }
+    } catch (IOException e) {
+      found.refuse(folder.toString(), "the plugins folder cannot be read: " + e);
+    }
+  }
+
+  private static void load(Path child, Path folder, @Nullable ModuleLayer parent, Discovery found) {
+    try {
+      requireWithin(child, folder);
+      List<Path> jars = new ArrayList<>();
+      for (Path jar : Files.isDirectory(child) ? list(child) : List.of(child)) {
+        if (isJar(jar)) {
+          requireWithin(jar, folder);
+          jars.add(jar);
+        }
+      }
+      if (jars.isEmpty()) {
+        throw new IOException("holds no .jar");
+      }
+      if (parent == null) {
+        throw new IOException(
+            "is not loaded: plugins need UCM on the module path, and it is on the class path");
+      }
+      new Plugin(child, parent, found).load(jars);
+    } catch (IOException e) {
+      found.refuse(child.toString(), String.valueOf(e.getMessage()));
+    }
+  }
+
+  private static void requireWithin(Path path, Path folder) throws IOException {
+    Path real = path.toRealPath();
+    if (!real.startsWith(folder)) {
+      throw new IOException("is a link to " + real + ", outside the plugins folder");
+    }
+  }
+
+  private static List<Path> list(Path directory) throws IOException {
+    try (Stream<Path> children = Files.list(directory)) {
+      return children
+          .filter(child -> !child.getFileName().toString().startsWith("."))
+          .sorted()
+          .toList();
+    }
+  }
+
+  private static boolean isJar(Path path) {
+    return path.toString().endsWith(".jar") && !Files.isDirectory(path);
+  }
+
+  private void load(List<Path> jars) {
     try {
       jars.forEach(this::read);
       for (String name : FROM_PARENT) {
@@ -71,7 +131,7 @@ final class PluginLayer {
         }
       }
       if (!isBroken && hasProvider()) {
-        found.addPlugin(layer(), StoreEntry.at(plugin.toString()));
+        found.addPlugin(layer(), plugin.toString());
       }
     } catch (FindException | ResolutionException | LayerInstantiationException e) {
       refuse(plugin, "does not fit together: " + e.getMessage());
@@ -131,7 +191,7 @@ final class PluginLayer {
   }
 
   private boolean hasProvider() {
-    List<Jar> providers = modules.values().stream().filter(PluginLayer::provides).toList();
+    List<Jar> providers = modules.values().stream().filter(Plugin::provides).toList();
     if (providers.stream().anyMatch(jar -> !jar.descriptor.isAutomatic())) {
       return true;
     }
