@@ -2,8 +2,11 @@ package ucm.pipeline.connector;
 
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
+import ucm.api.Store;
 import ucm.pipeline.connector.engine.PromptRequest;
+import ucm.pipeline.connector.statistics.ConnectorFaults;
 import ucm.pipeline.connector.statistics.StageLookups;
+import ucm.pipeline.hash.BlockHasher;
 
 /**
  * A look-up that has begun. Any thread may ask the store, once, so that a thread with other work need not
@@ -11,6 +14,27 @@ import ucm.pipeline.connector.statistics.StageLookups;
  * Who asks in another thread hands the look-up there and back safely.
  */
 public final class PromptLookup {
+
+  /**
+   * Asks the store how far a prompt is there. A block counts only when the part of every rank is
+   * there, which with MLA is one part. Thread-safe.
+   */
+  record Ranks(Store store, BlockHasher hasher, int parts, ConnectorFaults faults) {
+
+    /** How many blocks from the first one on are there without a gap; -1 when the store failed. */
+    private int run(BlockIds ids) {
+      int run = ids.size();
+      try {
+        for (int rank = 0; rank < parts && run > 0; rank++) {
+          run = store.lookupPrefix(hasher.ofRank(rank, ids.slice(0, run))) + 1;
+        }
+        return run;
+      } catch (RuntimeException e) {
+        faults.record("a look-up failed, so nothing is loaded and the engine computes", e);
+        return -1;
+      }
+    }
+  }
 
   final RequestState state;
   final PromptRequest request;
@@ -20,7 +44,7 @@ public final class PromptLookup {
   final boolean first;
 
   final StageLookups.Sums before;
-  private final @Nullable RankLookup lookup;
+  private final @Nullable Ranks ranks;
   private final int from;
   private int found;
   private boolean failed;
@@ -29,7 +53,7 @@ public final class PromptLookup {
    * Asks nothing yet.
    *
    * @param ids of the whole prompt, of which those on the device are not asked for
-   * @param lookup null when there is nothing to ask
+   * @param ranks null when there is nothing to ask
    */
   PromptLookup(
       RequestState state,
@@ -37,20 +61,20 @@ public final class PromptLookup {
       BlockIds ids,
       boolean first,
       StageLookups.Sums before,
-      @Nullable RankLookup lookup) {
+      @Nullable Ranks ranks) {
     this.state = state;
     this.request = request;
     this.ids = ids;
     this.first = first;
     this.before = before;
-    this.lookup = lookup;
+    this.ranks = ranks;
     from = Math.min(state.hbmBlocks, ids.size());
   }
 
   /** Asks the store; blocks for as long as the store does. */
   public void askStore() {
-    if (lookup != null && from < ids.size()) {
-      int run = lookup.run(ids.slice(from, ids.size()));
+    if (ranks != null && from < ids.size()) {
+      int run = ranks.run(ids.slice(from, ids.size()));
       failed = run < 0;
       found = Math.max(0, run);
     }

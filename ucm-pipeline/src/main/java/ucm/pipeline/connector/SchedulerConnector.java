@@ -17,7 +17,6 @@ import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.engine.StepPlan;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
-import ucm.pipeline.connector.statistics.HitFunnel;
 import ucm.pipeline.connector.statistics.HitStatistics;
 import ucm.pipeline.connector.statistics.LiteMonitor;
 import ucm.pipeline.connector.statistics.StageLookups;
@@ -44,14 +43,13 @@ public final class SchedulerConnector implements AutoCloseable {
   private final EngineSpec spec;
   private final BlockHasher hasher;
   private final HitPolicy policy;
-  private final RankLookup lookup;
+  private final PromptLookup.Ranks ranks;
   private final @Nullable LiteCache lite;
   private final @Nullable TraceRecorder traces;
   private final @Nullable LiteMonitor monitor;
   private final @Nullable Store owned;
   private final boolean keepsBytes;
   private final boolean savesGenerated;
-  private final HitFunnel funnel;
   private final LookupStatistics statistics;
   private final Map<String, RequestState> requests = new HashMap<>();
   private boolean closed;
@@ -77,8 +75,7 @@ public final class SchedulerConnector implements AutoCloseable {
     this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
     StoreMetrics metrics = setup.metrics(ConnectorSetup.SCHEDULER);
     ConnectorFaults faults = new ConnectorFaults("scheduler of " + spec.instance(), metrics);
-    this.funnel = new HitFunnel(metrics, spec, lookups);
-    this.lookup = new RankLookup(store, hasher, spec.parts(), faults);
+    this.ranks = new PromptLookup.Ranks(store, hasher, spec.parts(), faults);
     this.lite = setup.settings().useLite() ? new LiteCache(store, liteLayout, faults) : null;
     this.traces = traces;
     this.monitor = monitor;
@@ -90,7 +87,7 @@ public final class SchedulerConnector implements AutoCloseable {
           "{} keeps no bytes, so no hits are reported to the engine; set use_lite to count hits",
           store);
     }
-    this.statistics = new LookupStatistics(metrics, funnel, monitor);
+    this.statistics = new LookupStatistics(metrics, spec, lookups, monitor);
   }
 
   /**
@@ -135,7 +132,8 @@ public final class SchedulerConnector implements AutoCloseable {
       first = begin(state, request, ids);
     }
     PromptLookup begun =
-        new PromptLookup(state, request, ids, first, funnel.sums(), lite == null ? lookup : null);
+        new PromptLookup(
+            state, request, ids, first, statistics.before(), lite == null ? ranks : null);
     if (lite != null && begun.onDevice() < ids.size()) {
       // In the order of the requests, as each is a hit of those after it.
       begun.found(lite.run(ids, begun.onDevice()));
@@ -165,7 +163,7 @@ public final class SchedulerConnector implements AutoCloseable {
     int found = begun.found();
     int offered = lite != null || !keepsBytes ? 0 : offer(state, begun.request, found, log);
     if (begun.first) {
-      funnel.declined(found - (state.loadTo - state.loadFrom));
+      statistics.declined(found - (state.loadTo - state.loadFrom));
     }
     return offered;
   }
@@ -174,7 +172,7 @@ public final class SchedulerConnector implements AutoCloseable {
     BlockIds ids =
         traces == null ? BlockIds.empty() : state.ids(request, hasher, spec.blockTokens());
     if (begin(state, request, ids)) {
-      funnel.skipped(request.tokens().length);
+      statistics.skipped(request.tokens().length);
       LOG.info(
           "request_id: {}, {} tokens are fewer than persist_token_threshold {}: look-up, load and"
               + " dump are skipped",
@@ -321,7 +319,7 @@ public final class SchedulerConnector implements AutoCloseable {
       saveFrom = Math.clamp(loadTo, saveFrom, saveTo);
     }
     BlockIds saved = ids.slice(saveFrom, saveTo);
-    funnel.stores(saved);
+    statistics.stores(saved);
     return new RequestPlan(
         state.id,
         ids.slice(loadFrom, loadTo),

@@ -11,7 +11,7 @@ import ucm.pipeline.connector.engine.StepPlan;
 
 /**
  * What a worker counts of its steps: loads and saves as the original does, and the worker's part of
- * the {@link HitFunnel}. Tokens count as loaded when this rank has their whole block, and as used when
+ * the funnel of hits. Tokens count as loaded when this rank has their whole block, and as used when
  * it has all blocks before it as well. Used by one thread.
  */
 public final class WorkerMetrics {

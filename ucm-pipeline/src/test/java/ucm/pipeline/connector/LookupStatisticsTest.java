@@ -1,4 +1,4 @@
-package ucm.pipeline.connector.statistics;
+package ucm.pipeline.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static ucm.pipeline.connector.TestEngines.BLOCK_TOKENS;
@@ -13,15 +13,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockIds;
 import ucm.api.Store;
-import ucm.pipeline.connector.ConnectorSetup;
-import ucm.pipeline.connector.RankMemory;
-import ucm.pipeline.connector.SchedulerConnector;
-import ucm.pipeline.connector.TestEngines;
-import ucm.pipeline.connector.WorkerConnector;
 import ucm.pipeline.connector.engine.PromptRequest;
 import ucm.pipeline.connector.engine.RequestPlan;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 import ucm.pipeline.connector.engine.StepPlan;
+import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.pipeline.hash.BlockHasher;
 import ucm.testkit.RecordingMetrics;
 import ucm.testkit.fault.Fault;
@@ -29,7 +25,7 @@ import ucm.testkit.fault.Fault.Call;
 import ucm.testkit.fault.FaultyStore;
 import ucm.testkit.fault.MemoryStore;
 
-class HitFunnelTest {
+class LookupStatisticsTest {
 
   private static final int[] PROMPT = tokens(0, 22);
   private static final BlockIds IDS =
@@ -186,21 +182,34 @@ class HitFunnelTest {
     return count(counter);
   }
 
+  private static PromptLookup looksUpThree(LookupStatistics statistics) {
+    PromptLookup lookup =
+        new PromptLookup(
+            new RequestState("r"),
+            PromptRequest.of("r", PROMPT, 1),
+            IDS,
+            true,
+            statistics.before(),
+            null);
+    lookup.found(3);
+    return lookup;
+  }
+
   @Test
   void tellsTheStagesOfAPipelineApart() {
     StageLookups lookups = new StageLookups(metrics, List.of("Cache", "Posix"));
-    HitFunnel funnel = new HitFunnel(metrics, gqa(1), lookups);
+    LookupStatistics statistics = new LookupStatistics(metrics, gqa(1), lookups, null);
     lookups.counter("cache_lookup_hit_blocks", "").add(5);
-    StageLookups.Sums before = funnel.sums();
+    PromptLookup first = looksUpThree(statistics);
     lookups.counter("cache_lookup_hit_blocks", "").add(2);
     lookups.counter("posix_lookup_hit_blocks", "").add(9);
-    funnel.looked(before, 22, IDS, 0, 3, false);
+    assertThat(statistics.count(first)).isTrue();
     assertThat(count("funnel_found_cache_tokens")).isEqualTo(8);
     assertThat(count("funnel_found_posix_tokens")).as("others looked up as well").isEqualTo(4);
     assertThat(count("funnel_miss_never_stored_tokens")).isEqualTo(8);
-    before = funnel.sums();
+    PromptLookup second = looksUpThree(statistics);
     lookups.counter("posix_health_lookup_misses", "").increment();
-    funnel.looked(before, 22, IDS, 0, 3, false);
+    assertThat(statistics.count(second)).isTrue();
     assertThat(count("funnel_miss_store_down_tokens")).isEqualTo(8);
     assertThat(count("posix_lookup_hit_blocks")).as("passed on").isEqualTo(9);
   }
