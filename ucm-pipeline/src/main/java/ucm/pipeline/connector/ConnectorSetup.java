@@ -1,8 +1,6 @@
 package ucm.pipeline.connector;
 
 import java.time.Duration;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -24,11 +22,9 @@ import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvCaches;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.statistics.ConnectorFaults;
-import ucm.pipeline.connector.statistics.LiteMonitor;
 import ucm.pipeline.connector.statistics.MetricsScopes;
 import ucm.pipeline.connector.statistics.StageLookups;
 import ucm.pipeline.connector.statistics.TraceOptions;
-import ucm.pipeline.connector.statistics.TraceRecorder;
 import ucm.pipeline.hash.BlockHasher;
 
 /**
@@ -176,27 +172,7 @@ public final class ConnectorSetup {
           "metrics_config_path is set, and the engine has no metrics: it must hand a registry to"
               + " withMetricsScopes()");
     }
-    String instance = spec.instance();
-    StoreMetrics counted = metrics(SCHEDULER);
-    TraceRecorder recorder =
-        settings.enableRecordTraces()
-            ? new TraceRecorder(
-                spec,
-                traces,
-                counted,
-                new ConnectorFaults("traces of " + instance, counted),
-                () -> ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()))
-            : null;
-    LiteMonitor monitor =
-        settings.useLite()
-            ? new LiteMonitor(
-                spec,
-                traces.folder(),
-                LiteMonitor.INTERVAL,
-                counted,
-                new ConnectorFaults("lite mode of " + instance, counted))
-            : null;
-    return new SchedulerConnector(this, store, owned, recorder, monitor, liteLayout, lookups);
+    return new SchedulerConnector(this, store, owned, liteLayout, lookups);
   }
 
   private StageLookups lookups(String worker, UcmConfig complete) {
@@ -315,6 +291,10 @@ public final class ConnectorSetup {
 
   EngineSpec spec() {
     return spec;
+  }
+
+  TraceOptions traces() {
+    return traces;
   }
 
   public ConnectorSettings settings() {

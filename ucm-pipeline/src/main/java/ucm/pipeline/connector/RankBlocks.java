@@ -12,8 +12,15 @@ final class RankBlocks {
 
   static final int ALL_LAYERS = -1;
 
+  private final KvCaches caches;
+  private final BlockLayout cut;
   private final LongArrayList words = new LongArrayList();
   private final IntArrayList blocks = new IntArrayList();
+
+  RankBlocks(KvCaches caches, BlockLayout cut) {
+    this.caches = caches;
+    this.cut = cut;
+  }
 
   void clear() {
     words.clear();
@@ -40,7 +47,7 @@ final class RankBlocks {
   }
 
   /** Begins a transfer of one layer of all blocks, or of {@link #ALL_LAYERS}. */
-  Transfer.Builder transfer(KvCaches caches, BlockLayout cut, int layer) {
+  Transfer.Builder transfer(int layer) {
     Transfer.Builder transfer = Transfer.scattered(cut);
     for (int i = 0; i < size(); i++) {
       long high = words.get(2 * i);

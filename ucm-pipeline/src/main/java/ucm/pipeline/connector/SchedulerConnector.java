@@ -1,5 +1,7 @@
 package ucm.pipeline.connector;
 
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -58,7 +60,6 @@ public final class SchedulerConnector implements AutoCloseable {
    * Takes over what was opened.
    *
    * @param owned the store to close with this, or null
-   * @param monitor told of requests in lite mode, or null
    * @param liteLayout how blocks of the store are cut; for lite mode
    * @param lookups counts the look-ups of each stage
    */
@@ -66,8 +67,6 @@ public final class SchedulerConnector implements AutoCloseable {
       ConnectorSetup setup,
       Store store,
       @Nullable Store owned,
-      @Nullable TraceRecorder traces,
-      @Nullable LiteMonitor monitor,
       KvLayout liteLayout,
       StageLookups lookups) {
     this.spec = setup.spec();
@@ -77,8 +76,14 @@ public final class SchedulerConnector implements AutoCloseable {
     ConnectorFaults faults = new ConnectorFaults("scheduler of " + spec.instance(), metrics);
     this.ranks = new PromptLookup.Ranks(store, hasher, spec.parts(), faults);
     this.lite = setup.settings().useLite() ? new LiteCache(store, liteLayout, faults) : null;
-    this.traces = traces;
-    this.monitor = monitor;
+    this.traces =
+        setup.settings().enableRecordTraces()
+            ? new TraceRecorder(spec, setup.traces(), metrics, SchedulerConnector::micros)
+            : null;
+    this.monitor =
+        lite == null
+            ? null
+            : new LiteMonitor(spec, setup.traces().folder(), LiteMonitor.INTERVAL, metrics);
     this.owned = owned;
     this.keepsBytes = store.keepsBytes();
     this.savesGenerated = setup.settings().saveDecodeBlocks();
@@ -88,6 +93,10 @@ public final class SchedulerConnector implements AutoCloseable {
           store);
     }
     this.statistics = new LookupStatistics(metrics, spec, lookups, monitor);
+  }
+
+  private static long micros() {
+    return ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());
   }
 
   /**

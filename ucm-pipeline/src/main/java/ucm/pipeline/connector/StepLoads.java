@@ -14,13 +14,12 @@ import ucm.pipeline.connector.engine.KvCaches;
  */
 final class StepLoads {
 
-  private final KvCaches caches;
   private final BlockLayout cut;
   private final StoreCalls calls;
   private final BitSet failed;
   private final boolean layerwise;
   private final int layers;
-  private final RankBlocks blocks = new RankBlocks();
+  private final RankBlocks blocks;
   private final @Nullable Task[] tasks;
   private int started;
   private int awaited;
@@ -37,7 +36,7 @@ final class StepLoads {
    * @param failed gets the engine's blocks that could not be loaded
    */
   StepLoads(KvCaches caches, BlockLayout cut, boolean layerwise, StoreCalls calls, BitSet failed) {
-    this.caches = caches;
+    this.blocks = new RankBlocks(caches, cut);
     this.cut = cut;
     this.layerwise = layerwise;
     this.calls = calls;
@@ -123,7 +122,7 @@ final class StepLoads {
     }
     for (; started < end; started++) {
       int layer = layerwise ? started : RankBlocks.ALL_LAYERS;
-      tasks[started] = calls.load(blocks.transfer(caches, cut, layer).build());
+      tasks[started] = calls.load(blocks.transfer(layer).build());
       if (tasks[started] == null) {
         failAll();
       }

@@ -31,7 +31,6 @@ final class StepSaves {
   /** A request with the ids under which this rank saves its blocks. */
   private record Save(RequestPlan request, BlockIds ids) {}
 
-  private final KvCaches caches;
   private final BlockLayout cut;
   private final StoreCalls calls;
   private final boolean layerwise;
@@ -40,7 +39,7 @@ final class StepSaves {
   private final BitSet excluded = new BitSet();
   private final BitSet spoilt = new BitSet();
   private final Set<BlockIds> named = new HashSet<>();
-  private final RankBlocks blocks = new RankBlocks();
+  private final RankBlocks blocks;
   private final List<Task> tasks = new ArrayList<>();
   private final List<Save> now = new ArrayList<>();
   private final List<Save> atTheEnd = new ArrayList<>();
@@ -61,7 +60,7 @@ final class StepSaves {
       boolean othersLoadToo,
       StoreCalls calls,
       BitSet failedLoads) {
-    this.caches = caches;
+    this.blocks = new RankBlocks(caches, cut);
     this.cut = cut;
     this.layerwise = layerwise;
     this.othersLoadToo = othersLoadToo;
@@ -163,7 +162,7 @@ final class StepSaves {
 
   private void dump(int layer, long event) {
     if (blocks.size() > 0) {
-      Transfer all = blocks.transfer(caches, cut, layer).after(event).build();
+      Transfer all = blocks.transfer(layer).after(event).build();
       @Nullable Task task = calls.dump(all);
       if (task != null) {
         bytes += all.byteSize();

@@ -15,24 +15,11 @@ import ucm.pipeline.connector.statistics.ConnectorFaults;
 /**
  * Loads and dumps of a worker, with a store's failures turned into blocks that were not moved. Used by
  * one thread.
+ *
+ * @param store null in lite mode, which moves nothing
+ * @param patience after how long a wait is worth a line in the log
  */
-final class StoreCalls {
-
-  private final @Nullable Store store;
-  private final Duration patience;
-  private final ConnectorFaults faults;
-
-  /**
-   * Calls to a store.
-   *
-   * @param store null in lite mode, which moves nothing
-   * @param patience after how long a wait is worth a line in the log
-   */
-  StoreCalls(@Nullable Store store, Duration patience, ConnectorFaults faults) {
-    this.store = store;
-    this.patience = patience;
-    this.faults = faults;
-  }
+record StoreCalls(@Nullable Store store, Duration patience, ConnectorFaults faults) {
 
   /** Starts a load; null when the store refuses it. */
   @Nullable Task load(Transfer transfer) {

@@ -1,12 +1,22 @@
 package ucm.pipeline.connector.statistics;
 
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.LongStream;
+import tools.jackson.core.JsonGenerator;
+import tools.jackson.core.ObjectWriteContext;
+import tools.jackson.core.json.JsonFactory;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.lite.curve.LruCurve;
@@ -17,14 +27,20 @@ import ucm.pipeline.connector.engine.EngineSpec;
 /**
  * What lite mode knows while it runs: the hit rate so far, and from a sample the hit rate of caches
  * of other sizes. A thread of its own publishes it from time to time when there
- * were requests: as gauges, and as a small file beside the traces that {@code ucm lite status} reads.
+ * were requests: as gauges, and as the small file {@code lite/INSTANCE-PID.json} beside the traces, which
+ * {@code ucm lite status} reads: one JSON object, replaced as a whole.
  *
  * <p>{@link #add} is for one thread; gauges may be read by any.
  */
 public final class LiteMonitor implements AutoCloseable {
 
-  /** Where the files are, in the folder of the traces. */
-  static final String FOLDER = "lite";
+  private static final long MILLION = 1_000_000;
+
+  /** Capacities in tokens at which the curve is given. */
+  private static final long[] CAPACITIES =
+      LongStream.of(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+          .map(millions -> millions * MILLION)
+          .toArray();
 
   private static final int SAMPLED_BLOCKS = 8192;
 
@@ -32,11 +48,14 @@ public final class LiteMonitor implements AutoCloseable {
   public static final Duration INTERVAL = Duration.ofSeconds(5);
 
   private static final long CLOSE_SECONDS = 10;
-  private static final long MILLION = 1_000_000;
 
+  private final JsonFactory json = new JsonFactory();
+  private final EngineSpec spec;
   private final int blockTokens;
+  private final Instant started = Instant.now();
+  private final long pid = ProcessHandle.current().pid();
+  private final Path file;
   private final OnlineCurve online = new OnlineCurve(SAMPLED_BLOCKS);
-  private final LiteStatusFile file;
   private final ConnectorFaults faults;
   private final ScheduledThreadPoolExecutor publisher;
   private volatile HitStatistics statistics = HitStatistics.NONE;
@@ -48,15 +67,12 @@ public final class LiteMonitor implements AutoCloseable {
    * @param traces the folder of traces
    * @param interval between two publications
    */
-  public LiteMonitor(
-      EngineSpec spec,
-      Path traces,
-      Duration interval,
-      StoreMetrics metrics,
-      ConnectorFaults faults) {
+  public LiteMonitor(EngineSpec spec, Path traces, Duration interval, StoreMetrics metrics) {
+    this.spec = spec;
     this.blockTokens = spec.blockTokens();
-    this.faults = faults;
-    this.file = new LiteStatusFile(traces.resolve(FOLDER), spec, Instant.now());
+    this.faults = new ConnectorFaults("lite mode of " + spec.instance(), metrics);
+    String instance = spec.instance().replaceAll("[^A-Za-z0-9._-]", "_");
+    this.file = traces.resolve("lite", instance + "-" + pid + ".json");
     gauges(metrics);
     this.publisher =
         new ScheduledThreadPoolExecutor(
@@ -101,7 +117,7 @@ public final class LiteMonitor implements AutoCloseable {
         "lite_ideal_hit_rate",
         "Share of input tokens that a cache of any size would have hit.",
         now -> now.hitRate(LruCurve.UNBOUNDED));
-    for (long tokens : LiteStatusFile.CAPACITIES) {
+    for (long tokens : CAPACITIES) {
       long millions = tokens / MILLION;
       gauge(
           metrics,
@@ -148,10 +164,53 @@ public final class LiteMonitor implements AutoCloseable {
     OnlineCurve.Snapshot now = online.snapshot();
     shown = now;
     try {
-      file.write(now, statistics, running, Instant.now());
+      write(text(now, statistics, running));
     } catch (IOException e) {
       faults.record("the status of lite mode could not be written to " + file, e);
     }
+  }
+
+  private void write(String text) throws IOException {
+    PrivateFiles.createFolder(file.resolveSibling(""));
+    Path part = file.resolveSibling(file.getFileName() + ".part");
+    try (OutputStream to = PrivateFiles.replace(part)) {
+      to.write(text.getBytes(StandardCharsets.UTF_8));
+    }
+    Files.move(part, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  private String text(OnlineCurve.Snapshot now, HitStatistics hits, boolean running) {
+    StringWriter text = new StringWriter();
+    try (JsonGenerator to = json.createGenerator(ObjectWriteContext.empty(), text)) {
+      to.writeStartObject();
+      to.writeStringProperty("instance", spec.instance());
+      to.writeStringProperty("model", spec.model());
+      to.writeNumberProperty("pid", pid);
+      to.writeBooleanProperty("running", running);
+      to.writeStringProperty("started", started.truncatedTo(ChronoUnit.SECONDS).toString());
+      to.writeStringProperty("updated", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+      to.writeNumberProperty("block_tokens", blockTokens);
+      to.writeNumberProperty("requests", hits.requests());
+      to.writeNumberProperty("blocks", hits.totalBlocks());
+      to.writeNumberProperty("hbm_blocks", hits.hbmBlocks());
+      to.writeNumberProperty("external_blocks", hits.externalBlocks());
+      to.writeNumberProperty("external_hit_rate", hits.externalHitRate());
+      to.writeNumberProperty("input_tokens", now.inputTokens());
+      to.writeNumberProperty("unique_blocks", now.uniqueBlocks());
+      to.writeNumberProperty("sample_rate", now.curve().sampleRate());
+      to.writeNumberProperty("ideal_token_hit_rate", now.hitRate(LruCurve.UNBOUNDED));
+      to.writeNumberProperty("knee_tokens", now.curve().kneeCapacity() * blockTokens);
+      to.writeArrayPropertyStart("lru");
+      for (long tokens : CAPACITIES) {
+        to.writeStartObject();
+        to.writeNumberProperty("capacity_tokens", tokens);
+        to.writeNumberProperty("token_hit_rate", now.hitRate(tokens / blockTokens));
+        to.writeEndObject();
+      }
+      to.writeEndArray();
+      to.writeEndObject();
+    }
+    return text.append('\n').toString();
   }
 
   /** Publishes the end and ends the publisher. Idempotent. */

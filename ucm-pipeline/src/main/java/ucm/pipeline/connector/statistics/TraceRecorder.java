@@ -40,12 +40,8 @@ public final class TraceRecorder implements AutoCloseable {
    * @param microClock wall-clock time in microseconds
    */
   public TraceRecorder(
-      EngineSpec spec,
-      TraceOptions options,
-      StoreMetrics metrics,
-      ConnectorFaults faults,
-      LongSupplier microClock) {
-    this.faults = faults;
+      EngineSpec spec, TraceOptions options, StoreMetrics metrics, LongSupplier microClock) {
+    this.faults = new ConnectorFaults("traces of " + spec.instance(), metrics);
     this.microClock = microClock;
     this.dropped =
         metrics.counter("connector_dropped_traces", "Requests that no trace was written of.");

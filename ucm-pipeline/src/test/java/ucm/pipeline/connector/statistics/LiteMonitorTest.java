@@ -63,9 +63,7 @@ class LiteMonitorTest {
   @Test
   @Timeout(60)
   void publishesWhileItRuns() throws IOException {
-    ConnectorFaults faults = new ConnectorFaults("test", metrics);
-    try (LiteMonitor monitor =
-        new LiteMonitor(gqa(1), folder, Duration.ofMillis(1), metrics, faults)) {
+    try (LiteMonitor monitor = new LiteMonitor(gqa(1), folder, Duration.ofMillis(1), metrics)) {
       monitor.add(
           BlockHasher.of("model", 1, "torch.bfloat16").hash(tokens(0, 8), 4),
           8,
@@ -82,8 +80,7 @@ class LiteMonitorTest {
   @Test
   void aFolderThatCannotBeWrittenIsCountedAndDisturbsNoCaller() throws IOException {
     Files.writeString(folder.resolve("lite"), "a file where the folder should be");
-    ConnectorFaults faults = new ConnectorFaults("test", metrics);
-    new LiteMonitor(gqa(1), folder, LiteMonitor.INTERVAL, metrics, faults).close();
+    new LiteMonitor(gqa(1), folder, LiteMonitor.INTERVAL, metrics).close();
     assertThat(metrics.count("connector_faults")).isEqualTo(1);
   }
 }

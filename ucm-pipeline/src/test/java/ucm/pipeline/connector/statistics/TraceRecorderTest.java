@@ -36,8 +36,7 @@ class TraceRecorderTest {
   private final RecordingMetrics metrics = new RecordingMetrics();
 
   private TraceRecorder recorder(TraceOptions options) {
-    return new TraceRecorder(
-        TestEngines.gqa(1), options, metrics, new ConnectorFaults("test", metrics), () -> MICROS);
+    return new TraceRecorder(TestEngines.gqa(1), options, metrics, () -> MICROS);
   }
 
   private TraceOptions options(long maxBytes, int maxFiles) {
