@@ -1,7 +1,9 @@
 package ucm.example.engine;
 
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
@@ -40,7 +42,10 @@ final class Engine implements AutoCloseable {
   private final Model model;
   private final int chunkTokens;
   private final PagedKvCache cache;
-  private final BlockPool pool;
+
+  /** The numbers of the blocks of the KV cache that no request uses. */
+  private final ArrayDeque<Integer> free = new ArrayDeque<>();
+
   private final Pipeline pipeline;
   private final WorkerConnector worker;
   private final SchedulerConnector scheduler;
@@ -67,7 +72,7 @@ final class Engine implements AutoCloseable {
             BLOCK_TOKENS,
             PagedKvCache.layout(shape, BLOCK_TOKENS));
     ConnectorSetup setup = ConnectorSetup.of(config, StoreCatalog.find(), spec);
-    this.pool = new BlockPool(blocks);
+    IntStream.range(0, blocks).forEach(free::add);
     this.pipeline = setup.openPipeline(0);
     this.cache = new PagedKvCache(shape, BLOCK_TOKENS, blocks);
     this.worker = setup.worker(0, cache.register(), pipeline);
@@ -78,7 +83,7 @@ final class Engine implements AutoCloseable {
   /** Serves a prompt and generates some tokens, each time the likeliest. */
   Completion complete(String id, int[] prompt, int newTokens) throws InterruptedException {
     int[] tokens = Arrays.copyOf(prompt, prompt.length + newTokens);
-    int[] table = pool.take(Math.ceilDiv(tokens.length, BLOCK_TOKENS));
+    int[] table = take(Math.ceilDiv(tokens.length, BLOCK_TOKENS));
     try {
       // How much is stored? Nothing is on the device already, because nothing is kept there here.
       int matched = scheduler.matchedTokens(PromptRequest.of(id, prompt, newTokens), 0);
@@ -109,8 +114,19 @@ final class Engine implements AutoCloseable {
       return new Completion(afterPrompt, Arrays.stream(generated).boxed().toList(), matched);
     } finally {
       scheduler.finished(id);
-      pool.giveBack(table);
+      Arrays.stream(table).forEach(free::add);
     }
+  }
+
+  /** Takes some blocks, or says that the cache is too small for the request. */
+  private int[] take(int count) {
+    if (count > free.size()) {
+      throw new IllegalArgumentException(
+          ("the request needs %s blocks of KV cache, and %s are free: shorten it, or give the"
+                  + " engine more blocks")
+              .formatted(count, free.size()));
+    }
+    return IntStream.range(0, count).map(i -> free.remove()).toArray();
   }
 
   /** A step: what the plan loads is loaded, layer by layer or at once, and what is computed saved. */

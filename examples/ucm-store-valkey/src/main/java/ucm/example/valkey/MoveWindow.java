@@ -2,6 +2,7 @@ package ucm.example.valkey;
 
 import java.util.ArrayDeque;
 import java.util.Queue;
+import java.util.function.Consumer;
 import ucm.api.ShardOutcome;
 
 /**
@@ -10,27 +11,20 @@ import ucm.api.ShardOutcome;
  */
 final class MoveWindow {
 
-  /** Sends a shard. */
-  interface Sender {
-    void send(String key, ShardMove move);
-  }
-
-  private record Waiting(String key, ShardMove move) {}
-
   private final long bound;
-  private final Sender sender;
-  private final Queue<Waiting> waiting = new ArrayDeque<>();
+  private final Consumer<ShardMove> sender;
+  private final Queue<ShardMove> waiting = new ArrayDeque<>();
   private long underWay;
   private boolean sending;
 
-  MoveWindow(long bound, Sender sender) {
+  MoveWindow(long bound, Consumer<ShardMove> sender) {
     this.bound = bound;
     this.sender = sender;
   }
 
-  void add(String key, ShardMove move) {
+  void add(ShardMove move) {
     synchronized (this) {
-      waiting.add(new Waiting(key, move));
+      waiting.add(move);
     }
     sendMore();
   }
@@ -45,29 +39,29 @@ final class MoveWindow {
 
   /** A loop on one thread at a time: sending may end at once, and calls this again. */
   private void sendMore() {
-    Waiting next = next(true);
+    ShardMove next = next(true);
     while (next != null) {
-      if (next.move().nanosLeft() <= 0) {
-        next.move().end(ShardOutcome.EXPIRED, null);
-        ended(next.move());
+      if (next.nanosLeft() <= 0) {
+        next.end(ShardOutcome.EXPIRED, null);
+        ended(next);
       } else {
-        sender.send(next.key(), next.move());
+        sender.accept(next);
       }
       next = next(false);
     }
   }
 
-  private synchronized Waiting next(boolean begin) {
+  private synchronized ShardMove next(boolean begin) {
     if (begin && sending) {
       return null;
     }
-    Waiting first = waiting.peek();
-    if (first == null || (underWay > 0 && underWay + first.move().valueSize() > bound)) {
+    ShardMove first = waiting.peek();
+    if (first == null || (underWay > 0 && underWay + first.valueSize() > bound)) {
       sending = false;
       return null;
     }
     sending = true;
-    underWay += first.move().valueSize();
+    underWay += first.valueSize();
     return waiting.remove();
   }
 }

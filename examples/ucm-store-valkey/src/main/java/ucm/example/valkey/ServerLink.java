@@ -19,6 +19,7 @@ import io.lettuce.core.protocol.RedisCommand;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.DefaultClientResources;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -141,6 +142,35 @@ final class ServerLink {
     return options.build();
   }
 
+  /** Takes the server's answer for one shard: its bytes, or the number that says it was stored. */
+  private static final class MoveReply extends CommandOutput<String, ShardMove, ShardMove> {
+
+    private final ShardMove move;
+
+    MoveReply(ShardCodec codec, ShardMove move) {
+      super(codec, move);
+      this.move = move;
+    }
+
+    @Override
+    public void set(ByteBuffer bytes) {
+      // Null: there is no such shard.
+      if (bytes != null) {
+        move.readFrom(bytes);
+      }
+    }
+
+    @Override
+    public void set(long stored) {
+      // 0 when it was there already, which is as good.
+    }
+
+    /** What is left of the shard's time, which the client gives the command. */
+    long millisLeft() {
+      return Math.max(1, move.nanosLeft() / 1_000_000);
+    }
+  }
+
   /** Each shard's command ends with the task it belongs to. */
   private final class TaskTimeouts extends TimeoutOptions.TimeoutSource {
     @Override
@@ -162,7 +192,8 @@ final class ServerLink {
   }
 
   /** Stores or fetches a shard; what was fetched is in the move when the stage is complete. */
-  CompletionStage<ShardMove> move(String key, ShardMove move) {
+  CompletionStage<ShardMove> move(ShardMove move) {
+    String key = move.key();
     CommandArgs<String, ShardMove> args = args(key).add(move.shardIndex());
     MoveReply reply = new MoveReply(codec, move);
     return move.isLoad()

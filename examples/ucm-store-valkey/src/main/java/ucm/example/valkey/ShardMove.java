@@ -22,6 +22,7 @@ final class ShardMove {
 
   private final TransferTask task;
   private final int shard;
+  private final String key;
   private final boolean load;
   private final long deadline;
   // Guarded by this.
@@ -31,13 +32,19 @@ final class ShardMove {
   /**
    * A move that has not begun.
    *
+   * @param key of the block in the server
    * @param deadline of {@link System#nanoTime}
    */
-  ShardMove(TransferTask task, int shard, boolean load, long deadline) {
+  ShardMove(TransferTask task, int shard, String key, boolean load, long deadline) {
     this.task = task;
     this.shard = shard;
+    this.key = key;
     this.load = load;
     this.deadline = deadline;
+  }
+
+  String key() {
+    return key;
   }
 
   boolean isLoad() {

@@ -3,13 +3,12 @@ package ucm.example.valkey;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisCommandTimeoutException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -17,6 +16,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import ucm.api.BlockIds;
 import ucm.api.FlushResult;
 import ucm.api.QueueFullException;
@@ -80,37 +82,38 @@ final class ValkeyRuntime {
     return shards == config.layout().shardCount();
   }
 
+  private List<String> keys(BlockIds ids) {
+    return IntStream.range(0, ids.size()).mapToObj(i -> key(ids, i)).toList();
+  }
+
   BitSet lookup(BlockIds ids) {
-    List<CompletableFuture<Long>> answers = new ArrayList<>(ids.size());
-    for (int i = 0; i < ids.size(); i++) {
-      answers.add(link.shardsOf(key(ids, i)).toCompletableFuture());
-    }
+    // What cannot be asked for is not there.
+    long[] shards = ask(keys(ids), link::shardsOf, 0);
     BitSet found = new BitSet();
-    long end = System.nanoTime() + config.timeout().toNanos();
-    for (int i = 0; i < ids.size(); i++) {
-      found.set(i, isWhole(answer(answers.get(i), end)));
+    for (int i = 0; i < shards.length; i++) {
+      found.set(i, isWhole(shards[i]));
     }
     return found;
   }
 
   BitSet remove(BlockIds ids) {
-    List<CompletableFuture<Long>> answers = new ArrayList<>(ids.size());
-    for (int i = 0; i < ids.size(); i++) {
-      String key = key(ids, i);
-      unfinished.remove(key);
-      answers.add(link.remove(key).toCompletableFuture());
-    }
+    List<String> keys = keys(ids);
+    keys.forEach(unfinished::remove);
+    long[] removed = ask(keys, link::remove, -1);
     BitSet gone = new BitSet();
-    long end = System.nanoTime() + config.timeout().toNanos();
-    for (int i = 0; i < ids.size(); i++) {
-      gone.set(i, answer(answers.get(i), end, -1) >= 0);
+    for (int i = 0; i < removed.length; i++) {
+      gone.set(i, removed[i] >= 0);
     }
     return gone;
   }
 
-  /** An answer, or 0 when none came: what cannot be asked for is not there. */
-  private static long answer(CompletableFuture<Long> answer, long end) {
-    return answer(answer, end, 0);
+  /** Asks for all keys at once; of those that no answer came for, gives {@code none}. */
+  private long[] ask(
+      List<String> keys, Function<String, CompletionStage<Long>> question, long none) {
+    List<CompletableFuture<Long>> answers =
+        keys.stream().map(key -> question.apply(key).toCompletableFuture()).toList();
+    long end = System.nanoTime() + config.timeout().toNanos();
+    return answers.stream().mapToLong(answer -> answer(answer, end, none)).toArray();
   }
 
   private static long answer(CompletableFuture<Long> answer, long end, long none) {
@@ -201,7 +204,7 @@ final class ValkeyRuntime {
         .whenComplete(
             (found, fault) -> {
               for (int shard = from; shard < end; shard++) {
-                ShardMove move = new ShardMove(task, shard, load, deadline);
+                ShardMove move = new ShardMove(task, shard, key, load, deadline);
                 if (fault != null) {
                   move.end(outcome(fault), fault);
                 } else if (load && !isWhole(found)) {
@@ -210,14 +213,14 @@ final class ValkeyRuntime {
                   unfinished.remove(key);
                   move.end(ShardOutcome.OK, null);
                 } else {
-                  window.add(key, move);
+                  window.add(move);
                 }
               }
             });
   }
 
-  private void send(String key, ShardMove move) {
-    link.move(key, move)
+  private void send(ShardMove move) {
+    link.move(move)
         .whenComplete(
             (_, fault) -> {
               if (fault != null) {
@@ -232,7 +235,7 @@ final class ValkeyRuntime {
               window.ended(move);
             });
     if (!move.isLoad() && config.ttlSeconds() > 0) {
-      link.expire(key, config.ttlSeconds());
+      link.expire(move.key(), config.ttlSeconds());
     }
   }
 
@@ -285,13 +288,9 @@ final class ValkeyRuntime {
 
   private void dropFinished() {
     List<String> keys = List.copyOf(unfinished);
-    List<CompletableFuture<Long>> answers = new ArrayList<>(keys.size());
-    for (String key : keys) {
-      answers.add(link.shardsOf(key).toCompletableFuture());
-    }
-    long end = System.nanoTime() + config.timeout().toNanos();
-    for (int i = 0; i < keys.size(); i++) {
-      if (isWhole(answer(answers.get(i), end))) {
+    long[] shards = ask(keys, link::shardsOf, 0);
+    for (int i = 0; i < shards.length; i++) {
+      if (isWhole(shards[i])) {
         unfinished.remove(keys.get(i));
       }
     }
@@ -302,23 +301,14 @@ final class ValkeyRuntime {
     // A thread in start has its task among those under way when this lock is ours.
     starting.writeLock().lock();
     starting.writeLock().unlock();
-    boolean interrupted = false;
-    List<TransferTask> left = new ArrayList<>(loads);
-    left.addAll(dumps);
-    for (TransferTask task : left) {
-      CountDownLatch completion = new CountDownLatch(1);
-      task.whenTerminal(completion::countDown);
-      while (completion.getCount() > 0) {
-        try {
-          completion.await();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    }
+    Stream.concat(loads.stream(), dumps.stream()).forEach(ValkeyRuntime::awaitEnd);
     link.close();
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+  }
+
+  /** Waits in a way that no interrupt cuts short. */
+  private static void awaitEnd(TransferTask task) {
+    CompletableFuture<Void> end = new CompletableFuture<>();
+    task.whenTerminal(() -> end.complete(null));
+    end.join();
   }
 }
