@@ -56,13 +56,16 @@ public final class ConfigCheck {
     List<String> asked = config.findPipeline(findings).map(PipelineSpec::stages).orElse(List.of());
     List<String> meant = asked.stream().map(this::meant).toList();
     Map<String, Store> made = new HashMap<>();
-    for (String stage : meant.stream().filter(name -> !name.isEmpty()).distinct().toList()) {
-      make(stage)
-          .ifPresent(
-              store -> {
-                made.put(stage, store);
-                configure(meant, meant.indexOf(stage), store, /* engineMayLack= */ true);
-              });
+    for (String stage : new LinkedHashSet<>(meant)) {
+      try {
+        if (!stage.isEmpty()) {
+          Store store = catalog.create(stage);
+          made.put(stage, store);
+          configure(meant, meant.indexOf(stage), store, /* engineMayLack= */ true);
+        }
+      } catch (StoreException e) {
+        findings.add(stageFault(stage, String.valueOf(e.getMessage())));
+      }
     }
     if (meant.isEmpty() || !made.keySet().containsAll(meant)) {
       checkUnaskedValues(made.keySet());
@@ -74,7 +77,7 @@ public final class ConfigCheck {
         .directories()
         .forEach(
             (key, directories) -> {
-              if (isDeclared(made.keySet(), key)) {
+              if (!declared(made.keySet(), key).isEmpty()) {
                 directories.forEach(directory -> checkDirectory(key, directory));
               }
             });
@@ -92,15 +95,6 @@ public final class ConfigCheck {
             .about(stage, "a chain of " + String.join(", ", catalog.names()))
             .near(fault.nearest()));
     return fault.nearest();
-  }
-
-  private Optional<Store> make(String stage) {
-    try {
-      return Optional.of(catalog.create(stage));
-    } catch (StoreException e) {
-      findings.add(stageFault(stage, String.valueOf(e.getMessage())));
-      return Optional.empty();
-    }
   }
 
   /** Configures the stages of a pipeline that is about to open; everything must be there. */
@@ -162,19 +156,10 @@ public final class ConfigCheck {
   /** Looks at the values of stages that are not known, by what all stages declare. */
   private void checkUnaskedValues(Set<String> asked) {
     for (Setting setting : config.connector().values()) {
-      List<ConfigKey<?>> keys = new ArrayList<>();
-      boolean isAsked = false;
-      for (Map.Entry<String, List<ConfigKey<?>>> stage : declared.entrySet()) {
-        for (ConfigKey<?> key : stage.getValue()) {
-          if (key.name().equals(setting.key()) || key.aliases().contains(setting.key())) {
-            keys.add(key);
-            isAsked |= asked.contains(stage.getKey());
-          }
-        }
-      }
       Object raw = setting.raw();
-      String why = raw == null || isAsked ? "" : refusal(keys, raw);
-      if (!why.isEmpty()) {
+      List<ConfigKey<?>> keys = declared(declared.keySet(), setting.key());
+      String why = raw == null ? "" : refusal(keys, raw);
+      if (!why.isEmpty() && declared(asked, setting.key()).isEmpty()) {
         findings.add(
             ConfigProblem.error(setting.valueAt(), setting.key(), why)
                 .about(setting.shown(), keys.getFirst().allowed()));
@@ -196,10 +181,14 @@ public final class ConfigCheck {
     return why;
   }
 
-  private boolean isDeclared(Set<String> stages, String name) {
-    return stages.stream()
-        .flatMap(stage -> declared.getOrDefault(stage, List.of()).stream())
-        .anyMatch(key -> key.name().equals(name));
+  /** What stages declare under a name or alias. */
+  private List<ConfigKey<?>> declared(Set<String> stages, String name) {
+    List<ConfigKey<?>> keys = new ArrayList<>();
+    for (String stage : stages) {
+      keys.addAll(declared.getOrDefault(stage, List.of()));
+    }
+    keys.removeIf(key -> !KeyCheck.names(key).contains(name));
+    return keys;
   }
 
   /** A directory may be missing, as a stage makes it; something else of its name is in the way. */

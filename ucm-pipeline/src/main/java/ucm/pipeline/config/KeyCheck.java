@@ -1,12 +1,15 @@
 package ucm.pipeline.config;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -22,7 +25,10 @@ final class KeyCheck {
 
   private static final String PIPELINE_KEY = ConnectorKeys.STORE_PIPELINE.name();
 
-  private final Map<String, List<ConfigKey<?>>> declared;
+  /** Of each name or alias that stages declare, the stages. */
+  private final Map<String, Set<String>> owners = new TreeMap<>();
+
+  private final Set<String> found = new HashSet<>();
   private final Supplier<Map<String, List<ConfigKey<?>>>> unasked;
   private final List<String> pipeline;
   private final boolean nfs;
@@ -32,15 +38,14 @@ final class KeyCheck {
   /** Declared by a stage of the pipeline, by name and alias. */
   private final Map<String, ConfigKey<?>> inPipeline = new TreeMap<>();
 
-  private final Map<String, ConfigKey<?>> topLevel = new HashMap<>();
+  private final Map<String, ConfigKey<?>> topLevel = new LinkedHashMap<>();
   private final Map<String, Setting> firstUse = new HashMap<>();
   private final Set<String> ignoredRoots = new HashSet<>();
 
   /**
    * Prepares a check.
    *
-   * @param declared the keys of stores, by name
-   * @param unasked gives the keys of all others; asked only where a key is not known otherwise
+   * @param unasked gives the keys of all stores; asked only where a key is not known otherwise
    * @param pipeline the stages in use; when there are none, or one of them was not found, all stages
    *     count as in use
    */
@@ -50,12 +55,12 @@ final class KeyCheck {
       List<String> pipeline,
       boolean nfs,
       List<ConfigProblem> findings) {
-    this.declared = new TreeMap<>(declared);
     this.unasked = unasked;
     this.pipeline = pipeline;
     this.nfs = nfs;
     this.findings = findings;
     boolean allFound = !pipeline.isEmpty() && declared.keySet().containsAll(pipeline);
+    declared.forEach(this::add);
     declared.forEach(
         (stage, keys) -> {
           if (!allFound || pipeline.contains(stage)) {
@@ -63,6 +68,14 @@ final class KeyCheck {
           }
         });
     ConnectorKeys.topLevel().forEach(key -> topLevel.put(key.name(), key));
+  }
+
+  private void add(String stage, List<ConfigKey<?>> keys) {
+    if (found.add(stage)) {
+      keys.stream()
+          .flatMap(key -> names(key).stream())
+          .forEach(name -> owners.computeIfAbsent(name, n -> new TreeSet<>()).add(stage));
+    }
   }
 
   /** Judges a key of {@code ucm_connector_config}. */
@@ -81,9 +94,9 @@ final class KeyCheck {
         usable(setting, known);
       }
     } else if (!KnownKeys.isFromEngine(key) && !isOfAMissingStage(key)) {
-      List<String> owners = owners(key);
-      if (!owners.isEmpty()) {
-        ignored(setting, notInPipeline(owners));
+      List<String> of = owners(key);
+      if (!of.isEmpty()) {
+        ignored(setting, notInPipeline(of));
       } else if (topLevel.containsKey(key)) {
         error(setting, "belongs to the top level, beside ucm_connectors; move it there");
       } else {
@@ -103,7 +116,7 @@ final class KeyCheck {
     } else {
       Set<String> names = new LinkedHashSet<>();
       names.addAll(List.of(ConfigShape.CONNECTORS, ConfigShape.NAME, ConfigShape.CONFIG));
-      ConnectorKeys.topLevel().forEach(top -> names.add(top.name()));
+      names.addAll(topLevel.keySet());
       strange(setting, topLevel, names);
     }
   }
@@ -161,58 +174,56 @@ final class KeyCheck {
   /** Whether a stage of the pipeline that was not found has this key in the original. */
   private boolean isOfAMissingStage(String key) {
     return KnownKeys.stagesOf(key).stream()
-        .anyMatch(stage -> pipeline.contains(stage) && !declared.containsKey(stage));
+        .anyMatch(stage -> pipeline.contains(stage) && !found.contains(stage));
   }
 
   /** The stages, found or not, that have this key and are not in the pipeline. */
   private List<String> owners(String key) {
-    List<String> owners = ownersAmongDeclared(key);
-    if (owners.isEmpty()
+    List<String> of = ownersSoFar(key);
+    if (of.isEmpty()
         && !allAsked
         && !KnownKeys.isFromEngine(key)
         && !topLevel.containsKey(key)
         && KnownKeys.whyIgnored(key.split("\\.", 2)[0]) == null) {
       allAsked = true;
-      unasked.get().forEach(declared::putIfAbsent);
-      owners = ownersAmongDeclared(key);
+      unasked.get().forEach(this::add);
+      of = ownersSoFar(key);
     }
-    return owners;
+    return of;
   }
 
-  private List<String> ownersAmongDeclared(String key) {
-    List<String> owners =
-        declared.entrySet().stream()
-            .filter(stage -> stage.getValue().stream().anyMatch(k -> names(k).contains(key)))
-            .map(Map.Entry::getKey)
-            .filter(stage -> !pipeline.contains(stage))
-            .toList();
-    return owners.isEmpty()
-        ? KnownKeys.stagesOf(key).stream().filter(stage -> !pipeline.contains(stage)).toList()
-        : owners;
+  private List<String> ownersSoFar(String key) {
+    List<String> of = new ArrayList<>(owners.getOrDefault(key, Set.of()));
+    of.removeAll(pipeline);
+    if (of.isEmpty()) {
+      of.addAll(KnownKeys.stagesOf(key));
+      of.removeAll(pipeline);
+    }
+    return of;
   }
 
-  private String notInPipeline(List<String> owners) {
-    boolean one = owners.size() == 1;
+  private String notInPipeline(List<String> of) {
+    boolean one = of.size() == 1;
     String belongs =
-        "it belongs to %s %s".formatted(one ? "stage" : "stages", String.join(" and ", owners));
+        "it belongs to %s %s".formatted(one ? "stage" : "stages", String.join(" and ", of));
     if (pipeline.isEmpty()) {
       return belongs;
     }
-    boolean found = owners.stream().anyMatch(declared::containsKey);
+    boolean known = of.stream().anyMatch(found::contains);
     return "%s, which %s not in the pipeline %s%s"
         .formatted(
-            belongs, one ? "is" : "are", String.join("|", pipeline), found ? "" : " and not found");
+            belongs, one ? "is" : "are", String.join("|", pipeline), known ? "" : " and not found");
   }
 
   private Set<String> connectorNames() {
     Set<String> names = new LinkedHashSet<>(inPipeline.keySet());
     names.add(PIPELINE_KEY);
-    declared.values().forEach(keys -> keys.forEach(key -> names.addAll(names(key))));
+    names.addAll(owners.keySet());
     names.addAll(KnownKeys.ofStages().keySet());
     return names;
   }
 
-  private static List<String> names(ConfigKey<?> key) {
+  static List<String> names(ConfigKey<?> key) {
     return Stream.concat(Stream.of(key.name()), key.aliases().stream()).toList();
   }
 

@@ -69,14 +69,13 @@ public final class ConnectorSetup {
       UcmConfig config,
       StoreCatalog catalog,
       EngineSpec spec,
-      ConnectorSettings settings,
       BlockHasher hasher,
       MetricsScopes metrics,
       TraceOptions traces) {
     this.config = config;
     this.catalog = catalog;
     this.spec = spec;
-    this.settings = settings;
+    this.settings = config.settings();
     this.hasher = hasher;
     this.metrics = metrics;
     this.traces = traces;
@@ -101,7 +100,7 @@ public final class ConnectorSetup {
     BlockHasher hasher =
         config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
     return new ConnectorSetup(
-        config, catalog, spec, settings, hasher, NOWHERE, TraceOptions.of(System.getenv()));
+        config, catalog, spec, hasher, NOWHERE, TraceOptions.of(System.getenv()));
   }
 
   /** This setup, counting elsewhere; the stages of its pipelines count there too. */
@@ -115,7 +114,7 @@ public final class ConnectorSetup {
    * ucm.metrics} shows of it.
    */
   public ConnectorSetup withMetricsScopes(MetricsScopes places) {
-    return new ConnectorSetup(config, catalog, spec, settings, hasher, places, traces);
+    return new ConnectorSetup(config, catalog, spec, hasher, places, traces);
   }
 
   /**
@@ -123,12 +122,12 @@ public final class ConnectorSetup {
    * knows the names of blocks and not their tokens, as from a trace.
    */
   public ConnectorSetup withBlockHasher(BlockHasher own) {
-    return new ConnectorSetup(config, catalog, spec, settings, own, metrics, traces);
+    return new ConnectorSetup(config, catalog, spec, own, metrics, traces);
   }
 
   /** This setup, with traces written elsewhere. */
   public ConnectorSetup withTraces(TraceOptions traces) {
-    return new ConnectorSetup(config, catalog, spec, settings, hasher, metrics, traces);
+    return new ConnectorSetup(config, catalog, spec, hasher, metrics, traces);
   }
 
   /**

@@ -23,11 +23,6 @@ final class LiteCache {
   private final Store store;
   private final ConnectorFaults faults;
 
-  /**
-   * Counts in a store.
-   *
-   * @param layout how its blocks are cut
-   */
   LiteCache(Store store, KvLayout layout, ConnectorFaults faults) {
     this.store = store;
     this.cut = layout.blockLayout();

@@ -54,12 +54,6 @@ final class LookupStatistics {
   private final Counter storeDown;
   private final StoreMetrics.Histogram hitRates;
 
-  /**
-   * Counts nothing yet.
-   *
-   * @param lookups counts the look-ups of each stage
-   * @param monitor told of requests in lite mode, or null
-   */
   LookupStatistics(
       StoreMetrics metrics, EngineSpec spec, StageLookups lookups, @Nullable LiteMonitor monitor) {
     this.blockTokens = spec.blockTokens();

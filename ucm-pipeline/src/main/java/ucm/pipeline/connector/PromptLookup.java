@@ -38,23 +38,22 @@ public final class PromptLookup {
 
   final RequestState state;
   final PromptRequest request;
+
+  /** Of the whole prompt; those on the device are not asked for. */
   final BlockIds ids;
 
   /** Whether it is the first one of its request. */
   final boolean first;
 
   final StageLookups.Sums before;
+
+  /** Null when there is nothing to ask. */
   private final @Nullable Ranks ranks;
+
   private final int from;
   private int found;
   private boolean failed;
 
-  /**
-   * Asks nothing yet.
-   *
-   * @param ids of the whole prompt, of which those on the device are not asked for
-   * @param ranks null when there is nothing to ask
-   */
   PromptLookup(
       RequestState state,
       PromptRequest request,

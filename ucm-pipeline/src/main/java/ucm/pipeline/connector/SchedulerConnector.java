@@ -56,13 +56,6 @@ public final class SchedulerConnector implements AutoCloseable {
   private final Map<String, RequestState> requests = new HashMap<>();
   private boolean closed;
 
-  /**
-   * Takes over what was opened.
-   *
-   * @param owned the store to close with this, or null
-   * @param liteLayout how blocks of the store are cut; for lite mode
-   * @param lookups counts the look-ups of each stage
-   */
   SchedulerConnector(
       ConnectorSetup setup,
       Store store,

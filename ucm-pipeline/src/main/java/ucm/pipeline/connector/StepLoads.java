@@ -16,7 +16,10 @@ final class StepLoads {
 
   private final BlockLayout cut;
   private final StoreCalls calls;
+
+  /** The engine's blocks that could not be loaded. */
   private final BitSet failed;
+
   private final boolean layerwise;
   private final int layers;
   private final RankBlocks blocks;
@@ -30,11 +33,6 @@ final class StepLoads {
   /** The engine's blocks of which the store lacked a part. */
   final BitSet gone = new BitSet();
 
-  /**
-   * Loads into an engine's memory.
-   *
-   * @param failed gets the engine's blocks that could not be loaded
-   */
   StepLoads(KvCaches caches, BlockLayout cut, boolean layerwise, StoreCalls calls, BitSet failed) {
     this.blocks = new RankBlocks(caches, cut);
     this.cut = cut;

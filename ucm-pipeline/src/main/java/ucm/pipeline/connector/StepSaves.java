@@ -47,12 +47,6 @@ final class StepSaves {
   private int saved;
   private long bytes;
 
-  /**
-   * Saves from an engine's memory.
-   *
-   * @param othersLoadToo whether other ranks load their own parts of blocks
-   * @param failedLoads the engine's blocks that this rank could not load in this step
-   */
   StepSaves(
       KvCaches caches,
       BlockLayout cut,

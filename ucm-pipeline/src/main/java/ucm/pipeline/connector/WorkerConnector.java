@@ -71,12 +71,6 @@ public final class WorkerConnector implements AutoCloseable {
   private boolean inStep;
   private boolean closed;
 
-  /**
-   * Takes over what was opened.
-   *
-   * @param calls to the store that blocks go to
-   * @param owned the store to close with this, or null
-   */
   WorkerConnector(
       ConnectorSetup setup, int rank, KvCaches caches, StoreCalls calls, @Nullable Store owned) {
     this.spec = setup.spec();

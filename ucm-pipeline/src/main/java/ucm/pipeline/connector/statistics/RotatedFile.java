@@ -29,17 +29,15 @@ final class RotatedFile implements AutoCloseable {
 
   private final TraceOptions options;
   private final String name;
+
+  /** What every file begins with. */
   private final byte[] head;
+
   private final Pattern pattern;
   private @Nullable FileChannel channel;
   private long size;
   private int number;
 
-  /**
-   * A file that is made when the first line comes.
-   *
-   * @param head lines that every file begins with
-   */
   RotatedFile(TraceOptions options, String name, byte[] head) {
     this.options = options;
     this.name = name;
