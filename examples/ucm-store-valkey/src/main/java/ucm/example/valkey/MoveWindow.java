@@ -3,7 +3,6 @@ package ucm.example.valkey;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.function.Consumer;
-import ucm.api.ShardOutcome;
 
 /**
  * Lets shards go to the servers while the bytes under way are within a bound; the others wait, in
@@ -41,11 +40,10 @@ final class MoveWindow {
   private void sendMore() {
     ShardMove next = next(true);
     while (next != null) {
-      if (next.nanosLeft() <= 0) {
-        next.end(ShardOutcome.EXPIRED, null);
-        ended(next);
-      } else {
+      if (next.begin()) {
         sender.accept(next);
+      } else {
+        ended(next);
       }
       next = next(false);
     }

@@ -4,9 +4,9 @@ import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
 import ucm.api.ShardOutcome;
-import ucm.api.Transfer;
 import ucm.api.TransferTask;
 
 /**
@@ -23,24 +23,22 @@ final class ShardMove {
   private final TransferTask task;
   private final int shard;
   private final String key;
-  private final boolean load;
-  private final long deadline;
+  private final LongSupplier clock;
   // Guarded by this.
   private boolean ended;
   private ShardOutcome loaded = ShardOutcome.MISSING;
 
-  /**
-   * A move that has not begun.
-   *
-   * @param key of the block in the server
-   * @param deadline of {@link System#nanoTime}
-   */
-  ShardMove(TransferTask task, int shard, String key, boolean load, long deadline) {
+  /** A move that has not begun, of a block that the server has under a key. */
+  ShardMove(TransferTask task, int shard, String key, LongSupplier clock) {
     this.task = task;
     this.shard = shard;
     this.key = key;
-    this.load = load;
-    this.deadline = deadline;
+    this.clock = clock;
+  }
+
+  /** Whether it may be sent; false when its time was over before. */
+  boolean begin() {
+    return task.begin(shard);
   }
 
   String key() {
@@ -48,7 +46,7 @@ final class ShardMove {
   }
 
   boolean isLoad() {
-    return load;
+    return !task.isDump();
   }
 
   int shardIndex() {
@@ -56,7 +54,7 @@ final class ShardMove {
   }
 
   long nanosLeft() {
-    return deadline - System.nanoTime();
+    return task.deadlineNanos() - clock.getAsLong();
   }
 
   int valueSize() {
@@ -117,10 +115,6 @@ final class ShardMove {
   }
 
   private MemorySegment memory(int segment) {
-    Transfer transfer = task.transfer();
-    return transfer
-        .region(shard, segment)
-        .segment()
-        .asSlice(transfer.offset(shard, segment), transfer.pieceSize(segment));
+    return task.transfer().segment(shard, segment);
   }
 }

@@ -13,8 +13,6 @@ import ucm.api.config.StoreConfig;
 
 /** What the store is told. */
 record ValkeyConfig(
-    BlockLayout layout,
-    boolean scheduler,
     List<Node> nodes,
     boolean cluster,
     String prefix,
@@ -25,7 +23,6 @@ record ValkeyConfig(
     int ttlSeconds,
     int connections,
     long windowBytes,
-    int queueDepth,
     Duration timeout) {
 
   /** Where a server listens. */
@@ -98,8 +95,8 @@ record ValkeyConfig(
               CommonKeys.LAYOUT_KEYS.stream())
           .toList();
 
-  /** Reads all keys; nothing when one of them is bad, which the configuration has recorded. */
-  static Optional<ValkeyConfig> from(StoreConfig config) {
+  /** Reads the store's own keys; what is wrong with them is recorded. */
+  static ValkeyConfig read(StoreConfig config) {
     Optional<BlockLayout> layout = CommonKeys.layout(config);
     if (layout.isPresent() && layout.get().shardSize() > MOST_VALUE_BYTES - ShardMove.CRC_BYTES) {
       config.reject(
@@ -113,23 +110,18 @@ record ValkeyConfig(
     if (config.isSet(TLS_CA) && !config.get(TLS)) {
       config.reject(TLS_CA, "has no effect without valkey_tls: true");
     }
-    ValkeyConfig read =
-        new ValkeyConfig(
-            layout.orElse(BlockLayout.uniform(1, 1, 1)),
-            config.get(CommonKeys.DEVICE_ID) < 0,
-            nodes,
-            config.get(CLUSTER),
-            config.get(PREFIX),
-            config.get(USERNAME),
-            config.find(PASSWORD_FILE).map(Path::of),
-            config.get(TLS),
-            config.find(TLS_CA).map(Path::of),
-            config.get(TTL),
-            config.get(CONNECTIONS),
-            (long) config.get(WINDOW) << 20,
-            config.get(CommonKeys.RUNNING_QUEUE_DEPTH),
-            Duration.ofMillis(config.get(CommonKeys.TIMEOUT_MS)));
-    return config.hasErrors() ? Optional.empty() : Optional.of(read);
+    return new ValkeyConfig(
+        nodes,
+        config.get(CLUSTER),
+        config.get(PREFIX),
+        config.get(USERNAME),
+        config.find(PASSWORD_FILE).map(Path::of),
+        config.get(TLS),
+        config.find(TLS_CA).map(Path::of),
+        config.get(TTL),
+        config.get(CONNECTIONS),
+        (long) config.get(WINDOW) << 20,
+        Duration.ofMillis(config.get(CommonKeys.TIMEOUT_MS)));
   }
 
   private static List<Node> nodes(StoreConfig config) {

@@ -1,32 +1,50 @@
 package ucm.example.valkey;
 
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.RedisCommandTimeoutException;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+import java.util.stream.IntStream;
+import ucm.api.AbstractStore;
 import ucm.api.BlockIds;
-import ucm.api.FlushResult;
-import ucm.api.Store;
+import ucm.api.ShardOutcome;
 import ucm.api.StoreContext;
-import ucm.api.StoreException;
-import ucm.api.StoreLife;
+import ucm.api.StoreMetrics.Counter;
 import ucm.api.StoreName;
-import ucm.api.Task;
-import ucm.api.Transfer;
+import ucm.api.TransferTask;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
-/** Keeps blocks in Valkey, Redis or a cluster of them. The life of the store; what it does is in {@link ValkeyRuntime}. */
+/**
+ * Keeps blocks in Valkey, Redis or a cluster of them. A block is a hash in the server, a field for each
+ * shard: it is whole when it has as many fields as the layout has shards, and the server evicts or
+ * expires it as one thing.
+ *
+ * <p>Nothing waits between commands: those of all blocks of a transfer are sent one after the other,
+ * within the window, and the client's threads end the shards as answers come.
+ */
 @StoreName("Valkey")
-public final class ValkeyStore implements Store {
+public final class ValkeyStore extends AbstractStore {
 
-  private final StoreLife life = new StoreLife("Valkey");
-  private Optional<ValkeyConfig> config = Optional.empty();
-  private volatile ValkeyRuntime open;
+  /** Blocks that were dumped in parts, and may lack shards. */
+  private final Set<BlockIds> unfinished = ConcurrentHashMap.newKeySet();
 
-  /** Does nothing, as the contract says. */
-  public ValkeyStore() {}
+  private ValkeyConfig config;
+  private Counter loadedBytes;
+  private Counter dumpedBytes;
+  private LongSupplier clock;
+  private MoveWindow window;
+  private ServerLink link;
 
   @Override
   public List<ConfigKey<?>> configKeys() {
@@ -34,61 +52,42 @@ public final class ValkeyStore implements Store {
   }
 
   @Override
-  public void configure(StoreConfig values) {
-    life.configured();
-    config = ValkeyConfig.from(values);
+  protected void doConfigure(StoreConfig values) {
+    config = ValkeyConfig.read(values);
   }
 
   @Override
-  public Optional<String> refuseNext(@Nullable Store next) {
-    return next == null
-        ? Optional.empty()
-        : Optional.of("Valkey is a last stage and takes no next stage; found " + next.name());
+  protected void doOpen(StoreContext context) {
+    loadedBytes = context.metrics().counter("valkey_loaded_bytes", "Bytes fetched from servers");
+    dumpedBytes = context.metrics().counter("valkey_dumped_bytes", "Bytes sent to servers");
+    clock = context.nanoClock();
+    window = new MoveWindow(config.windowBytes(), this::send);
+    link = new ServerLink(config);
+  }
+
+  private String key(BlockIds ids, int i) {
+    // The layout is part of the name: a block of another layout is a miss.
+    return config.prefix() + ":" + Integer.toHexString(layout().hashCode()) + ":" + ids.hex(i);
+  }
+
+  private boolean isWhole(long shards) {
+    return shards == layout().shardCount();
   }
 
   @Override
-  public void open(StoreContext context) {
-    life.opened();
-    try {
-      Optional<String> refusal = refuseNext(context.next());
-      if (refusal.isPresent()) {
-        throw new StoreException(refusal.get());
-      }
-      open = new ValkeyRuntime(config.orElseThrow(), context, life);
-    } catch (StoreException e) {
-      life.closed();
-      throw e;
+  protected BitSet doLookup(BlockIds ids) {
+    // What cannot be asked for is not there.
+    long[] shards = ask(ids, link::shardsOf, 0);
+    BitSet found = new BitSet();
+    for (int i = 0; i < shards.length; i++) {
+      found.set(i, isWhole(shards[i]));
     }
-  }
-
-  @Override
-  public BitSet lookup(BlockIds ids) {
-    return opened().lookup(ids);
-  }
-
-  @Override
-  public int lookupPrefix(BlockIds ids) {
-    return opened().lookupPrefix(ids);
-  }
-
-  @Override
-  public Task load(Transfer transfer) {
-    return opened().start(transfer, true);
-  }
-
-  @Override
-  public Task dump(Transfer transfer) {
-    return opened().start(transfer, false);
-  }
-
-  @Override
-  public FlushResult flush(Duration timeout) throws InterruptedException {
-    return opened().flush(timeout);
+    return found;
   }
 
   @Override
   public BitSet durable(BlockIds ids) {
-    return opened().lookup(ids);
+    return lookup(ids);
   }
 
   @Override
@@ -98,18 +97,142 @@ public final class ValkeyStore implements Store {
 
   @Override
   public BitSet remove(BlockIds ids) {
-    return opened().remove(ids);
+    requireOpen();
+    long[] removed = ask(ids, link::remove, -1);
+    BitSet gone = new BitSet();
+    for (int i = 0; i < removed.length; i++) {
+      unfinished.remove(ids.slice(i, i + 1));
+      gone.set(i, removed[i] >= 0);
+    }
+    return gone;
   }
 
-  @Override
-  public synchronized void close() {
-    if (life.closed() && open != null) {
-      open.close();
+  /** Asks for all blocks at once; of those that no answer came for, gives {@code none}. */
+  private long[] ask(BlockIds ids, Function<String, CompletionStage<Long>> question, long none) {
+    List<CompletableFuture<Long>> answers =
+        IntStream.range(0, ids.size())
+            .mapToObj(i -> question.apply(key(ids, i)).toCompletableFuture())
+            .toList();
+    long end = System.nanoTime() + config.timeout().toNanos();
+    return answers.stream().mapToLong(answer -> answer(answer, end, none)).toArray();
+  }
+
+  private static long answer(CompletableFuture<Long> answer, long end, long none) {
+    try {
+      return answer.get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException | TimeoutException e) {
+      return none;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return none;
     }
   }
 
-  private ValkeyRuntime opened() {
-    life.requireOpen();
-    return open;
+  @Override
+  protected void doLoad(TransferTask task) {
+    start(task);
+  }
+
+  @Override
+  protected void doDump(TransferTask task) {
+    start(task);
+  }
+
+  private void start(TransferTask task) {
+    BlockIds ids = task.transfer().ids();
+    int from = 0;
+    while (from < ids.size()) {
+      int end = from + 1;
+      while (end < ids.size() && sameBlock(ids, from, end)) {
+        end++;
+      }
+      startRun(task, from, end);
+      from = end;
+    }
+  }
+
+  private static boolean sameBlock(BlockIds ids, int i, int j) {
+    return ids.high(i) == ids.high(j) && ids.low(i) == ids.low(j);
+  }
+
+  /** Asks whether the block is there: then nothing is dumped, and if not, nothing is loaded. */
+  private void startRun(TransferTask task, int from, int end) {
+    BlockIds id = task.transfer().ids().slice(from, from + 1);
+    String key = key(id, 0);
+    if (task.isDump() && end - from < layout().shardCount()) {
+      unfinished.add(id);
+    }
+    link.shardsOf(key)
+        .whenComplete(
+            (found, fault) -> {
+              boolean whole = fault == null && isWhole(found);
+              ShardOutcome known = task.isDump() ? ShardOutcome.OK : ShardOutcome.MISSING;
+              if (task.isDump() && whole) {
+                unfinished.remove(id);
+              }
+              for (int shard = from; shard < end; shard++) {
+                if (fault == null && whole != task.isDump()) {
+                  window.add(new ShardMove(task, shard, key, clock));
+                } else if (task.begin(shard)) {
+                  task.end(shard, fault == null ? known : outcome(fault), fault);
+                }
+              }
+            });
+  }
+
+  private void send(ShardMove move) {
+    link.move(move)
+        .whenComplete(
+            (_, fault) -> {
+              if (fault != null) {
+                move.end(outcome(fault), fault);
+              } else if (move.isLoad()) {
+                move.end(move.loaded(), null);
+                loadedBytes.add(layout().shardSize());
+              } else {
+                move.end(ShardOutcome.OK, null);
+                dumpedBytes.add(layout().shardSize());
+              }
+              window.ended(move);
+            });
+    if (!move.isLoad() && config.ttlSeconds() > 0) {
+      link.expire(move.key(), config.ttlSeconds());
+    }
+  }
+
+  private static ShardOutcome outcome(Throwable fault) {
+    if (fault instanceof RedisCommandTimeoutException) {
+      return ShardOutcome.EXPIRED;
+    }
+    // The server is at its maxmemory and may evict nothing.
+    boolean full =
+        fault instanceof RedisCommandExecutionException
+            && String.valueOf(fault.getMessage()).startsWith("OOM");
+    return full ? ShardOutcome.REFUSED : ShardOutcome.FAILED;
+  }
+
+  @Override
+  protected void doFlush(long lastTask, Duration timeout, Set<BlockIds> pending) {
+    BlockIds ids = BlockIds.ofHex(unfinished.stream().map(id -> id.hex(0)).toList());
+    BitSet whole = doLookup(ids);
+    for (int i = 0; i < ids.size(); i++) {
+      BlockIds id = ids.slice(i, i + 1);
+      if (whole.get(i)) {
+        unfinished.remove(id);
+      } else {
+        pending.add(id);
+      }
+    }
+  }
+
+  /** Shards that have begun end by the deadline of their task. */
+  @Override
+  protected void doClose() {
+    for (TransferTask task : openTasks()) {
+      CompletableFuture<Void> end = new CompletableFuture<>();
+      task.whenTerminal(() -> end.complete(null));
+      end.join();
+    }
+    link.close();
   }
 }
