@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -47,7 +48,7 @@ public final class ConfigKey<T> {
     this.parser = parser;
   }
 
-  private ConfigKey<T> copy() {
+  private ConfigKey<T> with(Consumer<ConfigKey<T>> change) {
     ConfigKey<T> copy = new ConfigKey<>(name, type, fallback, parser);
     copy.defaultValue = defaultValue;
     copy.defaultText = defaultText;
@@ -57,6 +58,7 @@ public final class ConfigKey<T> {
     copy.unit = unit;
     copy.doc = doc;
     copy.aliases = aliases;
+    change.accept(copy);
     return copy;
   }
 
@@ -130,9 +132,7 @@ public final class ConfigKey<T> {
 
   /** This key with a default. */
   public ConfigKey<T> defaultTo(T value) {
-    ConfigKey<T> copy = defaultDescribed(show(value));
-    copy.defaultValue = value;
-    return copy;
+    return defaultDescribed(show(value)).with(key -> key.defaultValue = value);
   }
 
   /**
@@ -141,26 +141,26 @@ public final class ConfigKey<T> {
    * @param text how the reference page says it, for example {@code 256, or 32 when not shared}
    */
   public ConfigKey<T> defaultDescribed(String text) {
-    ConfigKey<T> copy = copy();
-    copy.defaultValue = null;
-    copy.defaultText = text;
-    copy.required = false;
-    return copy;
+    return with(
+        key -> {
+          key.defaultValue = null;
+          key.defaultText = text;
+          key.required = false;
+        });
   }
 
   /** This key, now one that must be set. */
   public ConfigKey<T> require() {
-    ConfigKey<T> copy = defaultDescribed("required");
-    copy.required = true;
-    return copy;
+    return defaultDescribed("required").with(key -> key.required = true);
   }
 
   /** This key with bounds, both inclusive; for numbers, and for each number of a list. */
   public ConfigKey<T> range(double min, double max) {
-    ConfigKey<T> copy = copy();
-    copy.min = min;
-    copy.max = max;
-    return copy;
+    return with(
+        key -> {
+          key.min = min;
+          key.max = max;
+        });
   }
 
   /** This key with a lower bound, inclusive. */
@@ -170,23 +170,17 @@ public final class ConfigKey<T> {
 
   /** This key with a unit, for example {@code ms} or {@code bytes}. */
   public ConfigKey<T> unit(String unit) {
-    ConfigKey<T> copy = copy();
-    copy.unit = unit;
-    return copy;
+    return with(key -> key.unit = unit);
   }
 
   /** This key with its meaning, one or two sentences. */
   public ConfigKey<T> doc(String doc) {
-    ConfigKey<T> copy = copy();
-    copy.doc = doc;
-    return copy;
+    return with(key -> key.doc = doc);
   }
 
   /** This key with further names it is known by. */
   public ConfigKey<T> alias(String... names) {
-    ConfigKey<T> copy = copy();
-    copy.aliases = List.of(names);
-    return copy;
+    return with(key -> key.aliases = List.of(names));
   }
 
   /** Its name. */
