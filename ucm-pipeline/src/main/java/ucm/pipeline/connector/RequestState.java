@@ -1,6 +1,7 @@
 package ucm.pipeline.connector;
 
 import com.carrotsearch.hppc.IntArrayList;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
@@ -76,19 +77,11 @@ final class RequestState {
     int[] all = Arrays.copyOf(before, before.length + more.length);
     System.arraycopy(more, 0, all, before.length, more.length);
     BlockIds added = hasher.forVariant(variant).hash(all, 0, all.length, blockTokens, ids);
-    ids = joined(ids, added);
-    tail = Arrays.copyOfRange(all, added.size() * blockTokens, all.length);
-  }
-
-  private static BlockIds joined(BlockIds first, BlockIds second) {
-    long[] words = new long[2 * (first.size() + second.size())];
-    for (int i = 0; i < words.length / 2; i++) {
-      BlockIds of = i < first.size() ? first : second;
-      int at = i < first.size() ? i : i - first.size();
-      words[2 * i] = of.high(at);
-      words[2 * i + 1] = of.low(at);
+    if (!added.isEmpty()) {
+      ByteBuffer joined = ByteBuffer.allocate((ids.size() + added.size()) * BlockIds.ID_BYTES);
+      ids = BlockIds.ofBytes(joined.put(ids.toBytes()).put(added.toBytes()).array());
     }
-    return second.isEmpty() ? first : BlockIds.wrap(words);
+    tail = Arrays.copyOfRange(all, added.size() * blockTokens, all.length);
   }
 
   /** The ids of the last look-up. */

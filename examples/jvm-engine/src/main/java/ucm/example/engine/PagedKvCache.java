@@ -25,16 +25,16 @@ final class PagedKvCache implements AutoCloseable {
   private final Arena arena = Arena.ofShared();
   private final int blockTokens;
   private final int width;
-  private final List<MemorySegment> keys = new ArrayList<>();
-  private final List<MemorySegment> values = new ArrayList<>();
+
+  /** Of each layer, the keys and the values. */
+  private final List<List<MemorySegment>> layers = new ArrayList<>();
 
   PagedKvCache(ModelShape shape, int blockTokens, int blocks) {
     this.blockTokens = blockTokens;
     this.width = shape.kvWidth();
     long bytes = (long) blocks * blockTokens * width * Float.BYTES;
     for (int layer = 0; layer < shape.layers(); layer++) {
-      keys.add(arena.allocate(bytes, 4096));
-      values.add(arena.allocate(bytes, 4096));
+      layers.add(List.of(arena.allocate(bytes, 4096), arena.allocate(bytes, 4096)));
     }
   }
 
@@ -47,31 +47,31 @@ final class PagedKvCache implements AutoCloseable {
   /** The tensors as UCM wants them registered: keys before values, layer by layer. */
   KvCaches register() {
     long blockBytes = (long) blockTokens * width * Float.BYTES;
-    List<List<KvTensor>> layers = new ArrayList<>();
-    for (int layer = 0; layer < keys.size(); layer++) {
-      layers.add(
-          List.of(
-              KvTensor.dense(MemoryRegion.host(keys.get(layer)), blockBytes),
-              KvTensor.dense(MemoryRegion.host(values.get(layer)), blockBytes)));
-    }
-    return new KvCaches(layers);
+    return new KvCaches(
+        layers.stream()
+            .map(tensors -> tensors.stream().map(memory -> tensor(memory, blockBytes)).toList())
+            .toList());
+  }
+
+  private static KvTensor tensor(MemorySegment memory, long blockBytes) {
+    return KvTensor.dense(MemoryRegion.host(memory), blockBytes);
   }
 
   /** Keeps the keys and values of the token at a position. */
   void put(int layer, int[] table, int position, float[] key, float[] value) {
     long at = at(table, position);
-    MemorySegment.copy(key, 0, keys.get(layer), FLOAT, at, width);
-    MemorySegment.copy(value, 0, values.get(layer), FLOAT, at, width);
+    MemorySegment.copy(key, 0, layers.get(layer).getFirst(), FLOAT, at, width);
+    MemorySegment.copy(value, 0, layers.get(layer).getLast(), FLOAT, at, width);
   }
 
   /** One number of the keys of the token at a position. */
   float key(int layer, int[] table, int position, int i) {
-    return keys.get(layer).get(FLOAT, at(table, position) + (long) i * Float.BYTES);
+    return layers.get(layer).getFirst().get(FLOAT, at(table, position) + (long) i * Float.BYTES);
   }
 
   /** One number of the values of the token at a position. */
   float value(int layer, int[] table, int position, int i) {
-    return values.get(layer).get(FLOAT, at(table, position) + (long) i * Float.BYTES);
+    return layers.get(layer).getLast().get(FLOAT, at(table, position) + (long) i * Float.BYTES);
   }
 
   private long at(int[] table, int position) {

@@ -38,10 +38,8 @@ public final class KvCaches {
 
   /** What the registered tensors look like. */
   public KvLayout layout() {
-    return KvLayout.of(
-        layers.stream()
-            .map(layer -> layer.stream().mapToLong(KvTensor::blockBytes).toArray())
-            .toArray(long[][]::new));
+    return new KvLayout(
+        layers.stream().map(layer -> layer.stream().map(KvTensor::blockBytes).toList()).toList());
   }
 
   /** Adds the segments of a shard that is one layer of a block. */

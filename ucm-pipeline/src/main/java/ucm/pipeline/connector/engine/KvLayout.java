@@ -1,25 +1,25 @@
 package ucm.pipeline.connector.engine;
 
 import java.util.Arrays;
-import java.util.stream.IntStream;
+import java.util.Collections;
+import java.util.List;
 import ucm.api.BlockLayout;
 
 /**
  * How many bytes one block of tokens takes on one rank, tensor by tensor: keys and values of each
  * layer with grouped-query attention (GQA), one latent with multi-head latent attention (MLA), more
  * where an engine keeps more. Immutable.
+ *
+ * @param bytes for each layer, bytes of a block in each tensor
  */
-public final class KvLayout {
+public record KvLayout(List<List<Long>> bytes) {
 
-  private final long[][] bytes;
-
-  private KvLayout(long[][] bytes) {
-    if (bytes.length == 0 || Arrays.stream(bytes).anyMatch(layer -> layer.length == 0)) {
+  public KvLayout {
+    bytes = bytes.stream().map(List::copyOf).toList();
+    if (bytes.isEmpty() || bytes.stream().anyMatch(List::isEmpty)) {
       throw new IllegalArgumentException(
-          "a KV cache has at least one layer, and each layer a tensor; found "
-              + Arrays.deepToString(bytes));
+          "a KV cache has at least one layer, and each layer a tensor; found " + bytes);
     }
-    this.bytes = bytes;
   }
 
   /**
@@ -28,8 +28,7 @@ public final class KvLayout {
    * @param tensorBytes bytes of a block in each tensor of a layer
    */
   public static KvLayout uniform(int layers, long... tensorBytes) {
-    return new KvLayout(
-        IntStream.range(0, layers).mapToObj(i -> tensorBytes.clone()).toArray(long[][]::new));
+    return new KvLayout(Collections.nCopies(layers, boxed(tensorBytes)));
   }
 
   /**
@@ -38,25 +37,29 @@ public final class KvLayout {
    * @param tensorBytes for each layer, bytes of a block in each tensor
    */
   public static KvLayout of(long[][] tensorBytes) {
-    return new KvLayout(Arrays.stream(tensorBytes).map(long[]::clone).toArray(long[][]::new));
+    return new KvLayout(Arrays.stream(tensorBytes).map(KvLayout::boxed).toList());
+  }
+
+  private static List<Long> boxed(long[] layer) {
+    return Arrays.stream(layer).boxed().toList();
   }
 
   public int layers() {
-    return bytes.length;
+    return bytes.size();
   }
 
   public int tensors(int layer) {
-    return bytes[layer].length;
+    return bytes.get(layer).size();
   }
 
   /** Bytes of a block in a tensor. */
   public long tensorBytes(int layer, int tensor) {
-    return bytes[layer][tensor];
+    return bytes.get(layer).get(tensor);
   }
 
   /** Whether all layers have the same tensors, so that a shard can be a layer. */
   public boolean isUniform() {
-    return Arrays.stream(bytes).allMatch(layer -> Arrays.equals(layer, bytes[0]));
+    return bytes.stream().distinct().count() == 1;
   }
 
   /**
@@ -64,27 +67,14 @@ public final class KvLayout {
    * layer or not, so that what is stored in one mode is found in the other; else it is the block.
    */
   public BlockLayout blockLayout() {
-    long total = Arrays.stream(bytes).flatMapToLong(Arrays::stream).sum();
-    return isUniform()
-        ? BlockLayout.of(bytes[0], total)
-        : BlockLayout.of(Arrays.stream(bytes).flatMapToLong(Arrays::stream).toArray(), total);
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof KvLayout that && Arrays.deepEquals(bytes, that.bytes);
-  }
-
-  @Override
-  public int hashCode() {
-    return Arrays.deepHashCode(bytes);
+    long[] all = bytes.stream().flatMap(List::stream).mapToLong(Long::longValue).toArray();
+    long[] shard = isUniform() ? Arrays.copyOf(all, tensors(0)) : all;
+    return BlockLayout.of(shard, Arrays.stream(all).sum());
   }
 
   @Override
   public String toString() {
     return "KvLayout[%s layers, bytes of a block %s]"
-        .formatted(
-            layers(),
-            isUniform() ? Arrays.toString(bytes[0]) + " each" : Arrays.deepToString(bytes));
+        .formatted(layers(), isUniform() ? bytes.getFirst() + " each" : bytes);
   }
 }

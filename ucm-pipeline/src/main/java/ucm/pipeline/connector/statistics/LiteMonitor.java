@@ -3,6 +3,7 @@ package ucm.pipeline.connector.statistics;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.StringWriter;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -142,12 +143,8 @@ public final class LiteMonitor implements AutoCloseable {
    * @param soFar the look-ups until now, this request included
    */
   public void add(BlockIds ids, int inputTokens, HitStatistics soFar) {
-    int blocks = ids.size();
-    long[] packed = new long[2 * blocks];
-    for (int i = 0; i < blocks; i++) {
-      packed[2 * i] = ids.high(i);
-      packed[2 * i + 1] = ids.low(i);
-    }
+    long[] packed = new long[2 * ids.size()];
+    ByteBuffer.wrap(ids.toBytes()).asLongBuffer().get(packed);
     // First: who publishes between the two sees by the curve that a request is still to come.
     statistics = soFar;
     online.add(TraceRequest.of(0, "", inputTokens, 0, blockTokens, packed));
