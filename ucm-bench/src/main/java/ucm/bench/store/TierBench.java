@@ -17,7 +17,7 @@ import ucm.api.Store;
 import ucm.bench.measure.BenchMeasure;
 import ucm.pipeline.Pipeline;
 import ucm.pipeline.catalog.PipelineSpec;
-import ucm.pipeline.config.ConnectorKeys;
+import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 
 /**
@@ -110,7 +110,8 @@ final class TierBench {
 
   private static UcmConfig of(UcmConfig config, List<String> stages) {
     return config.with(
-        Map.of(ConnectorKeys.STORE_PIPELINE.name(), new PipelineSpec(stages).toString()), "engine");
+        Map.of(ConnectorSettings.STORE_PIPELINE.name(), new PipelineSpec(stages).toString()),
+        "engine");
   }
 
   private static List<String> without(List<String> stages, int left) {

@@ -8,7 +8,6 @@ import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreException;
-import ucm.pipeline.config.ConnectorKeys;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
@@ -73,7 +72,7 @@ public final class EngineConfig {
       err.println("ucm: enable_record_traces is not used here: only an engine writes traces");
     }
     // On by default, which the user did not ask for.
-    if (settings.useLayerwise() && config.isSet(ConnectorKeys.USE_LAYERWISE)) {
+    if (settings.useLayerwise() && config.isSet(ConnectorSettings.USE_LAYERWISE)) {
       err.println("ucm: use_layerwise is not used here: blocks are moved whole");
     }
   }

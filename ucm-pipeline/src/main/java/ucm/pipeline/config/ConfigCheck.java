@@ -231,7 +231,7 @@ public final class ConfigCheck {
     try {
       settings.metricsConfigPath().ifPresent(metricsFile);
     } catch (StoreException e) {
-      top.reject(ConnectorKeys.METRICS_CONFIG_PATH, String.valueOf(e.getMessage()));
+      top.reject(ConnectorSettings.METRICS_CONFIG_PATH, String.valueOf(e.getMessage()));
     }
     top.problems().forEach(problem -> findings.add(withPosition(problem, config.topLevel())));
     return new ConfigReport(findings);
@@ -241,7 +241,8 @@ public final class ConfigCheck {
   private ConfigProblem withPosition(ConfigProblem problem, Map<String, Setting> settings) {
     Optional<ConfigKey<?>> key =
         Stream.concat(
-                ConnectorKeys.topLevel().stream(), declared.values().stream().flatMap(List::stream))
+                ConnectorSettings.TOP_LEVEL.stream(),
+                declared.values().stream().flatMap(List::stream))
             .filter(known -> known.name().equals(problem.key()))
             .findFirst();
     Setting setting =
@@ -255,9 +256,9 @@ public final class ConfigCheck {
   }
 
   private ConfigProblem pipelineFault(String message) {
-    Setting setting = config.connector().get(ConnectorKeys.STORE_PIPELINE.name());
+    Setting setting = config.connector().get(ConnectorSettings.STORE_PIPELINE.name());
     ConfigOrigin at = config.isNfs() || setting == null ? config.connectorAt() : setting.valueAt();
-    String key = config.isNfs() ? ConfigShape.NAME : ConnectorKeys.STORE_PIPELINE.name();
+    String key = config.isNfs() ? ConfigShape.NAME : ConnectorSettings.STORE_PIPELINE.name();
     return ConfigProblem.error(at, key, message);
   }
 }

@@ -73,9 +73,9 @@ public final class ConfigDocs {
   public static String markdown(StoreCatalog catalog) {
     StringBuilder page = new StringBuilder(HEAD);
     page.append("## Top level\n\nBeside `ucm_connectors`, or beside `ucm_connector_name`.\n\n");
-    table(page, ConnectorKeys.topLevel());
+    table(page, ConnectorSettings.TOP_LEVEL);
     page.append(CONNECTOR);
-    table(page, List.of(ConnectorKeys.STORE_PIPELINE));
+    table(page, List.of(ConnectorSettings.STORE_PIPELINE));
     Map<String, List<ConfigKey<?>>> declared = catalog.configKeys();
     declared.forEach(
         (stage, keys) -> {

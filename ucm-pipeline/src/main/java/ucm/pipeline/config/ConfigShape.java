@@ -119,7 +119,7 @@ public final class ConfigShape {
   }
 
   private static String misplaced(String key) {
-    boolean top = ConnectorKeys.topLevel().stream().anyMatch(known -> known.name().equals(key));
+    boolean top = ConnectorSettings.TOP_LEVEL.stream().anyMatch(known -> known.name().equals(key));
     return "does not belong to a connector, which has %s and %s; %s"
         .formatted(
             NAME,

@@ -2,16 +2,19 @@ package ucm.pipeline.config;
 
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import ucm.api.StoreException;
+import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.hash.BlockHashing;
+import ucm.pipeline.hash.PickleMd5Hashing;
 
 /**
- * The top-level values of a configuration: how the engine side uses the pipeline. Each is that of the
- * key of its name in {@link ConnectorKeys}; event sync is also off with {@code UcmNfsStore}.
+ * The top-level values of a configuration: how the engine side uses the pipeline, with the keys that belong
+ * to no store. Each value is that of the key of its name; event sync is also off with {@code UcmNfsStore}.
  */
 public record ConnectorSettings(
     boolean useLayerwise,
@@ -25,30 +28,111 @@ public record ConnectorSettings(
     String blockHasher,
     Optional<Path> metricsConfigPath) {
 
+  public static final ConfigKey<String> STORE_PIPELINE =
+      ConfigKey.text("store_pipeline")
+          .require()
+          .doc(
+              "Names of the stages joined by '|', the one nearest the engine first, for example"
+                  + " Cache|Posix.");
+
+  public static final ConfigKey<Boolean> USE_LAYERWISE =
+      ConfigKey.flag("use_layerwise")
+          .defaultTo(true)
+          .doc("Load and save layer by layer, while the model computes.");
+
+  static final ConfigKey<Boolean> ENABLE_EVENT_SYNC =
+      ConfigKey.flag("enable_event_sync")
+          .defaultTo(true)
+          .doc(
+              "The engine may hand in an event with each layer, which the dump then waits for"
+                  + " instead of the whole device. Always false with UcmNfsStore.");
+
+  static final ConfigKey<Double> HIT_RATIO =
+      ConfigKey.number("hit_ratio")
+          .range(0, 1)
+          .doc(
+              "When set, at most hit_ratio x prompt tokens are taken from the cache; more than 0.");
+
+  static final ConfigKey<Integer> PERSIST_TOKEN_THRESHOLD =
+      ConfigKey.integer("persist_token_threshold")
+          .atLeast(0)
+          .defaultTo(0)
+          .unit("tokens")
+          .doc("Requests shorter than this skip look-up, load and dump.");
+
+  static final ConfigKey<Integer> LOAD_TOKENS_THRESHOLD =
+      ConfigKey.integer("load_tokens_threshold")
+          .atLeast(0)
+          .defaultTo(0)
+          .unit("tokens")
+          .doc("Load only when more tokens than this are found outside the device.");
+
+  static final ConfigKey<Boolean> SAVE_DECODE_BLOCKS =
+      ConfigKey.flag("save_decode_blocks")
+          .defaultTo(false)
+          .doc("Save blocks of generated tokens as well, for the next turn of a chat.");
+
+  static final ConfigKey<Boolean> ENABLE_RECORD_TRACES =
+      ConfigKey.flag("enable_record_traces")
+          .defaultTo(false)
+          .doc("Write one trace record per request: its lengths and block ids, never its text.");
+
+  static final ConfigKey<Boolean> USE_LITE =
+      ConfigKey.flag("use_lite")
+          .defaultTo(false)
+          .doc("Keep metadata only and collect hit statistics; no KV data is moved.");
+
+  static final ConfigKey<String> BLOCK_HASHER =
+      ConfigKey.text("block_hasher")
+          .defaultTo(PickleMd5Hashing.NAME)
+          .doc(
+              "How blocks are named; md5-pickle is the original's way. Others are services found"
+                  + " with the engine and in plugins; all who share blocks must use the same.");
+
+  static final ConfigKey<String> METRICS_CONFIG_PATH =
+      ConfigKey.text("metrics_config_path")
+          .doc(
+              "A YAML file that says which metrics Prometheus is shown, under which prefix, with"
+                  + " which buckets, and at which port. When it names no port, only --metrics-port"
+                  + " of a command, or the engine, opens one.");
+
+  /** The keys that stand beside {@code ucm_connectors}, in the order of the reference page. */
+  public static final List<ConfigKey<?>> TOP_LEVEL =
+      List.of(
+          USE_LAYERWISE,
+          ENABLE_EVENT_SYNC,
+          HIT_RATIO,
+          PERSIST_TOKEN_THRESHOLD,
+          LOAD_TOKENS_THRESHOLD,
+          SAVE_DECODE_BLOCKS,
+          ENABLE_RECORD_TRACES,
+          USE_LITE,
+          BLOCK_HASHER,
+          METRICS_CONFIG_PATH);
+
   /** Reads and checks; faults are recorded in {@code config}. */
   static ConnectorSettings from(StoreConfig config, String connectorName) {
     boolean nfs = connectorName.equals(ConfigShape.NFS_STORE);
-    boolean eventSync = config.get(ConnectorKeys.ENABLE_EVENT_SYNC);
-    if (nfs && eventSync && config.isSet(ConnectorKeys.ENABLE_EVENT_SYNC)) {
+    boolean eventSync = config.get(ENABLE_EVENT_SYNC);
+    if (nfs && eventSync && config.isSet(ENABLE_EVENT_SYNC)) {
       config.reject(
-          ConnectorKeys.ENABLE_EVENT_SYNC,
+          ENABLE_EVENT_SYNC,
           "is true; when using UcmNfsStore, enable_event_sync must be set to false or left out");
     }
-    Optional<Double> ratio = config.find(ConnectorKeys.HIT_RATIO);
+    Optional<Double> ratio = config.find(HIT_RATIO);
     if (ratio.isPresent() && ratio.get() == 0) {
-      config.reject(
-          ConnectorKeys.HIT_RATIO, "is 0; it must be more than 0, and unset means no cap");
+      config.reject(HIT_RATIO, "is 0; it must be more than 0, and unset means no cap");
     }
     return new ConnectorSettings(
-        config.get(ConnectorKeys.USE_LAYERWISE),
+        config.get(USE_LAYERWISE),
         eventSync && !nfs,
         ratio.map(OptionalDouble::of).orElse(OptionalDouble.empty()),
-        config.get(ConnectorKeys.PERSIST_TOKEN_THRESHOLD),
-        config.get(ConnectorKeys.LOAD_TOKENS_THRESHOLD),
-        config.get(ConnectorKeys.SAVE_DECODE_BLOCKS),
-        config.get(ConnectorKeys.ENABLE_RECORD_TRACES),
-        config.get(ConnectorKeys.USE_LITE),
-        config.get(ConnectorKeys.BLOCK_HASHER),
+        config.get(PERSIST_TOKEN_THRESHOLD),
+        config.get(LOAD_TOKENS_THRESHOLD),
+        config.get(SAVE_DECODE_BLOCKS),
+        config.get(ENABLE_RECORD_TRACES),
+        config.get(USE_LITE),
+        config.get(BLOCK_HASHER),
         metricsPath(config));
   }
 
@@ -64,15 +148,15 @@ public record ConnectorSettings(
     } catch (StoreException e) {
       why = ": " + e.getMessage();
     }
-    config.reject(ConnectorKeys.BLOCK_HASHER, "is " + blockHasher + why);
+    config.reject(BLOCK_HASHER, "is " + blockHasher + why);
     return Optional.empty();
   }
 
   private static Optional<Path> metricsPath(StoreConfig config) {
     try {
-      return config.find(ConnectorKeys.METRICS_CONFIG_PATH).map(Path::of);
+      return config.find(METRICS_CONFIG_PATH).map(Path::of);
     } catch (InvalidPathException e) {
-      config.reject(ConnectorKeys.METRICS_CONFIG_PATH, "is no path: " + e.getReason());
+      config.reject(METRICS_CONFIG_PATH, "is no path: " + e.getReason());
       return Optional.empty();
     }
   }

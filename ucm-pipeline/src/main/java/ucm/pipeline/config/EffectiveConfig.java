@@ -42,18 +42,18 @@ public record EffectiveConfig(List<Entry> entries) {
 
   static EffectiveConfig of(UcmConfig config, StoreCatalog catalog) {
     List<Entry> entries = new ArrayList<>();
-    for (ConfigKey<?> key : ConnectorKeys.topLevel()) {
+    for (ConfigKey<?> key : ConnectorSettings.TOP_LEVEL) {
       boolean ruled =
-          config.isNfs() && key == ConnectorKeys.ENABLE_EVENT_SYNC && !config.isSet(key);
+          config.isNfs() && key == ConnectorSettings.ENABLE_EVENT_SYNC && !config.isSet(key);
       entries.add(
           ruled
               ? new Entry(TOP_LEVEL, key.name(), "false", OF_NFS)
               : entry(TOP_LEVEL, key, config.topLevel()));
     }
     Optional<PipelineSpec> spec = config.findPipeline(new ArrayList<>());
-    String key = ConnectorKeys.STORE_PIPELINE.name();
+    String key = ConnectorSettings.STORE_PIPELINE.name();
     ConfigOrigin chainAt =
-        config.isNfs() ? OF_NFS : config.storeConfig().origin(ConnectorKeys.STORE_PIPELINE);
+        config.isNfs() ? OF_NFS : config.storeConfig().origin(ConnectorSettings.STORE_PIPELINE);
     entries.add(new Entry(PIPELINE, key, spec.map(PipelineSpec::toString).orElse("none"), chainAt));
     List<String> stages =
         spec.map(PipelineSpec::stages).orElse(List.of()).stream().distinct().toList();

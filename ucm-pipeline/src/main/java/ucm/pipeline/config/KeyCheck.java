@@ -23,7 +23,7 @@ import ucm.pipeline.catalog.NearestName;
  */
 final class KeyCheck {
 
-  private static final String PIPELINE_KEY = ConnectorKeys.STORE_PIPELINE.name();
+  private static final String PIPELINE_KEY = ConnectorSettings.STORE_PIPELINE.name();
 
   /** Of each name or alias that stages declare, the stages. */
   private final Map<String, Set<String>> owners = new TreeMap<>();
@@ -67,7 +67,7 @@ final class KeyCheck {
             keys.forEach(key -> names(key).forEach(name -> inPipeline.put(name, key)));
           }
         });
-    ConnectorKeys.topLevel().forEach(key -> topLevel.put(key.name(), key));
+    ConnectorSettings.TOP_LEVEL.forEach(key -> topLevel.put(key.name(), key));
   }
 
   private void add(String stage, List<ConfigKey<?>> keys) {

@@ -76,7 +76,7 @@ public record UcmConfig(
     Optional<ConfigOrigin> engine = Optional.of(ConfigOrigin.of("engine"));
     return new UcmConfig(
             "engine", ConfigShape.PIPELINE_STORE, engine, Map.of(), Map.of(), List.of())
-        .with(Map.of(ConnectorKeys.STORE_PIPELINE.name(), pipeline), "engine")
+        .with(Map.of(ConnectorSettings.STORE_PIPELINE.name(), pipeline), "engine")
         .with(connectorValues, "engine");
   }
 
@@ -215,7 +215,7 @@ public record UcmConfig(
     if (isNfs()) {
       return Optional.of(new PipelineSpec(List.of("Nfs")));
     }
-    String key = ConnectorKeys.STORE_PIPELINE.name();
+    String key = ConnectorSettings.STORE_PIPELINE.name();
     Setting setting = connector.get(key);
     if (setting == null && connectorStart.isEmpty()) {
       return Optional.empty(); // The shape's findings say already what is missing.
@@ -229,7 +229,7 @@ public record UcmConfig(
       return Optional.empty();
     }
     try {
-      return Optional.of(PipelineSpec.parse(ConnectorKeys.STORE_PIPELINE.parse(setting.raw())));
+      return Optional.of(PipelineSpec.parse(ConnectorSettings.STORE_PIPELINE.parse(setting.raw())));
     } catch (IllegalArgumentException e) {
       findings.add(
           ConfigProblem.error(setting.valueAt(), key, String.valueOf(e.getMessage()))

@@ -56,18 +56,13 @@ public final class ShellWords {
   private void word() {
     ConfigOrigin at = here();
     StringBuilder word = new StringBuilder();
-    while (next < text.length() && !isSeparator(text.charAt(next))) {
+    while (next < text.length() && !isSeparator(text.charAt(next)) && !isContinuation()) {
       char c = text.charAt(next);
       if (c == '\'' || c == '"') {
         quoted(c, word);
-      } else if (c == '\\' && next + 1 < text.length() && !isContinuation()) {
-        word.append(text.charAt(next + 1));
-        next += 2;
-      } else if (c == '\\') {
-        break;
       } else {
-        word.append(c);
-        next++;
+        next += c == '\\' ? 1 : 0;
+        word.append(text.charAt(next++));
       }
     }
     words.add(new Word(word.toString(), at));
@@ -99,9 +94,7 @@ public final class ShellWords {
 
   private boolean isContinuation() {
     return text.charAt(next) == '\\'
-        && (next + 1 == text.length()
-            || text.charAt(next + 1) == '\n'
-            || text.charAt(next + 1) == '\r');
+        && (next + 1 == text.length() || "\r\n".indexOf(text.charAt(next + 1)) >= 0);
   }
 
   private void skip() {

@@ -25,8 +25,8 @@ class ConfigDocsTest {
   @Test
   void everyDeclaredKeyHasALine() {
     String page = ConfigDocs.markdown(catalog);
-    List<ConfigKey<?>> keys = new ArrayList<>(ConnectorKeys.topLevel());
-    keys.add(ConnectorKeys.STORE_PIPELINE);
+    List<ConfigKey<?>> keys = new ArrayList<>(ConnectorSettings.TOP_LEVEL);
+    keys.add(ConnectorSettings.STORE_PIPELINE);
     catalog.configKeys().values().forEach(keys::addAll);
     for (ConfigKey<?> key : keys) {
       assertThat(page).contains("| `" + key.name() + "`");

@@ -177,7 +177,7 @@ class UcmConfigTest {
             "metrics_config_path",
             "/etc/ucm/metrics.yaml");
     UcmConfig config = UcmConfig.of("Fake", Map.of()).withTopLevel(values, "command line");
-    assertThat(values).hasSameSizeAs(ConnectorKeys.topLevel());
+    assertThat(values).hasSameSizeAs(ConnectorSettings.TOP_LEVEL);
     assertThat(config.check(catalog).text()).endsWith("0 errors, 0 warnings");
     assertThat(config.settings())
         .isEqualTo(
