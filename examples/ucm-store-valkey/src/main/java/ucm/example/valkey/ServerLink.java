@@ -26,9 +26,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import ucm.api.StoreException;
 
 /** The client and its connections; all commands of a block go through one of them, in order. */
@@ -40,7 +40,6 @@ final class ServerLink {
 
   private final ValkeyConfig config;
   private final ShardCodec codec = new ShardCodec();
-  private final List<Thread> threads = new CopyOnWriteArrayList<>();
   private final ClientResources resources;
   private final List<BaseRedisAsyncCommands<String, ShardMove>> connections = new ArrayList<>();
   private final Runnable shutdown;
@@ -48,15 +47,16 @@ final class ServerLink {
   /**
    * Connects.
    *
+   * @param threads makes threads of a role
    * @throws StoreException when no server can be reached, or it refuses
    */
-  ServerLink(ValkeyConfig config) {
+  ServerLink(ValkeyConfig config, Function<String, ThreadFactory> threads) {
     this.config = config;
     this.resources =
         DefaultClientResources.builder()
             .ioThreadPoolSize(Math.max(2, config.connections()))
             .computationThreadPoolSize(2)
-            .threadFactoryProvider(this::threads)
+            .threadFactoryProvider(pool -> threads.apply(role(pool)))
             .build();
     Runnable stop = () -> {};
     try {
@@ -79,7 +79,9 @@ final class ServerLink {
       shutdown = stop;
     } catch (IOException | RuntimeException e) {
       stop.run();
-      stopThreads();
+      resources
+          .shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS)
+          .awaitUninterruptibly();
       Throwable cause = e.getCause() == null ? e : e.getCause();
       throw new StoreException(
           "Valkey cannot use the servers of valkey_nodes " + config.nodes() + ": " + cause, e);
@@ -91,14 +93,8 @@ final class ServerLink {
     client.shutdownAsync(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS).join();
   }
 
-  private ThreadFactory threads(String pool) {
-    String role = pool.contains("timer") ? "timer" : pool.contains("EventLoop") ? "io" : "events";
-    return work -> {
-      Thread thread = new Thread(work, "ucm-valkey-" + role + "-" + threads.size());
-      thread.setDaemon(true);
-      threads.add(thread);
-      return thread;
-    };
+  private static String role(String pool) {
+    return pool.contains("timer") ? "timer" : pool.contains("EventLoop") ? "io" : "events";
   }
 
   private List<RedisURI> uris() throws IOException {
@@ -229,23 +225,6 @@ final class ServerLink {
 
   void close() {
     shutdown.run();
-    stopThreads();
-  }
-
-  private void stopThreads() {
-    boolean interrupted = false;
-    resources.shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS);
-    for (Thread thread : threads) {
-      while (thread.isAlive()) {
-        try {
-          thread.join();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    resources.shutdown(QUIET_MILLIS, SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS).awaitUninterruptibly();
   }
 }

@@ -62,7 +62,7 @@ public final class ValkeyStore extends AbstractStore {
     dumpedBytes = context.metrics().counter("valkey_dumped_bytes", "Bytes sent to servers");
     clock = context.nanoClock();
     window = new MoveWindow(config.windowBytes(), this::send);
-    link = new ServerLink(config);
+    link = new ServerLink(config, this::newThreads);
   }
 
   private String key(BlockIds ids, int i) {
