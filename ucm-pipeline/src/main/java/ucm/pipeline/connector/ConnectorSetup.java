@@ -142,7 +142,7 @@ public final class ConnectorSetup {
         settings.useLite() ? liteConfig(LiteCache.LAYOUT) : configOf(-1, spec.kv());
     StageLookups lookups = lookups(SCHEDULER, complete);
     Store store = Pipeline.open(complete, catalog, stage -> lookups);
-    return scheduler(store, store, LiteCache.LAYOUT, lookups);
+    return scheduler(store, store, lookups);
   }
 
   /**
@@ -161,17 +161,16 @@ public final class ConnectorSetup {
               + " keeps bytes: open the pipeline with openPipeline()");
     }
     StageLookups none = new StageLookups(StoreMetrics.NONE, List.of());
-    return scheduler(shared, null, spec.kv(), stageLookups.getOrDefault(shared, none));
+    return scheduler(shared, null, stageLookups.getOrDefault(shared, none));
   }
 
-  private SchedulerConnector scheduler(
-      Store store, @Nullable Store owned, KvLayout liteLayout, StageLookups lookups) {
+  private SchedulerConnector scheduler(Store store, @Nullable Store owned, StageLookups lookups) {
     if (settings.metricsConfigPath().isPresent() && metrics.equals(NOWHERE)) {
       LOG.warn(
           "metrics_config_path is set, and the engine has no metrics: it must hand a registry to"
               + " withMetricsScopes()");
     }
-    return new SchedulerConnector(this, store, owned, liteLayout, lookups);
+    return new SchedulerConnector(this, store, owned, lookups);
   }
 
   private StageLookups lookups(String worker, UcmConfig complete) {

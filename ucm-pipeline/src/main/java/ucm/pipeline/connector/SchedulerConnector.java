@@ -57,18 +57,16 @@ public final class SchedulerConnector implements AutoCloseable {
   private boolean closed;
 
   SchedulerConnector(
-      ConnectorSetup setup,
-      Store store,
-      @Nullable Store owned,
-      KvLayout liteLayout,
-      StageLookups lookups) {
+      ConnectorSetup setup, Store store, @Nullable Store owned, StageLookups lookups) {
     this.spec = setup.spec();
     this.hasher = setup.hasher();
     this.policy = new HitPolicy(setup.settings(), spec.blockTokens());
     StoreMetrics metrics = setup.metrics(ConnectorSetup.SCHEDULER);
     ConnectorFaults faults = new ConnectorFaults("scheduler of " + spec.instance(), metrics);
     this.ranks = new PromptLookup.Ranks(store, hasher, spec.parts(), faults);
-    this.lite = setup.settings().useLite() ? new LiteCache(store, liteLayout, faults) : null;
+    // A pipeline of its own was opened for blocks of one byte.
+    KvLayout layout = owned == null ? spec.kv() : LiteCache.LAYOUT;
+    this.lite = setup.settings().useLite() ? new LiteCache(store, layout, faults) : null;
     this.traces =
         setup.settings().enableRecordTraces()
             ? new TraceRecorder(spec, setup.traces(), metrics, SchedulerConnector::micros)
