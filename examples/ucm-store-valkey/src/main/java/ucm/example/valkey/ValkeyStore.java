@@ -157,7 +157,8 @@ public final class ValkeyStore extends AbstractStore {
 
   /** Asks whether the block is there: then nothing is dumped, and if not, nothing is loaded. */
   private void startRun(TransferTask task, int from, int end) {
-    BlockIds id = task.transfer().ids().slice(from, from + 1);
+    BlockIds ids = task.transfer().ids();
+    BlockIds id = BlockIds.of(ids.high(from), ids.low(from));
     String key = key(id, 0);
     if (task.isDump() && end - from < layout().shardCount()) {
       unfinished.add(id);
