@@ -77,7 +77,7 @@ public final class DeviceCopies {
   }
 
   private void put(Transfer transfer, int shard, int slot, boolean toHost) {
-    MemoryRegion region = memory.region(slot);
+    MemoryRegion region = memory.region();
     long at = memory.offset(slot);
     int segments = transfer.pieceCount();
     for (int segment = 0; segment < segments; segment++) {

@@ -1,7 +1,7 @@
 package ucm.platform.device;
 
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
@@ -10,7 +10,6 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.device.Device;
@@ -61,14 +60,14 @@ public final class EngineDevice {
     this.dumps = null;
   }
 
-  private EngineDevice(Choice choice, Device device, SlotMemory memory) {
+  private EngineDevice(Choice choice, Device device, SlotMemory memory, boolean pin) {
     this.choice = choice;
     this.device = device;
     long start = System.nanoTime();
-    for (MemoryRegion region : memory.regions()) {
-      NumaMemory.prefer(region.segment(), device.info().numaNode());
+    if (pin) {
+      NumaMemory.prefer(memory.region().segment(), device.info().numaNode());
       // Kept by the device, which unpins all when it is closed.
-      device.pin(region, memory.stride());
+      device.pin(memory.region(), memory.stride());
     }
     long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
     this.description = device.info().name() + ", buffers pinned in " + millis + " ms";
@@ -88,15 +87,17 @@ public final class EngineDevice {
    * Opens the device that the configuration asks for, pins the slots, and starts the threads.
    *
    * @param memory gives the slots when the device is there, so that others need not have them
+   * @param pin whether they are to be pinned, as no other device of the driver has done so
    * @throws DeviceException when the configuration asks for a device that cannot be had
    */
-  public static EngineDevice open(Choice choice, Supplier<? extends SlotMemory> memory) {
+  public static EngineDevice open(
+      Choice choice, Supplier<? extends SlotMemory> memory, boolean pin) {
     if (choice.wanted().equals("host")) {
       return new EngineDevice(choice, choice.key() + " is host");
     }
     boolean must = choice.wanted().equals(CUDA);
     try {
-      return openCuda(choice, memory);
+      return openCuda(choice, memory, pin);
     } catch (DeviceException e) {
       if (must) {
         throw new DeviceException(choice.key() + " is cuda, and " + e.getMessage());
@@ -108,7 +109,8 @@ public final class EngineDevice {
     }
   }
 
-  private static EngineDevice openCuda(Choice choice, Supplier<? extends SlotMemory> memory) {
+  private static EngineDevice openCuda(
+      Choice choice, Supplier<? extends SlotMemory> memory, boolean pin) {
     DeviceDriver driver =
         DeviceDriver.find(CUDA)
             .orElseThrow(
@@ -118,7 +120,7 @@ public final class EngineDevice {
                             + " with it"));
     Device device = driver.open(choice.deviceId());
     try {
-      return new EngineDevice(choice, device, memory.get());
+      return new EngineDevice(choice, device, memory.get(), pin);
     } catch (RuntimeException | Error e) {
       try {
         device.close();
@@ -210,8 +212,8 @@ public final class EngineDevice {
    */
   public boolean closeThreads(Duration timeout) {
     boolean ended = true;
-    for (DeviceQueue queue : queues()) {
-      ended &= queue.close(timeout);
+    for (DeviceQueue queue : Arrays.asList(loads, dumps)) {
+      ended &= queue == null || queue.close(timeout);
     }
     return ended && lost == null;
   }
@@ -225,17 +227,6 @@ public final class EngineDevice {
     } catch (DeviceException e) {
       LOG.warn("{}: the device was not let go cleanly: {}", stage(), e.getMessage());
     }
-  }
-
-  private List<DeviceQueue> queues() {
-    List<DeviceQueue> queues = new ArrayList<>();
-    if (loads != null) {
-      queues.add(loads);
-    }
-    if (dumps != null) {
-      queues.add(dumps);
-    }
-    return queues;
   }
 
   @Override

@@ -82,7 +82,7 @@ final class StagedChunk extends DeviceBatch {
     for (int i = 0; i < slots.length; i++) {
       if (begun[i]) {
         builder.shard(whole.ids(), first + i, whole.shardIndex(first + i));
-        builder.piece(staging.buffers().region(slots[i]), staging.buffers().offset(slots[i]));
+        builder.piece(staging.buffers().region(), staging.buffers().offset(slots[i]));
       }
     }
     return builder.build(listener);

@@ -57,7 +57,7 @@ final class Staging {
     this.maxWaiting = maxWaiting;
     this.files = files;
     try {
-      this.device = EngineDevice.open(config.device(), this::allocate);
+      this.device = EngineDevice.open(config.device(), this::allocate, true);
     } catch (RuntimeException | Error e) {
       freeBuffers();
       throw e;

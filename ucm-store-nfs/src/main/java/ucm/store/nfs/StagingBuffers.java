@@ -2,7 +2,6 @@ package ucm.store.nfs;
 
 import java.lang.foreign.Arena;
 import java.util.Arrays;
-import java.util.List;
 import ucm.api.MemoryRegion;
 import ucm.api.StoreException;
 import ucm.platform.device.SlotMemory;
@@ -78,18 +77,8 @@ final class StagingBuffers implements SlotMemory {
   }
 
   @Override
-  public List<MemoryRegion> regions() {
-    return List.of(region);
-  }
-
-  @Override
-  public MemoryRegion region(int slot) {
+  public MemoryRegion region() {
     return region;
-  }
-
-  @Override
-  public long offset(int slot) {
-    return slot * stride;
   }
 
   /** Gives the memory back; no slot may be in use, and no device may have it pinned. */

@@ -201,11 +201,6 @@ public record CacheConfig(
         .orElse(shared ? SHARED_GB : PRIVATE_GB);
   }
 
-  /** Whether this store only answers look-ups. */
-  public boolean isScheduler() {
-    return deviceId == -1;
-  }
-
   /**
    * How blocks are cut.
    *
@@ -238,37 +233,25 @@ public record CacheConfig(
     if (slots < 1) {
       config.reject(
           CAPACITY_GB,
-          "is "
-              + capacityGb
-              + " GiB and holds no shard of "
-              + layout().shardSize()
-              + " bytes, which takes a slot of "
-              + stride()
-              + "; a block takes "
-              + gib(layout().shardCount() * stride())
-              + " GiB: raise it");
+          ("is %s GiB and holds no shard of %s bytes, which takes a slot of %s; a block takes %s"
+               + " GiB: raise it")
+              .formatted(
+                  capacityGb,
+                  layout().shardSize(),
+                  stride(),
+                  gib(layout().shardCount() * stride())));
     } else if (slots > Integer.MAX_VALUE) {
       config.reject(
           CAPACITY_GB,
-          "is "
-              + capacityGb
-              + " GiB, which is "
-              + slots
-              + " slots of "
-              + stride()
-              + " bytes; at most "
-              + Integer.MAX_VALUE
-              + " are possible: lower it, or use larger shards");
+          ("is %s GiB, which is %s slots of %s bytes; at most %s are possible: lower it, or use"
+               + " larger shards")
+              .formatted(capacityGb, slots, stride(), Integer.MAX_VALUE));
     } else if (slots < layout().shardCount()) {
       config.warn(
           CAPACITY_GB,
-          "is "
-              + capacityGb
-              + " GiB and holds "
-              + slots
-              + " shards, less than the "
-              + layout().shardCount()
-              + " of one block: no block will ever be found in the buffer");
+          ("is %s GiB and holds %s shards, less than the %s of one block: no block will ever be"
+               + " found in the buffer")
+              .formatted(capacityGb, slots, layout().shardCount()));
     }
   }
 

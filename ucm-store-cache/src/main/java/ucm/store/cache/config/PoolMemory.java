@@ -69,18 +69,16 @@ public final class PoolMemory implements SlotMemory {
     long available = new HostMemory(Path.of("/")).available();
     if (slots * stride > available) {
       throw new StoreException(
-          "Cache needs "
-              + CacheConfig.gib(slots * stride)
-              + " GiB of memory for its buffer (cache_buffer_capacity_gb "
-              + config.capacityGb()
-              + "), and "
-              + CacheConfig.gib(available)
-              + " GiB are available: lower cache_buffer_capacity_gb"
-              + (config.shared()
-                  ? ""
-                  : "; each of the "
-                      + config.localRanks()
-                      + " workers on this node has a buffer of its own"));
+          ("Cache needs %s GiB of memory for its buffer (cache_buffer_capacity_gb %s), and %s GiB"
+               + " are available: lower cache_buffer_capacity_gb%s")
+              .formatted(
+                  CacheConfig.gib(slots * stride),
+                  config.capacityGb(),
+                  CacheConfig.gib(available),
+                  config.shared()
+                      ? ""
+                      : "; each of the %s workers on this node has a buffer of its own"
+                          .formatted(config.localRanks())));
     }
     return allocate(slots, stride);
   }
@@ -91,11 +89,9 @@ public final class PoolMemory implements SlotMemory {
         || region.byteSize() < slots * stride
         || region.address() % PAGE_BYTES != 0) {
       throw new StoreException(
-          "the stage below Cache offered "
-              + region
-              + "; the pool needs page-aligned host memory of at least "
-              + slots * stride
-              + " bytes");
+          ("the stage below Cache offered %s; the pool needs page-aligned host memory of at least"
+               + " %s bytes")
+              .formatted(region, slots * stride));
     }
     return new PoolMemory(null, region, slots, stride, HugeMemory.hugeBytes(region.segment()));
   }
@@ -168,23 +164,8 @@ public final class PoolMemory implements SlotMemory {
   }
 
   @Override
-  public List<MemoryRegion> regions() {
-    return List.of(region);
-  }
-
-  @Override
-  public MemoryRegion region(int slot) {
+  public MemoryRegion region() {
     return region;
-  }
-
-  /** The memory a slot lies in. */
-  public MemorySegment segment(int slot) {
-    return region.segment();
-  }
-
-  @Override
-  public long offset(int slot) {
-    return slot * stride;
   }
 
   /** Gathers the segments of a shard in host memory into a slot. */

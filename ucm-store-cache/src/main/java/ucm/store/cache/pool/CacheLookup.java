@@ -49,33 +49,19 @@ public final class CacheLookup {
     long start = System.nanoTime();
     int size = ids.size();
     BitSet found = new BitSet(size);
-    int absent = 0;
+    BitSet absent = new BitSet(size);
     for (int i = 0; i < size; i++) {
-      if (inPool(ids, i)) {
-        found.set(i);
-      } else {
-        absent++;
-      }
+      (inPool(ids, i) ? found : absent).set(i);
     }
-    looked(size - absent, absent, System.nanoTime() - start);
-    if (absent == 0 || next == null) {
+    int absentCount = absent.cardinality();
+    looked(size - absentCount, absentCount, System.nanoTime() - start);
+    if (absentCount == 0 || next == null) {
       return found;
     }
-    if (absent == size) {
-      return next.lookup(ids);
-    }
-    long[] words = new long[2 * absent];
-    int at = 0;
-    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
-      words[at++] = ids.high(i);
-      words[at++] = ids.low(i);
-    }
-    BitSet inNext = next.lookup(BlockIds.wrap(words));
+    BitSet inNext = next.lookup(ids.select(0, absent));
     int asked = 0;
-    for (int i = found.nextClearBit(0); i < size; i = found.nextClearBit(i + 1)) {
-      if (inNext.get(asked++)) {
-        found.set(i);
-      }
+    for (int i = absent.nextSetBit(0); i >= 0; i = absent.nextSetBit(i + 1)) {
+      found.set(i, inNext.get(asked++));
     }
     return found;
   }

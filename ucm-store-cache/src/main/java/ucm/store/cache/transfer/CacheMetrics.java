@@ -2,9 +2,12 @@ package ucm.store.cache.transfer;
 
 import ucm.api.StoreMetrics;
 import ucm.api.StoreMetrics.Counter;
+import ucm.api.StoreMetrics.Histogram;
 
-/** What the store counts. */
+/** What the store counts, under the names of the original. Thread-safe. */
 final class CacheMetrics {
+
+  private static final double NANOS_PER_MS = 1e6;
 
   final Counter loadBytes;
   final Counter dumpBytes;
@@ -14,8 +17,9 @@ final class CacheMetrics {
   final Counter expiredShards;
   final Counter evictions;
   final Counter nextFailures;
-  final TaskMetrics loads;
-  final TaskMetrics dumps;
+
+  private final Tasks loads;
+  private final Tasks dumps;
 
   CacheMetrics(StoreMetrics metrics) {
     loadBytes = metrics.counter("cache_load_bytes", "Bytes copied to the engine.");
@@ -26,10 +30,45 @@ final class CacheMetrics {
     missShards = metrics.counter("cache_miss_shards", "Shards loaded that were not in the pool.");
     expiredShards = metrics.counter("cache_expired_shards", "Shards not moved within timeout_ms.");
     evictions = metrics.counter("cache_evictions", "Shards evicted from the pool.");
-    loads = new TaskMetrics(metrics, "load");
-    dumps = new TaskMetrics(metrics, "dump");
+    loads = tasks(metrics, "cache_load");
+    dumps = tasks(metrics, "cache_dump");
     nextFailures =
         metrics.counter("cache_backend_failures", "Shards the next stage failed to read or write.");
+  }
+
+  private static Tasks tasks(StoreMetrics metrics, String prefix) {
+    return new Tasks(
+        metrics.counter(prefix + "_queue_full", "Tasks refused for want of room."),
+        metrics.counter(prefix + "_shards", "Shards of tasks that have ended."),
+        metrics.histogram(
+            prefix + "_duration_ms", "From the submission of a task to its end (ms)."),
+        metrics.histogram(
+            prefix + "_queue_wait_duration_ms",
+            "From the submission of a task until its first shard is moved, or ends (ms)."),
+        metrics.histogram(
+            prefix + "_bandwidth_gbps", "Bytes of a task in the time that it took (GB/s)."));
+  }
+
+  /** What is counted of the tasks of one direction. */
+  record Tasks(
+      Counter queueFull,
+      Counter shards,
+      Histogram millis,
+      Histogram waitMillis,
+      Histogram bandwidth) {
+
+    /** A task has ended. */
+    void ended(int count, long bytes, long waitNanos, long nanos) {
+      shards.add(count);
+      millis.record(nanos / NANOS_PER_MS);
+      waitMillis.record(waitNanos / NANOS_PER_MS);
+      bandwidth.record(bytes / (double) Math.max(1, nanos));
+    }
+  }
+
+  /** What is counted of loads, or of dumps. */
+  Tasks tasks(boolean isDump) {
+    return isDump ? dumps : loads;
   }
 
   /** Shows the pool. */

@@ -7,12 +7,10 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockLayout;
-import ucm.api.MemoryRegion;
 import ucm.api.Store;
 import ucm.api.StoreException;
 import ucm.api.StoreMetrics;
 import ucm.platform.device.EngineDevice;
-import ucm.platform.device.SlotMemory;
 import ucm.store.cache.config.CacheConfig;
 import ucm.store.cache.config.CachePolicy;
 import ucm.store.cache.config.PoolMemory;
@@ -26,30 +24,6 @@ import ucm.store.cache.pool.SlotPool;
 final class CachePool {
 
   private record Key(String uniqueId, BlockLayout layout, long slots, CachePolicy policy) {}
-
-  /** The slots of a pool that some device has pinned already, for all devices of its driver. */
-  private record Pinned(PoolMemory memory) implements SlotMemory {
-
-    @Override
-    public MemoryRegion region(int slot) {
-      return memory.region(slot);
-    }
-
-    @Override
-    public long offset(int slot) {
-      return memory.offset(slot);
-    }
-
-    @Override
-    public long stride() {
-      return memory.stride();
-    }
-
-    @Override
-    public List<MemoryRegion> regions() {
-      return List.of();
-    }
-  }
 
   private static final ConcurrentMap<Key, CachePool> SHARED = new ConcurrentHashMap<>();
 
@@ -106,7 +80,7 @@ final class CachePool {
     synchronized (devices) {
       boolean pinned = devices.stream().anyMatch(EngineDevice::isThere);
       // What was pinned twice would be refused.
-      EngineDevice device = EngineDevice.open(choice, () -> pinned ? new Pinned(memory) : memory);
+      EngineDevice device = EngineDevice.open(choice, () -> memory, !pinned);
       devices.add(device);
       return device;
     }

@@ -55,7 +55,7 @@ public final class CacheRuntime {
   final EngineDevice engineDevice;
   final ShardWorkers copiers;
   final int copyThreads;
-  public final NextTraffic traffic = new NextTraffic();
+  final NextTraffic traffic = new NextTraffic();
   final Dumps dumps;
   final WriteBehind writes;
   final Dispatcher dispatcher;
@@ -162,7 +162,7 @@ public final class CacheRuntime {
 
   /** A task of one direction was refused for want of room. */
   public void queueFull(boolean isDump) {
-    (isDump ? metrics.dumps : metrics.loads).queueFull.increment();
+    metrics.tasks(isDump).queueFull().increment();
   }
 
   public FlushResult flush(Duration timeout) throws InterruptedException {
@@ -181,21 +181,13 @@ public final class CacheRuntime {
     }
   }
 
-  /** Has shards copied from their slots into the engine's memory. */
-  void copyToEngine(LoadCopy batch) {
-    if (batch.work().transfer.isHost()) {
-      batch.work().copies = copiers.submit(batch);
+  /** Has shards copied between their slots and the engine's memory. */
+  void copy(CopyBatch batch) {
+    CacheTask task = batch.task;
+    if (task.transfer.isHost()) {
+      task.copies = copiers.submit(batch);
     } else {
-      engineDevice.loads().submit(batch, batch.size());
-    }
-  }
-
-  /** Has shards copied from the engine's memory into their slots. */
-  void copyFromEngine(DumpCopy batch) {
-    if (batch.work().transfer.isHost()) {
-      batch.work().copies = copiers.submit(batch);
-    } else {
-      engineDevice.dumps().submit(batch, batch.size());
+      (task.isDump ? engineDevice.dumps() : engineDevice.loads()).submit(batch, batch.size());
     }
   }
 

@@ -1,9 +1,11 @@
 package ucm.store.cache.transfer;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
@@ -26,9 +28,13 @@ abstract class CacheTask extends TransferTask {
 
   final CacheRuntime cache;
   final Transfer transfer;
+  final boolean isDump;
 
   /** The shards that are not planned yet; touched by the planning thread only. */
   final BitSet todo;
+
+  /** The slot of each shard that was given one; touched by the planning thread only. */
+  final int[] slotOf;
 
   /** How many shards the task has. */
   final int shardCount;
@@ -43,21 +49,17 @@ abstract class CacheTask extends TransferTask {
   // Several threads may find it unset; any of their times will do.
   private long firstNanos;
 
-  CacheTask(CacheRuntime cache, long id, Transfer transfer) {
+  CacheTask(CacheRuntime cache, long id, Transfer transfer, boolean isDump) {
     super(id, transfer);
     this.cache = cache;
+    this.isDump = isDump;
     this.transfer = transfer;
     this.shardCount = transfer.shardCount();
+    this.slotOf = new int[shardCount];
     this.todo = new BitSet(shardCount);
     todo.set(0, shardCount);
     this.startNanos = System.nanoTime();
   }
-
-  /** What logs call it. */
-  abstract String operation();
-
-  /** Where its direction is counted. */
-  abstract TaskMetrics counted();
 
   /**
    * Tries for the shards of {@link #todo}; those that find no slot stay there, those that have expired
@@ -73,7 +75,10 @@ abstract class CacheTask extends TransferTask {
     beforeTerminal(
         () -> {
           long nanos = System.nanoTime() - startNanos;
-          counted().ended(shardCount, transfer.byteSize(), firstNanos - startNanos, nanos);
+          cache
+              .metrics
+              .tasks(isDump)
+              .ended(shardCount, transfer.byteSize(), firstNanos - startNanos, nanos);
         });
     if (LOG.isDebugEnabled()) {
       LOG.debug("Cache {} dispatching.", describe());
@@ -99,20 +104,18 @@ abstract class CacheTask extends TransferTask {
     }
   }
 
-  /** Ends well those shards of a run that were taken; negative numbers are passed over. */
-  final void finishWell(int[] shards, int from, int to) {
-    for (int i = from; i < to; i++) {
-      if (shards[i] >= 0) {
-        finish(shards[i], ShardOutcome.OK, null);
-      }
-    }
-  }
-
   /** Ends a shard without touching its memory, unless it was taken before. */
   final void endUntaken(int shard, ShardOutcome outcome, @Nullable Throwable fault) {
     if (take(shard)) {
       finish(shard, outcome, fault);
     }
+  }
+
+  /** The slots of some shards that have one. */
+  final int[] slotsOf(int[] shards) {
+    int[] slots = new int[shards.length];
+    Arrays.setAll(slots, i -> slotOf[shards[i]]);
+    return slots;
   }
 
   /** Whether shards are left that found no slot. */
@@ -124,6 +127,22 @@ abstract class CacheTask extends TransferTask {
   final void keepTodo() {
     todoCount = todo.cardinality();
     wantsRoom = todoCount > 0;
+  }
+
+  /**
+   * A transfer of shards between their slots and the next stage, those of an index on, to another
+   * exclusive, but for those that have a negative number.
+   */
+  final Transfer onward(int[] shards, int[] slots, int from, int to, ShardListener listener) {
+    Transfer.Builder onward = Transfer.packed(transfer.layout()).expect(to - from);
+    for (int i = from; i < to; i++) {
+      if (slots[i] >= 0) {
+        onward
+            .shard(transfer.ids(), shards[i], transfer.shardIndex(shards[i]))
+            .piece(cache.memory.region(), cache.memory.offset(slots[i]));
+      }
+    }
+    return onward.build(listener);
   }
 
   @Override
@@ -154,16 +173,16 @@ abstract class CacheTask extends TransferTask {
 
   private StoreException foundNoSlot() {
     return new StoreException(
-        "Cache "
-            + describe()
-            + " found no slot for "
-            + todoCount
-            + " shards within timeout_ms "
-            + cache.config.timeoutMs()
-            + ": all "
-            + cache.memory.slots()
-            + " slots of the pool are in use; raise cache_buffer_capacity_gb, now "
-            + cache.config.capacityGb());
+        """
+        Cache %s found no slot for %s shards within timeout_ms %s: all %s slots of the pool are in \
+        use; raise cache_buffer_capacity_gb, now %s\
+        """
+            .formatted(
+                describe(),
+                todoCount,
+                cache.config.timeoutMs(),
+                cache.memory.slots(),
+                cache.config.capacityGb()));
   }
 
   private void logEnd() {
@@ -172,6 +191,7 @@ abstract class CacheTask extends TransferTask {
   }
 
   private String describe() {
-    return "task(" + id() + "," + operation() + "," + shardCount + "," + transfer.byteSize() + ")";
+    String operation = isDump ? "DUMP" : "LOAD";
+    return "task(" + id() + "," + operation + "," + shardCount + "," + transfer.byteSize() + ")";
   }
 }

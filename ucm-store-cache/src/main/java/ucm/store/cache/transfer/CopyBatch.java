@@ -1,6 +1,9 @@
 package ucm.store.cache.transfer;
 
+import org.jspecify.annotations.Nullable;
+import ucm.api.ShardOutcome;
 import ucm.platform.device.DeviceBatch;
+import ucm.platform.device.DeviceCopies;
 import ucm.platform.thread.ShardWorkers;
 
 /**
@@ -17,41 +20,44 @@ import ucm.platform.thread.ShardWorkers;
  */
 abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
 
+  /** Stands for a shard that is done with, and for its slot. */
+  static final int ENDED = -1;
+
   // So that the threads end at about the same time.
   private static final int RUNS_PER_THREAD = 8;
   private static final int MAX_RUN = 32;
   private static final long MAX_RUN_BYTES = 1 << 20;
 
-  /** The shards; one who copies them looks at those of his run only. */
-  final ShardSlots held;
+  final CacheTask task;
+  final CacheRuntime cache;
 
-  private final int count;
+  /** The shards, and the slot of each; one who copies them looks at those of his run only. */
+  final int[] shards;
+
+  final int[] slots;
+
   private final int run;
 
   /**
    * A batch of shards.
    *
-   * @param held those that are there
-   * @param count how many there will be
-   * @param shardSize bytes of each
-   * @param threads how many threads may work on it
+   * @param shards the batch's own, as are the slots
+   * @param ready how many of them are there
    */
-  CopyBatch(ShardSlots held, int count, long shardSize, int threads) {
-    super(held.size());
-    this.held = held;
-    this.count = count;
-    int balanced = Math.min(MAX_RUN, count / (RUNS_PER_THREAD * threads));
+  CopyBatch(CacheTask task, int[] shards, int[] slots, int ready) {
+    super(ready);
+    this.task = task;
+    this.cache = task.cache;
+    this.shards = shards;
+    this.slots = slots;
+    int balanced = Math.min(MAX_RUN, shards.length / (RUNS_PER_THREAD * cache.copyThreads));
+    long shardSize = task.transfer.layout().shardSize();
     this.run = Math.clamp(MAX_RUN_BYTES / shardSize, 1, Math.max(1, balanced));
-  }
-
-  /** How many shards. */
-  final int count() {
-    return count;
   }
 
   @Override
   public final int size() {
-    return Math.ceilDiv(count, run);
+    return Math.ceilDiv(shards.length, run);
   }
 
   @Override
@@ -60,9 +66,14 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
   }
 
   @Override
+  protected final long event() {
+    return task.transfer.event();
+  }
+
+  @Override
   public final void run(int index) {
     int from = index * run;
-    int to = Math.min(count, from + run);
+    int to = Math.min(shards.length, from + run);
     begin(from, to);
     try {
       copy(from, to);
@@ -73,14 +84,81 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
     end(from, to);
   }
 
-  /** Whose shards they are. */
-  abstract CacheTask work();
-
   @Override
-  protected final long event() {
-    return work().transfer.event();
+  protected final void begin(int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (!task.take(shards[i])) {
+        giveUp(i, task.expiry(), true);
+      }
+    }
   }
 
-  /** Copies what was begun, on this thread. Must not throw. */
-  abstract void copy(int from, int to);
+  /** Copies what was begun, on this thread. */
+  private void copy(int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (shards[i] == ENDED) {
+        continue;
+      }
+      try {
+        if (task.isDump) {
+          cache.memory.toSlot(task.transfer, shards[i], slots[i]);
+        } else {
+          cache.memory.fromSlot(slots[i], task.transfer, shards[i]);
+        }
+      } catch (RuntimeException | Error e) {
+        // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
+        fail(i, e, true);
+      }
+    }
+  }
+
+  @Override
+  protected final void queue(DeviceCopies copies, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (shards[i] == ENDED) {
+        continue;
+      }
+      if (task.isDump) {
+        copies.toSlot(task.transfer, shards[i], slots[i]);
+      } else {
+        copies.fromSlot(slots[i], task.transfer, shards[i]);
+      }
+    }
+  }
+
+  @Override
+  protected final void fail(int from, int to, Throwable cause, boolean done) {
+    for (int i = from; i < to; i++) {
+      if (shards[i] != ENDED) {
+        fail(i, cause, done);
+      }
+    }
+  }
+
+  private void fail(int index, Throwable cause, boolean done) {
+    int shard = shards[index];
+    giveUp(index, cause, done);
+    task.finish(shard, ShardOutcome.FAILED, cause);
+  }
+
+  /** Gives a slot back, if nothing touches it any more, and calls it and its shard {@link #ENDED}. */
+  abstract void giveUp(int index, @Nullable Throwable cause, boolean done);
+
+  /** How many bytes of a run were copied well. */
+  final long copiedBytes(int from, int to) {
+    int copied = 0;
+    for (int i = from; i < to; i++) {
+      copied += shards[i] == ENDED ? 0 : 1;
+    }
+    return copied * task.transfer.layout().shardSize();
+  }
+
+  /** Ends well those shards of a run that have not ended. */
+  final void finishWell(int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (shards[i] != ENDED) {
+        task.finish(shards[i], ShardOutcome.OK, null);
+      }
+    }
+  }
 }

@@ -6,8 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,11 +25,9 @@ final class Dispatcher {
 
   private final CacheRuntime cache;
   private final Thread thread;
-  final ReentrantLock lock = new ReentrantLock();
-  // There may be something to do, or the thread should end.
-  private final Condition changed = lock.newCondition();
-  // Guarded by lock, as is what follows; woken is also read without it, to save a wake-up that is
-  // on its way already.
+  // Guarded by this, which is notified of changes, as is what follows; woken is also read without
+  // it,
+  // to save a wake-up that is on its way already.
   private final ArrayDeque<Runnable> jobs = new ArrayDeque<>();
   private volatile boolean woken;
   private boolean closed;
@@ -54,25 +50,17 @@ final class Dispatcher {
    * @return whether it ended in time
    */
   boolean close(Duration timeout) throws InterruptedException {
-    lock.lock();
-    try {
+    synchronized (this) {
       closed = true;
-      changed.signal();
-    } finally {
-      lock.unlock();
+      notifyAll();
     }
     return thread.join(timeout);
   }
 
   /** Has something done. */
-  void submit(Runnable job) {
-    lock.lock();
-    try {
-      jobs.add(job);
-      changed.signal();
-    } finally {
-      lock.unlock();
-    }
+  synchronized void submit(Runnable job) {
+    jobs.add(job);
+    notifyAll();
   }
 
   /** Tries again for a task whenever slots come free, until it has all it needs or has expired. */
@@ -94,12 +82,9 @@ final class Dispatcher {
     if (woken) {
       return;
     }
-    lock.lock();
-    try {
+    synchronized (this) {
       woken = true;
-      changed.signal();
-    } finally {
-      lock.unlock();
+      notifyAll();
     }
   }
 
@@ -143,34 +128,27 @@ final class Dispatcher {
   }
 
   /** Sleeps until there is something to do; false when the thread should end. */
-  private boolean await(long nanos) {
-    long remaining = nanos;
-    lock.lock();
+  private synchronized boolean await(long nanos) {
+    long end = System.nanoTime() + nanos;
+    long left = nanos;
     try {
-      while (jobs.isEmpty() && !woken && !closed && remaining > 0) {
+      while (jobs.isEmpty() && !woken && !closed && left > 0) {
         if (nanos == WriteBehind.FOREVER) {
-          changed.awaitUninterruptibly();
+          wait();
         } else {
-          remaining = changed.awaitNanos(remaining);
+          TimeUnit.NANOSECONDS.timedWait(this, left);
+          left = end - System.nanoTime();
         }
       }
-      woken = false;
-      return !closed || !jobs.isEmpty();
     } catch (InterruptedException e) {
       // Only the store ends this thread, and it does so with close.
       LOG.debug("interrupted while waiting; going on");
-      return true;
-    } finally {
-      lock.unlock();
     }
+    woken = false;
+    return !closed || !jobs.isEmpty();
   }
 
-  private @Nullable Runnable poll() {
-    lock.lock();
-    try {
-      return jobs.poll();
-    } finally {
-      lock.unlock();
-    }
+  private synchronized @Nullable Runnable poll() {
+    return jobs.poll();
   }
 }

@@ -5,7 +5,6 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
-import ucm.platform.device.DeviceCopies;
 
 /**
  * Shards of a dump that have a slot each, on their way out of the engine's memory.
@@ -16,9 +15,6 @@ import ucm.platform.device.DeviceCopies;
  * before, so that there are few; none is a large part of the pool, as its slots come free together.
  */
 final class DumpCopy extends CopyBatch {
-
-  /** Stands for a shard that was not copied, and for its slot. */
-  static final int NOT_COPIED = -1;
 
   /** So many bytes are in the first group, or one shard if that is larger. */
   static final long GROUP_BYTES = 4L << 20;
@@ -31,16 +27,14 @@ final class DumpCopy extends CopyBatch {
   private static final int PARTS = 8;
   private static final int FIRST_GROUPS = 8;
 
-  private final CacheRuntime cache;
   private final DumpTask dump;
   // The first shard of each group, and the end of the last one.
   private final int[] groupStarts;
   private final AtomicIntegerArray openInGroup;
 
   /** Takes over shards, each with the slot that it reserved. */
-  DumpCopy(DumpTask dump, ShardSlots held) {
-    super(held, held.size(), dump.transfer.layout().shardSize(), dump.cache.copyThreads);
-    this.cache = dump.cache;
+  DumpCopy(DumpTask dump, int[] shards, int[] slots) {
+    super(dump, shards, slots, shards.length);
     this.dump = dump;
     this.groupStarts = groupStarts();
     int groups = groupStarts.length - 1;
@@ -51,8 +45,7 @@ final class DumpCopy extends CopyBatch {
   }
 
   private int[] groupStarts() {
-    int[] shards = held.shards;
-    int size = held.size();
+    int size = shards.length;
     long first = Math.max(1, GROUP_BYTES / dump.transfer.layout().shardSize());
     long most = Math.max(first, Math.min(LARGEST * first, cache.memory.slots() / PARTS));
     long perGroup = Math.max(first, dump.groupShards);
@@ -61,9 +54,7 @@ final class DumpCopy extends CopyBatch {
     int group = 0;
     for (int i = 1; i < size; i++) {
       int length = i - starts[group];
-      boolean sameBlock =
-          ids.high(shards[i]) == ids.high(shards[i - 1])
-              && ids.low(shards[i]) == ids.low(shards[i - 1]);
+      boolean sameBlock = DumpTask.isSameBlock(ids, shards[i], shards[i - 1]);
       if (length >= perGroup && (!sameBlock || length >= perGroup + OVERFLOW * first)) {
         if (group + 2 == starts.length) {
           starts = Arrays.copyOf(starts, 2 * starts.length);
@@ -78,60 +69,14 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  CacheTask work() {
-    return dump;
-  }
-
-  @Override
-  protected void begin(int from, int to) {
-    for (int i = from; i < to; i++) {
-      if (!dump.take(held.shards[i])) {
-        giveUp(i, dump.expiry(), true);
-      }
-    }
-  }
-
-  @Override
-  void copy(int from, int to) {
-    for (int i = from; i < to; i++) {
-      if (held.slots[i] != NOT_COPIED) {
-        gather(i);
-      }
-    }
-  }
-
-  @Override
-  protected void queue(DeviceCopies copies, int from, int to) {
-    for (int i = from; i < to; i++) {
-      if (held.slots[i] != NOT_COPIED) {
-        copies.toSlot(dump.transfer, held.shards[i], held.slots[i]);
-      }
-    }
-  }
-
-  @Override
-  protected void fail(int from, int to, Throwable cause, boolean done) {
-    for (int i = from; i < to; i++) {
-      if (held.slots[i] != NOT_COPIED) {
-        fail(i, cause, done);
-      }
-    }
-  }
-
-  @Override
   protected void end(int from, int to) {
-    int[] slots = held.slots;
     boolean alone = cache.next == null;
-    int copied = 0;
-    for (int i = from; i < to; i++) {
-      copied += slots[i] == NOT_COPIED ? 0 : 1;
-    }
-    cache.metrics.dumpBytes.add(copied * dump.transfer.layout().shardSize());
+    cache.metrics.dumpBytes.add(copiedBytes(from, to));
     cache.pool.filled(slots, from, to, alone);
     if (alone) {
-      dump.settle(held.shards, from, to);
+      dump.settle(shards, from, to);
     }
-    dump.finishWell(held.shards, from, to);
+    finishWell(from, to);
     int group = groupOf(from);
     for (int first = from; first < to; group++) {
       int end = Math.min(to, groupStarts[group + 1]);
@@ -149,36 +94,21 @@ final class DumpCopy extends CopyBatch {
   private void ended(int group, int shardCount) {
     // The decrement publishes the slots to the thread that completes the group.
     if (openInGroup.addAndGet(group, -shardCount) == 0 && cache.next != null) {
-      cache.writes.offer(
-          new NextWrite(cache, dump, held, groupStarts[group], groupStarts[group + 1]));
+      cache.writes.offer(new NextWrite(dump, this, groupStarts[group], groupStarts[group + 1]));
     }
   }
 
-  private void gather(int index) {
-    try {
-      cache.memory.toSlot(dump.transfer, held.shards[index], held.slots[index]);
-    } catch (RuntimeException | Error e) {
-      // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
-      fail(index, e, true);
-    }
-  }
-
-  private void fail(int index, Throwable cause, boolean done) {
-    int shard = held.shards[index];
-    giveUp(index, cause, done);
-    dump.finish(shard, ShardOutcome.FAILED, cause);
-  }
-
-  private void giveUp(int index, @Nullable Throwable cause, boolean done) {
-    int slot = held.slots[index];
-    int shard = held.shards[index];
+  @Override
+  void giveUp(int index, @Nullable Throwable cause, boolean done) {
+    int slot = slots[index];
+    int shard = shards[index];
     cache.pool.notFilled(slot, ShardOutcome.MISSING, null);
     if (done) {
       cache.pool.release(slot);
     }
     dump.failed(shard, cause);
-    held.slots[index] = NOT_COPIED;
-    held.shards[index] = NOT_COPIED;
+    slots[index] = ENDED;
+    shards[index] = ENDED;
     dump.settle(shard);
   }
 }

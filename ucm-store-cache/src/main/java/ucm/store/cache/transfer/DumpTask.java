@@ -2,6 +2,7 @@ package ucm.store.cache.transfer;
 
 import java.util.BitSet;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,7 +35,12 @@ final class DumpTask extends CacheTask {
   // Guarded by itself.
   private final BitSet unsettled;
   private boolean isSettled;
-  private @Nullable DistinctBlocks distinct;
+
+  // Its blocks by their first shards, one after the other. One whose shards do not follow each
+  // other
+  // counts as several, which costs a look-up more each and nothing else.
+  private final int[] starts;
+  private final int blockCount;
 
   /** How many shards the next group that is written together may have; for the planning thread. */
   long groupShards;
@@ -44,29 +50,23 @@ final class DumpTask extends CacheTask {
   private boolean isAnswering = true;
 
   DumpTask(CacheRuntime cache, long id, Transfer transfer) {
-    super(cache, id, transfer);
+    super(cache, id, transfer, true);
+    this.starts = blockStarts(transfer.ids());
+    this.blockCount = starts.length - 1;
     this.unsettled = new BitSet(shardCount);
     unsettled.set(0, shardCount);
   }
 
-  /** For the planning thread. */
-  private DistinctBlocks blocks() {
-    DistinctBlocks made = distinct;
-    if (made == null) {
-      made = new DistinctBlocks(transfer.ids());
-      distinct = made;
-    }
-    return made;
+  /** Where the shards of another block begin, in their order, and the end. */
+  private static int[] blockStarts(BlockIds ids) {
+    return IntStream.rangeClosed(0, ids.size())
+        .filter(shard -> shard == 0 || shard == ids.size() || !isSameBlock(ids, shard, shard - 1))
+        .toArray();
   }
 
-  @Override
-  String operation() {
-    return "DUMP";
-  }
-
-  @Override
-  TaskMetrics counted() {
-    return cache.metrics.dumps;
+  /** Whether two shards are of one block. */
+  static boolean isSameBlock(BlockIds ids, int shard, int other) {
+    return ids.high(shard) == ids.high(other) && ids.low(shard) == ids.low(other);
   }
 
   /**
@@ -75,18 +75,17 @@ final class DumpTask extends CacheTask {
    */
   boolean mustAsk() {
     Store next = cache.next;
-    if (next != null) {
-      BitSet unknown = unknown(0, blocks().count());
-      if (!unknown.isEmpty()) {
-        todo.clear();
-        BlockIds ids = idsOf(unknown, 0);
-        BitSet known = known(next, ids);
-        if (known == null) {
-          return true;
-        }
-        sift(present(unknown, ids, known), 0, blocks().count());
-      }
+    BitSet unknown = next == null ? new BitSet() : unknown(0, blockCount);
+    if (next == null || unknown.isEmpty()) {
+      return false;
     }
+    todo.clear();
+    BlockIds ids = idsOf(unknown);
+    BitSet known = known(next, ids);
+    if (known == null) {
+      return true;
+    }
+    sift(present(unknown, ids, known), 0, blockCount);
     return false;
   }
 
@@ -117,7 +116,7 @@ final class DumpTask extends CacheTask {
 
   /** Whether there are blocks that the next stage has not been asked for. */
   boolean hasMoreToAsk() {
-    return asked < blocks().count();
+    return asked < blockCount;
   }
 
   /**
@@ -127,40 +126,33 @@ final class DumpTask extends CacheTask {
    * shards: they are to be planned next. May block.
    */
   void askMore(Store next) {
-    int from = asked;
-    long blockBytes = transfer.byteSize() / blocks().count();
+    long blockBytes = transfer.byteSize() / blockCount;
     long first = Math.max(LEAST_ASKED, Math.ceilDiv(DumpCopy.GROUP_BYTES, blockBytes));
-    int to = (int) Math.min(blocks().count(), Math.max(first, 2L * from));
-    sift(ask(next, from, to), from, to);
+    int to = (int) Math.min(blockCount, Math.max(first, 2L * asked));
+    sift(ask(next, asked, to), asked, to);
     asked = to;
   }
 
   /** Ends the shards of those of some blocks that are present; the others are to be planned. */
   private void sift(BitSet present, int from, int to) {
-    for (int shard = 0; shard < shardCount; shard++) {
-      int block = blocks().blockOf(shard);
-      if (block < from || block >= to) {
-        continue;
-      }
-      if (present.get(block - from) && !hasBegun(shard)) {
-        needsNoMove(shard);
-      } else {
-        todo.set(shard);
+    for (int block = from; block < to; block++) {
+      for (int shard = starts[block]; shard < starts[block + 1]; shard++) {
+        if (present.get(block) && !hasBegun(shard)) {
+          needsNoMove(shard);
+        } else {
+          todo.set(shard);
+        }
       }
     }
   }
 
-  /**
-   * Asks for those of some blocks of which it is not known.
-   *
-   * @return which the next stage has, counted from the first of them
-   */
+  /** Asks for those of some blocks of which it is not known; returns which the next stage has. */
   private BitSet ask(Store next, int from, int to) {
     BitSet unknown = isAnswering ? unknown(from, to) : new BitSet();
     if (unknown.isEmpty() || expiry() != null) {
       return new BitSet();
     }
-    BlockIds ids = idsOf(unknown, from);
+    BlockIds ids = idsOf(unknown);
     BitSet answer = new BitSet();
     try {
       answer = next.lookup(ids);
@@ -172,11 +164,20 @@ final class DumpTask extends CacheTask {
     return present(unknown, ids, answer);
   }
 
-  /** Those of some blocks of which it is not known whether the next stage has them, counted from the first. */
+  /**
+   * Those of some blocks that the next stage must be asked for: they may have been there, and be lost
+   * since. Of a block that was dumped in part it is known that the next stage lacks it, until the last layer
+   * is here.
+   */
   private BitSet unknown(int from, int to) {
-    BitSet unknown = new BitSet(to - from);
+    BlockIds ids = transfer.ids();
+    BitSet unknown = new BitSet(to);
     for (int block = from; block < to; block++) {
-      unknown.set(block - from, isUnknown(block));
+      int shard = starts[block];
+      unknown.set(
+          block,
+          cache.pool.isComplete(ids, shard)
+              || !cache.pool.wasDumped(ids.high(shard), ids.low(shard)));
     }
     return unknown;
   }
@@ -190,33 +191,28 @@ final class DumpTask extends CacheTask {
    */
   private BitSet present(BitSet unknown, BlockIds ids, BitSet answer) {
     int i = 0;
-    for (int at = unknown.nextSetBit(0); at >= 0; at = unknown.nextSetBit(at + 1)) {
+    for (int block = unknown.nextSetBit(0); block >= 0; block = unknown.nextSetBit(block + 1)) {
       if (!answer.get(i)) {
         cache.pool.forgetLost(ids.high(i), ids.low(i));
-        unknown.clear(at);
+        unknown.clear(block);
       }
       i++;
     }
     return unknown;
   }
 
-  /** The ids of some blocks, counted from one on. */
-  private BlockIds idsOf(BitSet some, int from) {
-    int first = blocks().firstShard(from);
-    BitSet shards = new BitSet(blocks().firstShard(from + some.length() - 1) - first + 1);
-    for (int at = some.nextSetBit(0); at >= 0; at = some.nextSetBit(at + 1)) {
-      shards.set(blocks().firstShard(from + at) - first);
-    }
-    return transfer.ids().select(first, shards);
+  private BlockIds idsOf(BitSet blocks) {
+    BitSet shards = new BitSet(shardCount);
+    blocks.stream().forEach(block -> shards.set(starts[block]));
+    return transfer.ids().select(0, shards);
   }
 
   @Override
   long plan(long fullStripes) {
     BlockIds ids = transfer.ids();
     SlotPool pool = cache.pool;
-    int most = Math.min(todo.cardinality(), cache.memory.slots());
     boolean again = wantsRoom();
-    ShardSlots reserved = again ? new ShardSlots(most) : ShardSlots.fixed(most);
+    BitSet reserved = new BitSet();
     long full = fullStripes;
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       long high = ids.high(shard);
@@ -237,14 +233,17 @@ final class DumpTask extends CacheTask {
         continue;
       }
       todo.clear(shard);
-      switch (Reservation.kind(reservation)) {
-        case Reservation.RESERVED -> reserved.add(shard, Reservation.number(reservation));
-        default -> needsNoMove(shard);
+      if (Reservation.kind(reservation) == Reservation.RESERVED) {
+        slotOf[shard] = Reservation.number(reservation);
+        reserved.set(shard);
+      } else {
+        needsNoMove(shard);
       }
     }
     keepTodo();
-    if (reserved.size() > 0) {
-      cache.writes.copy(new DumpCopy(this, reserved));
+    if (!reserved.isEmpty()) {
+      int[] shards = reserved.stream().toArray();
+      cache.writes.copy(new DumpCopy(this, shards, slotsOf(shards)));
     }
     return full;
   }
@@ -308,16 +307,5 @@ final class DumpTask extends CacheTask {
   /** The shard's block failed. */
   void failed(int shard, @Nullable Throwable cause) {
     cache.failed(transfer.ids().high(shard), transfer.ids().low(shard), cause);
-  }
-
-  /**
-   * Whether it must be asked for: it may have been there, and be lost since. Of a block that was dumped
-   * in part it is known that the next stage lacks it, until the last layer is here.
-   */
-  private boolean isUnknown(int block) {
-    int shard = blocks().firstShard(block);
-    BlockIds ids = transfer.ids();
-    return cache.pool.isComplete(ids, shard)
-        || !cache.pool.wasDumped(ids.high(shard), ids.low(shard));
   }
 }

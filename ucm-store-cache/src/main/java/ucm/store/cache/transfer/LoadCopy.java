@@ -1,102 +1,39 @@
 package ucm.store.cache.transfer;
 
-import ucm.api.ShardOutcome;
-import ucm.platform.device.DeviceCopies;
+import org.jspecify.annotations.Nullable;
 
 /** Shards of a load that lie in slots, each slot referenced, on their way into the engine's memory. */
 final class LoadCopy extends CopyBatch {
 
-  private static final int ENDED = -1;
-
-  private final LoadTask load;
-
   /** Takes over shards that are there. */
-  LoadCopy(LoadTask load, ShardSlots held) {
-    this(load, held, held.size());
+  LoadCopy(LoadTask load, int[] shards, int[] slots) {
+    super(load, shards, slots, shards.length);
   }
 
-  private LoadCopy(LoadTask load, ShardSlots held, int count) {
-    super(held, count, load.transfer.layout().shardSize(), load.cache.copyThreads);
-    this.load = load;
-  }
-
-  /** One that shards are put into as they arrive. */
-  static LoadCopy ofArrivals(LoadTask load) {
-    return new LoadCopy(load, ShardSlots.fixed(load.shardCount), load.shardCount);
+  /** A batch that the shards of a load are put into as they arrive. */
+  LoadCopy(LoadTask load) {
+    super(load, new int[load.shardCount], new int[load.shardCount], 0);
   }
 
   @Override
   protected void put(int shard, int slot) {
-    held.add(shard, slot);
+    shards[ready()] = shard;
+    slots[ready()] = slot;
   }
 
   @Override
-  CacheTask work() {
-    return load;
-  }
-
-  @Override
-  protected void begin(int from, int to) {
-    int[] shards = held.shards;
-    for (int i = from; i < to; i++) {
-      if (!load.take(shards[i])) {
-        shards[i] = ENDED;
-      }
+  void giveUp(int index, @Nullable Throwable cause, boolean done) {
+    if (done) {
+      cache.pool.release(slots[index]);
     }
-  }
-
-  @Override
-  void copy(int from, int to) {
-    int[] shards = held.shards;
-    for (int i = from; i < to; i++) {
-      if (shards[i] == ENDED) {
-        continue;
-      }
-      Throwable fault = load.copyOut(shards[i], held.slots[i]);
-      if (fault != null) {
-        fail(i, fault, true);
-      }
-    }
-  }
-
-  @Override
-  protected void queue(DeviceCopies copies, int from, int to) {
-    int[] shards = held.shards;
-    for (int i = from; i < to; i++) {
-      if (shards[i] != ENDED) {
-        copies.fromSlot(held.slots[i], load.transfer, shards[i]);
-      }
-    }
-  }
-
-  @Override
-  protected void fail(int from, int to, Throwable cause, boolean done) {
-    for (int i = from; i < to; i++) {
-      if (held.shards[i] != ENDED) {
-        fail(i, cause, done);
-      }
-    }
+    slots[index] = ENDED;
+    shards[index] = ENDED;
   }
 
   @Override
   protected void end(int from, int to) {
-    int[] shards = held.shards;
-    int copied = 0;
-    for (int i = from; i < to; i++) {
-      copied += shards[i] == ENDED ? 0 : 1;
-    }
-    load.countLoaded(copied);
-    load.cache.pool.release(held.slots, from, to);
-    load.finishWell(shards, from, to);
-  }
-
-  private void fail(int index, Throwable cause, boolean done) {
-    int shard = held.shards[index];
-    if (done) {
-      load.cache.pool.release(held.slots[index]);
-    }
-    held.slots[index] = ENDED;
-    held.shards[index] = ENDED;
-    load.finish(shard, ShardOutcome.FAILED, cause);
+    cache.metrics.loadBytes.add(copiedBytes(from, to));
+    cache.pool.release(slots, from, to);
+    finishWell(from, to);
   }
 }

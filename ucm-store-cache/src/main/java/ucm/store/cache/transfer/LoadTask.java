@@ -1,5 +1,6 @@
 package ucm.store.cache.transfer;
 
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
@@ -19,38 +20,30 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   private final @Nullable LoadCopy arrivals;
 
   LoadTask(CacheRuntime cache, long id, Transfer transfer) {
-    super(cache, id, transfer);
-    this.arrivals = transfer.isHost() ? null : LoadCopy.ofArrivals(this);
-  }
-
-  @Override
-  String operation() {
-    return "LOAD";
-  }
-
-  @Override
-  TaskMetrics counted() {
-    return cache.metrics.loads;
+    super(cache, id, transfer, false);
+    this.arrivals = transfer.isHost() ? null : new LoadCopy(this);
   }
 
   @Override
   long plan(long fullStripes) {
-    ShardSlots hits = new ShardSlots(shardCount);
-    ShardSlots misses = new ShardSlots(Math.min(shardCount, cache.memory.slots()));
+    BitSet hits = new BitSet();
+    BitSet misses = new BitSet();
     long full = reserve(fullStripes, hits, misses);
-    if (hits.size() > 0) {
-      cache.metrics.hitShards.add(hits.size());
-      cache.copyToEngine(new LoadCopy(this, hits));
+    if (!hits.isEmpty()) {
+      int[] shards = hits.stream().toArray();
+      cache.metrics.hitShards.add(shards.length);
+      cache.copy(new LoadCopy(this, shards, slotsOf(shards)));
     }
-    if (misses.size() > 0) {
-      cache.metrics.missShards.add(misses.size());
-      NextRead.start(cache, this, misses);
+    if (!misses.isEmpty()) {
+      int[] shards = misses.stream().toArray();
+      cache.metrics.missShards.add(shards.length);
+      NextRead.start(this, shards, slotsOf(shards));
     }
     return full;
   }
 
   /** Takes the slots that there are; says which stripes have none. */
-  private synchronized long reserve(long fullStripes, ShardSlots hits, ShardSlots misses) {
+  private synchronized long reserve(long fullStripes, BitSet hits, BitSet misses) {
     BlockIds ids = transfer.ids();
     SlotPool pool = cache.pool;
     boolean around = cache.config.loadNextOnly();
@@ -77,9 +70,10 @@ final class LoadTask extends CacheTask implements SlotWaiter {
         continue;
       }
       todo.clear(shard);
+      slotOf[shard] = Reservation.number(reservation);
       switch (Reservation.kind(reservation)) {
-        case Reservation.HIT -> hits.add(shard, Reservation.number(reservation));
-        case Reservation.RESERVED -> misses.add(shard, Reservation.number(reservation));
+        case Reservation.HIT -> hits.set(shard);
+        case Reservation.RESERVED -> misses.set(shard);
         case Reservation.FILLING -> cache.metrics.joinedShards.increment();
         default -> {
           cache.metrics.missShards.increment();
@@ -93,17 +87,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
 
   @Override
   public void filled(int shard, int slot) {
-    if (arrivals != null) {
-      arrived(arrivals, shard, slot);
-      return;
-    }
-    if (!take(shard)) {
-      cache.pool.release(slot);
-      return;
-    }
-    Throwable fault = copyOut(shard, slot);
-    cache.pool.release(slot);
-    copied(shard, fault);
+    arrived(shard, slot, false);
   }
 
   @Override
@@ -122,51 +106,46 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     keepTodo();
   }
 
-  /** Takes over a slot that the next stage has filled, and the filler's reference to it. */
-  void arrived(int shard, int slot) {
+  /**
+   * Takes over a slot that is filled, and a reference to it.
+   *
+   * @param byThis whether the next stage has filled it for this task: then the pool does not know yet
+   */
+  void arrived(int shard, int slot, boolean byThis) {
     if (arrivals != null) {
-      cache.pool.filled(slot, false);
-      arrived(arrivals, shard, slot);
+      // The thread of a next stage, or of another task, has no business with the device.
+      if (byThis) {
+        cache.pool.filled(slot, false);
+      }
+      if (!cache.engineDevice.loads().add(arrivals, shard, slot)) {
+        cache.pool.release(slot);
+        endUntaken(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
+      }
       return;
     }
-    if (!take(shard)) {
+    boolean taken = take(shard);
+    Throwable fault = taken ? copyOut(shard, slot) : null;
+    if (byThis) {
       cache.pool.filled(slot, true);
-      return;
-    }
-    Throwable fault = copyOut(shard, slot);
-    cache.pool.filled(slot, true);
-    copied(shard, fault);
-  }
-
-  /** The thread of a next stage, or of another task, has no business with the device. */
-  private void arrived(LoadCopy copy, int shard, int slot) {
-    if (!cache.engineDevice.loads().add(copy, shard, slot)) {
+    } else {
       cache.pool.release(slot);
-      endUntaken(shard, ShardOutcome.FAILED, new StoreClosedException("Cache"));
+    }
+    if (taken && fault == null) {
+      cache.metrics.loadBytes.add(transfer.layout().shardSize());
+    }
+    if (taken) {
+      finish(shard, fault == null ? ShardOutcome.OK : ShardOutcome.FAILED, fault);
     }
   }
 
   /** Copies a shard that was begun into the engine's memory; returns what went wrong, or null. */
-  @Nullable Throwable copyOut(int shard, int slot) {
+  private @Nullable Throwable copyOut(int shard, int slot) {
     try {
       cache.memory.fromSlot(slot, transfer, shard);
       return null;
     } catch (RuntimeException | Error e) {
-      // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
+      // The engine's memory is gone, say: the shard fails, and the thread lives on.
       return e;
     }
-  }
-
-  /** Ends a shard after {@link #copyOut}. */
-  private void copied(int shard, @Nullable Throwable fault) {
-    if (fault == null) {
-      countLoaded(1);
-    }
-    finish(shard, fault == null ? ShardOutcome.OK : ShardOutcome.FAILED, fault);
-  }
-
-  /** Counts shards that came well into the engine's memory. */
-  void countLoaded(int shards) {
-    cache.metrics.loadBytes.add(shards * transfer.layout().shardSize());
   }
 }

@@ -21,23 +21,26 @@ import ucm.api.TransferResult;
 final class NextRead implements ShardListener, Runnable {
 
   private static final int DONE = -1;
+  private static final int[] NO_SHARDS = {};
 
   private final CacheRuntime cache;
   private final @Nullable LoadTask work;
+  private final int[] shards;
   // A slot is DONE where its reference was given back.
-  private final ShardSlots held;
+  private final int[] slots;
   private @Nullable Task task;
 
-  private NextRead(CacheRuntime cache, @Nullable LoadTask work, ShardSlots held) {
+  private NextRead(CacheRuntime cache, @Nullable LoadTask work, int[] shards, int[] slots) {
     this.cache = cache;
     this.work = work;
-    this.held = held;
+    this.shards = shards;
+    this.slots = slots;
   }
 
-  /** Starts to read shards of a load into the slots they reserved. */
-  static void start(CacheRuntime cache, LoadTask work, ShardSlots held) {
-    NextRead read = new NextRead(cache, work, held);
-    read.submit(held.onward(cache.memory, work.transfer, 0, held.size(), read));
+  /** Starts to read shards of a load into the slots they reserved; both arrays are its own then. */
+  static void start(LoadTask work, int[] shards, int[] slots) {
+    NextRead read = new NextRead(work.cache, work, shards, slots);
+    read.submit(work.onward(shards, slots, 0, slots.length, read));
   }
 
   /**
@@ -45,8 +48,8 @@ final class NextRead implements ShardListener, Runnable {
    *
    * @param builder names the shards and their slots
    */
-  static void prefetch(CacheRuntime cache, Transfer.Builder builder, ShardSlots held) {
-    NextRead read = new NextRead(cache, null, held);
+  static void prefetch(CacheRuntime cache, Transfer.Builder builder, int[] slots) {
+    NextRead read = new NextRead(cache, null, NO_SHARDS, slots);
     read.submit(builder.build(read));
   }
 
@@ -59,7 +62,7 @@ final class NextRead implements ShardListener, Runnable {
     try {
       started = cache.requireNext().load(transfer);
     } catch (RuntimeException e) {
-      cache.metrics.nextFailures.add(held.size());
+      cache.metrics.nextFailures.add(slots.length);
       loseAll(e instanceof QueueFullException ? ShardOutcome.REFUSED : ShardOutcome.FAILED, e);
       cache.traffic.end();
       return;
@@ -69,7 +72,7 @@ final class NextRead implements ShardListener, Runnable {
   }
 
   private void loseAll(ShardOutcome outcome, RuntimeException cause) {
-    for (int i = 0; i < held.size(); i++) {
+    for (int i = 0; i < slots.length; i++) {
       lost(i, outcome, cause);
     }
   }
@@ -80,9 +83,9 @@ final class NextRead implements ShardListener, Runnable {
     if (outcome == ShardOutcome.OK) {
       arrived(i);
     } else if (outcome == ShardOutcome.MISSING) {
-      cache.pool.notFilled(held.slots[i], outcome, null);
+      cache.pool.notFilled(slots[i], outcome, null);
       if (work != null) {
-        work.endUntaken(held.shards[i], outcome, null);
+        work.endUntaken(shards[i], outcome, null);
       }
     }
     // What else may have gone wrong is told with its cause when the task has completed.
@@ -92,8 +95,8 @@ final class NextRead implements ShardListener, Runnable {
   @Override
   public void run() {
     TransferResult result = Objects.requireNonNull(task).result();
-    for (int i = 0; i < held.size(); i++) {
-      if (held.slots[i] == DONE) {
+    for (int i = 0; i < slots.length; i++) {
+      if (slots[i] == DONE) {
         continue;
       }
       ShardOutcome outcome = result.outcome(i);
@@ -110,22 +113,22 @@ final class NextRead implements ShardListener, Runnable {
   }
 
   private void arrived(int i) {
-    int slot = held.slots[i];
-    held.slots[i] = DONE;
+    int slot = slots[i];
+    slots[i] = DONE;
     if (work == null) {
       cache.pool.filled(slot, true);
     } else {
-      work.arrived(held.shards[i], slot);
+      work.arrived(shards[i], slot, true);
     }
   }
 
   private void lost(int i, ShardOutcome outcome, @Nullable Throwable cause) {
-    int slot = held.slots[i];
-    held.slots[i] = DONE;
+    int slot = slots[i];
+    slots[i] = DONE;
     cache.pool.notFilled(slot, outcome, cause);
     cache.pool.release(slot);
     if (work != null) {
-      work.endUntaken(held.shards[i], outcome, cause);
+      work.endUntaken(shards[i], outcome, cause);
     }
   }
 }

@@ -1,76 +1,57 @@
 package ucm.store.cache.transfer;
 
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Counts the next stage's tasks that point into the pool, so that its memory outlives them. */
-public final class NextTraffic {
+final class NextTraffic {
 
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition none = lock.newCondition();
-  // Guarded by lock.
+  // Guarded by this.
   private int open;
   private boolean closed;
   private @Nullable Runnable whenNone;
 
   /** A task is about to be handed to the next stage; false when that must not be any more. */
-  boolean begin() {
-    lock.lock();
-    try {
-      if (closed) {
-        return false;
-      }
-      open++;
-      return true;
-    } finally {
-      lock.unlock();
-    }
+  synchronized boolean begin() {
+    open += closed ? 0 : 1;
+    return !closed;
   }
 
   /** A task has completed, and its slots are given back. */
   void end() {
-    Runnable action = null;
-    lock.lock();
-    try {
-      if (--open == 0) {
-        none.signalAll();
-        action = whenNone;
-        whenNone = null;
-      }
-    } finally {
-      lock.unlock();
-    }
+    Runnable action = ended();
     if (action != null) {
       action.run();
     }
   }
 
-  /** Waits for so many nanoseconds until no task is open; says how many are. */
-  public int awaitNone(long nanos) throws InterruptedException {
-    long remaining = nanos;
-    lock.lock();
-    try {
-      while (open > 0 && remaining > 0) {
-        remaining = none.awaitNanos(remaining);
-      }
-      return open;
-    } finally {
-      lock.unlock();
+  private synchronized @Nullable Runnable ended() {
+    if (--open > 0) {
+      return null;
     }
+    notifyAll();
+    Runnable action = whenNone;
+    whenNone = null;
+    return action;
+  }
+
+  /** Waits for so many nanoseconds until no task is open; says how many are. */
+  synchronized int awaitNone(long nanos) throws InterruptedException {
+    long end = System.nanoTime() + nanos;
+    for (long left = nanos; open > 0 && left > 0; left = end - System.nanoTime()) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return open;
   }
 
   /** Lets no task begin, and runs an action when none is open: now, or when the last one ends. */
   void close(Runnable action) {
-    lock.lock();
-    try {
+    synchronized (this) {
       closed = true;
       if (open > 0) {
         whenNone = action;
         return;
       }
-    } finally {
-      lock.unlock();
     }
     action.run();
   }

@@ -22,7 +22,7 @@ final class NextWrite implements Runnable {
 
   private final CacheRuntime cache;
   private final DumpTask dump;
-  private final ShardSlots held;
+  private final DumpCopy held;
   private final int from;
   private final int to;
   private final long offeredNanos = System.nanoTime();
@@ -31,8 +31,8 @@ final class NextWrite implements Runnable {
   private @Nullable Task task;
 
   /** The shards of a copy from an index on, to another exclusive. */
-  NextWrite(CacheRuntime cache, DumpTask dump, ShardSlots held, int from, int to) {
-    this.cache = cache;
+  NextWrite(DumpTask dump, DumpCopy held, int from, int to) {
+    this.cache = dump.cache;
     this.dump = dump;
     this.held = held;
     this.from = from;
@@ -57,7 +57,7 @@ final class NextWrite implements Runnable {
   boolean submit() {
     Transfer written = transfer;
     if (written == null) {
-      written = held.onward(cache.memory, dump.transfer, from, to, ShardListener.NONE);
+      written = dump.onward(held.shards, held.slots, from, to, ShardListener.NONE);
       transfer = written;
     }
     if (written.shardCount() == 0) {
@@ -96,11 +96,7 @@ final class NextWrite implements Runnable {
     if (result == null || !result.ok()) {
       dropFailed(result, cause);
     }
-    for (int i = from; i < to; i++) {
-      if (held.slots[i] != DumpCopy.NOT_COPIED) {
-        cache.pool.release(held.slots[i]);
-      }
-    }
+    cache.pool.release(held.slots, from, to);
     dump.settle(held.shards, from, to);
     cache.writes.ended(byteSize());
   }
@@ -109,7 +105,7 @@ final class NextWrite implements Runnable {
     BlockIds ids = dump.transfer.ids();
     int position = 0;
     for (int i = from; i < to; i++) {
-      if (held.slots[i] == DumpCopy.NOT_COPIED) {
+      if (held.slots[i] == CopyBatch.ENDED) {
         continue;
       }
       int shard = held.shards[i];

@@ -1,5 +1,6 @@
 package ucm.store.cache.transfer;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
@@ -54,24 +55,23 @@ final class Prefetcher {
     int shards = cache.config.layout().shardCount();
     Transfer.Builder builder = Transfer.packed(cache.config.layout());
     int most = Math.max(0, Math.min(budget, present.cardinality() * shards));
-    ShardSlots reserved = new ShardSlots(most);
+    int[] slots = new int[most];
+    int reserved = 0;
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
-      for (int shard = 0; shard < shards && reserved.size() < most; shard++) {
+      for (int shard = 0; shard < shards && reserved < most; shard++) {
         long reservation =
             cache.pool.reserveForLoad(absent.high(i), absent.low(i), shard, null, 0, 0);
         int slot = Reservation.number(reservation);
         if (Reservation.kind(reservation) == Reservation.HIT) {
           cache.pool.release(slot);
         } else if (Reservation.kind(reservation) == Reservation.RESERVED) {
-          builder
-              .shard(absent, i, shard)
-              .piece(cache.memory.region(slot), cache.memory.offset(slot));
-          reserved.add(reserved.size(), slot);
+          builder.shard(absent, i, shard).piece(cache.memory.region(), cache.memory.offset(slot));
+          slots[reserved++] = slot;
         }
       }
     }
-    if (reserved.size() > 0) {
-      NextRead.prefetch(cache, builder, reserved);
+    if (reserved > 0) {
+      NextRead.prefetch(cache, builder, Arrays.copyOf(slots, reserved));
     }
   }
 

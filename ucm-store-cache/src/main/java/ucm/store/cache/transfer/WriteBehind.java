@@ -3,7 +3,6 @@ package ucm.store.cache.transfer;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Writes dumped shards to the next stage in the background, some transfers at a time.
@@ -30,8 +29,7 @@ final class WriteBehind {
   private final CacheRuntime cache;
   private final AtomicInteger copying = new AtomicInteger();
   private volatile long quietSinceNanos;
-  private final ReentrantLock lock = new ReentrantLock();
-  // Guarded by lock.
+  // Guarded by this.
   private final ArrayDeque<NextWrite> waiting = new ArrayDeque<>();
   private int underWay;
   private long bytesUnderWay;
@@ -45,8 +43,8 @@ final class WriteBehind {
 
   /** Has shards copied into their slots, which are then offered here. */
   void copy(DumpCopy batch) {
-    copying.addAndGet(batch.count());
-    cache.copyFromEngine(batch);
+    copying.addAndGet(batch.shards.length);
+    cache.copy(batch);
   }
 
   /** Shards of a copy have ended, and were offered where they were the last of their group. */
@@ -59,12 +57,9 @@ final class WriteBehind {
   /** Takes shards to be written. */
   void offer(NextWrite write) {
     boolean first;
-    lock.lock();
-    try {
+    synchronized (this) {
       first = waiting.isEmpty();
       waiting.add(write);
-    } finally {
-      lock.unlock();
     }
     if (first) {
       // So that the clock is looked at while it is held back.
@@ -75,13 +70,10 @@ final class WriteBehind {
   /** The next stage is done with a write of so many bytes. */
   void ended(long bytes) {
     boolean more;
-    lock.lock();
-    try {
+    synchronized (this) {
       underWay--;
       bytesUnderWay -= bytes;
       more = !waiting.isEmpty();
-    } finally {
-      lock.unlock();
     }
     if (more) {
       cache.dispatcher.wake();
@@ -90,11 +82,8 @@ final class WriteBehind {
 
   /** A caller begins (1) or ceases (-1) to wait for the writes, so that none is held back. */
   void hurry(int change) {
-    lock.lock();
-    try {
+    synchronized (this) {
       hurried += change;
-    } finally {
-      lock.unlock();
     }
     cache.dispatcher.wake();
   }
@@ -107,8 +96,7 @@ final class WriteBehind {
   long send() {
     while (true) {
       NextWrite next;
-      lock.lock();
-      try {
+      synchronized (this) {
         long hold = holdNanos();
         if (hold > 0) {
           // No event tells when copying ends: what waits for the copies is to go on first.
@@ -117,19 +105,14 @@ final class WriteBehind {
         next = waiting.remove();
         underWay++;
         bytesUnderWay += next.byteSize();
-      } finally {
-        lock.unlock();
       }
       if (!next.submit()) {
-        lock.lock();
-        try {
+        synchronized (this) {
           waiting.addFirst(next);
           underWay--;
           bytesUnderWay -= next.byteSize();
           refused = true;
           refusedNanos = System.nanoTime();
-        } finally {
-          lock.unlock();
         }
       }
     }

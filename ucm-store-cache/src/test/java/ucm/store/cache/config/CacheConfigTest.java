@@ -42,7 +42,7 @@ final class CacheConfigTest {
         .isEqualTo("256; when not shared 32, or what a lower stage suggests");
     assertThat(CacheConfig.SHARE.defaultValue()).isFalse();
     assertThat(CacheConfig.USE_GDR.defaultValue()).isFalse();
-    assertThat(CacheConfig.from(StoreConfig.of(Map.of())).isScheduler()).isTrue();
+    assertThat(CacheConfig.from(StoreConfig.of(Map.of())).deviceId()).isEqualTo(-1);
   }
 
   @Test

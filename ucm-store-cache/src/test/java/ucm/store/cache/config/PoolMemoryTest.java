@@ -25,16 +25,17 @@ final class PoolMemoryTest {
     try {
       assertThat(STRIDE).isEqualTo(8192);
       assertThat(memory.byteSize()).isEqualTo(SLOTS * STRIDE);
-      assertThat(resident(memory.segment(0).address())).isGreaterThanOrEqualTo(SLOTS * STRIDE);
+      assertThat(resident(memory.region().segment().address()))
+          .isGreaterThanOrEqualTo(SLOTS * STRIDE);
       for (int slot = 0; slot < SLOTS; slot++) {
-        assertThat(memory.region(slot)).isSameAs(memory.region(0));
-        long start = memory.segment(slot).address() + memory.offset(slot);
+        long start = memory.region().segment().address() + memory.offset(slot);
         assertThat(start % PoolMemory.PAGE_BYTES).isZero();
-        assertThat(memory.segment(slot).get(ValueLayout.JAVA_LONG, memory.offset(slot))).isZero();
-        memory.segment(slot).set(ValueLayout.JAVA_LONG, memory.offset(slot), slot + 1);
+        assertThat(memory.region().segment().get(ValueLayout.JAVA_LONG, memory.offset(slot)))
+            .isZero();
+        memory.region().segment().set(ValueLayout.JAVA_LONG, memory.offset(slot), slot + 1);
       }
       for (int slot = 0; slot < SLOTS; slot++) {
-        assertThat(memory.segment(slot).get(ValueLayout.JAVA_LONG, memory.offset(slot)))
+        assertThat(memory.region().segment().get(ValueLayout.JAVA_LONG, memory.offset(slot)))
             .isEqualTo(slot + 1);
       }
     } finally {

@@ -143,15 +143,12 @@ final class BackgroundTest {
       cache.awaitWanting();
       Dispatcher dispatcher = cache.opened().dispatcher;
       // The dispatcher finds both at once: that slots came free, and the job.
-      dispatcher.lock.lock();
-      try {
+      synchronized (dispatcher) {
         write.takeAll();
         dispatcher.submit(
             () -> {
               throw new IllegalStateException("a job that fails, for a test");
             });
-      } finally {
-        dispatcher.lock.unlock();
       }
       next.nextLoad().serveAll();
       load.await(PATIENCE).requireOk();

@@ -86,9 +86,9 @@ final class CloseTest {
   void memoryIsFreedByCloseWhenItIsUnused() {
     TestCache cache = new TestCache(LAYOUT, next, 8, Map.of());
     PoolMemory memory = cache.opened().memory;
-    assertThat(memory.segment(0).scope().isAlive()).isTrue();
+    assertThat(memory.region().segment().scope().isAlive()).isTrue();
     cache.close();
-    assertThat(memory.segment(0).scope().isAlive()).isFalse();
+    assertThat(memory.region().segment().scope().isAlive()).isFalse();
   }
 
   @ParameterizedTest
@@ -112,7 +112,7 @@ final class CloseTest {
         .filteredOn(thread -> !before.contains(thread))
         .extracting(Thread::getName)
         .noneMatch(name -> name.startsWith("ucm-cache"));
-    assertThat(memory.segment(0).scope().isAlive()).isFalse();
+    assertThat(memory.region().segment().scope().isAlive()).isFalse();
   }
 
   @Test

@@ -118,7 +118,7 @@ final class EngineSideTest {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment offered = arena.allocate(1 << 20, 4096);
       TestCache cache = new TestCache(LAYOUT, next.offering(offered), 8, Map.of());
-      assertThat(cache.opened().memory.segment(7)).isSameAs(offered);
+      assertThat(cache.opened().memory.region().segment()).isSameAs(offered);
       BlockIds ids = BlockBytes.ids(1, 4);
       TransferMemory memory = memory(ids);
       cache.store.dump(memory.fill().transfer()).await(PATIENCE).requireOk();

@@ -140,9 +140,9 @@ final class SharedPoolTest {
     TransferMemory memory = memory(ids);
     second.store.load(memory.transfer()).await(PATIENCE).requireOk();
     memory.check();
-    assertThat(second.opened().memory.segment(0).scope().isAlive()).isTrue();
+    assertThat(second.opened().memory.region().segment().scope().isAlive()).isTrue();
     second.close();
-    assertThat(second.opened().memory.segment(0).scope().isAlive()).isFalse();
+    assertThat(second.opened().memory.region().segment().scope().isAlive()).isFalse();
     assertThat(store(4).store.lookup(ids).isEmpty()).isTrue();
   }
 

@@ -3,6 +3,7 @@ package ucm.store.cache.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -15,7 +16,7 @@ import ucm.testkit.BlockBytes;
 import ucm.testkit.TransferMemory;
 import ucm.testkit.TransferMemory.Placement;
 
-final class ShardSlotsTest {
+final class CacheTaskTest {
 
   @ParameterizedTest
   @CsvSource({
@@ -34,14 +35,16 @@ final class ShardSlotsTest {
         TransferMemory.ofBlocks(layout, Placement.PACKED, BlockBytes.ids(1, 5)).transfer();
     try (TestCache cache = new TestCache(layout, null, 64, Map.of())) {
       PoolMemory memory = cache.opened().memory;
-      ShardSlots held = of(numbers(shards));
-      Transfer part = held.onward(memory, whole, from, to, ShardListener.NONE);
+      int[] held = numbers(shards);
+      int[] slots = IntStream.of(held).map(shard -> shard < 0 ? shard : 10 + shard).toArray();
+      CacheTask task = new DumpTask(cache.opened(), 1, whole);
+      Transfer part = task.onward(held, slots, from, to, ShardListener.NONE);
       int[] wanted = numbers(expected);
       assertThat(part.shardCount()).isEqualTo(wanted.length);
       for (int i = 0; i < wanted.length; i++) {
         assertThat(part.ids().hex(i)).isEqualTo(whole.ids().hex(wanted[i]));
         assertThat(part.shardIndex(i)).isEqualTo(whole.shardIndex(wanted[i]));
-        assertThat(part.region(i, 0)).isSameAs(memory.region(10 + wanted[i]));
+        assertThat(part.region(i, 0)).isSameAs(memory.region());
         assertThat(part.offset(i, 0)).isEqualTo(memory.offset(10 + wanted[i]));
       }
     }
@@ -51,15 +54,7 @@ final class ShardSlotsTest {
     return text.isEmpty()
         ? new int[0]
         : Stream.of(text.split(" "))
-            .mapToInt(each -> each.equals("-") ? DumpCopy.NOT_COPIED : Integer.parseInt(each))
+            .mapToInt(each -> each.equals("-") ? CopyBatch.ENDED : Integer.parseInt(each))
             .toArray();
-  }
-
-  private static ShardSlots of(int... shards) {
-    ShardSlots held = new ShardSlots(shards.length);
-    for (int shard : shards) {
-      held.add(shard, shard < 0 ? shard : 10 + shard);
-    }
-    return held;
   }
 }
