@@ -1,17 +1,15 @@
 package ucm.store.fake;
 
 import java.util.BitSet;
-import java.util.concurrent.locks.StampedLock;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.api.Transfer;
 
 /**
- * Which blocks are there, and of which some shards are. Thread-safe.
- *
- * <p>Look-ups take no lock: they read optimistically, some hundred ids at a time, and again under the
- * read lock when a change came in between. Changes, that is dumps and loads, take turns; each holds
- * the lock for some hundred shards at the most.
+ * Which blocks are there, and of which some shards are. Thread-safe: look-ups go side by side, changes, that
+ * is dumps and loads, take turns.
  *
  * <p>A block whose shards are all there is in one table, one that lacks some in another. Both are
  * bounded and lose what was used least recently. Dumps and loads use a block; look-ups ask about it
@@ -19,11 +17,10 @@ import ucm.api.Transfer;
  */
 final class BlockIndex {
 
-  private static final int STRIDE = 256;
   private static final int MOST_PARTIAL_BLOCKS = 1 << 16;
   private static final int MOST_PARTIAL_MARKS = 1 << 26;
 
-  private final StampedLock lock = new StampedLock();
+  private final ReadWriteLock lock = new ReentrantReadWriteLock();
   private final IdTable whole;
   private final IdTable partial;
   private final int shardCount;
@@ -36,7 +33,7 @@ final class BlockIndex {
    * @param shardCount shards in a block
    * @param evictions counts blocks, whole or not, that had to go because a table was full
    */
-  public BlockIndex(int capacity, int shardCount, StoreMetrics.Counter evictions) {
+  BlockIndex(int capacity, int shardCount, StoreMetrics.Counter evictions) {
     this.evictions = evictions;
     this.shardCount = shardCount;
     this.whole = new IdTable(capacity, 0);
@@ -50,109 +47,66 @@ final class BlockIndex {
 
   /** The blocks that are whole. */
   BitSet lookup(BlockIds ids) {
-    int size = ids.size();
-    long[] found = new long[(size + Long.SIZE - 1) / Long.SIZE];
-    for (int from = 0; from < size; from += STRIDE) {
-      int end = Math.min(from + STRIDE, size);
-      long stamp = lock.tryOptimisticRead();
-      if (stamp != 0) {
-        find(ids, from, end, found);
-        if (lock.validate(stamp)) {
-          continue;
-        }
+    BitSet found = new BitSet(ids.size());
+    lock.readLock().lock();
+    try {
+      for (int i = 0; i < ids.size(); i++) {
+        found.set(i, isWhole(ids, i));
       }
-      stamp = lock.readLock();
-      try {
-        find(ids, from, end, found);
-      } finally {
-        lock.unlockRead(stamp);
-      }
+    } finally {
+      lock.readLock().unlock();
     }
-    return BitSet.valueOf(found);
-  }
-
-  // From is a multiple of 64.
-  private void find(BlockIds ids, int from, int end, long[] found) {
-    for (int first = from; first < end; first += Long.SIZE) {
-      int last = Math.min(first + Long.SIZE, end);
-      long bits = 0;
-      for (int i = first; i < last; i++) {
-        if (whole.find(ids.high(i), ids.low(i)) != IdTable.NONE) {
-          bits |= 1L << i;
-        }
-      }
-      found[first / Long.SIZE] = bits;
-    }
+    return found;
   }
 
   /** How many blocks from the first one on are whole. */
   int run(BlockIds ids) {
-    int size = ids.size();
-    for (int from = 0; from < size; from += STRIDE) {
-      int end = Math.min(from + STRIDE, size);
-      long stamp = lock.tryOptimisticRead();
-      int absent = stamp == 0 ? from : firstAbsent(ids, from, end);
-      if (stamp == 0 || !lock.validate(stamp)) {
-        stamp = lock.readLock();
-        try {
-          absent = firstAbsent(ids, from, end);
-        } finally {
-          lock.unlockRead(stamp);
-        }
+    lock.readLock().lock();
+    try {
+      int i = 0;
+      while (i < ids.size() && isWhole(ids, i)) {
+        i++;
       }
-      if (absent < end) {
-        return absent;
-      }
+      return i;
+    } finally {
+      lock.readLock().unlock();
     }
-    return size;
   }
 
-  private int firstAbsent(BlockIds ids, int from, int end) {
-    int i = from;
-    while (i < end && whole.find(ids.high(i), ids.low(i)) != IdTable.NONE) {
-      i++;
-    }
-    return i;
+  private boolean isWhole(BlockIds ids, int i) {
+    return whole.find(ids.high(i), ids.low(i)) != IdTable.NONE;
   }
 
   /** Uses the blocks of a transfer that are whole; gives the shards whose blocks are not. */
   BitSet use(Transfer transfer) {
-    int shards = transfer.shardCount();
     BlockIds ids = transfer.ids();
     BitSet missing = new BitSet();
-    for (int from = 0; from < shards; from += STRIDE) {
-      int end = Math.min(from + STRIDE, shards);
-      long stamp = lock.writeLock();
-      try {
-        for (int shard = from; shard < end; shard++) {
-          int slot = whole.find(ids.high(shard), ids.low(shard));
-          if (slot == IdTable.NONE) {
-            missing.set(shard);
-          } else {
-            whole.use(slot);
-          }
+    lock.writeLock().lock();
+    try {
+      for (int shard = 0; shard < transfer.shardCount(); shard++) {
+        int slot = whole.find(ids.high(shard), ids.low(shard));
+        if (slot == IdTable.NONE) {
+          missing.set(shard);
+        } else {
+          whole.use(slot);
         }
-      } finally {
-        lock.unlockWrite(stamp);
       }
+    } finally {
+      lock.writeLock().unlock();
     }
     return missing;
   }
 
   /** Notes that the shards of a transfer are there. */
-  public void add(Transfer transfer) {
-    int shards = transfer.shardCount();
+  void add(Transfer transfer) {
     BlockIds ids = transfer.ids();
-    for (int from = 0; from < shards; from += STRIDE) {
-      int end = Math.min(from + STRIDE, shards);
-      long stamp = lock.writeLock();
-      try {
-        for (int shard = from; shard < end; shard++) {
-          add(ids.high(shard), ids.low(shard), transfer.shardIndex(shard));
-        }
-      } finally {
-        lock.unlockWrite(stamp);
+    lock.writeLock().lock();
+    try {
+      for (int shard = 0; shard < transfer.shardCount(); shard++) {
+        add(ids.high(shard), ids.low(shard), transfer.shardIndex(shard));
       }
+    } finally {
+      lock.writeLock().unlock();
     }
   }
 
@@ -180,18 +134,15 @@ final class BlockIndex {
   }
 
   /** Forgets blocks, whole or not. */
-  public void remove(BlockIds ids) {
-    for (int from = 0; from < ids.size(); from += STRIDE) {
-      int end = Math.min(from + STRIDE, ids.size());
-      long stamp = lock.writeLock();
-      try {
-        for (int i = from; i < end; i++) {
-          remove(whole, ids.high(i), ids.low(i));
-          remove(partial, ids.high(i), ids.low(i));
-        }
-      } finally {
-        lock.unlockWrite(stamp);
+  void remove(BlockIds ids) {
+    lock.writeLock().lock();
+    try {
+      for (int i = 0; i < ids.size(); i++) {
+        remove(whole, ids.high(i), ids.low(i));
+        remove(partial, ids.high(i), ids.low(i));
       }
+    } finally {
+      lock.writeLock().unlock();
     }
   }
 
@@ -210,12 +161,12 @@ final class BlockIndex {
   }
 
   /** How many blocks are whole. */
-  public int size() {
-    long stamp = lock.readLock();
+  int size() {
+    lock.readLock().lock();
     try {
       return whole.size();
     } finally {
-      lock.unlockRead(stamp);
+      lock.readLock().unlock();
     }
   }
 }

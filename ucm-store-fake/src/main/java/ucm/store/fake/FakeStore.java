@@ -97,15 +97,9 @@ public final class FakeStore extends AbstractStore {
     long heap = Runtime.getRuntime().maxMemory();
     if (blocks > heap / BYTES_PER_BLOCK) {
       throw new StoreException(
-          "Fake wants to remember "
-              + blocks
-              + " blocks of "
-              + BYTES_PER_BLOCK
-              + " bytes, and a heap of at most "
-              + (heap >> 20)
-              + " MiB has no room for that: lower "
-              + BUFFER_NUMBER
-              + " or raise -Xmx");
+          ("Fake wants to remember %s blocks of %s bytes, and a heap of at most %s MiB has no room"
+               + " for that: lower %s or raise -Xmx")
+              .formatted(blocks, BYTES_PER_BLOCK, heap >> 20, BUFFER_NUMBER));
     }
     return new BlockIndex(blocks, layout().shardCount(), evictions);
   }

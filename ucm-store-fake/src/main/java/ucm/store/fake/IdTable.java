@@ -5,8 +5,8 @@ import ucm.platform.eviction.LruOrder;
 import ucm.platform.table.BlockTable;
 
 /**
- * A bounded set of block ids that knows which was used least recently, and has some marks for each. Not
- * thread-safe, but {@link #find} may run beside a change: it then ends, and its answer is worthless.
+ * A bounded set of block ids that knows which was used least recently, and has some marks for each. Calls
+ * of {@link #find} may go side by side; the others are not thread-safe.
  */
 final class IdTable {
 
