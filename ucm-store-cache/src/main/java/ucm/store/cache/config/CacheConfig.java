@@ -234,7 +234,7 @@ public record CacheConfig(
       config.reject(
           CAPACITY_GB,
           ("is %s GiB and holds no shard of %s bytes, which takes a slot of %s; a block takes %s"
-               + " GiB: raise it")
+                  + " GiB: raise it")
               .formatted(
                   capacityGb,
                   layout().shardSize(),
@@ -244,13 +244,13 @@ public record CacheConfig(
       config.reject(
           CAPACITY_GB,
           ("is %s GiB, which is %s slots of %s bytes; at most %s are possible: lower it, or use"
-               + " larger shards")
+                  + " larger shards")
               .formatted(capacityGb, slots, stride(), Integer.MAX_VALUE));
     } else if (slots < layout().shardCount()) {
       config.warn(
           CAPACITY_GB,
           ("is %s GiB and holds %s shards, less than the %s of one block: no block will ever be"
-               + " found in the buffer")
+                  + " found in the buffer")
               .formatted(capacityGb, slots, layout().shardCount()));
     }
   }

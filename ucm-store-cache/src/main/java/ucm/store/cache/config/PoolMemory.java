@@ -70,7 +70,7 @@ public final class PoolMemory implements SlotMemory {
     if (slots * stride > available) {
       throw new StoreException(
           ("Cache needs %s GiB of memory for its buffer (cache_buffer_capacity_gb %s), and %s GiB"
-               + " are available: lower cache_buffer_capacity_gb%s")
+                  + " are available: lower cache_buffer_capacity_gb%s")
               .formatted(
                   CacheConfig.gib(slots * stride),
                   config.capacityGb(),
@@ -90,7 +90,7 @@ public final class PoolMemory implements SlotMemory {
         || region.address() % PAGE_BYTES != 0) {
       throw new StoreException(
           ("the stage below Cache offered %s; the pool needs page-aligned host memory of at least"
-               + " %s bytes")
+                  + " %s bytes")
               .formatted(region, slots * stride));
     }
     return new PoolMemory(null, region, slots, stride, HugeMemory.hugeBytes(region.segment()));

@@ -12,20 +12,20 @@ public final class Reservation {
   /** It is being filled already; for a load, the waiter is told. */
   public static final int FILLING = 2;
 
-  /** Not there, and no slot was to be had; the number is that of the stripe. */
+  /** Not there, and no slot was to be had. */
   public static final int NO_ROOM = 3;
 
   private Reservation() {}
 
-  public static long of(int kind, int number) {
-    return ((long) kind << 32) | number;
+  static long of(int kind, int number) {
+    return ((long) kind << 32) | (number & 0xffffffffL);
   }
 
   public static int kind(long reservation) {
     return (int) (reservation >>> 32);
   }
 
-  /** The slot, or the stripe. */
+  /** The slot, where there is one. */
   public static int number(long reservation) {
     return (int) reservation;
   }

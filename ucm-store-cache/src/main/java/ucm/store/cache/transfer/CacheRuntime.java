@@ -205,9 +205,9 @@ public final class CacheRuntime {
   public void close(Duration timeout) {
     long end = System.nanoTime() + timeout.toNanos();
     awaitWrites(end);
-    boolean copied = await(copiers::close);
-    copied &= await(engineDevice::closeThreads);
-    if (!await(dispatcher::close)) {
+    boolean copied = closeCopiers();
+    copied &= engineDevice.closeThreads(JOIN);
+    if (!dispatcher.close(JOIN)) {
       LOG.warn("Cache: the next stage has not answered a look-up; its thread is left over");
     }
     buffer.remove(this);
@@ -265,37 +265,24 @@ public final class CacheRuntime {
     return Duration.ofNanos(Math.max(0, end - System.nanoTime()));
   }
 
-  /** Waits for threads to end; may be called again after an interrupt. */
-  private interface ThreadsEnd {
-    boolean await(Duration timeout) throws InterruptedException;
-  }
-
-  /** Waits, although the thread may be interrupted, which is kept for later. */
-  private static boolean await(ThreadsEnd threads) {
+  /** Waits although the thread may be interrupted, which is kept for later. */
+  private boolean closeCopiers() {
     long end = System.nanoTime() + JOIN.toNanos();
     boolean interrupted = false;
-    try {
-      while (true) {
-        try {
-          boolean ended = threads.await(left(end));
-          if (!Thread.interrupted()) {
-            return ended;
-          }
-        } catch (InterruptedException e) {
-          // Once more.
-        }
-        interrupted = true;
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
+    boolean ended = copiers.close(JOIN);
+    while (Thread.interrupted()) {
+      interrupted = true;
+      ended = copiers.close(left(end));
     }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return ended;
   }
 
   private void plan(CacheTask work) {
     // Those who wait for slots come first: take none while there are any.
-    work.plan(pool.isWanted() ? SlotPool.ALL_STRIPES : 0);
+    work.plan(!pool.isWanted());
     if (work.wantsRoom()) {
       dispatcher.retry(work);
     }

@@ -65,10 +65,10 @@ abstract class CacheTask extends TransferTask {
    * Tries for the shards of {@link #todo}; those that find no slot stay there, those that have expired
    * do not.
    *
-   * @param fullStripes the stripes not to take slots of
-   * @return the stripes found full by now
+   * @param mayTake whether slots may be taken
+   * @return false when none may be taken, or there are no more
    */
-  abstract long plan(long fullStripes);
+  abstract boolean plan(boolean mayTake);
 
   /** Counts and logs the task when it ends. */
   final void start() {

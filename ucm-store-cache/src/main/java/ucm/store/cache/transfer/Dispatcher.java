@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.platform.thread.ThreadEnd;
 
 /**
  * The background thread of the store: it asks the next stage what it has, tries again for tasks that found no slot, in order of arrival,
@@ -49,12 +50,12 @@ final class Dispatcher {
    *
    * @return whether it ended in time
    */
-  boolean close(Duration timeout) throws InterruptedException {
+  boolean close(Duration timeout) {
     synchronized (this) {
       closed = true;
       notifyAll();
     }
-    return thread.join(timeout);
+    return ThreadEnd.await(thread, timeout);
   }
 
   /** Has something done. */
@@ -119,9 +120,9 @@ final class Dispatcher {
     }
     // First said, then tried: a slot that comes free in between wakes this thread again.
     cache.pool.setWanting(whenRoom, true);
-    long full = 0;
+    boolean room = true;
     for (CacheTask task : wanting) {
-      full = task.plan(full);
+      room = task.plan(room);
     }
     wanting.removeIf(task -> !task.wantsRoom());
     cache.pool.setWanting(whenRoom, !wanting.isEmpty());

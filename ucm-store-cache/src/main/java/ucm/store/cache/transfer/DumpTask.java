@@ -208,12 +208,12 @@ final class DumpTask extends CacheTask {
   }
 
   @Override
-  long plan(long fullStripes) {
+  boolean plan(boolean mayTake) {
     BlockIds ids = transfer.ids();
     SlotPool pool = cache.pool;
     boolean again = wantsRoom();
     BitSet reserved = new BitSet();
-    long full = fullStripes;
+    boolean room = mayTake;
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       long high = ids.high(shard);
       long low = ids.low(shard);
@@ -223,10 +223,10 @@ final class DumpTask extends CacheTask {
         settle(shard);
         continue;
       }
-      long reservation = pool.reserveForDump(high, low, transfer.shardIndex(shard), full);
+      long reservation = pool.reserveForDump(high, low, transfer.shardIndex(shard), room);
       if (Reservation.kind(reservation) == Reservation.NO_ROOM) {
-        full |= 1L << Reservation.number(reservation);
-        if (again && pool.isFull(full)) {
+        room = false;
+        if (again) {
           // Or a task much larger than the pool would be walked through for each free slot.
           break;
         }
@@ -245,7 +245,7 @@ final class DumpTask extends CacheTask {
       int[] shards = reserved.stream().toArray();
       cache.writes.copy(new DumpCopy(this, shards, slotsOf(shards)));
     }
-    return full;
+    return room;
   }
 
   /** Settles before it ends: a caller that has seen the dump end and flushes does not find it pending. */

@@ -25,10 +25,10 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   }
 
   @Override
-  long plan(long fullStripes) {
+  boolean plan(boolean mayTake) {
     BitSet hits = new BitSet();
     BitSet misses = new BitSet();
-    long full = reserve(fullStripes, hits, misses);
+    boolean room = reserve(mayTake, hits, misses);
     if (!hits.isEmpty()) {
       int[] shards = hits.stream().toArray();
       cache.metrics.hitShards.add(shards.length);
@@ -39,16 +39,16 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       cache.metrics.missShards.add(shards.length);
       NextRead.start(this, shards, slotsOf(shards));
     }
-    return full;
+    return room;
   }
 
-  /** Takes the slots that there are; says which stripes have none. */
-  private synchronized long reserve(long fullStripes, BitSet hits, BitSet misses) {
+  /** Takes the slots that there are; says whether there may be more. */
+  private synchronized boolean reserve(boolean mayTake, BitSet hits, BitSet misses) {
     BlockIds ids = transfer.ids();
     SlotPool pool = cache.pool;
     boolean around = cache.config.loadNextOnly();
     boolean hasNext = cache.next != null;
-    long full = hasNext ? fullStripes : SlotPool.ALL_STRIPES;
+    boolean room = mayTake;
     boolean again = wantsRoom();
     for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
       if (hasBegun(shard)) {
@@ -59,11 +59,12 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       long low = ids.low(shard);
       long reservation =
           around
-              ? pool.reserveUnnamed(high, low, full)
-              : pool.reserveForLoad(high, low, transfer.shardIndex(shard), this, shard, full);
+              ? pool.reserveUnnamed(room && hasNext)
+              : pool.reserveForLoad(
+                  high, low, transfer.shardIndex(shard), this, shard, room && hasNext);
       if (hasNext && Reservation.kind(reservation) == Reservation.NO_ROOM) {
-        full |= 1L << Reservation.number(reservation);
-        if (again && pool.isFull(full)) {
+        room = false;
+        if (again) {
           // Or a task much larger than the pool would be walked through for each free slot.
           break;
         }
@@ -82,7 +83,7 @@ final class LoadTask extends CacheTask implements SlotWaiter {
       }
     }
     keepTodo();
-    return full;
+    return room;
   }
 
   @Override

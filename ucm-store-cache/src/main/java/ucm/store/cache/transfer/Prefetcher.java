@@ -60,7 +60,7 @@ final class Prefetcher {
     for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
       for (int shard = 0; shard < shards && reserved < most; shard++) {
         long reservation =
-            cache.pool.reserveForLoad(absent.high(i), absent.low(i), shard, null, 0, 0);
+            cache.pool.reserveForLoad(absent.high(i), absent.low(i), shard, null, 0, true);
         int slot = Reservation.number(reservation);
         if (Reservation.kind(reservation) == Reservation.HIT) {
           cache.pool.release(slot);

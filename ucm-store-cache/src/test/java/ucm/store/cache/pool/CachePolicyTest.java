@@ -68,7 +68,7 @@ final class CachePolicyTest {
     /** Loads blocks, or dumps those that are not there. */
     void ask(long... blocks) {
       for (long block : blocks) {
-        long reservation = pool.reserveForLoad(block, ~block, 0, null, 0, 0);
+        long reservation = pool.reserveForLoad(block, ~block, 0, null, 0, true);
         int slot = Reservation.number(reservation);
         if (Reservation.kind(reservation) == Reservation.HIT) {
           pool.release(slot);

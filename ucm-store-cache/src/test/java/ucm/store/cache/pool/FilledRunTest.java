@@ -18,18 +18,18 @@ final class FilledRunTest {
   @Test
   void slotOfTheRunDoesNotGoToAnotherBlockBeforeAllAreTold() {
     SlotPool pool = new SlotPool(2, 1, CachePolicy.LRU, _ -> {});
-    int first = Reservation.number(pool.reserveForDump(1, 1, 0, 0));
-    int second = Reservation.number(pool.reserveForDump(2, 2, 0, 0));
+    int first = Reservation.number(pool.reserveForDump(1, 1, 0, true));
+    int second = Reservation.number(pool.reserveForDump(2, 2, 0, true));
     SlotWaiter evicting =
         new Waiter(pool) {
           @Override
           public void filled(int index, int slot) {
-            long _ = pool.reserveForDump(3, 3, 0, 0);
-            long _ = pool.reserveForLoad(3, 3, 0, new Waiter(pool), 3, 0);
+            long _ = pool.reserveForDump(3, 3, 0, true);
+            long _ = pool.reserveForLoad(3, 3, 0, new Waiter(pool), 3, true);
             super.filled(index, slot);
           }
         };
-    assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 0, evicting, 1, 0)))
+    assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 0, evicting, 1, true)))
         .isEqualTo(Reservation.FILLING);
     pool.filled(new int[] {first, second}, 0, 2, true);
     assertThat(told).containsExactly("filled 1");

@@ -53,8 +53,8 @@ final class SlotPoolTest {
 
   @Test
   void whatIsLeftOfABlockThatLostASingleShardDoesNotSayThatItWasDumped() {
-    int first = Reservation.number(pool.reserveForDump(1, 1, 0, 0));
-    int second = Reservation.number(pool.reserveForDump(1, 1, 1, 0));
+    int first = Reservation.number(pool.reserveForDump(1, 1, 0, true));
+    int second = Reservation.number(pool.reserveForDump(1, 1, 1, true));
     pool.filled(first, true);
     pool.filled(second, false);
     assertThat(pool.wasDumped(1, 1)).isTrue();
@@ -110,9 +110,9 @@ final class SlotPoolTest {
     int good = reserve(1, 0);
     int bad = reserve(1, 1);
     for (int index = 0; index < 2; index++) {
-      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 0, waiter, index, 0)))
+      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 0, waiter, index, true)))
           .isEqualTo(Reservation.FILLING);
-      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 1, waiter, 10 + index, 0)))
+      assertThat(Reservation.kind(pool.reserveForLoad(1, 1, 1, waiter, 10 + index, true)))
           .isEqualTo(Reservation.FILLING);
     }
     pool.filled(good, false);
@@ -127,7 +127,7 @@ final class SlotPoolTest {
 
   @Test
   void unnamedSlotIsNotFound() {
-    int slot = Reservation.number(pool.reserveUnnamed(1, 1, 0));
+    int slot = Reservation.number(pool.reserveUnnamed(true));
     pool.filled(slot, false);
     assertThat(Reservation.kind(load(1, 0))).isEqualTo(Reservation.RESERVED);
     pool.release(slot);
@@ -135,22 +135,22 @@ final class SlotPoolTest {
   }
 
   @Test
-  void givesEverySlotOfManyStripesOnce() {
+  void givesEverySlotOnce() {
     int slots = 4099;
-    SlotPool striped = new SlotPool(slots, 1, CachePolicy.LRU, _ -> {});
+    SlotPool large = new SlotPool(slots, 1, CachePolicy.LRU, _ -> {});
     Set<Integer> given = new HashSet<>();
     for (long id = 0; given.size() < slots; id++) {
       assertThat(id).isLessThan(100L * slots);
-      long reservation = striped.reserveForDump(id, id, 0, 0);
+      long reservation = large.reserveForDump(id, id, 0, true);
       if (Reservation.kind(reservation) == Reservation.RESERVED) {
         assertThat(given.add(Reservation.number(reservation))).isTrue();
         assertThat(Reservation.number(reservation)).isBetween(0, slots - 1);
       }
     }
-    assertThat(striped.inUse()).isEqualTo(slots);
-    given.forEach(slot -> striped.filled(slot, false));
-    given.forEach(slot -> striped.release(slot));
-    assertThat(striped.referenced()).isZero();
+    assertThat(large.inUse()).isEqualTo(slots);
+    given.forEach(slot -> large.filled(slot, false));
+    given.forEach(slot -> large.release(slot));
+    assertThat(large.referenced()).isZero();
   }
 
   @Test
@@ -187,8 +187,8 @@ final class SlotPoolTest {
       boolean load = random.nextBoolean();
       long reservation =
           load
-              ? pool.reserveForLoad(id, id, shard, null, 0, 0)
-              : pool.reserveForDump(id, id, shard, 0);
+              ? pool.reserveForLoad(id, id, shard, null, 0, true)
+              : pool.reserveForDump(id, id, shard, true);
       int slot = Reservation.number(reservation);
       if (Reservation.kind(reservation) == Reservation.RESERVED) {
         bytes.set(slot, name);
@@ -224,13 +224,13 @@ final class SlotPoolTest {
   }
 
   private int reserve(long id, int shard) {
-    long reservation = pool.reserveForDump(id, id, shard, 0);
+    long reservation = pool.reserveForDump(id, id, shard, true);
     assertThat(Reservation.kind(reservation)).isEqualTo(Reservation.RESERVED);
     return Reservation.number(reservation);
   }
 
   private long load(long id, int shard) {
-    return pool.reserveForLoad(id, id, shard, null, 0, 0);
+    return pool.reserveForLoad(id, id, shard, null, 0, true);
   }
 
   private boolean isComplete(long id) {

@@ -1,12 +1,13 @@
 package ucm.store.cache.pool;
 
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.store.cache.config.CachePolicy;
 
 /**
- * One part of the pool: some slots as a state machine, the blocks they belong to, and the order in which
- * these are evicted. The methods are atomic under the monitor of this, and call no code of others.
+ * The slots of the pool as a state machine, the blocks they belong to, and the order in which these are
+ * evicted. The methods are atomic under the monitor of this, and call no code of others.
  *
  * <pre>
  *   FREE --take--> LOADING | DUMPING --filled--> READY --evicted--> FREE
@@ -18,16 +19,22 @@ import ucm.store.cache.config.CachePolicy;
  * <p>A task that fills, reads or writes on a slot holds a reference; only a READY slot without references is
  * evicted. An ORPHAN is not found by look-ups and lives on until its references go. Whole blocks are
  * evicted rather than shards, because a block that lacks one shard is no hit.
- *
- * <p>A stripe knows its slots from 0; what comes from and goes to the outside is offset by its first slot.
  */
-final class PoolStripe extends StripeBlocks {
+abstract class SlotStates extends PoolBlocks {
 
-  /** Answer to {@link #filled}: a task waits for one of the slots. */
+  /** Answer to {@link #fill}: a task waits for one of the slots. */
   static final int JOINED = 1;
 
   /** Answer to several calls: a slot can now be taken by others. */
   static final int ROOM = 2;
+
+  /**
+   * A wait for a slot that another task fills; holds a reference to the slot.
+   *
+   * @param index what the waiter calls the shard
+   * @param next another wait for the same slot, or null
+   */
+  record Wait(SlotWaiter waiter, int index, @Nullable Wait next) {}
 
   private static final byte FREE = 0;
   private static final byte LOADING = 1;
@@ -35,45 +42,27 @@ final class PoolStripe extends StripeBlocks {
   private static final byte READY = 3;
   private static final byte ORPHAN = 4;
 
-  private final int number;
-  private final int firstSlot;
   private final StoreMetrics.Counter evictions;
   // By slot.
   private final byte[] states;
   private final int[] references;
   private final int[] entries;
   private final int[] shardOf;
-  private final @Nullable SlotWait[] waits;
+  private final @Nullable Wait[] waits;
   private final int[] free;
   private int freeCount;
   private int idleSlots;
   private int hand;
 
-  /**
-   * A stripe of free slots.
-   *
-   * @param number of the stripe
-   * @param firstSlot what its first slot is called outside
-   * @param count how many slots
-   * @param shards shards in a block
-   * @param policy which blocks are evicted first
-   */
-  PoolStripe(
-      int number,
-      int firstSlot,
-      int count,
-      int shards,
-      CachePolicy policy,
-      StoreMetrics.Counter evictions) {
+  /** Free slots; see {@link SlotPool}. */
+  SlotStates(int count, int shards, CachePolicy policy, StoreMetrics.Counter evictions) {
     super(count, shards, policy);
-    this.number = number;
-    this.firstSlot = firstSlot;
     this.evictions = evictions;
     states = new byte[count];
     references = new int[count];
     entries = new int[count];
     shardOf = new int[count];
-    waits = new SlotWait[count];
+    waits = new Wait[count];
     free = new int[count];
     // The lowest slot is on top: shards that come together lie together.
     for (int slot = count - 1; slot >= 0; slot--) {
@@ -81,72 +70,69 @@ final class PoolStripe extends StripeBlocks {
     }
   }
 
-  /** Whether all shards of a block are complete here. */
-  synchronized boolean isComplete(long hash, long high, long low) {
-    int entry = table.find(hash, high, low);
+  /** Whether a block is here with all its shards, ready to be read. */
+  public final synchronized boolean isComplete(BlockIds ids, int i) {
+    int entry = table.find(ids.high(i), ids.low(i));
     return entry != NONE && ready[entry] == shards;
   }
 
-  /** Whether a shard of the block was dumped and some shard is still here. */
-  synchronized boolean wasDumped(long hash, long high, long low) {
-    int entry = table.find(hash, high, low);
+  /** Whether some shard of a block was dumped here and is still here. */
+  public final synchronized boolean wasDumped(long high, long low) {
+    int entry = table.find(high, low);
     return entry != NONE && dumped[entry];
   }
 
   /**
-   * Asks for a shard in order to read it.
+   * Asks for a shard in order to read it; takes a slot for it if it is not there.
    *
    * @param waiter waits for a slot that is being filled; null when no result is wanted
    * @param index what the waiter calls the shard
-   * @param mayTake whether a slot may be taken if the shard is not there
+   * @param mayTake whether a slot may be taken
    * @return a {@link Reservation}
    */
-  synchronized long reserveForLoad(
-      long hash,
-      long high,
-      long low,
-      int shard,
-      @Nullable SlotWaiter waiter,
-      int index,
-      boolean mayTake) {
-    int slot = find(hash, high, low, shard);
+  public final synchronized long reserveForLoad(
+      long high, long low, int shard, @Nullable SlotWaiter waiter, int index, boolean mayTake) {
+    int slot = find(high, low, shard);
     if (slot == NONE) {
-      return take(hash, high, low, shard, LOADING, mayTake);
+      return take(high, low, shard, LOADING, mayTake);
     }
     if (states[slot] == READY) {
       reference(slot);
       use(slot);
-      return Reservation.of(Reservation.HIT, firstSlot + slot);
+      return Reservation.of(Reservation.HIT, slot);
     }
     if (waiter != null) {
       reference(slot);
-      waits[slot] = new SlotWait(waiter, index, waits[slot]);
+      waits[slot] = new Wait(waiter, index, waits[slot]);
     }
-    return Reservation.of(Reservation.FILLING, firstSlot + slot);
+    return Reservation.of(Reservation.FILLING, slot);
   }
 
-  /** Asks for a slot to dump a shard into; see {@link SlotPool#reserveForDump}. */
-  synchronized long reserveForDump(long hash, long high, long low, int shard, boolean mayTake) {
-    int slot = find(hash, high, low, shard);
+  /**
+   * Asks for a slot to dump a shard into; see {@link #reserveForLoad}. A load of the shard that is under way
+   * is displaced: the dump brings the bytes, and what the load finds is for those who wait for it only.
+   */
+  public final synchronized long reserveForDump(long high, long low, int shard, boolean mayTake) {
+    int slot = find(high, low, shard);
     if (slot == NONE || states[slot] == LOADING) {
-      return take(hash, high, low, shard, DUMPING, mayTake);
+      return take(high, low, shard, DUMPING, mayTake);
     }
     boolean isReady = states[slot] == READY;
     if (isReady) {
       use(slot);
     }
-    return Reservation.of(isReady ? Reservation.HIT : Reservation.FILLING, firstSlot + slot);
+    return Reservation.of(isReady ? Reservation.HIT : Reservation.FILLING, slot);
   }
 
-  /** Asks for a slot that belongs to no block: an orphan from the start. */
-  synchronized long reserveUnnamed() {
-    int slot = takeAny();
+  /** Asks for a slot that look-ups do not find, as it belongs to no block: an orphan from the start. */
+  public final synchronized long reserveUnnamed(boolean mayTake) {
+    int slot = mayTake ? takeAny() : NONE;
     if (slot == NONE) {
-      return Reservation.of(Reservation.NO_ROOM, number);
+      return Reservation.of(Reservation.NO_ROOM, NONE);
     }
     states[slot] = ORPHAN;
     references[slot] = 1;
-    return Reservation.of(Reservation.RESERVED, firstSlot + slot);
+    return Reservation.of(Reservation.RESERVED, slot);
   }
 
   /**
@@ -158,48 +144,47 @@ final class PoolStripe extends StripeBlocks {
    * @param release whether to give the filler's references back
    * @return {@link #JOINED}, or {@link #ROOM}, or 0
    */
-  synchronized int filled(int[] filled, int from, int to, boolean release) {
+  final synchronized int fill(int[] filled, int from, int to, boolean release) {
     int answer = 0;
     for (int i = from; i < to; i++) {
       if (filled[i] >= 0) {
-        answer |= fill(filled[i] - firstSlot);
+        answer |= setReady(filled[i]);
       }
     }
-    return answer == 0 && release ? release(filled, from, to) : answer;
+    return answer == 0 && release ? unreference(filled, from, to) : answer;
   }
 
-  /** Says that one reserved slot is filled; see {@link #filled(int[], int, int, boolean)}. */
-  synchronized int filled(int slot, boolean release) {
-    int answer = fill(slot - firstSlot);
-    return answer == 0 && release ? release(slot) : answer;
+  /** Says that one reserved slot is filled; see {@link #fill(int[], int, int, boolean)}. */
+  final synchronized int fill(int slot, boolean release) {
+    int answer = setReady(slot);
+    return answer == 0 && release ? unreference(slot) : answer;
   }
 
   /** Has look-ups not find a slot that will not be filled; the filler keeps its reference. */
-  synchronized void notFilled(int slot) {
-    orphan(slot - firstSlot);
+  final synchronized void hide(int slot) {
+    orphan(slot);
   }
 
   /** The waits for a slot that is filled now, or will not be. No wait is added any more. */
-  synchronized @Nullable SlotWait takeWaits(int slot) {
-    SlotWait all = waits[slot - firstSlot];
-    waits[slot - firstSlot] = null;
+  final synchronized @Nullable Wait takeWaits(int slot) {
+    Wait all = waits[slot];
+    waits[slot] = null;
     return all;
   }
 
   /** Gives references back; negative numbers are passed over. {@link #ROOM} or 0. */
-  synchronized int release(int[] given, int from, int to) {
+  final synchronized int unreference(int[] given, int from, int to) {
     int answer = 0;
     for (int i = from; i < to; i++) {
       if (given[i] >= 0) {
-        answer |= release(given[i]);
+        answer |= unreference(given[i]);
       }
     }
     return answer;
   }
 
   /** Gives one reference back; {@link #ROOM} or 0. */
-  synchronized int release(int outer) {
-    int slot = outer - firstSlot;
+  final synchronized int unreference(int slot) {
     if (--references[slot] > 0) {
       return 0;
     }
@@ -213,21 +198,21 @@ final class PoolStripe extends StripeBlocks {
   }
 
   /** Drops a block; shards in use go with their last reference. {@link #ROOM} or 0. */
-  synchronized int drop(long hash, long high, long low) {
-    int entry = table.find(hash, high, low);
+  final synchronized int dropBlock(long high, long low) {
+    int entry = table.find(high, low);
     return entry != NONE && dropShards(entry) > 0 ? ROOM : 0;
   }
 
   /** See {@link SlotPool#forgetLost}; {@link #ROOM} or 0. */
-  synchronized int forgetLost(long hash, long high, long low) {
-    int entry = table.find(hash, high, low);
+  final synchronized int dropLost(long high, long low) {
+    int entry = table.find(high, low);
     boolean isBeingDumped =
         entry != NONE && dumped[entry] && (ready[entry] < shards || busy[entry] > 0);
     return entry != NONE && !isBeingDumped && dropShards(entry) > 0 ? ROOM : 0;
   }
 
   /** Drops the blocks of which only some shards were dumped; {@link #ROOM} or 0. */
-  synchronized int dropUnfinished() {
+  final synchronized int dropPartial() {
     int freed = 0;
     for (int entry = 0; entry < table.end(); entry++) {
       if (held[entry] > 0 && dumped[entry] && ready[entry] < shards) {
@@ -237,28 +222,28 @@ final class PoolStripe extends StripeBlocks {
     return freed > 0 ? ROOM : 0;
   }
 
-  /** Slots that are not FREE. */
-  synchronized int inUse() {
+  /** Slots that hold, or are about to hold, a shard. */
+  public final synchronized int inUse() {
     return states.length - freeCount;
   }
 
-  /** Slots with references. */
-  synchronized int referenced() {
+  /** Slots that are being filled, read or written on at this moment. */
+  public final synchronized int referenced() {
     return states.length - freeCount - idleSlots;
   }
 
   /** Takes a slot for a shard, with one reference; a slot that has the shard becomes an orphan. */
-  private long take(long hash, long high, long low, int shard, byte state, boolean mayTake) {
+  private long take(long high, long low, int shard, byte state, boolean mayTake) {
     int slot = mayTake ? takeAny() : NONE;
     if (slot == NONE) {
-      return Reservation.of(Reservation.NO_ROOM, number);
+      return Reservation.of(Reservation.NO_ROOM, NONE);
     }
     // Taking a slot may have evicted shards of this very block: look now, not before.
-    int displaced = find(hash, high, low, shard);
+    int displaced = find(high, low, shard);
     if (displaced != NONE) {
       orphan(displaced);
     }
-    int entry = put(hash, high, low);
+    int entry = put(high, low);
     slots[entry * shards + shard] = slot;
     held[entry]++;
     addBusy(entry, 1);
@@ -267,7 +252,7 @@ final class PoolStripe extends StripeBlocks {
     references[slot] = 1;
     entries[slot] = entry;
     shardOf[slot] = shard;
-    return Reservation.of(Reservation.RESERVED, firstSlot + slot);
+    return Reservation.of(Reservation.RESERVED, slot);
   }
 
   private int takeAny() {
@@ -295,7 +280,7 @@ final class PoolStripe extends StripeBlocks {
     return true;
   }
 
-  private int fill(int slot) {
+  private int setReady(int slot) {
     if (states[slot] != ORPHAN) {
       states[slot] = READY;
       ready[entries[slot]]++;

@@ -7,10 +7,10 @@ import ucm.platform.table.BlockTable;
 import ucm.store.cache.config.CachePolicy;
 
 /**
- * The blocks of a stripe and the slot of each of their shards. A block is named by its entry in the
- * table. Guarded by the monitor of the stripe.
+ * The blocks of a pool and the slot of each of their shards. A block is named by its entry in the
+ * table. Guarded by the monitor of this.
  */
-abstract class StripeBlocks {
+abstract class PoolBlocks {
 
   static final int NONE = BlockTable.NONE;
 
@@ -36,10 +36,11 @@ abstract class StripeBlocks {
   private int idleBlocks;
 
   /** No blocks yet, for so many slots. */
-  StripeBlocks(int count, int shards, CachePolicy policy) {
+  PoolBlocks(int count, int shards, CachePolicy policy) {
     this.shards = shards;
     // Room for all the blocks that fit in whole; blocks of which only some shards come may be more.
-    int blocks = Math.min(count, Math.max(LEAST_BLOCKS, count / shards));
+    int least = Math.min(count, LEAST_BLOCKS);
+    int blocks = Math.clamp(count / shards, least, BlockTable.MAX_SIZE);
     table = new BlockTable(blocks);
     order = policy.order(Math.max(1, count / shards));
     slots = new int[blocks * shards];
@@ -51,20 +52,20 @@ abstract class StripeBlocks {
   }
 
   /** The slot of a shard, or {@link #NONE}. */
-  final int find(long hash, long high, long low, int shard) {
-    int entry = table.find(hash, high, low);
+  final int find(long high, long low, int shard) {
+    int entry = table.find(high, low);
     return entry == NONE ? NONE : slots[entry * shards + shard];
   }
 
   /** The entry of a block, which is added if it is not there; the caller then gives it a slot. */
-  final int put(long hash, long high, long low) {
+  final int put(long high, long low) {
     int before = table.size();
-    int entry = table.put(hash, high, low);
+    int entry = table.put(high, low);
     if (table.size() > before) {
       if (entry >= ready.length) {
         grow(Math.max(entry + 1, ready.length + ready.length / 2));
       }
-      order.add(entry, hash);
+      order.add(entry, BlockTable.hash(high, low));
       idleBlocks++;
     }
     return entry;
@@ -99,7 +100,7 @@ abstract class StripeBlocks {
 
   private void grow(int length) {
     int before = slots.length;
-    slots = Arrays.copyOf(slots, length * shards);
+    slots = Arrays.copyOf(slots, Math.multiplyExact(length, shards));
     Arrays.fill(slots, before, slots.length, NONE);
     ready = Arrays.copyOf(ready, length);
     held = Arrays.copyOf(held, length);
