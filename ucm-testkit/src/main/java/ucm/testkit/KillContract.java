@@ -116,7 +116,7 @@ public abstract class KillContract {
         }
         reported.addAll(killAll(victims, random, name));
       } finally {
-        victims.forEach(KillVictim::close);
+        victims.forEach(victim -> victim.process.close());
       }
       check(directory, variant, round, reported, name);
       durable += reported.size();
@@ -136,8 +136,9 @@ public abstract class KillContract {
     NavigableSet<Integer> durable = new TreeSet<>();
     for (int i = 0; i < victims.size(); i++) {
       durable.addAll(reports.get(i).get());
-      assertThat(victims.get(i).exitCode())
-          .as("ended by the kill and nothing else, %s; it said: %s", name, victims.get(i).said())
+      KillVictim victim = victims.get(i);
+      assertThat(victim.process.exitCode())
+          .as("ended by the kill and nothing else, %s; it said: %s", name, victim.said)
           .isEqualTo(KILLED);
     }
     return durable;

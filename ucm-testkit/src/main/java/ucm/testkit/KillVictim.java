@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
@@ -16,14 +17,16 @@ import ucm.api.StoreContext;
 import ucm.testkit.TransferMemory.Placement;
 
 /** A process that dumps blocks and says which are durable, until {@link KillContract} kills it. */
-final class KillVictim implements AutoCloseable {
+final class KillVictim {
 
   static final Duration PATIENCE = Duration.ofSeconds(60);
 
   private static final int AT_ONCE = 4;
 
-  private final TestProcess process;
-  private final StringBuilder said = new StringBuilder();
+  final TestProcess process;
+
+  /** What it said besides the numbers of blocks. */
+  final StringBuilder said = new StringBuilder();
 
   KillVictim(
       Class<? extends KillContract> contract,
@@ -70,21 +73,6 @@ final class KillVictim implements AutoCloseable {
     return durable;
   }
 
-  /** How it ended; what it said besides can be read afterwards. */
-  int exitCode() throws InterruptedException {
-    return process.exitCode();
-  }
-
-  /** Kills it if it still runs. */
-  @Override
-  public void close() {
-    process.close();
-  }
-
-  String said() {
-    return said.toString();
-  }
-
   public static void main(String[] args) throws Exception {
     Constructor<?> constructor = Class.forName(args[0]).getDeclaredConstructor();
     constructor.setAccessible(true);
@@ -109,13 +97,10 @@ final class KillVictim implements AutoCloseable {
   }
 
   private static BlockIds ids(int round, int first) {
-    long[] words = new long[2 * AT_ONCE];
-    for (int i = 0; i < AT_ONCE; i++) {
-      BlockIds id = KillContract.id(round, first + i);
-      words[2 * i] = id.high(0);
-      words[2 * i + 1] = id.low(0);
-    }
-    return BlockIds.wrap(words);
+    return BlockIds.ofHex(
+        IntStream.range(first, first + AT_ONCE)
+            .mapToObj(block -> KillContract.id(round, block).hex(0))
+            .toList());
   }
 
   private static void dump(Store store, BlockIds ids, boolean layers) throws Exception {

@@ -77,15 +77,9 @@ interface PartialBlockContract extends ContractPart {
 
   private static TransferMemory mixed(OpenStore store, BlockIds ids, List<Integer> part) {
     int perBlock = store.layout.shardCount();
-    long[] words = new long[2 * part.size()];
-    int[] shards = new int[part.size()];
-    for (int i = 0; i < shards.length; i++) {
-      int block = part.get(i) / perBlock;
-      words[2 * i] = ids.high(block);
-      words[2 * i + 1] = ids.low(block);
-      shards[i] = part.get(i) % perBlock;
-    }
-    return new TransferMemory(store.layout, SCATTERED, BlockIds.wrap(words), shards);
+    int[] shards = part.stream().mapToInt(i -> i % perBlock).toArray();
+    BlockIds blocks = TransferMemory.pick(ids, shards.length, i -> part.get(i) / perBlock);
+    return new TransferMemory(store.layout, SCATTERED, blocks, shards);
   }
 
   @Test

@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.DoubleSupplier;
 import ucm.api.StoreMetrics;
@@ -25,21 +26,13 @@ public final class RecordingMetrics implements StoreMetrics {
   }
 
   private static final class Samples implements Histogram {
-    private long count;
-    private double sum;
+    private final LongAdder count = new LongAdder();
+    private final DoubleAdder sum = new DoubleAdder();
 
     @Override
-    public synchronized void record(double value) {
-      count++;
-      sum += value;
-    }
-
-    private synchronized long count() {
-      return count;
-    }
-
-    private synchronized double sum() {
-      return sum;
+    public void record(double value) {
+      count.increment();
+      sum.add(value);
     }
   }
 
@@ -72,12 +65,12 @@ public final class RecordingMetrics implements StoreMetrics {
 
   /** How many values a histogram has recorded. */
   public long recorded(String histogram) {
-    return known(histograms, histogram).count();
+    return known(histograms, histogram).count.sum();
   }
 
   /** The sum of the values a histogram has recorded. */
   public double sum(String histogram) {
-    return known(histograms, histogram).sum();
+    return known(histograms, histogram).sum.sum();
   }
 
   /** What a gauge says now. */

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.MemoryRegion;
@@ -91,25 +92,26 @@ public final class TransferMemory {
   static TransferMemory ofBlocks(
       BlockLayout layout, Placement placement, BlockIds ids, Arena arena) {
     int perBlock = layout.shardCount();
-    long[] words = new long[2 * ids.size() * perBlock];
     int[] shards = new int[ids.size() * perBlock];
-    for (int i = 0; i < shards.length; i++) {
-      words[2 * i] = ids.high(i / perBlock);
-      words[2 * i + 1] = ids.low(i / perBlock);
-      shards[i] = i % perBlock;
-    }
-    return new TransferMemory(layout, placement, BlockIds.wrap(words), shards, arena);
+    Arrays.setAll(shards, i -> i % perBlock);
+    BlockIds blocks = pick(ids, shards.length, i -> i / perBlock);
+    return new TransferMemory(layout, placement, blocks, shards, arena);
   }
 
   /** Memory for some shards of one block. */
   public static TransferMemory ofShards(
       BlockLayout layout, Placement placement, BlockIds ids, int block, int... shards) {
-    long[] words = new long[2 * shards.length];
-    for (int i = 0; i < shards.length; i++) {
-      words[2 * i] = ids.high(block);
-      words[2 * i + 1] = ids.low(block);
+    return new TransferMemory(layout, placement, pick(ids, shards.length, _ -> block), shards);
+  }
+
+  /** Makes a list of so many ids out of those of another list. */
+  static BlockIds pick(BlockIds ids, int count, IntUnaryOperator index) {
+    long[] words = new long[2 * count];
+    for (int i = 0; i < count; i++) {
+      words[2 * i] = ids.high(index.applyAsInt(i));
+      words[2 * i + 1] = ids.low(index.applyAsInt(i));
     }
-    return new TransferMemory(layout, placement, BlockIds.wrap(words), shards);
+    return BlockIds.wrap(words);
   }
 
   private void place(Arena arena, int firstSegment, int endSegment) {

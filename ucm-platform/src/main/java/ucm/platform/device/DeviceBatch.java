@@ -7,11 +7,12 @@ package ucm.platform.device;
  */
 public abstract class DeviceBatch {
 
-  // Guarded by the lock of the queue: shards to be had, shards given out, whether it is in the
-  // queue.
+  // Guarded by the lock of the queue: shards to be had, the first shard that is not given out,
+  // whether it
+  // is in the queue.
   private int ready;
-  private int taken;
-  private boolean queued;
+  int taken;
+  boolean queued;
 
   /**
    * A batch of shards.
@@ -61,21 +62,6 @@ public abstract class DeviceBatch {
   final void arrive(int shard, int slot) {
     put(shard, slot);
     ready++;
-  }
-
-  /** Whether it is in the queue. */
-  final boolean isQueued() {
-    return queued;
-  }
-
-  /** Says that it is in the queue. */
-  final void setQueued() {
-    queued = true;
-  }
-
-  /** The first shard that is not given out. */
-  final int taken() {
-    return taken;
   }
 
   /** Gives out a run; returns its end, exclusive. The batch is out of the queue with its last shard. */

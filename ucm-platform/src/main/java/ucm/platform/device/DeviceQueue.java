@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.locks.Condition;
@@ -15,6 +16,7 @@ import ucm.api.StoreClosedException;
 import ucm.device.DeviceException;
 import ucm.device.DeviceStream;
 import ucm.platform.thread.CpuAffinity;
+import ucm.platform.thread.ThreadEnd;
 
 /**
  * Copies shards between slots and memory of a device, in one direction.
@@ -82,7 +84,7 @@ public final class DeviceQueue {
         throw new StoreClosedException(device.stage());
       }
       waiting.add(batch);
-      batch.setQueued();
+      batch.queued = true;
       for (int run = Math.min(runs, threads.size()); run > 0; run--) {
         work.signal();
       }
@@ -103,9 +105,9 @@ public final class DeviceQueue {
         return false;
       }
       batch.arrive(shard, slot);
-      if (!batch.isQueued()) {
+      if (!batch.queued) {
         waiting.add(batch);
-        batch.setQueued();
+        batch.queued = true;
       }
       work.signal();
       return true;
@@ -117,8 +119,7 @@ public final class DeviceQueue {
   /**
    * Stops taking shards, lets the threads copy what was taken, and joins them.
    *
-   * @return false when some thread still runs after the timeout, or the caller was interrupted (its
-   *     interrupt flag is set again)
+   * @return false when some thread still runs after the timeout
    */
   boolean close(Duration timeout) {
     lock.lock();
@@ -128,18 +129,9 @@ public final class DeviceQueue {
     } finally {
       lock.unlock();
     }
-    long deadline = System.nanoTime() + timeout.toNanos();
-    try {
-      for (Thread thread : threads) {
-        if (!thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())))) {
-          return false;
-        }
-      }
-      return true;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    }
+    long end = System.nanoTime() + timeout.toNanos();
+    return threads.stream()
+        .allMatch(thread -> ThreadEnd.await(thread, Duration.ofNanos(end - System.nanoTime())));
   }
 
   private void run(CompletableFuture<Void> up) {
@@ -203,9 +195,9 @@ public final class DeviceQueue {
         }
         DeviceBatch batch = waiting.element();
         batches[at] = batch;
-        froms[at] = batch.taken();
+        froms[at] = batch.taken;
         tos[at] = batch.take();
-        if (!batch.isQueued()) {
+        if (!batch.queued) {
           waiting.remove();
         }
         return true;
@@ -215,12 +207,9 @@ public final class DeviceQueue {
     }
 
     private void start(int at) {
-      DeviceBatch batch = batches[at];
+      DeviceBatch batch = Objects.requireNonNull(batches[at]);
       faults[at] = null;
       marked[at] = false;
-      if (batch == null) {
-        return;
-      }
       try {
         batch.begin(froms[at], tos[at]);
         long event = batch.event();
@@ -237,20 +226,19 @@ public final class DeviceQueue {
         stream.mark(at);
         marked[at] = true;
       } catch (DeviceException e) {
-        faults[at] = faults[at] == null ? e : faults[at];
+        failed(at, e);
       }
     }
 
+    /** Keeps the first thing that went wrong with a run. */
+    private void failed(int at, Throwable fault) {
+      faults[at] = faults[at] == null ? fault : faults[at];
+    }
+
     private void finish(int at) {
-      DeviceBatch batch = batches[at];
-      if (batch == null) {
-        return;
-      }
+      DeviceBatch batch = Objects.requireNonNull(batches[at]);
       batches[at] = null;
-      boolean done = marked[at] && isReached(at);
-      if (!done) {
-        done = isEmpty(at);
-      }
+      boolean done = isDone(at);
       Throwable fault = faults[at];
       try {
         if (fault != null) {
@@ -263,22 +251,21 @@ public final class DeviceQueue {
       }
     }
 
-    private boolean isReached(int at) {
-      try {
-        stream.await(at);
-        return true;
-      } catch (DeviceException e) {
-        faults[at] = faults[at] == null ? e : faults[at];
-        return false;
+    /** Waits until the device is done with a run; false when that cannot be found out. */
+    private boolean isDone(int at) {
+      if (marked[at]) {
+        try {
+          stream.await(at);
+          return true;
+        } catch (DeviceException e) {
+          failed(at, e);
+        }
       }
-    }
-
-    private boolean isEmpty(int at) {
       try {
         stream.awaitAll();
         return true;
       } catch (DeviceException e) {
-        faults[at] = faults[at] == null ? e : faults[at];
+        failed(at, e);
         device.lost(e);
         return false;
       }

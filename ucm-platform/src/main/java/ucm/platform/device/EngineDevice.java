@@ -148,12 +148,9 @@ public final class EngineDevice {
     }
     if (device == null) {
       throw new StoreException(
-          choice.stage()
-              + " moves host memory only, and "
-              + transfer
-              + " names memory of a device: hand in regions of MemoryRegion.host, or make the"
-              + " device usable; "
-              + description);
+          ("%s moves host memory only, and %s names memory of a device: hand in regions of"
+                  + " MemoryRegion.host, or make the device usable; %s")
+              .formatted(stage(), transfer, description));
     }
     DeviceException fault = lost;
     if (fault != null) {
@@ -161,13 +158,9 @@ public final class EngineDevice {
     }
     if (!transfer.isOn(choice.deviceId())) {
       throw new StoreException(
-          transfer
-              + " names memory that is not all of device "
-              + choice.deviceId()
-              + ", which this "
-              + choice.stage()
-              + " serves (device_id): hand in one transfer for each kind of"
-              + " memory");
+          ("%s names memory that is not all of device %s, which this %s serves (device_id): hand in"
+               + " one transfer for each kind of memory")
+              .formatted(transfer, choice.deviceId(), stage()));
     }
   }
 

@@ -98,7 +98,7 @@ public final class FakeStore extends AbstractStore {
     if (blocks > heap / BYTES_PER_BLOCK) {
       throw new StoreException(
           ("Fake wants to remember %s blocks of %s bytes, and a heap of at most %s MiB has no room"
-               + " for that: lower %s or raise -Xmx")
+                  + " for that: lower %s or raise -Xmx")
               .formatted(blocks, BYTES_PER_BLOCK, heap >> 20, BUFFER_NUMBER));
     }
     return new BlockIndex(blocks, layout().shardCount(), evictions);
