@@ -171,7 +171,7 @@ public abstract class KillContract {
 
   /** A store of one variant, configured. */
   final Store configured(Path directory, int variant) {
-    Map<String, Object> all = SampleLayout.workerKeys(LAYOUT);
+    Map<String, Object> all = StoreFixture.workerKeys(LAYOUT);
     all.putAll(settings(directory));
     all.putAll(variants().get(variant));
     Store store = newStore();

@@ -1,8 +1,6 @@
 package ucm.testkit;
 
-import java.util.Map;
 import ucm.api.BlockLayout;
-import ucm.api.CommonKeys;
 
 /** The layouts that the contract suite moves blocks of. */
 enum SampleLayout {
@@ -21,12 +19,5 @@ enum SampleLayout {
 
   BlockLayout layout() {
     return layout;
-  }
-
-  /** The layout as an engine writes it into the configuration of a worker. */
-  static Map<String, Object> workerKeys(BlockLayout layout) {
-    Map<String, Object> keys = CommonKeys.values(layout);
-    keys.put(CommonKeys.DEVICE_ID.name(), 0);
-    return keys;
   }
 }

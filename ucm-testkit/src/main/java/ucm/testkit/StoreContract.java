@@ -185,7 +185,7 @@ public abstract class StoreContract
   /** Settings of the tested store, with the suite's own and more; skips when it cannot have the layout. */
   Map<String, Object> fullSettings(SampleLayout sample, Map<String, Object> more) {
     assumeTrue(supports(sample.layout()), () -> "does not support " + sample);
-    Map<String, Object> all = SampleLayout.workerKeys(sample.layout());
+    Map<String, Object> all = StoreFixture.workerKeys(sample.layout());
     all.putAll(settings(sample.layout(), directory));
     all.putAll(more);
     return all;
@@ -206,7 +206,7 @@ public abstract class StoreContract
     Store next = newNextStage();
     opened.push(new Opened(store, next));
     if (next != null) {
-      Map<String, Object> all = SampleLayout.workerKeys(sample.layout());
+      Map<String, Object> all = StoreFixture.workerKeys(sample.layout());
       all.putAll(nextStageSettings(sample.layout(), directory));
       String device = CommonKeys.DEVICE_ID.name();
       all.put(device, more.getOrDefault(device, all.get(device)));

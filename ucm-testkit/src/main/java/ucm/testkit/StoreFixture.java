@@ -10,6 +10,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
 import ucm.api.Store;
 import ucm.api.Task;
 import ucm.api.TransferResult;
@@ -40,7 +41,9 @@ public class StoreFixture implements AutoCloseable {
 
   /** The configuration of a worker as an engine writes it, without the store's own keys. */
   public static Map<String, Object> workerKeys(BlockLayout layout) {
-    return SampleLayout.workerKeys(layout);
+    Map<String, Object> keys = CommonKeys.values(layout);
+    keys.put(CommonKeys.DEVICE_ID.name(), 0);
+    return keys;
   }
 
   /** Opens a last stage with the keys of a worker and its own. */

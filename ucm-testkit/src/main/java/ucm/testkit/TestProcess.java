@@ -3,12 +3,12 @@ package ucm.testkit;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
-import java.net.URISyntaxException;
-import java.net.URL;
+import java.net.URI;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -83,24 +83,13 @@ public final class TestProcess implements AutoCloseable {
   /** Where the class comes from, which is no entry of its own when tests run patched into a module. */
   private static String classPath(Class<?> main) {
     String name = main.getName().replace('.', '/') + ".class";
-    URL found = Objects.requireNonNull(main.getResource("/" + name), name);
-    String folder = found.toString();
-    return String.join(
-        ":",
-        Stream.of(
-                folder.startsWith("file:") ? root(found, name) : null,
-                System.getProperty("jdk.module.path"),
-                System.getProperty("java.class.path"))
-            .filter(Objects::nonNull)
-            .toList());
-  }
-
-  private static String root(URL found, String name) {
-    try {
-      String path = Path.of(found.toURI()).toString();
-      return path.substring(0, path.length() - name.length());
-    } catch (URISyntaxException e) {
-      throw new AssertionError(e);
-    }
+    String found = Objects.requireNonNull(main.getResource("/" + name), name).toString();
+    String root = found.substring(0, found.length() - name.length());
+    return Stream.of(
+            root.startsWith("file:") ? Path.of(URI.create(root)).toString() : null,
+            System.getProperty("jdk.module.path"),
+            System.getProperty("java.class.path"))
+        .filter(Objects::nonNull)
+        .collect(Collectors.joining(":"));
   }
 }

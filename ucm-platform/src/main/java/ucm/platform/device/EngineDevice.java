@@ -159,7 +159,7 @@ public final class EngineDevice {
     if (!transfer.isOn(choice.deviceId())) {
       throw new StoreException(
           ("%s names memory that is not all of device %s, which this %s serves (device_id): hand in"
-               + " one transfer for each kind of memory")
+                  + " one transfer for each kind of memory")
               .formatted(transfer, choice.deviceId(), stage()));
     }
   }

@@ -21,7 +21,6 @@ public final class Errno {
   public static final int EROFS = 30;
   public static final int ENOLCK = 37;
   public static final int ENOSYS = 38;
-  public static final int ENOTEMPTY = 39;
   public static final int ELOOP = 40;
   public static final int EOPNOTSUPP = 95;
   public static final int ETIMEDOUT = 110;

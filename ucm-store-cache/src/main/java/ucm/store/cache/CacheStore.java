@@ -134,7 +134,7 @@ public final class CacheStore extends AbstractStore {
   @Override
   protected BitSet doLookup(BlockIds ids) {
     if (cache != null) {
-      return cache.lookups().lookup(ids);
+      return cache.lookups.lookup(ids);
     }
     return next == null ? new BitSet() : next.lookup(ids);
   }
@@ -143,7 +143,7 @@ public final class CacheStore extends AbstractStore {
   public int lookupPrefix(BlockIds ids) {
     requireOpen();
     if (cache != null) {
-      return cache.lookups().lookupPrefix(ids);
+      return cache.lookups.lookupPrefix(ids);
     }
     return next == null ? -1 : next.lookupPrefix(ids);
   }

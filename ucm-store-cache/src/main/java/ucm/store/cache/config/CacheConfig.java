@@ -68,10 +68,6 @@ public record CacheConfig(
                   + " that knows its model sets it. Ranks in processes of their own share one"
                   + " through ucm serve.");
 
-  public static final ConfigKey<Integer> WAITING_QUEUE_DEPTH = CommonKeys.WAITING_QUEUE_DEPTH;
-
-  public static final ConfigKey<Integer> RUNNING_QUEUE_DEPTH = CommonKeys.RUNNING_QUEUE_DEPTH;
-
   static final ConfigKey<Integer> STREAMS =
       ConfigKey.integer("cache_stream_number")
           .range(1, 32)
@@ -117,8 +113,8 @@ public record CacheConfig(
           CAPACITY_GB,
           BUFFER_SIZE,
           SHARE,
-          WAITING_QUEUE_DEPTH,
-          RUNNING_QUEUE_DEPTH,
+          CommonKeys.WAITING_QUEUE_DEPTH,
+          CommonKeys.RUNNING_QUEUE_DEPTH,
           STREAMS,
           POLICY,
           DEVICE,
@@ -156,8 +152,8 @@ public record CacheConfig(
     CacheConfig read =
         new CacheConfig(
             capacityGb(config, shared),
-            config.get(WAITING_QUEUE_DEPTH),
-            config.get(RUNNING_QUEUE_DEPTH),
+            config.get(CommonKeys.WAITING_QUEUE_DEPTH),
+            config.get(CommonKeys.RUNNING_QUEUE_DEPTH),
             config.get(STREAMS),
             CachePolicy.of(config.get(POLICY)),
             config.get(DEVICE),

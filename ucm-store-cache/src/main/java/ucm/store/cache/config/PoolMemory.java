@@ -4,7 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import ucm.api.MemoryProvider;
@@ -15,7 +14,6 @@ import ucm.api.Transfer;
 import ucm.platform.device.SlotMemory;
 import ucm.platform.libc.FileException;
 import ucm.platform.memory.HugeMemory;
-import ucm.platform.thread.ThreadEnd;
 
 /**
  * The bytes of the pool, cut into slots of one shard, each starting on a page (4096 bytes) so that
@@ -126,15 +124,9 @@ public final class PoolMemory implements SlotMemory {
     int count = Math.clamp(size / MIN_BYTES_PER_THREAD, 1, most);
     // Whole huge pages, so that no two threads touch the same one first.
     long share = Math.ceilDiv(size, count * HugeMemory.PAGE_BYTES) * HugeMemory.PAGE_BYTES;
-    List<Thread> threads =
-        IntStream.range(0, count)
-            .mapToObj(
-                i ->
-                    Thread.ofPlatform()
-                        .name("ucm-cache-touch-" + i)
-                        .start(() -> touch(memory, i * share, Math.min(size, (i + 1) * share))))
-            .toList();
-    ThreadEnd.await(threads);
+    IntStream.range(0, count)
+        .parallel()
+        .forEach(i -> touch(memory, i * share, Math.min(size, (i + 1) * share)));
   }
 
   private static void touch(MemorySegment memory, long from, long to) {

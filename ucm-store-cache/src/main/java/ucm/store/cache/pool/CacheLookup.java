@@ -48,11 +48,11 @@ public final class CacheLookup {
   public BitSet lookup(BlockIds ids) {
     long start = System.nanoTime();
     int size = ids.size();
-    BitSet found = new BitSet(size);
-    BitSet absent = new BitSet(size);
-    for (int i = 0; i < size; i++) {
-      (inPool(ids, i) ? found : absent).set(i);
-    }
+    BitSet all = new BitSet(size);
+    all.set(0, size);
+    BitSet absent = nextOnly ? all : pool.absent(ids);
+    BitSet found = (BitSet) all.clone();
+    found.andNot(absent);
     int absentCount = absent.cardinality();
     looked(size - absentCount, absentCount, System.nanoTime() - start);
     if (absentCount == 0 || next == null) {

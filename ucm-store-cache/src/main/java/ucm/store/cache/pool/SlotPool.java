@@ -1,8 +1,10 @@
 package ucm.store.cache.pool;
 
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
+import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreMetrics;
 import ucm.store.cache.config.CachePolicy;
@@ -28,6 +30,15 @@ public final class SlotPool extends SlotStates {
    */
   public SlotPool(int slots, int shards, CachePolicy policy, StoreMetrics.Counter evictions) {
     super(slots, shards, policy, evictions);
+  }
+
+  /** Which of some blocks are not here with all their shards. */
+  public BitSet absent(BlockIds ids) {
+    BitSet absent = new BitSet(ids.size());
+    for (int i = 0; i < ids.size(); i++) {
+      absent.set(i, !isComplete(ids, i));
+    }
+    return absent;
   }
 
   /**

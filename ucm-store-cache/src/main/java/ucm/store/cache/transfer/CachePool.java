@@ -31,8 +31,10 @@ final class CachePool {
   final SlotPool slots;
 
   private final @Nullable Key key;
-  // The stores that can be asked to flush.
-  private final List<CacheRuntime> members = new CopyOnWriteArrayList<>();
+
+  /** The open stores, which write what is here; what one was to dump another one may bring. */
+  final List<CacheRuntime> members = new CopyOnWriteArrayList<>();
+
   // Guarded by itself.
   private final List<EngineDevice> devices = new ArrayList<>();
   // Changed within an entry of SHARED only.
@@ -89,21 +91,6 @@ final class CachePool {
   /** Whether other stores may use it. */
   boolean isShared() {
     return key != null;
-  }
-
-  /** A store that writes what is here from now on. */
-  void add(CacheRuntime member) {
-    members.add(member);
-  }
-
-  /** A store has written what it had to, and does so no more. */
-  void remove(CacheRuntime member) {
-    members.remove(member);
-  }
-
-  /** The stores that write what is here; what one was to dump another one may bring. */
-  List<CacheRuntime> members() {
-    return members;
   }
 
   /** A user's last access is over. The last user frees the memory, and releases all devices before. */

@@ -3,12 +3,15 @@ package ucm.store.cache.transfer;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
+import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
 import ucm.api.Store;
+import ucm.api.StoreClosedException;
 import ucm.api.StoreContext;
 import ucm.api.StoreException;
 import ucm.api.Transfer;
@@ -60,8 +63,9 @@ public final class CacheRuntime {
   final WriteBehind writes;
   final Dispatcher dispatcher;
 
-  private final CacheLookup lookups;
-  private final CacheFlush flush;
+  /** Answers which blocks are here or in the next stage. */
+  public final CacheLookup lookups;
+
   private final Prefetcher prefetcher;
 
   /**
@@ -102,28 +106,22 @@ public final class CacheRuntime {
             copyThreads,
             new ShardWorkers.Limits(
                 Integer.MAX_VALUE,
-                CacheConfig.WAITING_QUEUE_DEPTH.name(),
+                CommonKeys.WAITING_QUEUE_DEPTH.name(),
                 Integer.MAX_VALUE,
-                CacheConfig.RUNNING_QUEUE_DEPTH.name()),
+                CommonKeys.RUNNING_QUEUE_DEPTH.name()),
             affinity);
     copiers.whenThreadEnds(faults);
     this.writes = new WriteBehind(this);
     this.lookups = new CacheLookup(pool, next, config.loadNextOnly(), context.metrics());
-    this.flush = new CacheFlush(this);
     this.prefetcher = new Prefetcher(this);
     dispatcher.start();
-    buffer.add(this);
+    buffer.members.add(this);
     LOG.info(
         "Cache of instance {}: {}; cache_policy {}; device: {}",
         config.uniqueId(),
         buffer,
         config.policy().word(),
         engineDevice);
-  }
-
-  /** Answers which blocks are here or in the next stage. */
-  public CacheLookup lookups() {
-    return lookups;
   }
 
   public void prefetch(BlockIds ids) {
@@ -165,8 +163,69 @@ public final class CacheRuntime {
     metrics.tasks(isDump).queueFull().increment();
   }
 
+  /**
+   * Waits until what was dumped is durable: first for the writes to the next stage, then for that stage.
+   * Where several stores share the pool, what this one was to dump may be on its way through another one, so
+   * all of them are waited for. Failures of the next stages are noted with those of the store, whose next
+   * flush tells them when this one is interrupted. See {@link Store#flush}.
+   */
   public FlushResult flush(Duration timeout) throws InterruptedException {
-    return flush.await(timeout);
+    long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
+    long pending = awaitWrites(end);
+    FlushResult lower = flushNext(this, end);
+    pending += lower.pendingBlocks();
+    long counted = lower.failedCount();
+    for (CacheRuntime other : buffer.members) {
+      if (other != this) {
+        pending += other.awaitWrites(end);
+        lower = flushNext(other, end);
+        pending += lower.pendingBlocks();
+        counted = Math.max(counted, lower.failedCount());
+      }
+    }
+    FlushResult own = dumps.takeFailures();
+    // A block that the next stage refused has failed in both: one name, one failure. Those that
+    // neither names are taken for the same as well.
+    return new FlushResult(
+        pending, own.failedBlocks(), Math.max(own.failedCount(), counted), own.cause());
+  }
+
+  /** Waits for the writes, none of which is held back meanwhile; says how many blocks are pending. */
+  private int awaitWrites(long end) throws InterruptedException {
+    writes.hurry(1);
+    try {
+      return dumps.await(left(end)).size();
+    } finally {
+      writes.hurry(-1);
+    }
+  }
+
+  /** Flushes a store's next stage, and drops and notes what that took over and failed to keep. */
+  private FlushResult flushNext(CacheRuntime store, long end) throws InterruptedException {
+    if (store.next == null) {
+      return FlushResult.clean();
+    }
+    FlushResult lower;
+    try {
+      lower = store.next.flush(left(end));
+    } catch (StoreClosedException e) {
+      if (store != this) {
+        // It left meanwhile, and has flushed by itself.
+        return FlushResult.clean();
+      }
+      throw e;
+    }
+    BlockIds lost = lower.failedBlocks();
+    for (int i = 0; i < lost.size(); i++) {
+      pool.drop(lost.high(i), lost.low(i));
+      dumps.failed(lost.high(i), lost.low(i), lower.cause());
+    }
+    for (CacheRuntime other : buffer.members) {
+      if (other != this) {
+        other.dumps.failed(lower);
+      }
+    }
+    return lower;
   }
 
   /** Whether a load that another task was to fill may try by itself: that task is another store's. */
@@ -176,7 +235,7 @@ public final class CacheRuntime {
 
   /** A block is not going to be durable: the stores that share the pool all name it. */
   void failed(long high, long low, @Nullable Throwable cause) {
-    for (CacheRuntime member : buffer.members()) {
+    for (CacheRuntime member : buffer.members) {
       member.dumps.failed(high, low, cause);
     }
   }
@@ -204,13 +263,13 @@ public final class CacheRuntime {
    */
   public void close(Duration timeout) {
     long end = System.nanoTime() + timeout.toNanos();
-    awaitWrites(end);
+    writeRest(end);
     boolean copied = closeCopiers();
     copied &= engineDevice.closeThreads(JOIN);
     if (!dispatcher.close(JOIN)) {
       LOG.warn("Cache: the next stage has not answered a look-up; its thread is left over");
     }
-    buffer.remove(this);
+    buffer.members.remove(this);
     if (buffer.isShared()) {
       pool.dropUnfinished();
     }
@@ -222,14 +281,14 @@ public final class CacheRuntime {
     }
   }
 
-  private void awaitWrites(long end) {
+  private void writeRest(long end) {
     long pending = 0;
     try {
       writes.hurry(1);
       pending = dumps.await(left(end)).size();
       if (buffer.isShared()) {
         // Those who go on using the pool are to know what this store's next stage fails to keep.
-        pending += flush.flushNext(this, end).pendingBlocks();
+        pending += flushNext(this, end).pendingBlocks();
       }
     } catch (InterruptedException e) {
       LOG.warn("Cache: interrupted while closing; what is under way is dropped");

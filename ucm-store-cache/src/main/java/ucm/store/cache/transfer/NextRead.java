@@ -1,6 +1,5 @@
 package ucm.store.cache.transfer;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
@@ -18,7 +17,7 @@ import ucm.api.TransferResult;
  * and its slot is reused only when the next stage's task has completed, so that no late read lands in
  * the bytes of another shard.
  */
-final class NextRead implements ShardListener, Runnable {
+final class NextRead implements ShardListener {
 
   private static final int DONE = -1;
   private static final int[] NO_SHARDS = {};
@@ -28,7 +27,6 @@ final class NextRead implements ShardListener, Runnable {
   private final int[] shards;
   // A slot is DONE where its reference was given back.
   private final int[] slots;
-  private @Nullable Task task;
 
   private NextRead(CacheRuntime cache, @Nullable LoadTask work, int[] shards, int[] slots) {
     this.cache = cache;
@@ -67,8 +65,7 @@ final class NextRead implements ShardListener, Runnable {
       cache.traffic.end();
       return;
     }
-    task = started;
-    started.whenTerminal(this);
+    started.whenTerminal(() -> ended(started.result()));
   }
 
   private void loseAll(ShardOutcome outcome, RuntimeException cause) {
@@ -92,9 +89,7 @@ final class NextRead implements ShardListener, Runnable {
   }
 
   /** The next stage's task has completed. */
-  @Override
-  public void run() {
-    TransferResult result = Objects.requireNonNull(task).result();
+  private void ended(TransferResult result) {
     for (int i = 0; i < slots.length; i++) {
       if (slots[i] == DONE) {
         continue;

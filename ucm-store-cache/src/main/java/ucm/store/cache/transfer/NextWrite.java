@@ -1,6 +1,5 @@
 package ucm.store.cache.transfer;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.QueueFullException;
@@ -18,17 +17,16 @@ import ucm.api.TransferResult;
  * be written is dropped whole: it is no hit any more, so that the engine dumps it again, and {@code
  * flush} names it.
  */
-final class NextWrite implements Runnable {
+final class NextWrite {
 
   private final CacheRuntime cache;
   private final DumpTask dump;
   private final DumpCopy held;
   private final int from;
   private final int to;
-  private final long offeredNanos = System.nanoTime();
-  // For the dispatcher.
-  private @Nullable Transfer transfer;
-  private @Nullable Task task;
+
+  /** Since when it waits. */
+  final long offeredNanos = System.nanoTime();
 
   /** The shards of a copy from an index on, to another exclusive. */
   NextWrite(DumpTask dump, DumpCopy held, int from, int to) {
@@ -37,11 +35,6 @@ final class NextWrite implements Runnable {
     this.held = held;
     this.from = from;
     this.to = to;
-  }
-
-  /** Since when it waits. */
-  long offeredNanos() {
-    return offeredNanos;
   }
 
   /** Bytes of the shards. */
@@ -55,11 +48,7 @@ final class NextWrite implements Runnable {
    * @return false when the next stage has no room for them now
    */
   boolean submit() {
-    Transfer written = transfer;
-    if (written == null) {
-      written = dump.onward(held.shards, held.slots, from, to, ShardListener.NONE);
-      transfer = written;
-    }
+    Transfer written = dump.onward(held.shards, held.slots, from, to, ShardListener.NONE);
     if (written.shardCount() == 0) {
       end(null, null);
       return true;
@@ -79,17 +68,12 @@ final class NextWrite implements Runnable {
       cache.traffic.end();
       return true;
     }
-    task = started;
-    started.whenTerminal(this);
+    started.whenTerminal(
+        () -> {
+          end(started.result(), started.result().cause());
+          cache.traffic.end();
+        });
     return true;
-  }
-
-  /** The next stage's task has completed. */
-  @Override
-  public void run() {
-    TransferResult result = Objects.requireNonNull(task).result();
-    end(result, result.cause());
-    cache.traffic.end();
   }
 
   private void end(@Nullable TransferResult result, @Nullable Throwable cause) {

@@ -40,7 +40,7 @@ final class Prefetcher {
   }
 
   private void read(Store next, BlockIds ids) {
-    BlockIds absent = absent(ids);
+    BlockIds absent = ids.select(0, cache.pool.absent(ids));
     if (absent.isEmpty()) {
       return;
     }
@@ -73,13 +73,5 @@ final class Prefetcher {
     if (reserved > 0) {
       NextRead.prefetch(cache, builder, Arrays.copyOf(slots, reserved));
     }
-  }
-
-  private BlockIds absent(BlockIds ids) {
-    BitSet absent = new BitSet(ids.size());
-    for (int i = 0; i < ids.size(); i++) {
-      absent.set(i, !cache.pool.isComplete(ids, i));
-    }
-    return ids.select(0, absent);
   }
 }

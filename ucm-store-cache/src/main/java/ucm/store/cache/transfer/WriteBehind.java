@@ -133,7 +133,7 @@ final class WriteBehind {
     if (hurried > 0 || cache.pool.isWanted()) {
       return 0;
     }
-    long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos());
+    long hold = MAX_HOLD_NANOS - (now - waiting.element().offeredNanos);
     if (copying.get() == 0) {
       hold = Math.min(hold, QUIET_NANOS - (now - quietSinceNanos));
     }
