@@ -48,10 +48,9 @@ public final class CacheLookup {
   public BitSet lookup(BlockIds ids) {
     long start = System.nanoTime();
     int size = ids.size();
-    BitSet all = new BitSet(size);
-    all.set(0, size);
-    BitSet absent = nextOnly ? all : pool.absent(ids);
-    BitSet found = (BitSet) all.clone();
+    BitSet found = new BitSet(size);
+    found.set(0, size);
+    BitSet absent = nextOnly ? (BitSet) found.clone() : pool.absent(ids);
     found.andNot(absent);
     int absentCount = absent.cardinality();
     looked(size - absentCount, absentCount, System.nanoTime() - start);
