@@ -12,8 +12,9 @@ import org.slf4j.LoggerFactory;
 import ucm.platform.thread.ThreadEnd;
 
 /**
- * The background thread of the store: it asks the next stage what it has, tries again for tasks that found no slot, in order of arrival,
- * and hands background writes to the next stage. It sleeps when there is nothing to do.
+ * The background thread of the store: it asks the next stage what it has, tries again for tasks that found
+ * no slot, in order of arrival, and hands background writes to the next stage. It sleeps when there is
+ * nothing to do.
  *
  * <p>The number of jobs is bounded by the tasks that are admitted.
  */
