@@ -138,13 +138,9 @@ final class Connection implements Runnable, AutoCloseable {
     if (hello.lowest() > version || hello.highest() < version) {
       throw new ProtocolException(
           ProtocolException.NO_COMMON_VERSION,
-          "the daemon speaks version "
-              + version
-              + " of the protocol, the client "
-              + hello.lowest()
-              + " to "
-              + hello.highest()
-              + ": update the older one");
+          ("the daemon speaks version %s of the protocol, the client %s to %s: update the older"
+                  + " one")
+              .formatted(version, hello.lowest(), hello.highest()));
     }
     if (role >= 0 || hello.role() > HelloMessage.OBSERVER) {
       throw ProtocolException.bad("HELLO comes once, with role 0, 1 or 2");
@@ -175,16 +171,16 @@ final class Connection implements Runnable, AutoCloseable {
     }
     switch (type) {
       case MessageType.LOOKUP -> {
-        LookupMessage message = LookupMessage.read(body);
+        LookupMessage message = body.record(LookupMessage.class);
         scheduler()
             .lookup(
                 message,
-                found -> answer(found.write(new FrameWriter(MessageType.FOUND, sequence))));
+                found -> answer(new FrameWriter(MessageType.FOUND, sequence).record(found)));
       }
       case MessageType.PLAN -> {
-        PlannedMessage planned = scheduler().plan(PlanMessage.read(body));
+        PlannedMessage planned = scheduler().plan(body.record(PlanMessage.class));
         if (sequence != 0) {
-          send(planned.write(new FrameWriter(MessageType.PLANNED, sequence)));
+          send(new FrameWriter(MessageType.PLANNED, sequence).record(planned));
         }
       }
       case MessageType.ERRORS_SEEN -> scheduler().errorsSeen();
@@ -235,13 +231,13 @@ final class Connection implements Runnable, AutoCloseable {
           named()
               .lease(
                   body.ids(),
-                  leased -> answer(leased.write(new FrameWriter(MessageType.LEASED, sequence))));
+                  leased -> answer(new FrameWriter(MessageType.LEASED, sequence).record(leased)));
       case MessageType.RESERVE ->
           named()
               .reserve(
                   body.ids(),
                   reserved ->
-                      answer(reserved.write(new FrameWriter(MessageType.RESERVED, sequence))));
+                      answer(new FrameWriter(MessageType.RESERVED, sequence).record(reserved)));
       case MessageType.COMMIT -> named().commit(body.u64(), count -> count(sequence, count));
       case MessageType.COPY -> copy(sequence, CopyMessage.read(body));
       case MessageType.LOADED -> engineOfWorker().loaded(rank, body.longs(), body.longs());
@@ -256,7 +252,7 @@ final class Connection implements Runnable, AutoCloseable {
     EngineSession.OpenedWorker worker = opened.openWorker(fields);
     rank = fields.rank();
     copies = worker.copies();
-    send(worker.answer().write(new FrameWriter(MessageType.OPENED_WORKER, sequence)));
+    send(new FrameWriter(MessageType.OPENED_WORKER, sequence).record(worker.answer()));
   }
 
   private void openNamed(int sequence, FrameReader body) throws IOException, ProtocolException {
@@ -264,7 +260,7 @@ final class Connection implements Runnable, AutoCloseable {
     EngineSession.OpenedNamed worker = opened.openNamed(NamedFields.read(body));
     rank = 0;
     named = worker.blocks();
-    send(worker.answer().write(new FrameWriter(MessageType.OPENED_WORKER, sequence)));
+    send(new FrameWriter(MessageType.OPENED_WORKER, sequence).record(worker.answer()));
   }
 
   private NamedBlocks named() throws ProtocolException {
@@ -300,10 +296,8 @@ final class Connection implements Runnable, AutoCloseable {
   private static ProtocolException unknown(int type) {
     return new ProtocolException(
         ProtocolException.UNKNOWN_TYPE,
-        "messages of type "
-            + type
-            + " are unknown here; the protocol has version "
-            + HelloMessage.VERSION);
+        "messages of type %s are unknown here; the protocol has version %s"
+            .formatted(type, HelloMessage.VERSION));
   }
 
   private void send(FrameWriter frame) throws IOException {

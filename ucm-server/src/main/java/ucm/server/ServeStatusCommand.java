@@ -47,11 +47,8 @@ final class ServeStatusCommand implements Runnable {
       status = JsonMapper.shared().readTree(Daemon.status(asked));
     } catch (IOException e) {
       throw new StoreException(
-          "no ucm serve answers at "
-              + asked
-              + ": "
-              + FileFault.of(e)
-              + "; start it, or name its --socket",
+          "no ucm serve answers at %s: %s; start it, or name its --socket"
+              .formatted(asked, FileFault.of(e)),
           e);
     }
     PrintWriter out = spec.commandLine().getOut();

@@ -64,15 +64,15 @@ final class NamedBlocksTest {
   }
 
   private static LeasedMessage lease(TestClient client, BlockIds ids) throws Exception {
-    return LeasedMessage.read(
-        new FrameReader(
-            client.ask(client.begin(MessageType.LEASE).ids(ids), MessageType.LEASED).body()));
+    return new FrameReader(
+            client.ask(client.begin(MessageType.LEASE).ids(ids), MessageType.LEASED).body())
+        .record(LeasedMessage.class);
   }
 
   private static ReservedMessage reserve(TestClient client, BlockIds ids) throws Exception {
-    return ReservedMessage.read(
-        new FrameReader(
-            client.ask(client.begin(MessageType.RESERVE).ids(ids), MessageType.RESERVED).body()));
+    return new FrameReader(
+            client.ask(client.begin(MessageType.RESERVE).ids(ids), MessageType.RESERVED).body())
+        .record(ReservedMessage.class);
   }
 
   private static int commit(TestClient client, long save) throws Exception {

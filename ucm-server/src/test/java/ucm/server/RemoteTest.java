@@ -193,8 +193,8 @@ final class RemoteTest {
       StepPlan plan = engine.scheduler.plan(List.of(ScheduledRequest.of("r", 2 * BLOCK, 40)));
       // Slots of another time.
       byte[] bytes = PlanBytes.of(plan);
-      int word = 4 + 4 + 1 + 4;
-      bytes[word + Long.BYTES - 1] ^= 1;
+      int firstId = 4 + 4 + 1 + 4;
+      bytes[firstId] ^= 1;
       BitSet errors = new BitSet();
       assertThat(engine.step(PlanBytes.read(bytes), tokens, errors)).isTrue();
       assertThat(errors.get(0)).isTrue();

@@ -4,10 +4,15 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.ObjIntConsumer;
+import java.util.function.ToIntFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
@@ -42,48 +47,40 @@ public final class RemoteBench {
   private static final Duration POLL = Duration.ofMillis(5);
   private static final int SAME_ANSWERS = 5;
   private static final double MILLION = 1e6;
+  private static final int SAVE = 4;
+  private static final int LOAD = 5;
 
   private final EngineSpec spec;
   private final EngineMemory memory;
   private final BlockHasher hasher;
   private final Duration patience;
-  private final EngineSide local;
-  private final EngineSide remote;
+  private final Side local;
+  private final Side remote;
   private final int blocks;
   private final MemorySegment from;
   private final MemorySegment to;
   private final Random random = new Random(1);
   private int requests;
 
-  // Milliseconds, and gigabytes per second, of the daemon beside those of this process.
-  private final BenchMeasure misses = beside("look-up that finds nothing", "ms");
-  private final BenchMeasure hits = beside("look-up that finds the prompt", "ms");
-  private final BenchMeasure savePlans = beside("plan of a save", "ms");
-  private final BenchMeasure loadPlans = beside("plan of a load", "ms");
-  private final BenchMeasure saves = beside("save", "GB/s");
-  private final BenchMeasure loads = beside("load", "GB/s");
+  // The daemon's figures beside those of this process, in the order in which a round finds them.
+  private final List<BenchMeasure> beside =
+      List.of(
+          beside("look-up that finds nothing", "ms"),
+          beside("look-up that finds the prompt", "ms"),
+          beside("plan of a save", "ms"),
+          beside("plan of a load", "ms"),
+          beside("save", "GB/s"),
+          beside("load", "GB/s"));
   private final BenchMeasure savesByCopy = new BenchMeasure("save", "GB/s", "memcpy");
   private final BenchMeasure loadsByCopy = new BenchMeasure("load", "GB/s", "memcpy");
 
-  /** What a side did in a round: milliseconds and bytes. */
-  private record Round(
-      double miss,
-      double savePlan,
-      double save,
-      double hit,
-      double loadPlan,
-      double load,
-      long saved,
-      long loaded) {
-
-    double saveSpeed() {
-      return saved / save / MILLION;
-    }
-
-    double loadSpeed() {
-      return loaded / load / MILLION;
-    }
-  }
+  /** The scheduler side of an engine and its one rank: in this process, or through the daemon. */
+  private record Side(
+      ToIntFunction<PromptRequest> lookup,
+      ObjIntConsumer<String> allocated,
+      Function<List<ScheduledRequest>, StepPlan> plan,
+      Consumer<String> finished,
+      WorkerConnector worker) {}
 
   /**
    * Opens both sides.
@@ -114,13 +111,26 @@ public final class RemoteBench {
     Pipeline pipeline = cleanup.add(here.openPipeline(0));
     WorkerConnector worker = cleanup.add(here.worker(0, memory.caches(), pipeline));
     SchedulerConnector scheduler = cleanup.add(here.scheduler(pipeline));
-    local = EngineSide.of(scheduler, worker);
+    int[] table = IntStream.rangeClosed(0, blocks).toArray();
+    local =
+        new Side(
+            request -> scheduler.matchedTokens(request, 0),
+            (id, external) -> scheduler.allocated(id, table, external),
+            scheduler::plan,
+            scheduler::finished,
+            worker);
     String yaml = yaml(inNewFolders(cleanup, config));
     RemoteSetup there = RemoteSetup.of(socket, config.source(), yaml, spec);
     Store slots = cleanup.add(there.slots(0));
     WorkerConnector remoteWorker = cleanup.add(there.worker(0, memory.caches(), slots));
     RemoteScheduler remoteScheduler = cleanup.add(there.scheduler());
-    remote = EngineSide.of(remoteScheduler, remoteWorker);
+    remote =
+        new Side(
+            request -> remoteScheduler.matchedTokens(request, 0),
+            (id, external) -> remoteScheduler.allocated(id, table, external),
+            remoteScheduler::plan,
+            remoteScheduler::finished,
+            remoteWorker);
   }
 
   private static UcmConfig inNewFolders(Cleanup cleanup, UcmConfig config) {
@@ -147,23 +157,20 @@ public final class RemoteBench {
 
   /** Measures some rounds, after others that do not count. */
   public List<BenchMeasure> run(int warmup, int repeat) throws InterruptedException {
-    List<BenchMeasure> all =
-        List.of(misses, hits, savePlans, loadPlans, saves, loads, savesByCopy, loadsByCopy);
+    List<BenchMeasure> all = new ArrayList<>(beside);
+    all.addAll(List.of(savesByCopy, loadsByCopy));
     for (int round = 0; round < warmup + repeat; round++) {
       if (round == warmup) {
         all.forEach(measure -> measure.pairs().clear());
       }
-      Round here = round(local);
+      double[] here = round(local);
       double copy = copySpeed();
-      Round there = round(remote);
-      misses.add(there.miss, here.miss);
-      hits.add(there.hit, here.hit);
-      savePlans.add(there.savePlan, here.savePlan);
-      loadPlans.add(there.loadPlan, here.loadPlan);
-      saves.add(there.saveSpeed(), here.saveSpeed());
-      loads.add(there.loadSpeed(), here.loadSpeed());
-      savesByCopy.add(there.saveSpeed(), copy);
-      loadsByCopy.add(there.loadSpeed(), copy);
+      double[] there = round(remote);
+      for (int i = 0; i < there.length; i++) {
+        beside.get(i).add(there[i], here[i]);
+      }
+      savesByCopy.add(there[SAVE], copy);
+      loadsByCopy.add(there[LOAD], copy);
     }
     return all;
   }
@@ -180,18 +187,19 @@ public final class RemoteBench {
     return (System.nanoTime() - start) / MILLION;
   }
 
-  private Round round(EngineSide side) throws InterruptedException {
+  /** What a side takes for a round: the figures of {@link #beside}. */
+  private double[] round(Side side) throws InterruptedException {
     int[] prompt = random.ints((long) blocks * spec.blockTokens() + 1, 0, 1 << 16).toArray();
     BlockIds ids = hasher.hash(prompt, spec.blockTokens());
     memory.fill(ids, 0, blocks);
     String id = nextId();
     long start = System.nanoTime();
-    int found = side.lookup().matchedTokens(PromptRequest.of(id, prompt, 1), 0);
+    int found = side.lookup.applyAsInt(PromptRequest.of(id, prompt, 1));
     double miss = millisSince(start);
     require(found == 0, "a new prompt is found");
-    side.allocation().allocated(id, table(), 0);
+    side.allocated.accept(id, 0);
     start = System.nanoTime();
-    StepPlan save = side.plan().plan(List.of(ScheduledRequest.of(id, 0, prompt.length)));
+    StepPlan save = side.plan.apply(List.of(ScheduledRequest.of(id, 0, prompt.length)));
     double savePlan = millisSince(start);
     double saveMillis = step(side, save);
     end(side, id);
@@ -199,27 +207,26 @@ public final class RemoteBench {
     awaitStored(side, prompt);
     id = nextId();
     start = System.nanoTime();
-    found = side.lookup().matchedTokens(PromptRequest.of(id, prompt, 1), 0);
+    found = side.lookup.applyAsInt(PromptRequest.of(id, prompt, 1));
     double hit = millisSince(start);
-    side.allocation().allocated(id, table(), found);
+    side.allocated.accept(id, found);
     start = System.nanoTime();
-    StepPlan load = side.plan().plan(List.of(ScheduledRequest.of(id, found, 1)));
+    StepPlan load = side.plan.apply(List.of(ScheduledRequest.of(id, found, 1)));
     double loadPlan = millisSince(start);
     int loaded = found / spec.blockTokens();
     memory.poison();
     double loadMillis = step(side, load);
-    require(loaded > 0 && side.worker().takeLoadErrors().length == 0, "nothing is loaded");
+    require(loaded > 0 && side.worker.takeLoadErrors().length == 0, "nothing is loaded");
     memory.verify(ids, 0, loaded);
     end(side, id);
-    return new Round(
-        miss,
-        savePlan,
-        saveMillis,
-        hit,
-        loadPlan,
-        loadMillis,
-        save.saveBlocks() * memory.blockSize(),
-        loaded * memory.blockSize());
+    return new double[] {
+      miss,
+      hit,
+      savePlan,
+      loadPlan,
+      save.saveBlocks() * memory.blockSize() / saveMillis / MILLION,
+      loaded * memory.blockSize() / loadMillis / MILLION
+    };
   }
 
   private static void require(boolean holds, String otherwise) {
@@ -233,12 +240,8 @@ public final class RemoteBench {
     return "request-" + requests++;
   }
 
-  private int[] table() {
-    return IntStream.rangeClosed(0, blocks).toArray();
-  }
-
-  private double step(EngineSide side, StepPlan plan) throws InterruptedException {
-    WorkerConnector worker = side.worker();
+  private double step(Side side, StepPlan plan) throws InterruptedException {
+    WorkerConnector worker = side.worker;
     long start = System.nanoTime();
     worker.startLoad(plan);
     for (int layer = 0; layer < spec.kv().layers(); layer++) {
@@ -249,22 +252,22 @@ public final class RemoteBench {
     return millisSince(start);
   }
 
-  private static void end(EngineSide side, String id) {
-    side.end().finished(id);
+  private static void end(Side side, String id) {
+    side.finished.accept(id);
     // Tells the daemon.
-    StepPlan _ = side.plan().plan(List.of());
+    StepPlan _ = side.plan.apply(List.of());
   }
 
   /** What was saved becomes visible block by block: until look-ups find no more of it. */
-  private void awaitStored(EngineSide side, int[] prompt) throws InterruptedException {
+  private void awaitStored(Side side, int[] prompt) throws InterruptedException {
     long deadline = System.nanoTime() + patience.toNanos();
     int last = 0;
     int same = 0;
     while (last == 0 || same < SAME_ANSWERS) {
       require(System.nanoTime() < deadline, "what was saved is not found");
       String id = nextId();
-      int found = side.lookup().matchedTokens(PromptRequest.of(id, prompt, 1), 0);
-      side.allocation().allocated(id, table(), 0);
+      int found = side.lookup.applyAsInt(PromptRequest.of(id, prompt, 1));
+      side.allocated.accept(id, 0);
       end(side, id);
       same = found == last ? same + 1 : 0;
       last = found;

@@ -73,11 +73,9 @@ public final class CudaDriver implements DeviceDriver {
         JCudaDriver.cuDriverGetVersion(version), "cuDriverGetVersion", "the CUDA driver");
     if (version[0] < OLDEST_VERSION) {
       throw new DeviceException(
-          "the driver is for CUDA "
-              + version(version[0])
-              + ", and "
-              + version(OLDEST_VERSION)
-              + " or newer is needed: install a newer NVIDIA driver (525 or later)");
+          ("the driver is for CUDA %s, and %s or newer is needed: install a newer NVIDIA driver"
+                  + " (525 or later)")
+              .formatted(version(version[0]), version(OLDEST_VERSION)));
     }
     CudaCall.check(JCudaDriver.cuInit(0), "cuInit", "the CUDA driver");
     return version[0];

@@ -91,11 +91,8 @@ final class DaemonLink implements AutoCloseable {
         say("the daemon at " + socket + " refuses: " + e.getMessage());
       } catch (IOException e) {
         say(
-            "no daemon at "
-                + socket
-                + ", so nothing is found: start ucm serve ("
-                + FileFault.of(e)
-                + ")");
+            "no daemon at %s, so nothing is found: start ucm serve (%s)"
+                .formatted(socket, FileFault.of(e)));
         first.countDown();
       }
       pause = Math.min(LONGEST_PAUSE_MILLIS, 2 * pause);
@@ -120,11 +117,8 @@ final class DaemonLink implements AutoCloseable {
     }
     of.close();
     say(
-        "the daemon at "
-            + socket
-            + " is gone ("
-            + why.getMessage()
-            + "): nothing is found until it is back");
+        "the daemon at %s is gone (%s): nothing is found until it is back"
+            .formatted(socket, why.getMessage()));
   }
 
   private synchronized void say(String line) {

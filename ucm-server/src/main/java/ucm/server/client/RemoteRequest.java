@@ -70,11 +70,8 @@ final class RemoteRequest {
   void addBlocks(ScheduledRequest scheduled) {
     if (offered > 0 && scheduled.computedTokens() > computed) {
       throw new IllegalStateException(
-          "request "
-              + id
-              + " is scheduled as if "
-              + offered
-              + " tokens had been loaded: tell allocated() first");
+          "request %s is scheduled as if %s tokens had been loaded: tell allocated() first"
+              .formatted(id, offered));
     }
     if (scheduled.resumed()) {
       table.clear();
@@ -93,13 +90,9 @@ final class RemoteRequest {
   int[] blocks(int from, int to) {
     if (to > table.size()) {
       throw new IllegalStateException(
-          "request "
-              + id
-              + ": a step needs "
-              + to
-              + " blocks and the request's table has "
-              + table.size()
-              + ": hand in all of its blocks with allocated() or plan()");
+          ("request %s: a step needs %s blocks and the request's table has %s: hand in all of its"
+                  + " blocks with allocated() or plan()")
+              .formatted(id, to, table.size()));
     }
     return Arrays.copyOfRange(table.buffer, from, to);
   }

@@ -70,7 +70,9 @@ public final class RemoteScheduler implements AutoCloseable {
             daemon -> {
               FrameReader _ =
                   daemon.call(
-                      MessageType.OPEN_SCHEDULER, engine::write, MessageType.OPENED_SCHEDULER);
+                      MessageType.OPEN_SCHEDULER,
+                      to -> to.record(engine),
+                      MessageType.OPENED_SCHEDULER);
             });
   }
 
@@ -112,14 +114,9 @@ public final class RemoteScheduler implements AutoCloseable {
   private RemoteRequest ask(PromptRequest request, int computed) {
     if (computed < 0 || computed > request.tokens().length || computed % spec.blockTokens() != 0) {
       throw new IllegalArgumentException(
-          "request "
-              + request.id()
-              + ": the tokens on the device are whole blocks of "
-              + spec.blockTokens()
-              + " and at most the "
-              + request.tokens().length
-              + " of the request; found "
-              + computed);
+          ("request %s: the tokens on the device are whole blocks of %s and at most the %s of the"
+                  + " request; found %s")
+              .formatted(request.id(), spec.blockTokens(), request.tokens().length, computed));
     }
     RemoteRequest state =
         requests.computeIfAbsent(request.id(), id -> new RemoteRequest(id, ++lastHandle));
@@ -160,9 +157,10 @@ public final class RemoteScheduler implements AutoCloseable {
     try {
       if (!forgotten.isEmpty()) {
         // The id may be that of a request that ended since the last step.
-        daemon.tell(MessageType.PLAN, plan(List.of(), List.of())::write);
+        PlanMessage forgets = plan(List.of(), List.of());
+        daemon.tell(MessageType.PLAN, to -> to.record(forgets));
       }
-      state.answer = daemon.ask(MessageType.LOOKUP, message::write, MessageType.FOUND);
+      state.answer = daemon.ask(MessageType.LOOKUP, to -> to.record(message), MessageType.FOUND);
       state.toldTo = daemon;
       state.told = tokens.length;
     } catch (IOException e) {
@@ -178,7 +176,7 @@ public final class RemoteScheduler implements AutoCloseable {
         LOG.warn("UCM: a look-up was not answered in {} ms: it counts as 0 hits", LOOKUP_MILLIS);
         return null;
       }
-      FoundMessage found = FoundMessage.read(body);
+      FoundMessage found = body.record(FoundMessage.class);
       if (found.promptBlocks() == 0) {
         // The daemon keeps no tokens before all ranks have registered.
         state.told = 0;
@@ -210,12 +208,8 @@ public final class RemoteScheduler implements AutoCloseable {
     }
     if (externalTokens < 0 || externalTokens > state.offered) {
       throw new IllegalArgumentException(
-          "request "
-              + requestId
-              + ": "
-              + state.offered
-              + " external tokens were offered; the engine takes "
-              + externalTokens);
+          "request %s: %s external tokens were offered; the engine takes %s"
+              .formatted(requestId, state.offered, externalTokens));
     }
     state.table = IntArrayList.from(blocks);
     FoundMessage found = state.found;
@@ -342,15 +336,16 @@ public final class RemoteScheduler implements AutoCloseable {
   private PlannedMessage send(DaemonConnection daemon, PlanMessage message) {
     try {
       if (message.scheduled().isEmpty()) {
-        daemon.tell(MessageType.PLAN, message::write);
+        daemon.tell(MessageType.PLAN, to -> to.record(message));
       } else {
         FrameReader body =
             DaemonConnection.await(
-                daemon.ask(MessageType.PLAN, message::write, MessageType.PLANNED), PLAN_MILLIS);
+                daemon.ask(MessageType.PLAN, to -> to.record(message), MessageType.PLANNED),
+                PLAN_MILLIS);
         if (body == null) {
           throw new IOException("it did not answer within " + PLAN_MILLIS + " ms");
         }
-        return PlannedMessage.read(body);
+        return body.record(PlannedMessage.class);
       }
     } catch (IOException | ProtocolException e) {
       link.lost(daemon, e);

@@ -70,9 +70,9 @@ final class SlotStore implements Store, SkippedSaves {
               FrameReader answer =
                   daemon.call(
                       MessageType.OPEN_WORKER,
-                      to -> worker.write(engine.write(to)),
+                      to -> worker.write(to.record(engine)),
                       MessageType.OPENED_WORKER);
-              keep(map(OpenedWorkerMessage.read(answer)));
+              keep(map(answer.record(OpenedWorkerMessage.class)));
             });
   }
 

@@ -55,12 +55,8 @@ final class WorkerMemory implements AutoCloseable {
     long most = (Long.MAX_VALUE - blockBytes) / Math.max(1, fields.blocks());
     if (said.stride() < blockBytes || said.stride() > most || fields.blocks() < 1) {
       throw new DeviceException(
-          fields.blocks()
-              + " blocks of "
-              + blockBytes
-              + " bytes cannot lie "
-              + said.stride()
-              + " bytes apart");
+          "%s blocks of %s bytes cannot lie %s bytes apart"
+              .formatted(fields.blocks(), blockBytes, said.stride()));
     }
     require(said.allocation(), said.offset(), (fields.blocks() - 1) * said.stride() + blockBytes);
     return new Tensor(regions.get(said.allocation()), said.offset(), said.stride(), blockBytes);
@@ -72,13 +68,8 @@ final class WorkerMemory implements AutoCloseable {
         || bytes > regions.get(allocation).byteSize()
         || offset > regions.get(allocation).byteSize() - bytes) {
       throw new DeviceException(
-          bytes
-              + " bytes from "
-              + offset
-              + " on are not in allocation "
-              + allocation
-              + " of the worker's "
-              + regions.size());
+          "%s bytes from %s on are not in allocation %s of the worker's %s"
+              .formatted(bytes, offset, allocation, regions.size()));
     }
   }
 

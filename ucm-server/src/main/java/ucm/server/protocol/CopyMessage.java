@@ -15,14 +15,11 @@ public record CopyMessage(boolean save, int firstLayer, int layers, int[] slots,
 
   /** Reads it. */
   public static CopyMessage read(FrameReader body) throws ProtocolException {
-    CopyMessage message =
-        new CopyMessage(body.u8() != 0, body.u32(), body.u32(), body.ints(), body.ints());
+    CopyMessage message = body.record(CopyMessage.class);
     if (message.slots.length != message.blocks.length) {
       throw ProtocolException.bad(
-          message.slots.length
-              + " slots are to be copied, and "
-              + message.blocks.length
-              + " blocks");
+          "%s slots are to be copied, and %s blocks"
+              .formatted(message.slots.length, message.blocks.length));
     }
     return message;
   }

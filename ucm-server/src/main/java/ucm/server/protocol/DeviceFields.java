@@ -15,7 +15,8 @@ import java.util.List;
 public record DeviceFields(
     String uuid, List<Allocation> allocations, int blocks, List<List<Tensor>> layers, Probe probe) {
 
-  private static final int ALLOCATION_BYTES = 12;
+  /** What does not depend on the layout. */
+  record Place(String uuid, List<Allocation> allocations, int blocks) {}
 
   /**
    * An allocation that the engine has exported.
@@ -52,22 +53,16 @@ public record DeviceFields(
    * @param layout how many tensors each layer has
    */
   static DeviceFields read(FrameReader body, int[] layout) throws ProtocolException {
-    String uuid = body.string();
-    int count = body.count(ALLOCATION_BYTES);
-    List<Allocation> allocations = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      allocations.add(new Allocation(body.bytes(), body.u64()));
-    }
-    int blocks = body.u32();
+    Place place = body.record(Place.class);
     List<List<Tensor>> layers = new ArrayList<>(layout.length);
     for (int tensors : layout) {
       List<Tensor> layer = new ArrayList<>(tensors);
       for (int i = 0; i < tensors; i++) {
-        layer.add(new Tensor(body.u32(), body.u64(), body.u64()));
+        layer.add(body.record(Tensor.class));
       }
       layers.add(layer);
     }
-    Probe probe = new Probe(body.u32(), body.u64(), body.bytes());
-    return new DeviceFields(uuid, allocations, blocks, layers, probe);
+    Probe probe = body.record(Probe.class);
+    return new DeviceFields(place.uuid, place.allocations, place.blocks, layers, probe);
   }
 }

@@ -1,5 +1,7 @@
 package ucm.server.protocol;
 
+import static ucm.server.protocol.Wire.As.U8;
+
 /**
  * What every connection of an engine says about it.
  *
@@ -22,7 +24,7 @@ public record EngineFields(
     int tpSize,
     boolean mla,
     int blockTokens,
-    int role,
+    @Wire(U8) int role,
     String configName,
     String config) {
 
@@ -32,43 +34,15 @@ public record EngineFields(
   /** An engine that loads and saves. */
   public static final int BOTH = 3;
 
-  /** Reads them. */
+  /** Reads and checks them. */
   public static EngineFields read(FrameReader body) throws ProtocolException {
-    EngineFields fields =
-        new EngineFields(
-            body.string(),
-            body.u32(),
-            body.string(),
-            body.string(),
-            body.u32(),
-            body.u8() != 0,
-            body.u32(),
-            body.u8(),
-            body.string(),
-            body.string());
+    EngineFields fields = body.record(EngineFields.class);
     if (fields.engineId.isBlank() || fields.tpSize < 1) {
       throw ProtocolException.bad(
-          "an engine has an id and 1 or more ranks; found the id '"
-              + fields.engineId
-              + "' and "
-              + fields.tpSize
-              + " ranks");
+          "an engine has an id and 1 or more ranks; found the id '%s' and %s ranks"
+              .formatted(fields.engineId, fields.tpSize));
     }
     return fields;
-  }
-
-  /** Writes them. */
-  public FrameWriter write(FrameWriter to) {
-    return to.string(engineId)
-        .u32(dataParallelRank)
-        .string(model)
-        .string(dtype)
-        .u32(tpSize)
-        .u8(mla ? 1 : 0)
-        .u32(blockTokens)
-        .u8(role)
-        .string(configName)
-        .string(config);
   }
 
   /** The engine's name at this daemon. */

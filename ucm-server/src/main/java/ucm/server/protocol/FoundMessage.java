@@ -1,5 +1,7 @@
 package ucm.server.protocol;
 
+import static ucm.server.protocol.Wire.As.HANDLE;
+
 /**
  * FOUND: what of a prompt can be loaded.
  *
@@ -14,10 +16,10 @@ package ucm.server.protocol;
 // Packed on purpose: hundreds of numbers are no objects. These records are not compared.
 @SuppressWarnings("ArrayRecordComponent")
 public record FoundMessage(
-    int handle,
+    @Wire(HANDLE) int handle,
     int tokens,
     long hold,
-    int generation,
+    @Wire(HANDLE) int generation,
     int[] slots,
     int promptBlocks,
     int foundBlocks) {
@@ -28,22 +30,5 @@ public record FoundMessage(
   public static FoundMessage nothing(
       int handle, int generation, int promptBlocks, int foundBlocks) {
     return new FoundMessage(handle, 0, 0, generation, NO_SLOTS, promptBlocks, foundBlocks);
-  }
-
-  /** Reads it. */
-  public static FoundMessage read(FrameReader body) throws ProtocolException {
-    return new FoundMessage(
-        body.handle(), body.u32(), body.u64(), body.handle(), body.ints(), body.u32(), body.u32());
-  }
-
-  /** Writes it. */
-  public FrameWriter write(FrameWriter to) {
-    return to.u32(handle)
-        .u32(tokens)
-        .u64(hold)
-        .u32(generation)
-        .ints(slots)
-        .u32(promptBlocks)
-        .u32(foundBlocks);
   }
 }

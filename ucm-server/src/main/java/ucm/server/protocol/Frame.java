@@ -40,12 +40,8 @@ public record Frame(int type, int sequence, ByteBuffer body) {
     int bytes = length.getInt(0);
     if (bytes < HEADER_BYTES || bytes > MAX_BYTES) {
       throw ProtocolException.bad(
-          "a frame has "
-              + HEADER_BYTES
-              + " to "
-              + MAX_BYTES
-              + " bytes; announced are "
-              + Integer.toUnsignedString(bytes));
+          "a frame has %s to %s bytes; announced are %s"
+              .formatted(HEADER_BYTES, MAX_BYTES, Integer.toUnsignedString(bytes)));
     }
     ByteBuffer frame = ByteBuffer.allocate(Math.min(bytes, STEP_BYTES));
     while (true) {

@@ -4,8 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.List;
 import ucm.api.BlockIds;
 
 /** Reads the fields of a frame's body in order. A count is checked against the bytes that are left. */
@@ -73,16 +71,6 @@ public final class FrameReader {
     return bytes;
   }
 
-  /** A list of strings. */
-  public List<String> strings() throws ProtocolException {
-    int count = count(Integer.BYTES);
-    List<String> strings = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      strings.add(string());
-    }
-    return strings;
-  }
-
   /** Numbers of four bytes. */
   public int[] ints() throws ProtocolException {
     int[] ints = new int[count(Integer.BYTES)];
@@ -106,6 +94,11 @@ public final class FrameReader {
     return BlockIds.ofBytes(ids);
   }
 
+  /** A record; see {@link RecordCodec}. */
+  public <T extends Record> T record(Class<T> type) throws ProtocolException {
+    return type.cast(RecordCodec.of(type).reading().read(this));
+  }
+
   /**
    * How many elements follow.
    *
@@ -115,10 +108,8 @@ public final class FrameReader {
     int count = handle();
     if (count < 0 || (long) count * bytes > body.remaining()) {
       throw ProtocolException.bad(
-          Integer.toUnsignedString(count)
-              + " elements are announced, and "
-              + body.remaining()
-              + " bytes are left in the frame");
+          "%s elements are announced, and %s bytes are left in the frame"
+              .formatted(Integer.toUnsignedString(count), body.remaining()));
     }
     return count;
   }

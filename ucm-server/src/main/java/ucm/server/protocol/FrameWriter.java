@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.WritableByteChannel;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
 import ucm.api.BlockIds;
 
 /** Builds one frame: header first, then the fields in order. Used by one thread. */
@@ -54,12 +53,6 @@ public final class FrameWriter {
     return this;
   }
 
-  public FrameWriter strings(List<String> values) {
-    u32(values.size());
-    values.forEach(this::string);
-    return this;
-  }
-
   public FrameWriter ints(int[] values) {
     u32(values.length);
     for (int value : values) {
@@ -79,6 +72,12 @@ public final class FrameWriter {
   public FrameWriter ids(BlockIds ids) {
     u32(ids.size());
     reserve(ids.size() * BlockIds.ID_BYTES).put(ids.toBytes());
+    return this;
+  }
+
+  /** Adds the components of a record; see {@link RecordCodec}. */
+  public FrameWriter record(Record value) {
+    RecordCodec.of(value.getClass()).writing().write(this, value);
     return this;
   }
 

@@ -1,5 +1,9 @@
 package ucm.server.protocol;
 
+import static ucm.server.protocol.Wire.As.HANDLE;
+import static ucm.server.protocol.Wire.As.U16;
+import static ucm.server.protocol.Wire.As.U8;
+
 /**
  * HELLO: who a client is.
  *
@@ -13,7 +17,12 @@ package ucm.server.protocol;
 // Raw bytes on purpose. These records are not compared.
 @SuppressWarnings("ArrayRecordComponent")
 public record HelloMessage(
-    int lowest, int highest, byte[] token, int role, int processId, String client) {
+    @Wire(U16) int lowest,
+    @Wire(U16) int highest,
+    byte[] token,
+    @Wire(U8) int role,
+    @Wire(HANDLE) int processId,
+    String client) {
 
   /** The only version of the protocol. */
   public static final int VERSION = 1;
@@ -40,18 +49,11 @@ public record HelloMessage(
       throw new ProtocolException(
           ProtocolException.NOT_ADMITTED, "not admitted: this is no client of UCM");
     }
-    return new HelloMessage(
-        body.u16(), body.u16(), body.bytes(), body.u8(), body.handle(), body.string());
+    return body.record(HelloMessage.class);
   }
 
   /** Writes it. */
   public FrameWriter write(FrameWriter to) {
-    return to.u32(MAGIC)
-        .u16(lowest)
-        .u16(highest)
-        .bytes(token)
-        .u8(role)
-        .u32(processId)
-        .string(client);
+    return to.u32(MAGIC).record(this);
   }
 }

@@ -13,14 +13,4 @@ public record LeasedMessage(long hold, int found, int[] slots) {
 
   /** That nothing can be read. */
   public static final LeasedMessage NOTHING = new LeasedMessage(0, 0, new int[0]);
-
-  /** Reads it. */
-  public static LeasedMessage read(FrameReader body) throws ProtocolException {
-    return new LeasedMessage(body.u64(), body.u32(), body.ints());
-  }
-
-  /** Writes it. */
-  public FrameWriter write(FrameWriter to) {
-    return to.u64(hold).u32(found).ints(slots);
-  }
 }

@@ -1,5 +1,7 @@
 package ucm.server.protocol;
 
+import static ucm.server.protocol.Wire.As.HANDLE;
+
 import java.util.ArrayList;
 import java.util.List;
 import ucm.pipeline.hash.PromptVariant;
@@ -19,7 +21,7 @@ import ucm.pipeline.hash.PromptVariant;
 // Packed on purpose: thousands of numbers are no objects. These records are not compared.
 @SuppressWarnings("ArrayRecordComponent")
 public record LookupMessage(
-    int handle,
+    @Wire(HANDLE) int handle,
     String requestId,
     int computedTokens,
     int promptTokens,
@@ -27,31 +29,6 @@ public record LookupMessage(
     List<String> variants,
     int firstIndex,
     int[] tokens) {
-
-  /** Reads it. */
-  public static LookupMessage read(FrameReader body) throws ProtocolException {
-    return new LookupMessage(
-        body.handle(),
-        body.string(),
-        body.u32(),
-        body.u32(),
-        body.u32(),
-        body.strings(),
-        body.u32(),
-        body.ints());
-  }
-
-  /** Writes it. */
-  public FrameWriter write(FrameWriter to) {
-    return to.u32(handle)
-        .string(requestId)
-        .u32(computedTokens)
-        .u32(promptTokens)
-        .u32(maxOutputTokens)
-        .strings(variants)
-        .u32(firstIndex)
-        .ints(tokens);
-  }
 
   /** The texts of a variant. */
   public static List<String> variants(PromptVariant of) {

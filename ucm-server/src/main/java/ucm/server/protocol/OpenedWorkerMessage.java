@@ -1,5 +1,7 @@
 package ucm.server.protocol;
 
+import static ucm.server.protocol.Wire.As.HANDLE;
+
 /**
  * OPENED_WORKER: the slots of a rank, and who copies them.
  *
@@ -13,37 +15,11 @@ package ucm.server.protocol;
  * @param hostReason why the daemon does not copy although it was asked to; else empty
  */
 public record OpenedWorkerMessage(
-    int generation,
+    @Wire(HANDLE) int generation,
     String path,
     long byteSize,
     long inode,
     int slots,
     long stride,
     boolean daemonCopies,
-    String hostReason) {
-
-  /** Reads it. */
-  public static OpenedWorkerMessage read(FrameReader body) throws ProtocolException {
-    return new OpenedWorkerMessage(
-        body.handle(),
-        body.string(),
-        body.u64(),
-        body.u64(),
-        body.u32(),
-        body.u64(),
-        body.u8() != 0,
-        body.string());
-  }
-
-  /** Writes it. */
-  public FrameWriter write(FrameWriter to) {
-    return to.u32(generation)
-        .string(path)
-        .u64(byteSize)
-        .u64(inode)
-        .u32(slots)
-        .u64(stride)
-        .u8(daemonCopies ? 1 : 0)
-        .string(hostReason);
-  }
-}
+    String hostReason) {}

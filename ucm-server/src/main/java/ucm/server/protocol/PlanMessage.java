@@ -1,6 +1,8 @@
 package ucm.server.protocol;
 
-import java.util.ArrayList;
+import static ucm.server.protocol.Wire.As.ADDED;
+import static ucm.server.protocol.Wire.As.HANDLE;
+
 import java.util.List;
 
 /**
@@ -13,15 +15,11 @@ import java.util.List;
  * @param generated tokens that were generated, for those who save them
  */
 public record PlanMessage(
-    int step,
+    @Wire(HANDLE) int step,
     List<Taken> taken,
     List<Integer> forgotten,
     List<Scheduled> scheduled,
-    List<Generated> generated) {
-
-  private static final int TAKEN_BYTES = 12;
-  private static final int SCHEDULED_BYTES = 12;
-  private static final int GENERATED_BYTES = 12;
+    @Wire(ADDED) List<Generated> generated) {
 
   /**
    * A hold whose first blocks are loaded.
@@ -38,7 +36,7 @@ public record PlanMessage(
    * @param computedTokens tokens whose KV is there before the step, loaded ones included
    * @param newTokens tokens that the step computes
    */
-  public record Scheduled(int handle, int computedTokens, int newTokens) {}
+  public record Scheduled(@Wire(HANDLE) int handle, int computedTokens, int newTokens) {}
 
   /**
    * Generated tokens of a request.
@@ -49,41 +47,5 @@ public record PlanMessage(
    */
   // Packed as in LookupMessage. These records are not compared.
   @SuppressWarnings("ArrayRecordComponent")
-  public record Generated(int handle, int firstIndex, int[] tokens) {}
-
-  /** Reads it. */
-  public static PlanMessage read(FrameReader body) throws ProtocolException {
-    int step = body.handle();
-    int takenCount = body.count(TAKEN_BYTES);
-    List<Taken> taken = new ArrayList<>(takenCount);
-    for (int i = 0; i < takenCount; i++) {
-      taken.add(new Taken(body.u64(), body.u32()));
-    }
-    List<Integer> forgotten = new ArrayList<>();
-    for (int handle : body.ints()) {
-      forgotten.add(handle);
-    }
-    int scheduledCount = body.count(SCHEDULED_BYTES);
-    List<Scheduled> scheduled = new ArrayList<>(scheduledCount);
-    for (int i = 0; i < scheduledCount; i++) {
-      scheduled.add(new Scheduled(body.handle(), body.u32(), body.u32()));
-    }
-    int generatedCount = body.hasMore() ? body.count(GENERATED_BYTES) : 0;
-    List<Generated> generated = new ArrayList<>(generatedCount);
-    for (int i = 0; i < generatedCount; i++) {
-      generated.add(new Generated(body.handle(), body.u32(), body.ints()));
-    }
-    return new PlanMessage(step, taken, forgotten, scheduled, generated);
-  }
-
-  /** Writes it. */
-  public FrameWriter write(FrameWriter to) {
-    to.u32(step).u32(taken.size());
-    taken.forEach(one -> to.u64(one.hold).u32(one.blocks));
-    to.ints(forgotten.stream().mapToInt(Integer::intValue).toArray()).u32(scheduled.size());
-    scheduled.forEach(one -> to.u32(one.handle).u32(one.computedTokens).u32(one.newTokens));
-    to.u32(generated.size());
-    generated.forEach(one -> to.u32(one.handle).u32(one.firstIndex).ints(one.tokens));
-    return to;
-  }
+  public record Generated(@Wire(HANDLE) int handle, int firstIndex, int[] tokens) {}
 }

@@ -1,6 +1,7 @@
 package ucm.server.protocol;
 
-import java.util.ArrayList;
+import static ucm.server.protocol.Wire.As.HANDLE;
+
 import java.util.List;
 
 /**
@@ -9,12 +10,10 @@ import java.util.List;
  * @param generation of the slots
  * @param saves one for each request of which blocks are saved
  */
-public record PlannedMessage(int generation, List<Save> saves) {
+public record PlannedMessage(@Wire(HANDLE) int generation, List<Save> saves) {
 
   /** In place of a slot: the block is not saved. */
   public static final int NO_SLOT = -1;
-
-  private static final int SAVE_BYTES = 20;
 
   /**
    * Blocks of a request.
@@ -26,25 +25,5 @@ public record PlannedMessage(int generation, List<Save> saves) {
    */
   // Packed as in FoundMessage. These records are not compared.
   @SuppressWarnings("ArrayRecordComponent")
-  public record Save(int handle, long save, int firstBlock, int[] slots) {}
-
-  /** Reads it. */
-  public static PlannedMessage read(FrameReader body) throws ProtocolException {
-    int generation = body.handle();
-    int count = body.count(SAVE_BYTES);
-    List<Save> saves = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      saves.add(new Save(body.handle(), body.u64(), body.u32(), body.ints()));
-    }
-    return new PlannedMessage(generation, saves);
-  }
-
-  /** Writes it. */
-  public FrameWriter write(FrameWriter to) {
-    to.u32(generation).u32(saves.size());
-    for (Save save : saves) {
-      to.u32(save.handle).u64(save.save).u32(save.firstBlock).ints(save.slots);
-    }
-    return to;
-  }
+  public record Save(@Wire(HANDLE) int handle, long save, int firstBlock, int[] slots) {}
 }

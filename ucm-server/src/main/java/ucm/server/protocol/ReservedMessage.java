@@ -21,14 +21,4 @@ public record ReservedMessage(long save, int[] slots) {
     Arrays.fill(slots, PlannedMessage.NO_SLOT);
     return new ReservedMessage(0, slots);
   }
-
-  /** Reads it. */
-  public static ReservedMessage read(FrameReader body) throws ProtocolException {
-    return new ReservedMessage(body.u64(), body.ints());
-  }
-
-  /** Writes it. */
-  public FrameWriter write(FrameWriter to) {
-    return to.u64(save).ints(slots);
-  }
 }

@@ -33,13 +33,8 @@ final class RequestEntry {
   void append(int first, int[] more) throws ProtocolException {
     if (first > tokens.length) {
       throw ProtocolException.bad(
-          "request "
-              + id
-              + " sends tokens from index "
-              + first
-              + " on, and "
-              + tokens.length
-              + " are known: send the others first");
+          "request %s sends tokens from index %s on, and %s are known: send the others first"
+              .formatted(id, first, tokens.length));
     }
     if (more.length == 0 && first == tokens.length) {
       // The same array needs no new hashes.
@@ -62,13 +57,8 @@ final class RequestEntry {
   PromptRequest prompt(LookupMessage message, PromptVariant variant) throws ProtocolException {
     if (message.promptTokens() > tokens.length) {
       throw ProtocolException.bad(
-          "request "
-              + id
-              + " has "
-              + tokens.length
-              + " tokens, and says that "
-              + message.promptTokens()
-              + " are the prompt's");
+          "request %s has %s tokens, and says that %s are the prompt's"
+              .formatted(id, tokens.length, message.promptTokens()));
     }
     return new PromptRequest(
         id, tokens, message.promptTokens(), message.maxOutputTokens(), variant);

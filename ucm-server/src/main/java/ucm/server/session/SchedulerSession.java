@@ -118,14 +118,8 @@ public final class SchedulerSession implements AutoCloseable {
     int computed = message.computedTokens();
     if (computed > request.tokenCount() || computed % blockTokens != 0) {
       throw ProtocolException.bad(
-          "request "
-              + request.id
-              + " has "
-              + request.tokenCount()
-              + " tokens, and says that "
-              + computed
-              + " are computed; these are whole blocks of "
-              + blockTokens);
+          "request %s has %s tokens, and says that %s are computed; these are whole blocks of %s"
+              .formatted(request.id, request.tokenCount(), computed, blockTokens));
     }
     request.errorEpoch = errorEpoch.get();
     request.loadedTo = 0;

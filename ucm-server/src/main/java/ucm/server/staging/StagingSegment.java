@@ -61,13 +61,9 @@ public final class StagingSegment implements AutoCloseable {
       file.remove();
       file.close();
       throw new StoreException(
-          "no staging segment of "
-              + slots
-              + " slots of "
-              + strideOf(layout)
-              + " bytes: "
-              + e.getMessage()
-              + "; give the node or container more shared memory, or lower --staging",
+          ("no staging segment of %s slots of %s bytes: %s; give the node or container more"
+                  + " shared memory, or lower --staging")
+              .formatted(slots, strideOf(layout), e.getMessage()),
           e);
     }
   }

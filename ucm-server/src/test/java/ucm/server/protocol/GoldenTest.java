@@ -127,7 +127,7 @@ final class GoldenTest {
 
   @Test
   void aLookUp() throws Exception {
-    LookupMessage message = LookupMessage.read(new FrameReader(read("lookup").body()));
+    LookupMessage message = new FrameReader(read("lookup").body()).record(LookupMessage.class);
     assertThat(message.handle()).isEqualTo(7);
     assertThat(message.requestId()).isEqualTo("cmpl-é");
     assertThat(message.computedTokens()).isEqualTo(128);
@@ -140,7 +140,7 @@ final class GoldenTest {
 
   @Test
   void aPlan() throws Exception {
-    PlanMessage message = PlanMessage.read(new FrameReader(read("plan").body()));
+    PlanMessage message = new FrameReader(read("plan").body()).record(PlanMessage.class);
     assertThat(message.step()).isEqualTo(9);
     assertThat(message.taken())
         .containsExactly(new PlanMessage.Taken((1L << 40) + 1, 2), new PlanMessage.Taken(5, 0));
@@ -179,18 +179,19 @@ final class GoldenTest {
     }
     assertThat(new FrameReader(read("commit").body()).u64()).isEqualTo((1L << 40) + 2);
     written("count", new FrameWriter(MessageType.COUNT, 9).u32(2));
-    LeasedMessage leased = LeasedMessage.read(new FrameReader(read("leased").body()));
+    LeasedMessage leased = new FrameReader(read("leased").body()).record(LeasedMessage.class);
     assertThat(leased.hold()).isEqualTo((1L << 40) + 1);
     assertThat(leased.found()).isEqualTo(3);
     assertThat(leased.slots()).containsExactly(4, 1023);
-    ReservedMessage reserved = ReservedMessage.read(new FrameReader(read("reserved").body()));
+    ReservedMessage reserved =
+        new FrameReader(read("reserved").body()).record(ReservedMessage.class);
     assertThat(reserved.save()).isEqualTo((1L << 40) + 2);
     assertThat(reserved.slots()).containsExactly(5, ReservedMessage.STORED, PlannedMessage.NO_SLOT);
   }
 
   @Test
   void whatTheDaemonSends() throws Exception {
-    FoundMessage found = FoundMessage.read(new FrameReader(read("found").body()));
+    FoundMessage found = new FrameReader(read("found").body()).record(FoundMessage.class);
     assertThat(found.handle()).isEqualTo(7);
     assertThat(found.tokens()).isEqualTo(255);
     assertThat(found.hold()).isEqualTo((1L << 40) + 1);
@@ -198,7 +199,7 @@ final class GoldenTest {
     assertThat(found.slots()).containsExactly(4, 1023);
     assertThat(found.promptBlocks()).isEqualTo(3);
     assertThat(found.foundBlocks()).isEqualTo(2);
-    PlannedMessage planned = PlannedMessage.read(new FrameReader(read("planned").body()));
+    PlannedMessage planned = new FrameReader(read("planned").body()).record(PlannedMessage.class);
     assertThat(planned.generation()).isEqualTo(0xFEDCBA98);
     assertThat(planned.saves()).hasSize(2);
     assertThat(planned.saves().getFirst().handle()).isEqualTo(7);
@@ -206,7 +207,7 @@ final class GoldenTest {
     assertThat(planned.saves().getFirst().firstBlock()).isEqualTo(2);
     assertThat(planned.saves().getFirst().slots()).containsExactly(5, PlannedMessage.NO_SLOT);
     assertThat(planned.saves().getLast().slots()).containsExactly(6);
-    assertThat(OpenedWorkerMessage.read(new FrameReader(read("opened_worker").body())))
+    assertThat(new FrameReader(read("opened_worker").body()).record(OpenedWorkerMessage.class))
         .isEqualTo(
             new OpenedWorkerMessage(
                 0xFEDCBA98,
@@ -229,25 +230,25 @@ final class GoldenTest {
   @Test
   void whatIsReadIsWrittenAgain() throws Exception {
     again("hello", body -> HelloMessage.read(body)::write);
-    again("open_scheduler", body -> EngineFields.read(body)::write);
+    again("open_scheduler", body -> recorded(EngineFields.class, body));
     again(
         "open_worker",
         body -> {
           EngineFields engine = EngineFields.read(body);
           WorkerFields worker = WorkerFields.read(body);
-          return to -> worker.write(engine.write(to));
+          return to -> worker.write(to.record(engine));
         });
-    again("opened_worker", body -> OpenedWorkerMessage.read(body)::write);
-    again("lookup", body -> LookupMessage.read(body)::write);
-    again("found", body -> FoundMessage.read(body)::write);
-    again("plan", body -> PlanMessage.read(body)::write);
-    again("planned", body -> PlannedMessage.read(body)::write);
+    again("opened_worker", body -> recorded(OpenedWorkerMessage.class, body));
+    again("lookup", body -> recorded(LookupMessage.class, body));
+    again("found", body -> recorded(FoundMessage.class, body));
+    again("plan", body -> recorded(PlanMessage.class, body));
+    again("planned", body -> recorded(PlannedMessage.class, body));
     again(
         "open_named",
         body -> {
           EngineFields engine = EngineFields.read(body);
           NamedFields named = NamedFields.read(body);
-          return to -> named.write(engine.write(to));
+          return to -> named.write(to.record(engine));
         });
     again(
         "exists",
@@ -255,12 +256,18 @@ final class GoldenTest {
           BlockIds ids = body.ids();
           return to -> to.ids(ids);
         });
-    again("leased", body -> LeasedMessage.read(body)::write);
-    again("reserved", body -> ReservedMessage.read(body)::write);
+    again("leased", body -> recorded(LeasedMessage.class, body));
+    again("reserved", body -> recorded(ReservedMessage.class, body));
   }
 
   private interface Reading {
     UnaryOperator<FrameWriter> read(FrameReader body) throws ProtocolException;
+  }
+
+  private static UnaryOperator<FrameWriter> recorded(Class<? extends Record> type, FrameReader body)
+      throws ProtocolException {
+    Record message = body.record(type);
+    return to -> to.record(message);
   }
 
   private static void again(String name, Reading reading) throws Exception {
@@ -277,7 +284,7 @@ final class GoldenTest {
     for (int end = 12; end < lookup.length; end++) {
       ByteBuffer body = ByteBuffer.wrap(lookup, 12, end - 12).slice();
       try {
-        LookupMessage.read(new FrameReader(body));
+        new FrameReader(body).record(LookupMessage.class);
         read.add("up to " + end);
       } catch (ProtocolException e) {
         assertThat(e.code()).isEqualTo(ProtocolException.BAD_MESSAGE);
