@@ -8,11 +8,10 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import ucm.bench.serve.ServeComputeOptions;
 import ucm.bench.serve.ServeExperiment;
 import ucm.bench.serve.ServeExperiment.Case;
 import ucm.bench.serve.ServeExperiment.Load;
-import ucm.bench.serve.ServeKvOptions;
+import ucm.bench.serve.ServeModelOptions;
 import ucm.bench.serve.ServeReport;
 import ucm.bench.serve.ServeSite;
 import ucm.bench.serve.ServeTrace;
@@ -50,8 +49,7 @@ final class BenchServeCommand extends JsonCommand {
   private static final int DEFAULT_OUTPUT_TOKENS = 16;
   private static final int LEAST_TRACE_KV_TOKENS = 65_536;
 
-  @Mixin private ServeComputeOptions computeOptions = new ServeComputeOptions();
-  @Mixin private ServeKvOptions kv = new ServeKvOptions();
+  @Mixin private ServeModelOptions model = new ServeModelOptions();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
   @Mixin private PipelineOptions pipeline = new PipelineOptions();
   @Mixin private RemoteOptions remote = new RemoteOptions();
@@ -147,11 +145,11 @@ final class BenchServeCommand extends JsonCommand {
               "ucm: use_lite: the engine is told of no hit and computes everything; the log says"
                   + " what would have been found");
     }
-    ComputeModel compute = computeOptions.of(kv.model());
+    ComputeModel compute = model.compute();
     try (Cleanup cleanup = new Cleanup()) {
       if (remote.asked()) {
         RemoteOptions.Result measured =
-            remote.run(cleanup, ucm, pipeline.catalog(), kv.spec(), lengths.getFirst(), repeat);
+            remote.run(cleanup, ucm, pipeline.catalog(), model.spec(), lengths.getFirst(), repeat);
         print(measured.data(), () -> RemoteOptions.print(out(), measured));
       } else if (traceFiles.isEmpty()) {
         experiment(cleanup, ucm, compute);
@@ -178,7 +176,7 @@ final class BenchServeCommand extends JsonCommand {
   private void experiment(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)
       throws InterruptedException {
     int output = outputTokens == null ? DEFAULT_OUTPUT_TOKENS : outputTokens;
-    EngineSpec engine = kv.spec();
+    EngineSpec engine = model.spec();
     List<Load> all = new ArrayList<>();
     concurrencies.forEach(count -> lengths.forEach(each -> all.add(new Load(each, count))));
     // Where the KV memory is given, requests wait for it.
@@ -199,7 +197,7 @@ final class BenchServeCommand extends JsonCommand {
             most(loads, Load::tokens) + output,
             most(loads, load -> blocks(load, output, engine)),
             most(loads, load -> (long) load.concurrency() * load.tokens()));
-    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
+    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, model);
     Load warmUp = new Load(Collections.min(lengths), Collections.min(concurrencies));
     List<Case> cases =
         new ServeExperiment(site, compute, hitPercent / 100.0, output).run(loads, warmUp, repeat);
@@ -230,13 +228,13 @@ final class BenchServeCommand extends JsonCommand {
       throws InterruptedException {
     int output = outputTokens == null ? Integer.MAX_VALUE : outputTokens;
     ServeTrace trace = ServeTrace.read(traceFiles, requests, speed, output, err());
-    EngineSpec engine = kv.spec();
+    EngineSpec engine = model.spec();
     int longest = trace.longest();
     long wanted = blocks(Math.max(LEAST_TRACE_KV_TOKENS, 4L * longest), engine);
     long capacity = Math.max(blocks(longest, engine), blocksInMemory(engine));
     ServeSite site =
         site(cleanup, ucm, engine, longest, Math.min(wanted, capacity), trace.distinctTokens());
-    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, kv);
+    ServeReport report = new ServeReport(ucm.openedPipeline().toString(), site, compute, model);
     ServeResult with = trace.serve(site, compute);
     ServeResult full = trace.computeEverything(site, compute);
     print(() -> report.data(full, with, speed), () -> report.print(out(), full, with, speed));
@@ -263,7 +261,7 @@ final class BenchServeCommand extends JsonCommand {
         engine,
         metrics.open(ucm, cleanup, err()),
         new EnginePlan((int) given, engine.blockTokens(), stepTokens, maxRequests, prefixCache),
-        storedTokens * kv.storedBytesPerToken(engine),
+        storedTokens * model.storedBytesPerToken(engine),
         traceFiles.isEmpty() ? "--lengths, --concurrency" : "--requests");
   }
 }

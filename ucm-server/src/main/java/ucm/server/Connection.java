@@ -162,14 +162,13 @@ final class Connection implements Runnable, AutoCloseable {
 
   private void handleScheduler(int type, int sequence, FrameReader body)
       throws IOException, ProtocolException {
-    if (type == MessageType.OPEN_SCHEDULER) {
-      EngineSession opened = openEngine(body);
-      scheduler = opened.openScheduler();
-      int flags = opened.savesGenerated() ? SAVES_GENERATED : 0;
-      send(new FrameWriter(MessageType.OPENED_SCHEDULER, sequence).u8(flags));
-      return;
-    }
     switch (type) {
+      case MessageType.OPEN_SCHEDULER -> {
+        EngineSession opened = openEngine(body);
+        scheduler = opened.openScheduler();
+        int flags = opened.savesGenerated() ? SAVES_GENERATED : 0;
+        send(new FrameWriter(MessageType.OPENED_SCHEDULER, sequence).u8(flags));
+      }
       case MessageType.LOOKUP -> {
         LookupMessage message = body.record(LookupMessage.class);
         scheduler()
@@ -217,15 +216,11 @@ final class Connection implements Runnable, AutoCloseable {
 
   private void handleWorker(int type, int sequence, FrameReader body)
       throws IOException, ProtocolException {
-    if (type == MessageType.OPEN_WORKER) {
-      openWorker(sequence, body);
-      return;
-    }
-    if (type == MessageType.OPEN_NAMED) {
-      openNamed(sequence, body);
-      return;
-    }
     switch (type) {
+      case MessageType.OPEN_WORKER ->
+          opened(sequence, openEngine(body).openWorker(WorkerFields.read(body)));
+      case MessageType.OPEN_NAMED ->
+          opened(sequence, openEngine(body).openNamed(NamedFields.read(body)));
       case MessageType.EXISTS -> named().exists(body.ids(), count -> count(sequence, count));
       case MessageType.LEASE ->
           named()
@@ -246,20 +241,10 @@ final class Connection implements Runnable, AutoCloseable {
     }
   }
 
-  private void openWorker(int sequence, FrameReader body) throws IOException, ProtocolException {
-    EngineSession opened = openEngine(body);
-    WorkerFields fields = WorkerFields.read(body);
-    EngineSession.OpenedWorker worker = opened.openWorker(fields);
-    rank = fields.rank();
+  private void opened(int sequence, EngineSession.OpenedWorker worker) throws IOException {
+    rank = worker.rank();
     copies = worker.copies();
-    send(new FrameWriter(MessageType.OPENED_WORKER, sequence).record(worker.answer()));
-  }
-
-  private void openNamed(int sequence, FrameReader body) throws IOException, ProtocolException {
-    EngineSession opened = openEngine(body);
-    EngineSession.OpenedNamed worker = opened.openNamed(NamedFields.read(body));
-    rank = 0;
-    named = worker.blocks();
+    named = worker.named();
     send(new FrameWriter(MessageType.OPENED_WORKER, sequence).record(worker.answer()));
   }
 

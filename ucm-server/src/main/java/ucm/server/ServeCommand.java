@@ -73,12 +73,8 @@ public final class ServeCommand implements Subcommand {
 
   @Override
   public void run() {
-    if (idleSeconds < 0) {
-      throw new UsageException("--idle-exit is 0 or more seconds; found " + idleSeconds);
-    }
-    if (metricsPort != null && (metricsPort < 0 || metricsPort > MAX_PORT)) {
-      throw new UsageException("--metrics-port is 0 to " + MAX_PORT + "; found " + metricsPort);
-    }
+    UsageException.when(idleSeconds < 0, "--idle-exit is 0 or more seconds; found " + idleSeconds);
+    UsageException.within("--metrics-port", metricsPort, 0, MAX_PORT);
     PrintWriter err = spec.commandLine().getErr();
     try (Cleanup cleanup = new Cleanup()) {
       MetricsScopes metrics = metrics(cleanup, err);

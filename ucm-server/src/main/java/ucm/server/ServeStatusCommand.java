@@ -1,19 +1,16 @@
 package ucm.server;
 
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import ucm.api.StoreException;
-import ucm.cli.output.Json;
+import ucm.cli.output.JsonCommand;
 import ucm.lite.trace.FileFault;
 import ucm.server.client.Daemon;
 
@@ -21,14 +18,12 @@ import ucm.server.client.Daemon;
 @Command(
     name = "status",
     description = "Prints what the daemon serves: engines, ranks, hit rate, slots and holds.")
-final class ServeStatusCommand implements Runnable {
+final class ServeStatusCommand extends JsonCommand {
 
   private static final Map<String, String> TITLES =
       Map.ofEntries(
           Map.entry("connected_ranks", "ranks connected"),
           Map.entry("tensor_parallel_size", "tensor-parallel size"));
-
-  @Spec private CommandSpec spec;
 
   @Option(
       names = "--socket",
@@ -36,41 +31,38 @@ final class ServeStatusCommand implements Runnable {
       description = "the daemon's socket (default: as ucm serve)")
   private @Nullable Path socket;
 
-  @Option(names = "--json", description = "print JSON instead of text")
-  private boolean json;
-
   @Override
   public void run() {
     Path asked = socket == null ? Daemon.defaultSocket() : socket;
-    JsonNode status;
     try {
-      status = JsonMapper.shared().readTree(Daemon.status(asked));
+      JsonNode status = JsonMapper.shared().readTree(Daemon.status(asked));
+      print(() -> status, () -> show(status));
     } catch (IOException e) {
       throw new StoreException(
           "no ucm serve answers at %s: %s; start it, or name its --socket"
               .formatted(asked, FileFault.of(e)),
           e);
     }
-    PrintWriter out = spec.commandLine().getOut();
-    if (json) {
-      Json.print(out, status);
-      return;
-    }
-    print(out, "", status);
+  }
+
+  private void show(JsonNode status) {
+    show("", status);
     for (JsonNode engine : status.path("engines")) {
-      out.println();
-      print(out, "  ", engine);
+      out().println();
+      show("  ", engine);
     }
   }
 
-  private static void print(PrintWriter out, String indent, JsonNode node) {
+  private void show(String indent, JsonNode node) {
     for (Map.Entry<String, JsonNode> field : List.copyOf(node.properties())) {
       if (field.getKey().equals("engines")) {
         continue;
       }
       String title = TITLES.getOrDefault(field.getKey(), field.getKey().replace('_', ' '));
       JsonNode value = field.getValue();
-      out.println(indent + title + ": " + (value.isString() ? value.asString() : value.toString()));
+      out()
+          .println(
+              indent + title + ": " + (value.isString() ? value.asString() : value.toString()));
     }
   }
 }

@@ -28,7 +28,7 @@ public final class ServeReport {
 
   private record Run(String engine, ServeResult result) {}
 
-  public ServeReport(String pipeline, ServeSite site, ComputeModel compute, ServeKvOptions kv) {
+  public ServeReport(String pipeline, ServeSite site, ComputeModel compute, ServeModelOptions kv) {
     this.pipeline = pipeline;
     this.spec = site.spec();
     this.plan = site.plan();

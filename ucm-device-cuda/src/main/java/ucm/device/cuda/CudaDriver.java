@@ -92,23 +92,22 @@ public final class CudaDriver implements DeviceDriver {
 
   private static CUdevice device(int id) {
     CUdevice device = new CUdevice();
-    CudaCall.check(JCudaDriver.cuDeviceGet(device, id), "cuDeviceGet", "CUDA device " + id);
+    check(JCudaDriver.cuDeviceGet(device, id), "cuDeviceGet", id);
     return device;
+  }
+
+  private static void check(int result, String call, int id) {
+    CudaCall.check(result, call, "CUDA device " + id);
   }
 
   private static DeviceInfo info(int id, String driver) {
     CUdevice device = device(id);
     byte[] name = new byte[NAME_BYTES];
-    CudaCall.check(
-        JCudaDriver.cuDeviceGetName(name, NAME_BYTES, device),
-        "cuDeviceGetName",
-        "CUDA device " + id);
+    check(JCudaDriver.cuDeviceGetName(name, NAME_BYTES, device), "cuDeviceGetName", id);
     long[] bytes = new long[1];
-    CudaCall.check(
-        JCudaDriver.cuDeviceTotalMem(bytes, device), "cuDeviceTotalMem", "CUDA device " + id);
+    check(JCudaDriver.cuDeviceTotalMem(bytes, device), "cuDeviceTotalMem", id);
     CUuuid uuid = new CUuuid();
-    CudaCall.check(
-        JCudaDriver.cuDeviceGetUuid(uuid, device), "cuDeviceGetUuid", "CUDA device " + id);
+    check(JCudaDriver.cuDeviceGetUuid(uuid, device), "cuDeviceGetUuid", id);
     return new DeviceInfo(
         id,
         new String(name, StandardCharsets.UTF_8).replace("\0", "").strip(),

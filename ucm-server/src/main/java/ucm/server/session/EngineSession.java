@@ -56,18 +56,16 @@ public final class EngineSession implements AutoCloseable {
   /**
    * A worker that has registered.
    *
+   * @param rank its rank
    * @param answer what it is told
    * @param copies copies between its slots and its KV cache; null when the worker does that by itself
+   * @param named its blocks when it names them by itself; else null
    */
-  public record OpenedWorker(OpenedWorkerMessage answer, @Nullable DeviceCopies copies) {}
-
-  /**
-   * A worker that names its blocks by itself.
-   *
-   * @param answer what it is told
-   * @param blocks its blocks
-   */
-  public record OpenedNamed(OpenedWorkerMessage answer, NamedBlocks blocks) {}
+  public record OpenedWorker(
+      int rank,
+      OpenedWorkerMessage answer,
+      @Nullable DeviceCopies copies,
+      @Nullable NamedBlocks named) {}
 
   EngineSession(ServerContext context, EngineFields fields, UcmConfig config) {
     this.context = context;
@@ -146,7 +144,7 @@ public final class EngineSession implements AutoCloseable {
               segment.stride(),
               copies != null,
               hostReason);
-      return new OpenedWorker(answer, copies);
+      return new OpenedWorker(rank, answer, copies, null);
     } catch (StoreException | IllegalArgumentException e) {
       throw refused("cannot be served: " + e.getMessage());
     }
@@ -158,7 +156,7 @@ public final class EngineSession implements AutoCloseable {
    * @throws ProtocolException as for {@link #openWorker}; or the engine has several ranks, or no bytes are
    *     kept
    */
-  public OpenedNamed openNamed(NamedFields named) throws ProtocolException {
+  public OpenedWorker openNamed(NamedFields named) throws ProtocolException {
     if (fields.tpSize() != 1) {
       throw refused(
           "names its blocks by itself and has "
@@ -174,7 +172,7 @@ public final class EngineSession implements AutoCloseable {
               + now.pipeline.spec()
               + " keeps no bytes: configure a store that does, without use_lite");
     }
-    return new OpenedNamed(answer, new NamedBlocks(fields.instance(), now));
+    return new OpenedWorker(0, answer, null, new NamedBlocks(fields.instance(), now));
   }
 
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker) throws ProtocolException {

@@ -4,6 +4,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import ucm.bench.simulator.ComputeModel;
+import ucm.cli.model.GpuOptions;
 import ucm.cli.model.ModelOptions;
 import ucm.cli.output.UsageException;
 import ucm.lite.tier.KvModel;
@@ -11,10 +13,14 @@ import ucm.lite.tier.KvModels;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
 
-/** Which model the simulated engine serves, and how many bytes it leaves in the KV cache. */
-public final class ServeKvOptions {
+/**
+ * Which model the simulated engine serves: how many bytes it leaves in the KV cache, and how long the
+ * engine computes, by a rate that was measured elsewhere or by the operations of the model.
+ */
+public final class ServeModelOptions {
 
   private static final String DEFAULT_MODEL = "qwq-32b";
+  private static final String DEFAULT_GPU = "h100";
   private static final String DTYPE = "torch.bfloat16";
 
   @Mixin private ModelOptions models = new ModelOptions();
@@ -39,8 +45,31 @@ public final class ServeKvOptions {
       description = "tokens of a block (default: ${DEFAULT-VALUE})")
   private int blockTokens = 128;
 
+  @Mixin private GpuOptions gpu = new GpuOptions();
+
+  @Option(
+      names = "--ms-per-token",
+      paramLabel = "MS",
+      description =
+          "prefill of a token, as you measured it on your engine; instead of a model on a GPU,"
+              + " which is an h100 unless another is named")
+  private @Nullable Double millisPerToken;
+
+  @Option(
+      names = "--gpus",
+      paramLabel = "N",
+      description = "GPUs that compute together (default: ${DEFAULT-VALUE})")
+  private int gpus = 4;
+
+  @Option(
+      names = "--decode-ms",
+      paramLabel = "MS",
+      defaultValue = "20",
+      description = "least time of a step that generates a token (default: ${DEFAULT-VALUE})")
+  private double decodeMillis;
+
   /** The model that is served: the one named, or that of the original's table. */
-  public KvModel model() {
+  private KvModel model() {
     return models.model().orElseGet(() -> KvModels.named(DEFAULT_MODEL, "").orElseThrow());
   }
 
@@ -81,5 +110,20 @@ public final class ServeKvOptions {
   /** What the model itself leaves. */
   long modelBytesPerToken() {
     return model().storedBytesPerToken(models.tensorParallel());
+  }
+
+  /** How long a step takes. */
+  public ComputeModel compute() {
+    boolean _ = gpu.given("--ms-per-token", millisPerToken != null);
+    UsageException.within("--decode-ms", decodeMillis, 0, 60_000);
+    UsageException.within("--ms-per-token", millisPerToken, 0, 1000);
+    UsageException.within("--gpus", gpus, 1, 1024);
+    return millisPerToken != null
+        ? ComputeModel.measured(millisPerToken, decodeMillis)
+        : ComputeModel.operations(
+            model(),
+            gpus * gpu.operationsPerSecond(DEFAULT_GPU),
+            gpus + " x " + gpu.text(DEFAULT_GPU),
+            decodeMillis);
   }
 }
