@@ -150,7 +150,7 @@ final class BenchServeCommand extends JsonCommand {
       if (remote.asked()) {
         RemoteOptions.Result measured =
             remote.run(cleanup, ucm, pipeline.catalog(), model.spec(), lengths.getFirst(), repeat);
-        print(measured.data(), () -> RemoteOptions.print(out(), measured));
+        print(measured::data, () -> measured.print(out()));
       } else if (traceFiles.isEmpty()) {
         experiment(cleanup, ucm, compute);
       } else {

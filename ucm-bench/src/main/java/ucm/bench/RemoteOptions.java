@@ -4,7 +4,6 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import ucm.bench.measure.BenchMeasure;
@@ -42,16 +41,30 @@ final class RemoteOptions {
     return remote;
   }
 
-  /** What was measured; printed by the two others. */
+  /** What was measured. */
   record Result(EngineSpec spec, int tokens, double loadBefore, List<BenchMeasure> measures) {
 
-    Supplier<Fields> data() {
-      return () ->
-          BenchReport.addMachine(new Fields(), loadBefore)
-              .with("tokens", tokens)
-              .with("block_tokens", spec.blockTokens())
-              .with("block_bytes", spec.kv().blockLayout().blockSize())
-              .with("measures", measures.stream().map(BenchMeasure::data).toList());
+    Fields data() {
+      return BenchReport.addMachine(new Fields(), loadBefore)
+          .with("tokens", tokens)
+          .with("block_tokens", spec.blockTokens())
+          .with("block_bytes", spec.kv().blockLayout().blockSize())
+          .with("measures", measures.stream().map(BenchMeasure::data).toList());
+    }
+
+    void print(PrintWriter out) {
+      out.printf(
+          Locale.ROOT,
+          "%d tokens, blocks of %d tokens and %d bytes%n",
+          tokens,
+          spec.blockTokens(),
+          spec.kv().blockLayout().blockSize());
+      BenchReport.printMeasures(out, measures);
+      BenchReport.printMachine(out, loadBefore);
+      out.println(
+          "RATIO is the daemon's figure by the one beside it, pair by pair. A look-up through the"
+              + " daemon ends when what it found lies in the engine's slots. memcpy is one"
+              + " thread's, as the engine's copy is. Every loaded byte was compared.");
     }
   }
 
@@ -73,20 +86,5 @@ final class RemoteOptions {
     Path at = socket == null ? Daemon.defaultSocket() : socket;
     RemoteBench bench = new RemoteBench(cleanup, config, catalog, spec, at, tokens);
     return new Result(spec, tokens, loadBefore, bench.run(WARMUP, repeat));
-  }
-
-  static void print(PrintWriter out, Result result) {
-    out.printf(
-        Locale.ROOT,
-        "%d tokens, blocks of %d tokens and %d bytes%n",
-        result.tokens,
-        result.spec.blockTokens(),
-        result.spec.kv().blockLayout().blockSize());
-    BenchReport.printMeasures(out, result.measures);
-    BenchReport.printMachine(out, result.loadBefore);
-    out.println(
-        "RATIO is the daemon's figure by the one beside it, pair by pair. A look-up through the"
-            + " daemon ends when what it found lies in the engine's slots. memcpy is one thread's,"
-            + " as the engine's copy is. Every loaded byte was compared.");
   }
 }

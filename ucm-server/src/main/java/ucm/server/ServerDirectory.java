@@ -12,6 +12,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.util.Objects;
@@ -27,8 +29,10 @@ import ucm.server.client.Daemon;
  */
 final class ServerDirectory implements AutoCloseable {
 
-  private static final String PRIVATE_DIRECTORY = "rwx------";
-  private static final String PRIVATE_FILE = "rw-------";
+  private static final Set<PosixFilePermission> PRIVATE_DIRECTORY =
+      PosixFilePermissions.fromString("rwx------");
+  private static final FileAttribute<?> PRIVATE_FILE =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
   private static final int TOKEN_BYTES = 32;
   // sun_path has 108 bytes, the last one 0; four are for the name before it listens.
   private static final int MOST_PATH_BYTES = 103;
@@ -57,15 +61,13 @@ final class ServerDirectory implements AutoCloseable {
     }
     Path directory = Objects.requireNonNull(socket.getParent(), "a file has a directory");
     try {
-      Files.createDirectories(
-          directory,
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PRIVATE_DIRECTORY)));
+      Files.createDirectories(directory, PosixFilePermissions.asFileAttribute(PRIVATE_DIRECTORY));
       requirePrivate(directory);
       FileChannel lockFile =
           FileChannel.open(
               directory.resolve(socket.getFileName() + ".lock"),
               Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE),
-              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PRIVATE_FILE)));
+              PRIVATE_FILE);
       @Nullable FileLock lock = tryLock(lockFile);
       if (lock == null) {
         lockFile.close();
@@ -98,7 +100,7 @@ final class ServerDirectory implements AutoCloseable {
         Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
             && owner.equals(Daemon.userId())
             && Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS)
-                .equals(PosixFilePermissions.fromString(PRIVATE_DIRECTORY));
+                .equals(PRIVATE_DIRECTORY);
     if (!isPrivate) {
       throw new StoreException(
           directory
@@ -113,9 +115,7 @@ final class ServerDirectory implements AutoCloseable {
     Files.deleteIfExists(path);
     try (FileChannel file =
         FileChannel.open(
-            path,
-            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PRIVATE_FILE)))) {
+            path, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), PRIVATE_FILE)) {
       file.write(ByteBuffer.wrap(token));
     }
   }

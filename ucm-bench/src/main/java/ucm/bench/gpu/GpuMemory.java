@@ -109,19 +109,19 @@ final class GpuMemory implements AutoCloseable {
   /** Queues a copy for each segment between the device, where they lie apart, and the host. */
   void copySegments(DeviceStream stream, MemoryRegion from, MemoryRegion to) {
     long size = shape.segmentBytes();
-    long fromStride = from.isHost() ? size : shape.stride();
-    long toStride = to.isHost() ? size : shape.stride();
     for (int i = 0; i < segments(); i++) {
-      stream.copy(from, i * fromStride, to, i * toStride, size);
+      stream.copy(from, i * stride(from), to, i * stride(to), size);
     }
   }
 
   /** Queues the same copy as one of rows. */
   void copyRows(DeviceStream stream, MemoryRegion from, MemoryRegion to) {
     long size = shape.segmentBytes();
-    long fromStride = from.isHost() ? size : shape.stride();
-    long toStride = to.isHost() ? size : shape.stride();
-    stream.copyRows(from, 0, fromStride, to, 0, toStride, size, segments());
+    stream.copyRows(from, 0, stride(from), to, 0, stride(to), size, segments());
+  }
+
+  private long stride(MemoryRegion region) {
+    return region.isHost() ? shape.segmentBytes() : shape.stride();
   }
 
   @Override

@@ -1,6 +1,8 @@
 package ucm.device.cuda;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -33,6 +35,8 @@ import ucm.device.DeviceStream;
 final class CudaDevice implements Device {
 
   private static final Logger LOG = LoggerFactory.getLogger(CudaDevice.class);
+
+  private static final double GIB = 1L << 30;
 
   private final DeviceInfo info;
   private final CUdevice device;
@@ -67,8 +71,8 @@ final class CudaDevice implements Device {
   @Override
   public synchronized Pinned pin(MemoryRegion host, long unit) {
     requireOpen();
-    PinnedMemory memory = new PinnedMemory(this, host, Math.max(pinBytes / unit, 1) * unit);
-    within(memory::pin);
+    Deque<Pointer> parts = new ArrayDeque<>();
+    within(() -> pin(host, Math.max(pinBytes / unit, 1) * unit, parts));
     Pinned pin =
         new Pinned() {
           @Override
@@ -76,8 +80,39 @@ final class CudaDevice implements Device {
             giveBack(this);
           }
         };
-    kept.put(pin, memory::unpin);
+    kept.put(pin, () -> unpin(parts));
     return pin;
+  }
+
+  /** Pins all parts, or none: a call for hundreds of gigabytes would be silent for minutes. */
+  private void pin(MemoryRegion host, long partBytes, Deque<Pointer> pinned) {
+    try {
+      for (long at = 0; at < host.byteSize(); at += partBytes) {
+        long bytes = Math.min(partBytes, host.byteSize() - at);
+        Pointer part = new Pointer();
+        Handles.set(part, host.address() + at);
+        check(
+            JCudaDriver.cuMemHostRegister(part, bytes, JCudaDriver.CU_MEMHOSTREGISTER_PORTABLE),
+            "cuMemHostRegister of " + bytes + " bytes");
+        pinned.add(part);
+        if (partBytes < host.byteSize()) {
+          LOG.info(
+              "{}: pinned {} of {} GiB of host memory",
+              this,
+              Math.round((at + bytes) / GIB),
+              Math.round(host.byteSize() / GIB));
+        }
+      }
+    } catch (DeviceException e) {
+      DeviceException _ = attempt(() -> unpin(pinned), e);
+      throw e;
+    }
+  }
+
+  private void unpin(Deque<Pointer> pinned) {
+    while (!pinned.isEmpty()) {
+      check(JCudaDriver.cuMemHostUnregister(pinned.remove()), "cuMemHostUnregister");
+    }
   }
 
   /** Gives back what is kept; false when it was before. */
@@ -91,24 +126,23 @@ final class CudaDevice implements Device {
 
   @Override
   public DeviceStream stream(int marks) {
-    synchronized (this) {
-      requireOpen();
-    }
-    check(JCudaDriver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    return new CudaStream(this, marks, CopyBatch.preferred());
+    return stream(marks, CopyBatch.preferred());
   }
 
   @Override
   public DeviceStream stream(int marks, CopyWay way) {
-    synchronized (this) {
-      requireOpen();
-    }
     if (!copyWays().contains(way)) {
       throw new DeviceException(this + " has no copies of the way " + way + ", only " + copyWays());
     }
+    return stream(marks, way == CopyWay.BATCH ? CopyBatch.supported() : Optional.empty());
+  }
+
+  private DeviceStream stream(int marks, Optional<CopyBatch> batch) {
+    synchronized (this) {
+      requireOpen();
+    }
     check(JCudaDriver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    return new CudaStream(
-        this, marks, way == CopyWay.BATCH ? CopyBatch.supported() : Optional.empty());
+    return new CudaStream(this, marks, batch);
   }
 
   @Override
