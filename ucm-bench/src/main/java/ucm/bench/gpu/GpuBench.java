@@ -1,10 +1,7 @@
 package ucm.bench.gpu;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import ucm.bench.measure.BenchMeasure;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Progress;
@@ -21,6 +18,8 @@ import ucm.pipeline.catalog.StoreCatalog;
 public final class GpuBench {
 
   private static final String LIMIT = "plain pinned copy";
+  private static final List<Direction> ORDER =
+      List.of(Direction.UP, Direction.DOWN, Direction.BOTH);
 
   private final Device device;
   private final StoreCatalog catalog;
@@ -45,15 +44,16 @@ public final class GpuBench {
     }
   }
 
-  private record Series(BenchMeasure measure, List<Double> queueing) {
+  private record Series(
+      GpuPath path, Direction direction, BenchMeasure measure, List<Double> queueing) {
 
-    Series(Direction direction) {
-      this(new BenchMeasure(direction.text, "GB/s", LIMIT), new ArrayList<>());
+    Series(GpuPath path, Direction direction) {
+      this(path, direction, new BenchMeasure(direction.text, "GB/s", LIMIT), new ArrayList<>());
     }
 
-    Result result(GpuShape shape, String way) {
+    Result result(GpuShape shape) {
       double[] micros = queueing.stream().mapToDouble(Double::doubleValue).toArray();
-      return new Result(shape, way, measure, Spread.of(micros));
+      return new Result(shape, path.name(), measure, Spread.of(micros));
     }
   }
 
@@ -70,33 +70,25 @@ public final class GpuBench {
   public List<Result> run(GpuShape shape, long bytes, int warmup, int repeat, Progress progress)
       throws InterruptedException {
     List<GpuPath> paths = new ArrayList<>();
-    Map<GpuPath, Map<Direction, Series>> found = new LinkedHashMap<>();
+    List<Series> found = new ArrayList<>();
     try (GpuMemory memory = new GpuMemory(device, shape, bytes)) {
       try {
         open(paths, memory);
+        for (GpuPath path : paths) {
+          ORDER.forEach(direction -> found.add(new Series(path, direction)));
+        }
         for (int round = 0; round < warmup + repeat; round++) {
           progress.at(round);
           memory.fill(round);
-          for (GpuPath path : paths) {
-            for (Direction direction : List.of(Direction.UP, Direction.DOWN, Direction.BOTH)) {
-              Series series =
-                  found
-                      .computeIfAbsent(path, _ -> new LinkedHashMap<>())
-                      .computeIfAbsent(direction, Series::new);
-              measure(path, direction, memory, round, round < warmup ? null : series);
-            }
+          for (Series series : found) {
+            measure(series, memory, round, round >= warmup);
           }
         }
       } finally {
         paths.forEach(GpuPath::close);
       }
     }
-    return found.entrySet().stream()
-        .flatMap(
-            path ->
-                path.getValue().values().stream()
-                    .map(series -> series.result(shape, path.getKey().name())))
-        .toList();
+    return found.stream().map(series -> series.result(shape)).toList();
   }
 
   private void open(List<GpuPath> paths, GpuMemory memory) {
@@ -109,9 +101,10 @@ public final class GpuBench {
     }
   }
 
-  private static void measure(
-      GpuPath path, Direction direction, GpuMemory memory, int round, @Nullable Series series)
+  private static void measure(Series series, GpuMemory memory, int round, boolean counts)
       throws InterruptedException {
+    GpuPath path = series.path;
+    Direction direction = series.direction;
     boolean first = round % 2 == 0;
     long plain = first ? memory.plain(direction) : 0;
     long start = System.nanoTime();
@@ -121,7 +114,7 @@ public final class GpuBench {
     long end = System.nanoTime();
     plain = first ? plain : memory.plain(direction);
     path.verify(direction);
-    if (series != null) {
+    if (counts) {
       double moved = memory.byteSize() * (direction == Direction.BOTH ? 2.0 : 1.0);
       series.measure.add(moved / (end - start), moved / plain);
       series.queueing.add((queued - start) / 1e3 / memory.segments());

@@ -8,6 +8,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -82,16 +83,12 @@ final class RankTransfers implements AutoCloseable {
         failed -> done.run());
   }
 
-  private interface Ended {
-    /** Gets the slots that could not be loaded; null when nothing was done. */
-    void with(int @Nullable [] failed);
-  }
-
-  private void run(RequestPlan plan, Ended ended) {
+  /** Has {@code ended} get the slots that could not be loaded; null when nothing was done. */
+  private void run(RequestPlan plan, Consumer<int @Nullable []> ended) {
     try {
-      executor.execute(() -> ended.with(step(plan)));
+      executor.execute(() -> ended.accept(step(plan)));
     } catch (RejectedExecutionException e) {
-      ended.with(null);
+      ended.accept(null);
     }
   }
 
