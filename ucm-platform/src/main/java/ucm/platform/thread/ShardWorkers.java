@@ -6,7 +6,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
-import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -38,9 +37,6 @@ public final class ShardWorkers implements AutoCloseable {
   // As long as moving a few MiB from the page cache takes on a busy machine.
   private static final Executor TICKS =
       CompletableFuture.delayedExecutor(2, TimeUnit.MILLISECONDS, Runnable::run);
-  private static final int KEEP_SECONDS = 60;
-  // The most that a pool takes.
-  private static final int MOST_THREADS = 0x7fff;
 
   /** The shards of one task, or of the part of it that goes one way. */
   public interface Batch {
@@ -103,9 +99,8 @@ public final class ShardWorkers implements AutoCloseable {
   private final Limits limits;
   private final int processors;
   private final Runnable work = this::work;
+  private final OwnThreads own;
   private final ForkJoinPool threads;
-  private final AtomicInteger threadNumber = new AtomicInteger();
-  private final Queue<Thread> made = new ConcurrentLinkedQueue<>();
   private final ThreadLocal<WaitMeter> meters = ThreadLocal.withInitial(WaitMeter::new);
   private volatile Thread.@Nullable UncaughtExceptionHandler faults;
 
@@ -136,32 +131,8 @@ public final class ShardWorkers implements AutoCloseable {
     this.limits = limits;
     this.processors = Math.min(affinity.processors(), maxThreads);
     this.wanted = new AtomicInteger(processors);
-    this.threads =
-        new ForkJoinPool(
-            maxThreads,
-            pool -> newThread(pool, affinity),
-            this::threadEnds,
-            true,
-            0,
-            MOST_THREADS,
-            1,
-            null,
-            KEEP_SECONDS,
-            TimeUnit.SECONDS);
-  }
-
-  private ForkJoinWorkerThread newThread(ForkJoinPool pool, CpuAffinity affinity) {
-    ForkJoinWorkerThread thread =
-        new ForkJoinWorkerThread(null, pool, true) {
-          @Override
-          protected void onStart() {
-            affinity.applyToThisThread();
-          }
-        };
-    thread.setName("ucm-" + role + "-" + threadNumber.getAndIncrement());
-    made.removeIf(old -> old.getState() == Thread.State.TERMINATED);
-    made.add(thread);
-    return thread;
+    this.own = new OwnThreads("ucm-" + role + "-", affinity::applyToThisThread, this::threadEnds);
+    this.threads = own.pool(maxThreads);
   }
 
   /** Sets the handler of threads that end by an error. To be called before anything is submitted. */
@@ -225,7 +196,7 @@ public final class ShardWorkers implements AutoCloseable {
    */
   public void compensate(int count) {
     compensating = count;
-    threads.setParallelism(Math.min(maxThreads + count, MOST_THREADS));
+    threads.setParallelism(Math.min(maxThreads + count, OwnThreads.MOST_THREADS));
     callOne();
   }
 
@@ -250,12 +221,7 @@ public final class ShardWorkers implements AutoCloseable {
     long end = System.nanoTime() + timeout.toNanos();
     try {
       boolean ended = threads.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS);
-      // A terminated executor may have threads about to end.
-      for (Thread thread : made) {
-        ended &=
-            thread.getState() == Thread.State.NEW
-                || thread.join(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
-      }
+      ended &= own.join(Duration.ofNanos(Math.max(1, end - System.nanoTime())));
       // Every shard has been taken, so no other begins.
       long stamp =
           outsiders.tryWriteLock(Math.max(1, end - System.nanoTime()), TimeUnit.NANOSECONDS);

@@ -16,7 +16,14 @@ abstract class PoolBlocks {
 
   private static final int LEAST_BLOCKS = 256;
 
+  // What some JVMs take off the longest array.
+  private static final int LONGEST_ARRAY = Integer.MAX_VALUE - 8;
+
   final int shards;
+
+  /** How many blocks there may be: fewer than slots only in pools of TiBs with many shards a block. */
+  final int maxBlocks;
+
   final BlockTable table;
   final EvictionOrder order;
 
@@ -40,7 +47,8 @@ abstract class PoolBlocks {
     this.shards = shards;
     // Room for all the blocks that fit in whole; blocks of which only some shards come may be more.
     int least = Math.min(count, LEAST_BLOCKS);
-    int blocks = Math.clamp(count / shards, least, BlockTable.MAX_SIZE);
+    maxBlocks = Math.min(LONGEST_ARRAY / shards, BlockTable.MAX_SIZE);
+    int blocks = Math.clamp(count / shards, least, maxBlocks);
     table = new BlockTable(blocks);
     order = policy.order(Math.max(1, count / shards));
     slots = new int[blocks * shards];
@@ -63,7 +71,7 @@ abstract class PoolBlocks {
     int entry = table.put(high, low);
     if (table.size() > before) {
       if (entry >= ready.length) {
-        grow(Math.max(entry + 1, ready.length + ready.length / 2));
+        grow(Math.max(entry + 1, Math.min(maxBlocks, ready.length + ready.length / 2)));
       }
       order.add(entry, BlockTable.hash(high, low));
       idleBlocks++;

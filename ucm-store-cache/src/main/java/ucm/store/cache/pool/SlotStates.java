@@ -256,7 +256,8 @@ abstract class SlotStates extends PoolBlocks {
   }
 
   private int takeAny() {
-    return freeCount > 0 || evict() ? free[--freeCount] : NONE;
+    boolean isFree = freeCount > 0 && table.size() < maxBlocks;
+    return isFree || evict() ? free[--freeCount] : NONE;
   }
 
   private boolean evict() {

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import ucm.store.file.config.OwnThreads;
+import ucm.platform.thread.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
 /**
@@ -22,7 +22,7 @@ public final class DeferredCleanup implements AutoCloseable {
   private final ThreadPoolExecutor thread;
 
   public DeferredCleanup(StoreKind kind) {
-    own = new OwnThreads(kind, "cleanup");
+    own = kind.threads("cleanup");
     thread =
         new ThreadPoolExecutor(
             1,

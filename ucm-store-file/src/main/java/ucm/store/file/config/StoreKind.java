@@ -1,6 +1,7 @@
 package ucm.store.file.config;
 
 import java.util.Locale;
+import ucm.platform.thread.OwnThreads;
 
 /**
  * What distinguishes stores that keep blocks in files: the name in messages, and the prefix of
@@ -34,6 +35,11 @@ public record StoreKind(String name, boolean isLocal, Thread.UncaughtExceptionHa
   /** The name of a thread. */
   public String thread(String role, int number) {
     return "ucm-" + prefix() + "-" + role + "-" + number;
+  }
+
+  /** Makes the threads of an executor of the store. */
+  public OwnThreads threads(String role) {
+    return new OwnThreads("ucm-" + prefix() + "-" + role + "-", faults);
   }
 
   /** Makes a thread of the store. */

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import ucm.api.StoreException;
-import ucm.store.file.config.OwnThreads;
+import ucm.platform.thread.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
 /**
@@ -28,7 +28,7 @@ public final class FileTasks implements AutoCloseable {
    * @param role names the threads: {@code ucm-<store>-<role>-<n>}
    */
   public FileTasks(StoreKind kind, String role, int count) {
-    own = new OwnThreads(kind, role);
+    own = kind.threads(role);
     threads =
         new ThreadPoolExecutor(
             count,

@@ -18,7 +18,7 @@ import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.StoreException;
-import ucm.store.file.config.OwnThreads;
+import ucm.platform.thread.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
 /**
@@ -64,7 +64,7 @@ public final class DirectoryExecutors implements FolderExecutor, AutoCloseable {
     this.patienceNanos = patienceNanos;
     steps = new AtomicLongArray(directories);
     last = new AtomicReferenceArray<>(directories);
-    own = new OwnThreads(kind, "background");
+    own = kind.threads("background");
     threads =
         new ThreadPoolExecutor(
             0,

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.store.file.config.OwnThreads;
+import ucm.platform.thread.OwnThreads;
 import ucm.store.file.config.StoreKind;
 
 /**
@@ -35,7 +35,7 @@ public final class TimeoutScheduler implements AutoCloseable {
    */
   public TimeoutScheduler(StoreKind kind, LongSupplier check) {
     this.check = check;
-    own = new OwnThreads(kind, "timeouts");
+    own = kind.threads("timeouts");
     thread = new ScheduledThreadPoolExecutor(1, own, (_, _) -> {});
     thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
   }

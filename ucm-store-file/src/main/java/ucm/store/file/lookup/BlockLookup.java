@@ -14,11 +14,11 @@ import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
 import ucm.platform.libc.FileException;
 import ucm.platform.libc.NativePath;
+import ucm.platform.thread.OwnThreads;
 import ucm.store.file.block.BlockFiles;
 import ucm.store.file.block.BlockIndex;
 import ucm.store.file.config.FileStoreConfig;
 import ucm.store.file.config.FileStoreMetrics;
-import ucm.store.file.config.OwnThreads;
 import ucm.store.file.health.DirectoryHealth;
 
 /**
@@ -67,7 +67,7 @@ public final class BlockLookup implements AutoCloseable {
     this.exclusive = config.isExclusive();
     this.concurrency = config.lookupConcurrency();
     this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(config.timeoutMs());
-    this.own = new OwnThreads(config.kind(), "lookup");
+    this.own = config.kind().threads("lookup");
     for (int i = 0; i < config.directories().size(); i++) {
       ThreadPoolExecutor pool =
           new ThreadPoolExecutor(
