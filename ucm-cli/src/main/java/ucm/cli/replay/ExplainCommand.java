@@ -127,7 +127,7 @@ public final class ExplainCommand extends JsonCommand {
       throw new UsageException(
           "the trace has " + replay.requests() + " requests; --request asks for number " + request);
     }
-    String id = found.requestId().isEmpty() ? "trace-" + request : found.requestId();
+    String id = StoreReplay.name(found, request);
     if (json) {
       Fields data =
           new Fields()

@@ -22,28 +22,20 @@ import ucm.api.TransferResult;
 import ucm.cli.replay.RequestFunnel.MissReason;
 import ucm.cli.runtime.EngineMemory;
 import ucm.lite.trace.TraceRequest;
-import ucm.lite.trace.TraceVisitor;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.connector.HitPolicy;
 import ucm.pipeline.connector.statistics.StageLookups;
 
 /**
- * Sends the requests of a trace through a store, one after the other, up to the one to be explained,
- * and says of each token of it what became of it. Used by one thread.
+ * Says of each token of the request to be explained, the last one that is sent, what became of it.
  *
  * <p>A block after the first one that is missing cannot be used, even when it is there; it shares
  * the fate of that one.
  */
-final class ExplainedReplay implements TraceVisitor, AutoCloseable {
+final class ExplainedReplay extends StoreReplay {
 
-  private static final int FIRST_PAGES = 256;
-
-  private final Store store;
   private final StageLookups lookups;
   private final BlockLayout layout;
-  private final Duration timeout;
-  private final ConnectorSettings settings;
-  private final long target;
   private final boolean removes;
   private final long salt;
   // What the simulated engine has on its device, the least recently used first.
@@ -55,21 +47,14 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
   private final Set<BlockIds> damaged = new HashSet<>();
   // Of tasks that were given up: the store may move them yet.
   private final List<EngineMemory> stillUsed = new ArrayList<>();
-  private EngineMemory memory;
-  private long requests;
   private long refusedDumps;
   private @Nullable TraceRequest request;
   private RequestFunnel funnel = new RequestFunnel();
 
   /**
-   * A replay.
+   * A replay up to the request to explain, from 1 on.
    *
-   * @param store closed with the replay
-   * @param lookups counts the look-ups of each stage
-   * @param timeout for each task
-   * @param settings say which requests are left alone, and how much of what is found is used
    * @param hbmBlocks room of the simulated engine
-   * @param target the request to explain, from 1 on
    * @param removes whether to use ids of this replay alone, and to remove their blocks at the end
    */
   ExplainedReplay(
@@ -81,32 +66,12 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
       int hbmBlocks,
       long target,
       boolean removes) {
-    this.store = store;
+    super(store, layout, timeout, target, settings);
     this.lookups = lookups;
     this.layout = layout;
-    this.timeout = timeout;
-    this.settings = settings;
     this.hbmBlocks = hbmBlocks;
-    this.target = target;
     this.removes = removes;
     this.salt = removes ? new SecureRandom().nextLong() : 0;
-    this.memory = new EngineMemory(layout, FIRST_PAGES);
-  }
-
-  @Override
-  public void request(TraceRequest next) {
-    if (requests == target) {
-      return;
-    }
-    requests++;
-    request = next;
-    funnel = new RequestFunnel();
-    try {
-      serve(next);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StoreException("the replay was interrupted", e);
-    }
   }
 
   private static BlockIds one(BlockIds ids, int i) {
@@ -122,23 +87,22 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     return BlockIds.wrap(words);
   }
 
-  private void serve(TraceRequest next) throws InterruptedException {
+  @Override
+  void serve(TraceRequest next, HitPolicy policy) throws InterruptedException {
+    request = next;
+    funnel = new RequestFunnel();
     int tokens = next.inputTokens();
     int blockTokens = next.blockTokens();
     funnel.asked += tokens;
-    HitPolicy policy = new HitPolicy(settings, blockTokens);
     if (policy.skips(tokens)) {
       funnel.miss(MissReason.TOO_SHORT, tokens);
       return;
     }
-    BlockIds ids = salted(TraceReplay.storeIds(next));
+    BlockIds ids = salted(storeIds(next));
     // Some traces name the block of the last tokens too, which no engine stores before it is full.
     BlockIds full = ids.slice(0, Math.min(ids.size(), tokens / blockTokens));
     funnel.miss(MissReason.TOO_SHORT, tokens - (long) full.size() * blockTokens);
-    if (full.size() > memory.pages()) {
-      memory.close();
-      memory = new EngineMemory(layout, 2 * full.size());
-    }
+    makeRoom(full.size());
     int onDevice = onDevice(full);
     funnel.hbm += (long) onDevice * blockTokens;
     int offered = lookup(full, onDevice, blockTokens);
@@ -275,10 +239,6 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     }
   }
 
-  long requests() {
-    return requests;
-  }
-
   /** How many requests could not store what they computed. */
   long refusedDumps() {
     return refusedDumps;
@@ -298,9 +258,7 @@ final class ExplainedReplay implements TraceVisitor, AutoCloseable {
     try {
       removeWritten();
     } finally {
-      // First: until then it may still move what was under way, from and to the memory.
-      store.close();
-      memory.close();
+      super.close();
       stillUsed.forEach(EngineMemory::close);
     }
   }

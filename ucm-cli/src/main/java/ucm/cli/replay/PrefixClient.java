@@ -25,15 +25,30 @@ record PrefixClient(
   private static final Logger LOG = LoggerFactory.getLogger(PrefixClient.class);
 
   /**
-   * What serving a prompt took.
+   * What serving prompts took.
    *
-   * @param blocks full blocks of the prompt
+   * @param blocks full blocks of the prompts
    * @param hits how many of them were found and loaded, from the first one on
    * @param dumped how many of them were dumped
    * @param loadNanos look-up and load, until the bytes are in the engine's memory
    * @param dumpNanos dump, until the engine may use the memory again
    */
-  record Served(int blocks, int hits, int dumped, long loadNanos, long dumpNanos) {}
+  record Served(long blocks, long hits, long dumped, long loadNanos, long dumpNanos) {
+
+    Served plus(Served next) {
+      return new Served(
+          blocks + next.blocks,
+          hits + next.hits,
+          dumped + next.dumped,
+          loadNanos + next.loadNanos,
+          dumpNanos + next.dumpNanos);
+    }
+
+    /** The share of the blocks that was hit; 0 without any. */
+    double hitRate() {
+      return blocks == 0 ? 0 : (double) hits / blocks;
+    }
+  }
 
   /** Serves one prompt of some tokens, whose blocks are given root first. */
   Served serve(String requestId, int tokens, BlockIds ids) throws InterruptedException {

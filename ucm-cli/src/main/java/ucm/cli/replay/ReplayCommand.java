@@ -14,6 +14,7 @@ import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
 import ucm.cli.output.UsageException;
+import ucm.cli.replay.PrefixClient.Served;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.MetricsOptions;
@@ -78,14 +79,14 @@ public final class ReplayCommand extends JsonCommand {
       inputs.read("requests", err(), replay);
       FlushResult flushed = pipeline.flush(timeout);
       double seconds = (System.nanoTime() - start) / 1e9;
-      Replayed replayed = new Replayed(pipeline, replay.totals(), lookups, flushed, seconds);
+      Replayed replayed = new Replayed(pipeline, replay, lookups, flushed, seconds);
       print(() -> data(replayed), () -> table(replayed).print(out()));
     }
   }
 
   private record Replayed(
       Pipeline pipeline,
-      TraceReplay.Totals totals,
+      TraceReplay replay,
       StageLookups lookups,
       FlushResult flushed,
       double seconds) {
@@ -106,52 +107,54 @@ public final class ReplayCommand extends JsonCommand {
   }
 
   private Fields data(Replayed replayed) {
-    TraceReplay.Totals totals = replayed.totals;
+    TraceReplay replay = replayed.replay;
+    Served served = replay.served();
     return new Fields()
         .with("pipeline", replayed.pipeline.spec().toString())
         .with("block_bytes", blockBytes)
-        .with("requests", totals.requests())
-        .with("blocks", totals.blocks())
-        .with("hit_blocks", totals.hitBlocks())
-        .with("hit_tokens", totals.hitTokens())
-        .with("hit_rate", totals.hitRate())
+        .with("requests", replay.requests())
+        .with("blocks", served.blocks())
+        .with("hit_blocks", served.hits())
+        .with("hit_tokens", replay.hitTokens())
+        .with("hit_rate", served.hitRate())
         .with("found_blocks", replayed.found())
         .with("bytes_moved", replayed.pipeline.keepsBytes())
-        .with("loaded_bytes", bytes(replayed, totals.hitBlocks()))
-        .with("load_seconds", totals.loadNanos() / 1e9)
-        .with("dumped_bytes", bytes(replayed, totals.dumpedBlocks()))
-        .with("dump_seconds", totals.dumpNanos() / 1e9)
+        .with("loaded_bytes", bytes(replayed, served.hits()))
+        .with("load_seconds", served.loadNanos() / 1e9)
+        .with("dumped_bytes", bytes(replayed, served.dumped()))
+        .with("dump_seconds", served.dumpNanos() / 1e9)
         .with("failed_blocks", replayed.flushed.failedCount())
         .with("pending_blocks", replayed.flushed.pendingBlocks())
         .with("seconds", replayed.seconds);
   }
 
   private Table table(Replayed replayed) {
-    TraceReplay.Totals totals = replayed.totals;
+    TraceReplay replay = replayed.replay;
+    Served served = replay.served();
     FlushResult flushed = replayed.flushed;
     Table table = new Table("REPLAY", replayed.pipeline.spec().toString());
     table.row(
         "requests",
-        Figures.grouped(totals.requests()) + " in " + Figures.fixed(replayed.seconds, 1) + " s");
+        Figures.grouped(replay.requests()) + " in " + Figures.fixed(replayed.seconds, 1) + " s");
     table.row(
         "blocks",
         "%s; %s hit (%s)"
             .formatted(
-                Figures.grouped(totals.blocks()),
-                Figures.grouped(totals.hitBlocks()),
-                Figures.percent(totals.hitRate())));
+                Figures.grouped(served.blocks()),
+                Figures.grouped(served.hits()),
+                Figures.percent(served.hitRate())));
     if (replayed.found().size() > 1) {
       replayed
           .found()
           .forEach((stage, blocks) -> table.row("  found in " + stage, Figures.grouped(blocks)));
     }
     if (replayed.pipeline.keepsBytes()) {
-      String loaded = moved(bytes(replayed, totals.hitBlocks()), totals.loadNanos());
+      String loaded = moved(bytes(replayed, served.hits()), served.loadNanos());
       table.row("loaded, every byte compared", loaded);
-      table.row("dumped", moved(bytes(replayed, totals.dumpedBlocks()), totals.dumpNanos()));
+      table.row("dumped", moved(bytes(replayed, served.dumped()), served.dumpNanos()));
     } else {
       table.row("bytes", "none moved: this pipeline keeps metadata only");
-      String seconds = Figures.fixed(totals.loadNanos() / 1e9, 3);
+      String seconds = Figures.fixed(served.loadNanos() / 1e9, 3);
       table.row("look-up and load", seconds + " s for all requests");
     }
     table.row(

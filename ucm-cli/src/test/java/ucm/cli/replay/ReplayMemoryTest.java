@@ -59,9 +59,9 @@ class ReplayMemoryTest {
       replay.request(request(1, 2));
       replay.request(request(1, 2));
       replay.request(request(1, 2));
-      assertThat(replay.totals().requests()).isEqualTo(3);
-      assertThat(replay.totals().hitBlocks()).as("dumped again by the second").isEqualTo(2);
-      assertThat(replay.totals().hitTokens()).isEqualTo(32);
+      assertThat(replay.requests()).isEqualTo(3);
+      assertThat(replay.served().hits()).as("dumped again by the second").isEqualTo(2);
+      assertThat(replay.hitTokens()).isEqualTo(32);
     }
   }
 
