@@ -7,6 +7,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.ServiceConfigurationError;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -24,6 +25,8 @@ import ucm.cli.output.Progress;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.MetricsOptions;
 import ucm.cli.runtime.PluginsOption;
+import ucm.pipeline.catalog.BoundedCall;
+import ucm.pipeline.catalog.BoundedCall.HangsException;
 import ucm.pipeline.catalog.PipelineSpec;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.ConfigReport;
@@ -71,13 +74,14 @@ public final class DoctorCommand extends JsonCommand {
       description = "send no block through the pipeline; small files are written all the same")
   private boolean noProbe;
 
+  private boolean hung;
+
   @Override
   public Integer call() throws InterruptedException {
     UcmConfig read = config == null ? null : UcmConfig.read(config);
     StoreCatalog catalog = plugins.catalog();
     ConfigReport report = read == null ? null : MetricsOptions.check(read, catalog);
     boolean isWrong = report != null && report.hasErrors();
-    HealthCheckRun run = new HealthCheckRun(LIMIT);
     List<Finding> findings = new ArrayList<>();
     List<String> stages = stages(read, isWrong);
     Map<String, Object> suggested =
@@ -89,7 +93,7 @@ public final class DoctorCommand extends JsonCommand {
     for (HealthCheck check : checks.toList()) {
       // A fresh view for each: what one records in it is not the next one's.
       StoreConfig values = read == null ? StoreConfig.of(Map.of()) : read.storeConfig();
-      findings.addAll(run.run(check, values.withSuggestions(suggested), stages));
+      findings.addAll(run(check, values.withSuggestions(suggested), stages, LIMIT));
     }
     if (report != null) {
       findings.add(configuration(report));
@@ -104,7 +108,7 @@ public final class DoctorCommand extends JsonCommand {
                     + " not looked at",
                 "set use_lite: false to keep blocks"));
       }
-      if (!noProbe && !run.hung() && !isLite) {
+      if (!noProbe && !hung && !isLite) {
         try (Cleanup cleanup = new Cleanup()) {
           findings.addAll(new PipelineProbe(read, catalog, cleanup).run());
         }
@@ -115,6 +119,29 @@ public final class DoctorCommand extends JsonCommand {
         () -> new Fields().with("ok", !failed).with("findings", DATA.data(findings)),
         () -> show(findings));
     return isWrong ? WRONG_CONFIG : failed ? 1 : 0;
+  }
+
+  /** Runs a check; that it does not come back, as a file system or a driver hangs, is a finding. */
+  List<Finding> run(HealthCheck check, StoreConfig config, List<String> stages, Duration limit) {
+    String name = check.getClass().getName();
+    try {
+      return BoundedCall.run(name, limit, () -> check.run(config, stages));
+    } catch (HangsException e) {
+      hung = true;
+      return List.of(
+          Finding.failed(
+              name,
+              "has not come back within " + limit.toSeconds() + " s",
+              "something that it looks at hangs: a file system whose server does not answer, or a"
+                  + " driver; see dmesg, and try ls on storage_backends"));
+    } catch (RuntimeException | LinkageError | ServiceConfigurationError e) {
+      return List.of(
+          Finding.failed(name, "ended with " + e, "report this to who made that module"));
+    }
+  }
+
+  boolean hung() {
+    return hung;
   }
 
   /** The stages that an engine opens; of a file with errors those it names, if it can be told. */

@@ -12,16 +12,17 @@ import ucm.api.admin.HealthCheck.Finding;
 import ucm.api.admin.HealthCheck.Status;
 import ucm.api.config.StoreConfig;
 
-class HealthCheckRunTest {
+class DoctorCommandTest {
 
   private static final StoreConfig NOTHING = StoreConfig.of(Map.of());
 
   @Test
   void handsOnWhatWasFound() {
-    HealthCheckRun run = new HealthCheckRun(Duration.ofMinutes(1));
+    DoctorCommand doctor = new DoctorCommand();
+    Duration limit = Duration.ofMinutes(1);
     List<Finding> found = List.of(Finding.ok("a", "b"));
-    assertThat(run.run((config, stages) -> found, NOTHING, List.of())).isEqualTo(found);
-    assertThat(run.hung()).isFalse();
+    assertThat(doctor.run((config, stages) -> found, NOTHING, List.of(), limit)).isEqualTo(found);
+    assertThat(doctor.hung()).isFalse();
   }
 
   @Test
@@ -36,12 +37,13 @@ class HealthCheckRunTest {
           }
           return List.of();
         };
-    HealthCheckRun run = new HealthCheckRun(Duration.ofMillis(1));
-    Finding found = run.run(hanging, NOTHING, List.of()).getFirst();
+    DoctorCommand doctor = new DoctorCommand();
+    Duration limit = Duration.ofMillis(1);
+    Finding found = doctor.run(hanging, NOTHING, List.of(), limit).getFirst();
     end.countDown();
     assertThat(found.status()).isEqualTo(Status.FAILED);
     assertThat(found.found()).contains("has not come back");
-    assertThat(run.hung()).isTrue();
+    assertThat(doctor.hung()).isTrue();
   }
 
   @Test
@@ -50,8 +52,9 @@ class HealthCheckRunTest {
         (config, stages) -> {
           throw new NoClassDefFoundError("acme/Lib");
         };
-    HealthCheckRun run = new HealthCheckRun(Duration.ofMinutes(1));
-    Finding found = run.run(broken, NOTHING, List.of()).getFirst();
+    DoctorCommand doctor = new DoctorCommand();
+    Duration limit = Duration.ofMinutes(1);
+    Finding found = doctor.run(broken, NOTHING, List.of(), limit).getFirst();
     assertThat(found.status()).isEqualTo(Status.FAILED);
     assertThat(found.found()).contains("acme/Lib");
   }
