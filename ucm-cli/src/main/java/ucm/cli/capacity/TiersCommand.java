@@ -2,7 +2,6 @@ package ucm.cli.capacity;
 
 import java.nio.file.Path;
 import java.time.Instant;
-import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -13,7 +12,6 @@ import ucm.cli.model.ModelOptions;
 import ucm.cli.output.CliCommand;
 import ucm.cli.output.FormatOptions;
 import ucm.cli.trace.AnalyzeCommand;
-import ucm.cli.trace.HtmlReport;
 import ucm.cli.trace.ReportPage;
 import ucm.cli.trace.SampleNote;
 import ucm.cli.trace.SampleOptions;
@@ -96,7 +94,13 @@ public final class TiersCommand extends CliCommand {
       sample.warn(err(), trace.rate());
       TiersReport report = report(model, engines, analysis, trace);
       if (html != null) {
-        HtmlReport.write(html, page(report, model, read, analysis, trace), out());
+        ReportPage page =
+            new ReportPage(read, analysis, model.name(), report.blockBytes(), Instant.now());
+        if (trace.whole()) {
+          page.insights(TraceInsights.of(trace.recorded()));
+        }
+        report.addTo(page);
+        page.write(html, out());
       }
       if (yaml) {
         out().print(report.yaml());
@@ -105,22 +109,6 @@ public final class TiersCommand extends CliCommand {
         format.print(out(), report);
       }
     }
-  }
-
-  private static Map<String, Object> page(
-      TiersReport report,
-      KvModel model,
-      TraceReadReport read,
-      TraceAnalysis analysis,
-      TraceSample trace)
-      throws InterruptedException {
-    ReportPage page =
-        new ReportPage(read, analysis, model.name(), report.blockBytes(), Instant.now());
-    if (trace.whole()) {
-      page.insights(TraceInsights.of(trace.recorded()));
-    }
-    report.addTo(page);
-    return page.data();
   }
 
   private TiersReport report(

@@ -137,7 +137,7 @@ public final class AnalyzeCommand extends CliCommand {
       ReportPage page = new ReportPage(read, analysis, name, blockBytes, Instant.now());
       page.policies(hits);
       insights.ifPresent(page::insights);
-      HtmlReport.write(html, page.data(), out());
+      page.write(html, out());
     }
     format.print(
         out(), new AnalyzeReport(read, analysis, model, blockBytes, blocks, hits, touchOrder));

@@ -1,5 +1,11 @@
 package ucm.cli.trace;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -8,9 +14,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import tools.jackson.databind.json.JsonMapper;
 import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
+import ucm.cli.output.OutputFile;
 import ucm.cli.runtime.ProductVersion;
 import ucm.lite.curve.LruCurve;
 import ucm.lite.curve.LruCurves;
@@ -26,8 +34,9 @@ import ucm.lite.tier.ServingResult;
 import ucm.lite.trace.TraceReadReport;
 
 /**
- * Collects what the page of {@code --html} shows, as plain data; a part that is not added is left out
- * of the page. {@code report.js} reads it.
+ * The page of {@code --html}: one file that needs nothing else. Style, script, chart library (Apache
+ * ECharts) and data are inside, and its content security policy forbids to fetch anything. The data, which
+ * {@code report.js} reads, is collected first; a part that is not added is left out of the page.
  */
 public final class ReportPage {
 
@@ -35,6 +44,9 @@ public final class ReportPage {
   private static final int CURVE_POINTS = 400;
 
   private static final int[] SHARES_OF_IDEAL = {50, 90, 99};
+
+  private static final List<String> PARTS =
+      List.of("report.css", "echarts.common.min.js", "report.js");
 
   private final Fields data = new Fields();
   private final List<String> advice = new ArrayList<>();
@@ -212,8 +224,28 @@ public final class ReportPage {
     data.put("yaml", yaml);
   }
 
-  public Map<String, Object> data() {
-    return data.with("advice", advice);
+  /** Writes the page; the file appears when it is complete. */
+  public void write(Path file, PrintWriter standardOutput) {
+    String page = text("report.html");
+    for (String part : PARTS) {
+      page = page.replace("@@" + part + "@@", text(part));
+    }
+    data.put("advice", advice);
+    // Within a script element, nothing but "<" could end it or begin a comment.
+    String json = JsonMapper.shared().writeValueAsString(data).replace("<", "\\u003c");
+    // Last, as names in it may look like the place of a part.
+    OutputFile.write(file, page.replace("@@data@@", json), standardOutput);
+  }
+
+  private static String text(String name) {
+    try (InputStream stream = ReportPage.class.getResourceAsStream("report/" + name)) {
+      if (stream == null) {
+        throw new IllegalStateException("this build lacks " + name);
+      }
+      return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+    } catch (IOException e) {
+      throw new UncheckedIOException("cannot read " + name + " of this build", e);
+    }
   }
 
   private double rate(long tokens) {

@@ -1,16 +1,25 @@
 package ucm.cli.trace;
 
 import java.io.PrintWriter;
+import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import ucm.cli.output.CliCommand;
+import ucm.cli.output.Columns;
+import ucm.cli.output.Fields;
+import ucm.cli.output.Figures;
 import ucm.cli.output.FormatOptions;
+import ucm.cli.output.Table;
 import ucm.lite.curve.AnalysisOptions;
+import ucm.lite.curve.Quantiles;
 import ucm.lite.curve.TraceAnalysis;
 import ucm.lite.curve.TraceAnalyzer;
+import ucm.lite.insight.HotPrefix;
 import ucm.lite.insight.InsightsSampler;
+import ucm.lite.insight.SampledInsights;
 import ucm.lite.insight.TraceInsights;
 import ucm.lite.record.RecordedTrace;
+import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceReadReport;
 
 /** {@code ucm trace stat}: sessions, reuse in time, and hot prefixes of a trace. */
@@ -33,8 +42,10 @@ public final class StatCommand extends CliCommand {
 
   private static final int HEAP_PARTS = 8;
 
-  @Mixin private TraceInputOptions inputs = new TraceInputOptions();
+  private static final String SESSIONS = "SESSIONS";
+  private static final String UNUSED_BLOCKS = "blocks never used again";
 
+  @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private SampleOptions sample = new SampleOptions();
   @Mixin private FormatOptions format = new FormatOptions();
 
@@ -47,20 +58,149 @@ public final class StatCommand extends CliCommand {
     InsightsSampler sampler = new InsightsSampler(sample.bounded(Math.min(bound, SAMPLED_BLOCKS)));
     PrintWriter err = err();
     TraceReadReport read = inputs.read("requests", err, analyzer.andThen(sampler));
-    StatReport report = report(read, analyzer, sampler);
-    sample.warn(err, report.note().simulated());
+    TraceAnalysis analysis = analyzer.finish();
+    Report report =
+        analysis.exact()
+            ? exact(read, analysis, analyzer)
+            : sampled(read, analysis, sampler.result());
+    sample.warn(err, report.note.simulated());
     format.print(out(), report);
   }
 
-  private static StatReport report(
-      TraceReadReport read, TraceAnalyzer analyzer, InsightsSampler sampler)
+  private static Report exact(TraceReadReport read, TraceAnalysis analysis, TraceAnalyzer analyzer)
       throws InterruptedException {
-    TraceAnalysis analysis = analyzer.finish();
-    if (!analysis.exact()) {
-      return StatReport.sampled(read, analysis, sampler.result());
-    }
+    TraceInsights insights;
     try (RecordedTrace trace = analyzer.recorded()) {
-      return StatReport.exact(read, analysis, TraceInsights.of(trace));
+      insights = TraceInsights.of(trace);
+    }
+    List<Count> counts =
+        List.of(
+            new Count(SESSIONS, insights.sessions()),
+            new Count("of two requests or more", insights.reusedSessions()),
+            new Count("requests of the longest", insights.largestSession()),
+            new Count("requests never used again", insights.requestsNeverReused()),
+            new Count(UNUSED_BLOCKS, insights.blocksNeverReused()));
+    List<Times> times =
+        List.of(
+            betweenTurns(insights.sessionGaps()),
+            betweenUses(insights.blockGaps()),
+            new Times("from request to its last reuse", "lifetime", insights.lifetimes()),
+            ofBlocks(insights.blockLifetimes()));
+    SampleNote note = new SampleNote(1, 1);
+    return new Report(read, analysis, note, insights, counts, times, insights.hotPrefixes());
+  }
+
+  private static Report sampled(
+      TraceReadReport read, TraceAnalysis analysis, SampledInsights insights) {
+    List<Count> counts =
+        List.of(
+            new Count(SESSIONS, insights.sessions()),
+            new Count(UNUSED_BLOCKS, insights.blocksNeverReused()));
+    List<Times> times =
+        List.of(
+            betweenTurns(insights.sessionGaps()),
+            betweenUses(insights.blockGaps()),
+            ofBlocks(insights.blockLifetimes()));
+    double curveRate = analysis.lru(TouchOrder.LEAF_LAST).sampleRate();
+    SampleNote note = new SampleNote(insights.sampleRate(), curveRate);
+    return new Report(read, analysis, note, insights, counts, times, insights.hotPrefixes());
+  }
+
+  private static Times betweenTurns(Quantiles seconds) {
+    return new Times("between turns of a session", "session_gap", seconds);
+  }
+
+  private static Times betweenUses(Quantiles seconds) {
+    return new Times("between uses of a block", "block_gap", seconds);
+  }
+
+  private static Times ofBlocks(Quantiles seconds) {
+    return new Times("from first to last use of a block", "block_lifetime", seconds);
+  }
+
+  private static String seconds(double value) {
+    return Figures.fixed(value, 1);
+  }
+
+  /** A number, by its title. */
+  private record Count(String title, long count) {}
+
+  /** A distribution, by its names in tables and in CSV. */
+  private record Times(String title, String name, Quantiles seconds) {}
+
+  /** What is printed, from all blocks or from a sample of them; {@code insights} are for JSON. */
+  private record Report(
+      TraceReadReport read,
+      TraceAnalysis analysis,
+      SampleNote note,
+      Object insights,
+      List<Count> counts,
+      List<Times> times,
+      List<HotPrefix> hotPrefixes)
+      implements FormatOptions.Report {
+
+    private Columns<Times> columns() {
+      return new Columns<Times>()
+          .text("TIMES, S", Times::title)
+          .data("seconds", Times::name)
+          .both("COUNT", "count", one -> one.seconds.count(), Figures::grouped)
+          .both("MEAN", "mean", one -> one.seconds.mean(), StatCommand::seconds)
+          .both("P50", "p50", one -> one.seconds.p50(), StatCommand::seconds)
+          .both("P90", "p90", one -> one.seconds.p90(), StatCommand::seconds)
+          .both("P99", "p99", one -> one.seconds.p99(), StatCommand::seconds)
+          .both("MAX", "max", one -> one.seconds.max(), StatCommand::seconds)
+          .data("sample_rate", _ -> note.simulated());
+    }
+
+    private Columns<HotPrefix> hot() {
+      long blockTokens = analysis.summary().blockTokens();
+      return new Columns<HotPrefix>()
+          .text("HOT PREFIX (ID OF ITS LAST BLOCK)", HotPrefix::lastBlockId)
+          .text("BLOCKS", prefix -> Figures.grouped(prefix.blocks()))
+          .text("TOKENS", prefix -> Figures.grouped(prefix.blocks() * blockTokens))
+          .text("REQUESTS", prefix -> Figures.grouped(prefix.requests()));
+    }
+
+    @Override
+    public Fields data() {
+      return note.addTo(AnalyzeReport.inputs(read))
+          .with("summary", analysis.summary())
+          .with("insights", insights);
+    }
+
+    /** The distributions as rows of one table. */
+    @Override
+    public List<Fields> rows() {
+      return columns().data(times);
+    }
+
+    @Override
+    public void print(PrintWriter out) {
+      AnalyzeReport.totals(read, analysis).print(out);
+      out.println();
+      sessions().print(out);
+      out.println();
+      columns().table(times).print(out);
+      out.println();
+      hot().table(hotPrefixes).print(out);
+      if (!note.exact()) {
+        out.println();
+        out.println(
+            note.text("sessions, times and hot prefixes", "unique blocks and ideal hit rate"));
+        out.println(
+            "A sample of blocks does not tell the lengths of sessions or the use of whole requests,"
+                + " and of hot prefixes only those that end with one of its blocks.");
+        out.flush();
+      }
+    }
+
+    private Table sessions() {
+      String about = note.exact() ? "" : "about ";
+      Table table = new Table(SESSIONS, about + Figures.grouped(counts.getFirst().count));
+      counts.stream()
+          .skip(1)
+          .forEach(next -> table.row(next.title, about + Figures.grouped(next.count)));
+      return table;
     }
   }
 }
