@@ -2,11 +2,13 @@ package ucm.lite.curve;
 
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import ucm.lite.record.NumberedRequest;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceException;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
+import ucm.platform.table.BlockTable;
 
 /**
  * Computes cache statistics of a trace in one pass: totals, and the LRU hit curve for every capacity
@@ -28,7 +30,7 @@ public final class TraceAnalyzer implements TraceVisitor {
 
   private final AnalysisOptions options;
   private final ShardsSampler sampler;
-  private @Nullable ExactCurves exact;
+  private @Nullable Exact exact;
   private long requests;
   private long inputTokens;
   private long outputTokens;
@@ -43,7 +45,7 @@ public final class TraceAnalyzer implements TraceVisitor {
 
   public TraceAnalyzer(AnalysisOptions options) {
     this.options = options;
-    exact = options.exact() ? new ExactCurves(options.recording()) : null;
+    exact = options.exact() ? new Exact(options.recording()) : null;
     sampler = new ShardsSampler(options.sampling().orElse(AnalysisOptions.FALLBACK));
   }
 
@@ -67,7 +69,7 @@ public final class TraceAnalyzer implements TraceVisitor {
     blockReferences += count;
     firstTimestampMillis = Math.min(firstTimestampMillis, request.timestampMillis());
     lastTimestampMillis = Math.max(lastTimestampMillis, request.timestampMillis());
-    ExactCurves all = exact;
+    Exact all = exact;
     if (all != null) {
       all.accept(request);
       long held = options.recording() ? requests / REQUESTS_A_BLOCK : 0;
@@ -84,7 +86,7 @@ public final class TraceAnalyzer implements TraceVisitor {
    * more requests.
    */
   public TraceAnalysis finish() {
-    ExactCurves all = exact;
+    Exact all = exact;
     LruCurves sampled =
         new LruCurves(sampler.curve(TouchOrder.LEAF_LAST), sampler.curve(TouchOrder.ROOT_LAST));
     if (all != null) {
@@ -132,5 +134,50 @@ public final class TraceAnalyzer implements TraceVisitor {
               + " (UCM_JAVA_OPTS=-Xmx16g, for example)");
     }
     return recorded;
+  }
+
+  /**
+   * The exact side of an analysis: numbers the blocks and feeds the models that need every one. All
+   * of it is dropped at once when a trace has more distinct blocks than memory allows.
+   */
+  private static final class Exact {
+    final BlockTable index = new BlockTable(1 << 10);
+    final StackDistances leafLast = new StackDistances(TouchOrder.LEAF_LAST);
+    final StackDistances rootLast = new StackDistances(TouchOrder.ROOT_LAST);
+
+    /** The trace so far; null when it is not recorded. */
+    final @Nullable RecordedTrace recorded;
+
+    long idealHitBlocks;
+    long idealHitTokens;
+    private final NumberedRequest cursor = new NumberedRequest();
+
+    Exact(boolean recording) {
+      recorded = recording ? new RecordedTrace(index) : null;
+    }
+
+    void accept(TraceRequest request) {
+      int count = request.blockCount();
+      cursor.begin(count, index.size());
+      for (int i = 0; i < count; i++) {
+        cursor.add(index.put(request.blockIdHigh(i), request.blockIdLow(i)));
+      }
+      cursor.distinct = index.size();
+      cursor.describe(request);
+      idealHitBlocks += cursor.known;
+      idealHitTokens += cursor.prefixTokens(cursor.known);
+      leafLast.accept(cursor);
+      rootLast.accept(cursor);
+      if (recorded != null) {
+        recorded.add(cursor);
+      }
+      cursor.place++;
+    }
+
+    void drop() {
+      if (recorded != null) {
+        recorded.close();
+      }
+    }
   }
 }

@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.PriorityQueue;
 import java.util.SplittableRandom;
+import java.util.stream.LongStream;
 import ucm.lite.trace.TraceRequest;
 import ucm.lite.trace.TraceVisitor;
 
@@ -36,22 +37,12 @@ public final class TraceGenerator {
   }
 
   /** The kinds of sessions: how many turns, how far apart, and how much comes with each. */
-  private enum Kind {
-    CHAT(5, 60, 250, 350),
-    AGENT(20, 6, 1200, 150),
-    DOCUMENT(3, 45, 60, 300);
+  private record Kind(
+      double meanTurns, double gapSeconds, double inputTokens, double outputTokens) {
 
-    private final double meanTurns;
-    private final double gapSeconds;
-    private final double inputTokens;
-    private final double outputTokens;
-
-    Kind(double meanTurns, double gapSeconds, double inputTokens, double outputTokens) {
-      this.meanTurns = meanTurns;
-      this.gapSeconds = gapSeconds;
-      this.inputTokens = inputTokens;
-      this.outputTokens = outputTokens;
-    }
+    static final Kind CHAT = new Kind(5, 60, 250, 350);
+    static final Kind AGENT = new Kind(20, 6, 1200, 150);
+    static final Kind DOCUMENT = new Kind(3, 45, 60, 300);
   }
 
   /** A conversation under way: its full blocks so far and the tokens beyond them. */
@@ -103,7 +94,9 @@ public final class TraceGenerator {
     // Geometric: the chance of another turn is always the same.
     int turns = 1 + (int) (Math.log(1 - random.nextDouble()) / Math.log(1 - 1 / kind.meanTurns));
     long[] shared =
-        kind == Kind.DOCUMENT ? document() : systemPrompts[random.nextInt(systemPrompts.length)];
+        kind.equals(Kind.DOCUMENT)
+            ? document()
+            : systemPrompts[random.nextInt(systemPrompts.length)];
     return new Session(kind, startMillis, turns, shared, shared.length * options.blockTokens());
   }
 
@@ -152,18 +145,13 @@ public final class TraceGenerator {
   }
 
   private long[] freshBlocks(int tokens) {
-    long[] blocks = new long[tokens / options.blockTokens()];
-    for (int i = 0; i < blocks.length; i++) {
-      blocks[i] = nextId++;
-    }
-    return blocks;
+    long first = nextId;
+    nextId += tokens / options.blockTokens();
+    return LongStream.range(first, nextId).toArray();
   }
 
   private static long[] joined(long[] first, long[] second) {
-    long[] all = new long[first.length + second.length];
-    System.arraycopy(first, 0, all, 0, first.length);
-    System.arraycopy(second, 0, all, first.length, second.length);
-    return all;
+    return LongStream.concat(Arrays.stream(first), Arrays.stream(second)).toArray();
   }
 
   /** Draws a number of 1 or more, with some median. */

@@ -121,13 +121,13 @@ public final class InsightsSampler implements TraceVisitor {
     } else if (block.lastRequest != requests) {
       block.uses++;
       if (weight == 1 || block.uses < HOT_USES || block.uses * HOT_SHARE < requests) {
-        blockGaps.add(InsightsCollector.seconds(block.lastUse, now), weight);
+        blockGaps.add(TraceInsights.seconds(block.lastUse, now), weight);
       }
       block.lastUse = now;
       block.lastRequest = requests;
       if (!Double.isNaN(block.sessionTime)
           && (block.sessionNext == NONE || block.sessionNext != next)) {
-        sessionGaps.add(InsightsCollector.seconds(block.sessionTime, now), weight);
+        sessionGaps.add(TraceInsights.seconds(block.sessionTime, now), weight);
         // Another request that goes on from here is another session.
         block.sessionTime = Double.NaN;
         sessionIsHere = true;
@@ -144,7 +144,7 @@ public final class InsightsSampler implements TraceVisitor {
     QuantileHistogram gaps = blockGaps.copy();
     double missing = references - sample.size() / sample.rate() - gaps.count();
     if (sample.rate() < 1 && missing > 0) {
-      gaps.add(InsightsCollector.seconds(first, last) / requests, missing);
+      gaps.add(TraceInsights.seconds(first, last) / requests, missing);
     }
     QuantileHistogram lifetimes = new QuantileHistogram(MILLISECOND);
     double weight = 1 / sample.rate();
@@ -152,7 +152,7 @@ public final class InsightsSampler implements TraceVisitor {
     for (SampledBlock block : blocks) {
       if (block != null && block.uses > 1) {
         reused.add(block);
-        lifetimes.add(InsightsCollector.seconds(block.firstUse, block.lastUse), weight);
+        lifetimes.add(TraceInsights.seconds(block.firstUse, block.lastUse), weight);
       }
     }
     return new SampledInsights(

@@ -54,9 +54,7 @@ public record SampleScale(
    * the small copy; blocks found and computed add up to those of the trace.
    */
   public TierResult estimate(TierResult small, TierPlan plan) {
-    long[] capacities = {
-      plan.hbmBlocks(), plan.dramBlocks(), plan.diskBlocks(), plan.storageBlocks()
-    };
+    long[] capacities = plan.capacities();
     int nearest = 0;
     while (nearest < capacities.length && capacities[nearest] == 0) {
       nearest++;

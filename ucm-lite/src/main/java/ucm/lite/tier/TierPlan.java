@@ -48,12 +48,14 @@ public record TierPlan(
     return nodes * ranksPerNode;
   }
 
+  /** The capacities of HBM of an engine, DRAM and disks of a node, and storage, in blocks. */
+  long[] capacities() {
+    return new long[] {hbmBlocks, dramBlocks, diskBlocks, storageBlocks};
+  }
+
   /** Blocks of the smallest cache of a tier; {@link Long#MAX_VALUE} without any tier. */
   public long smallestTier() {
-    return LongStream.of(hbmBlocks, dramBlocks, diskBlocks, storageBlocks)
-        .filter(blocks -> blocks > 0)
-        .min()
-        .orElse(Long.MAX_VALUE);
+    return LongStream.of(capacities()).filter(blocks -> blocks > 0).min().orElse(Long.MAX_VALUE);
   }
 
   /**

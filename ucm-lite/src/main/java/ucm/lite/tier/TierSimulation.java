@@ -1,6 +1,7 @@
 package ucm.lite.tier;
 
 import java.util.Arrays;
+import java.util.function.BiConsumer;
 import ucm.lite.policy.BlockCache;
 import ucm.lite.policy.CachePolicy;
 import ucm.lite.record.NumberedRequest;
@@ -28,11 +29,6 @@ public final class TierSimulation {
     }
   }
 
-  /** Is told where the prompt of each request was found; the tokens not named were computed. */
-  interface TierListener {
-    void served(NumberedRequest request, TokensFound found);
-  }
-
   private static final long RECORDED_BYTES = 48;
   private static final long CACHE_BYTES = 12;
 
@@ -44,7 +40,10 @@ public final class TierSimulation {
 
   private final TierPlan plan;
   private final TouchOrder order;
-  private final TierListener listener;
+
+  /** Is told where the prompt of each request was found; the tokens not named were computed. */
+  private final BiConsumer<NumberedRequest, TokensFound> listener;
+
   private final Router router;
 
   /** By tier the caches of all engines or machines, or the one of all. */
@@ -62,14 +61,18 @@ public final class TierSimulation {
 
   private int[] found = new int[256];
 
-  private TierSimulation(TierPlan plan, TouchOrder order, int blocks, TierListener listener) {
+  private TierSimulation(
+      TierPlan plan,
+      TouchOrder order,
+      int blocks,
+      BiConsumer<NumberedRequest, TokensFound> listener) {
     this.plan = plan;
     this.order = order;
     this.listener = listener;
     this.router = new Router(plan.routing(), plan.ranks(), blocks);
     int[] counts = counts(plan);
-    long dram = plan.sharedDram() ? plan.dramBlocks() * plan.nodes() : plan.dramBlocks();
-    long[] capacities = {plan.hbmBlocks(), dram, plan.diskBlocks(), plan.storageBlocks()};
+    long[] capacities = plan.capacities();
+    capacities[DRAM] *= plan.sharedDram() ? plan.nodes() : 1;
     this.caches = new BlockCache[NOWHERE][];
     for (int tier = HBM; tier < NOWHERE; tier++) {
       caches[tier] = new BlockCache[counts[tier]];
@@ -93,10 +96,11 @@ public final class TierSimulation {
   /** Bytes that a distinct block takes in a simulation, with the recording. */
   public static long bytesABlock(TierPlan plan) {
     int[] counts = counts(plan);
-    int all = plan.hbmBlocks() > 0 ? counts[HBM] : 0;
-    all += plan.dramBlocks() > 0 ? counts[DRAM] : 0;
-    all += plan.diskBlocks() > 0 ? counts[DISK] : 0;
-    all += plan.storageBlocks() > 0 ? counts[STORAGE] : 0;
+    long[] capacities = plan.capacities();
+    int all = 0;
+    for (int tier = HBM; tier < NOWHERE; tier++) {
+      all += capacities[tier] > 0 ? counts[tier] : 0;
+    }
     return RECORDED_BYTES + CACHE_BYTES * all;
   }
 
@@ -106,7 +110,11 @@ public final class TierSimulation {
     return run(trace, plan, order, (_, _) -> {});
   }
 
-  static TierResult run(RecordedTrace trace, TierPlan plan, TouchOrder order, TierListener listener)
+  static TierResult run(
+      RecordedTrace trace,
+      TierPlan plan,
+      TouchOrder order,
+      BiConsumer<NumberedRequest, TokensFound> listener)
       throws InterruptedException {
     TierSimulation simulation = new TierSimulation(plan, order, trace.uniqueBlocks(), listener);
     trace.feed(simulation::accept);
@@ -148,7 +156,7 @@ public final class TierSimulation {
     for (int f = 0; f < tokensHere.length; f++) {
       tokensFound[f] += tokensHere[f];
     }
-    listener.served(
+    listener.accept(
         request,
         new TokensFound(tokensHere[HBM], tokensHere[DRAM], tokensHere[DISK], tokensHere[STORAGE]));
   }

@@ -3,7 +3,6 @@ package ucm.lite.trace;
 import java.math.BigInteger;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Map;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
@@ -26,26 +25,6 @@ final class JsonRecordParser {
   /** In the order of their bits. */
   private static final List<String> NEEDED =
       List.of("timestamp", "input_length", "output_length", "hash_ids");
-
-  /** The fields by name; negative under a name that other tools use. */
-  private static final Map<String, Integer> FIELDS =
-      Map.ofEntries(
-          Map.entry("timestamp", TIMESTAMP),
-          Map.entry("input_length", INPUT),
-          Map.entry("output_length", OUTPUT),
-          Map.entry("hash_ids", IDS),
-          Map.entry("chat_id", CHAT),
-          Map.entry("parent_chat_id", CHAT),
-          Map.entry("prompt_tokens", -INPUT),
-          Map.entry("input_tokens", -INPUT),
-          Map.entry("num_prompt_tokens", -INPUT),
-          Map.entry("num_prefill_tokens", -INPUT),
-          Map.entry("ContextTokens", -INPUT),
-          Map.entry("completion_tokens", -OUTPUT),
-          Map.entry("output_tokens", -OUTPUT),
-          Map.entry("num_completion_tokens", -OUTPUT),
-          Map.entry("num_decode_tokens", -OUTPUT),
-          Map.entry("GeneratedTokens", -OUTPUT));
 
   private static final int HEX_DIGITS = 32;
   private static final BigInteger MAX_ID = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
@@ -79,7 +58,7 @@ final class JsonRecordParser {
     double timestamp = 0;
     for (String name = json.nextName(); name != null; name = json.nextName()) {
       JsonToken value = json.nextToken();
-      int field = FIELDS.getOrDefault(name, 0);
+      int field = field(name);
       // The format's own name counts where a line has both.
       boolean alias = field < 0;
       if (alias && ((seen & -field) != 0 || value != JsonToken.VALUE_NUMBER_INT)) {
@@ -109,6 +88,30 @@ final class JsonRecordParser {
     }
     draft.format = chat ? TraceFormat.QWEN_BAILIAN : idFormat(draft, timestamp);
     draft.timestampMillis = RecordDraft.millis(timestamp, draft.format, 0);
+  }
+
+  /** A field by its name; negative under a name that other tools use, and 0 when it is not needed. */
+  private static int field(String name) {
+    return switch (name) {
+      case "timestamp" -> TIMESTAMP;
+      case "input_length" -> INPUT;
+      case "output_length" -> OUTPUT;
+      case "hash_ids" -> IDS;
+      case "chat_id", "parent_chat_id" -> CHAT;
+      case "prompt_tokens",
+          "input_tokens",
+          "num_prompt_tokens",
+          "num_prefill_tokens",
+          "ContextTokens" ->
+          -INPUT;
+      case "completion_tokens",
+          "output_tokens",
+          "num_completion_tokens",
+          "num_decode_tokens",
+          "GeneratedTokens" ->
+          -OUTPUT;
+      default -> 0;
+    };
   }
 
   /** Before any ids, a prompt without one at a fraction of a time is UCM's: it keeps full blocks. */

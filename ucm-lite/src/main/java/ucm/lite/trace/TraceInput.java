@@ -115,18 +115,62 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
   }
 
   /** Opens the bytes as they are stored. Closing them leaves {@code stdinStream} itself open. */
-  CountingInputStream open(InputStream stdinStream) throws IOException {
-    return new CountingInputStream(
-        stdin ? new Unclosed(stdinStream) : Files.newInputStream(path), size(List.of(this)));
+  Stored open(InputStream stdinStream) throws IOException {
+    return new Stored(
+        stdin ? stdinStream : Files.newInputStream(path),
+        size(List.of(this)),
+        /* closes= */ !stdin);
   }
 
-  private static final class Unclosed extends FilterInputStream {
-    Unclosed(InputStream in) {
+  /**
+   * The bytes of an input up to the end that it had when it was opened, counted for progress. What is
+   * appended meanwhile is not read, and a file that is cut off meanwhile is an error.
+   */
+  static final class Stored extends FilterInputStream {
+    private final long size;
+    private final boolean closes;
+    private long count;
+
+    /** An input of so many bytes; -1 when not known. */
+    private Stored(InputStream in, long size, boolean closes) {
       super(in);
+      this.size = size;
+      this.closes = closes;
+    }
+
+    long count() {
+      return count;
     }
 
     @Override
-    public void close() {}
+    public int read() throws IOException {
+      byte[] one = new byte[1];
+      return read(one, 0, 1) < 0 ? -1 : Byte.toUnsignedInt(one[0]);
+    }
+
+    @Override
+    public int read(byte[] target, int offset, int length) throws IOException {
+      if (count == size) {
+        return -1;
+      }
+      int read = in.read(target, offset, size < 0 ? length : (int) Math.min(length, size - count));
+      if (read < 0 && size >= 0) {
+        throw new IOException(
+            String.format(
+                "it was cut off while it was read, from %s to %s bytes; read it again when nothing"
+                    + " writes it",
+                size, count));
+      }
+      count += Math.max(0, read);
+      return read;
+    }
+
+    @Override
+    public void close() throws IOException {
+      if (closes) {
+        super.close();
+      }
+    }
   }
 
   InputStream decode(InputStream stored) throws IOException {

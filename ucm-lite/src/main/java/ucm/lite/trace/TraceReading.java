@@ -59,7 +59,7 @@ final class TraceReading {
 
   private void read(TraceInput input) {
     inputs.add(input.name());
-    try (CountingInputStream stored = input.open(options.stdin());
+    try (TraceInput.Stored stored = input.open(options.stdin());
         InputStream text = input.decode(stored)) {
       readLines(input, stored, new LineReader(text, options.maxLineBytes()));
     } catch (NoSuchFileException e) {
@@ -76,7 +76,7 @@ final class TraceReading {
     }
   }
 
-  private void readLines(TraceInput input, CountingInputStream stored, LineReader reader)
+  private void readLines(TraceInput input, TraceInput.Stored stored, LineReader reader)
       throws IOException {
     long nextProgress = PROGRESS_BYTES;
     long before = requests;
