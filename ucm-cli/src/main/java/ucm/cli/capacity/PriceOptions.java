@@ -14,19 +14,19 @@ final class PriceOptions {
       description =
           "price of one GPU for an hour, in any currency: prints what serving the trace costs a"
               + " month with and without the tiers (needs --gpu, --tflops or --prefill-rate)")
-  private @Nullable Double gpuHour;
+  @Nullable Double gpuHour;
 
   @Option(
       names = "--dram-gb-month",
       paramLabel = "PRICE",
       description = "price of a GB of DRAM for a month, in the same currency")
-  private @Nullable Double dramGbMonth;
+  @Nullable Double dramGbMonth;
 
   @Option(
       names = "--ssd-gb-month",
       paramLabel = "PRICE",
       description = "price of a GB of storage or local disk for a month, in the same currency")
-  private @Nullable Double ssdGbMonth;
+  @Nullable Double ssdGbMonth;
 
   @Option(
       names = "--ttft-p90",
@@ -65,21 +65,8 @@ final class PriceOptions {
     return gpuHour != null;
   }
 
-  double gpuHour() {
-    return price(gpuHour);
-  }
-
-  /** Of 10^9 bytes of DRAM for a month. */
-  double dramGbMonth() {
-    return price(dramGbMonth);
-  }
-
-  /** Of 10^9 bytes of storage or local disk for a month. */
-  double ssdGbMonth() {
-    return price(ssdGbMonth);
-  }
-
-  private static double price(@Nullable Double given) {
+  /** A price of these; 0 when it was not given. */
+  static double price(@Nullable Double given) {
     return given == null ? 0 : given;
   }
 

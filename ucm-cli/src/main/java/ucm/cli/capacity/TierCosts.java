@@ -8,6 +8,7 @@ import java.util.List;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 import ucm.cli.output.Table;
+import ucm.lite.curve.TraceSummary;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.tier.ServingPlan;
@@ -26,6 +27,7 @@ import ucm.lite.tier.TierPlan;
  */
 record TierCosts(double without, double gpus, double dram, double storage) {
 
+  private static final double MILLIS_A_DAY = 86_400_000;
   private static final double DAYS_A_MONTH = 365.25 / 12;
   private static final double SECONDS_AN_HOUR = 3600;
   private static final double[] SHARES = {0, 0.125, 0.25, 0.5, 0.75, 1};
@@ -40,17 +42,24 @@ record TierCosts(double without, double gpus, double dram, double storage) {
   record Basis(PriceOptions prices, long blockBytes, int gpus, double days) {
 
     TierCosts of(TierPlan plan, ServingResult serving) {
-      double ofSecond = prices.gpuHour() * gpus / SECONDS_AN_HOUR * DAYS_A_MONTH / days;
+      double ofSecond =
+          PriceOptions.price(prices.gpuHour) * gpus / SECONDS_AN_HOUR * DAYS_A_MONTH / days;
       return new TierCosts(
           serving.computeSecondsWithout() * ofSecond,
           (serving.computeSecondsWith() + serving.loadSeconds()) * ofSecond,
-          prices.dramGbMonth() * gigabytes(plan.dramBlocks() * plan.nodes()),
-          prices.ssdGbMonth() * gigabytes(storageBlocks(plan) + diskBlocks(plan)));
+          PriceOptions.price(prices.dramGbMonth) * gigabytes(plan.dramBlocks() * plan.nodes()),
+          PriceOptions.price(prices.ssdGbMonth)
+              * gigabytes(storageBlocks(plan) + diskBlocks(plan)));
     }
 
     private double gigabytes(long blocks) {
       return (double) blocks * blockBytes / Figures.GB;
     }
+  }
+
+  /** Days that a trace takes. */
+  static double days(TraceSummary summary) {
+    return summary.timeSpanMillis() / MILLIS_A_DAY;
   }
 
   /** Blocks in the storage of all machines. */

@@ -125,7 +125,7 @@ public final class TiersCommand extends CliCommand {
       ServingSimulation.Result both =
           ServingSimulation.run(trace.recorded(), tiers, touchOrder, engines.get());
       result = both.tiers();
-      double days = TiersReport.days(analysis.summary());
+      double days = TierCosts.days(analysis.summary());
       TierCosts.Basis basis = new TierCosts.Basis(prices, blockBytes, gpus, days);
       worth = Optional.of(worth(both.serving(), basis, tiers, engines.get(), trace));
     } else {

@@ -4,6 +4,8 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.DoubleStream;
+import java.util.stream.Stream;
 import ucm.cli.capacity.TierCosts.Cheapest;
 import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
@@ -44,7 +46,6 @@ record TiersReport(
     long smallestSimulated)
     implements FormatOptions.Report {
 
-  private static final double MILLIS_A_DAY = 86_400_000;
   private static final double SECONDS_AN_HOUR = 3600;
   private static final double HOURS_A_DAY = 24;
 
@@ -60,9 +61,14 @@ record TiersReport(
    */
   record Worth(ServingResult serving, Optional<TierCosts> costs, Optional<Cheapest> cheapest) {}
 
-  /** A row: bytes of a tier that does not move any, and a capacity that there is none of, are -1. */
-  private record Tier(
-      String name, long capacity, long blocks, long tokens, long loaded, long written) {}
+  /** A row in blocks, but for tokens; -1 for a capacity, and for writes, that there are none of. */
+  private record Tier(String name, long capacity, long blocks, long tokens, long written) {
+
+    /** Blocks are loaded from where they are written to. */
+    long loaded() {
+      return written < 0 ? -1 : blocks;
+    }
+  }
 
   private Columns<Tier> columns() {
     return new Columns<Tier>()
@@ -72,52 +78,28 @@ record TiersReport(
         .both("HIT BLOCKS", "blocks", Tier::blocks, Figures::grouped)
         .both("HIT TOKENS", "tokens", Tier::tokens, Figures::grouped)
         .both("OF INPUT", "token_share", t -> summary.tokenHitRate(t.tokens), Figures::percent)
-        .text("GB LOADED", tier -> gigabytes(tier.loaded))
-        .data("loaded_bytes", tier -> Math.max(0, tier.loaded) * blockBytes)
+        .text("GB LOADED", tier -> gigabytes(tier.loaded()))
+        .data("loaded_bytes", tier -> Math.max(0, tier.loaded()) * blockBytes)
         .text("GB WRITTEN", tier -> gigabytes(tier.written))
         .data("written_bytes", tier -> Math.max(0, tier.written) * blockBytes)
         .data("sample_rate", _ -> note.simulated());
   }
 
   private List<Tier> tiers() {
-    long computed = summary.inputTokens() - result.hitTokens();
-    List<Tier> tiers = new ArrayList<>();
-    tiers.add(
-        new Tier(
-            "HBM",
-            plan.hbmBlocks() * plan.ranks(),
-            result.hbmBlocks(),
-            result.hbmTokens(),
-            -1,
-            -1));
-    tiers.add(
-        new Tier(
-            "DRAM",
-            plan.dramBlocks() * plan.nodes(),
-            result.dramBlocks(),
-            result.dramTokens(),
-            result.dramBlocks(),
-            result.dramWrites()));
-    if (plan.diskBlocks() > 0) {
-      tiers.add(
-          new Tier(
-              "disk",
-              TierCosts.diskBlocks(plan),
-              result.diskBlocks(),
-              result.diskTokens(),
-              result.diskBlocks(),
-              result.diskWrites()));
-    }
-    tiers.add(
-        new Tier(
-            "storage",
-            TierCosts.storageBlocks(plan),
-            result.storageBlocks(),
-            result.storageTokens(),
-            result.storageBlocks(),
-            result.storageWrites()));
-    tiers.add(new Tier("computed", -1, result.computedBlocks(), computed, -1, -1));
-    return tiers;
+    TierResult r = result;
+    long hbm = plan.hbmBlocks() * plan.ranks();
+    long dram = plan.dramBlocks() * plan.nodes();
+    long disk = TierCosts.diskBlocks(plan);
+    long storage = TierCosts.storageBlocks(plan);
+    long computed = summary.inputTokens() - r.hitTokens();
+    return Stream.of(
+            new Tier("HBM", hbm, r.hbmBlocks(), r.hbmTokens(), -1),
+            new Tier("DRAM", dram, r.dramBlocks(), r.dramTokens(), r.dramWrites()),
+            new Tier("disk", disk, r.diskBlocks(), r.diskTokens(), r.diskWrites()),
+            new Tier("storage", storage, r.storageBlocks(), r.storageTokens(), r.storageWrites()),
+            new Tier("computed", -1, r.computedBlocks(), computed, -1))
+        .filter(tier -> disk > 0 || !tier.name.equals("disk"))
+        .toList();
   }
 
   @Override
@@ -181,12 +163,8 @@ record TiersReport(
         gpus);
   }
 
-  static double days(TraceSummary summary) {
-    return summary.timeSpanMillis() / MILLIS_A_DAY;
-  }
-
   private double days() {
-    return days(summary);
+    return TierCosts.days(summary);
   }
 
   /** What the figures do not show by themselves; sentences without their end. */
@@ -229,8 +207,8 @@ record TiersReport(
     ServingResult serving = found.serving;
     out.println();
     Table ttft = new Table("TTFT (SIMULATED COMPUTE), S", "MEAN", "P50", "P90", "P99", "MAX");
-    row(ttft, "without cache", serving.ttftWithout());
-    row(ttft, "with these tiers", serving.ttftWith());
+    ttft.row(times("without cache", serving.ttftWithout()));
+    ttft.row(times("with these tiers", serving.ttftWith()));
     ttft.print(out);
     out.println();
     Table money = new Table("GPU TIME (SIMULATED COMPUTE)", "");
@@ -253,6 +231,13 @@ record TiersReport(
         });
   }
 
+  private static String[] times(String name, Quantiles times) {
+    DoubleStream seconds =
+        DoubleStream.of(times.mean(), times.p50(), times.p90(), times.p99(), times.max());
+    return Stream.concat(Stream.of(name), seconds.mapToObj(value -> Figures.fixed(value, 3)))
+        .toArray(String[]::new);
+  }
+
   private String breakEvenText() {
     long tokens = breakEven.orElse(-1L);
     return tokens < 0
@@ -260,16 +245,6 @@ record TiersReport(
         : "loading from storage pays from "
             + Figures.grouped(tokens)
             + " tokens on (load_tokens_threshold)";
-  }
-
-  private static void row(Table table, String name, Quantiles times) {
-    table.row(
-        name,
-        Figures.fixed(times.mean(), 3),
-        Figures.fixed(times.p50(), 3),
-        Figures.fixed(times.p90(), 3),
-        Figures.fixed(times.p99(), 3),
-        Figures.fixed(times.max(), 3));
   }
 
   @Override
