@@ -3,8 +3,8 @@ package ucm.lite.curve;
 import java.util.Arrays;
 
 /**
- * Weighted counts of blocks and tokens by stack distance, in buckets that are exact below 256 and
- * 1/128 of the distance wide above: constant memory for any distance.
+ * Weighted counts of blocks and tokens by stack distance: of each distance, or in buckets that are exact
+ * below 256 and 1/128 of the distance wide above, in constant memory for any distance.
  */
 final class DistanceHistogram {
   private static final int MANTISSA_BITS = 7;
@@ -12,12 +12,17 @@ final class DistanceHistogram {
 
   private double[] blocks = new double[2 * BUCKETS_AN_OCTAVE];
   private double[] tokens = new double[2 * BUCKETS_AN_OCTAVE];
+  private final boolean exact;
+
+  DistanceHistogram(boolean exact) {
+    this.exact = exact;
+  }
 
   /** Counts blocks and tokens that hit from a capacity of {@code distance} (1 or more) on. */
   void add(long distance, double weightedBlocks, double weightedTokens) {
-    int bucket = bucket(distance);
+    int bucket = exact ? (int) distance : bucket(distance);
     if (bucket >= blocks.length) {
-      int length = (bucket / BUCKETS_AN_OCTAVE + 1) * BUCKETS_AN_OCTAVE;
+      int length = (int) Math.min(Integer.MAX_VALUE - 8, 2L * bucket);
       blocks = Arrays.copyOf(blocks, length);
       tokens = Arrays.copyOf(tokens, length);
     }
@@ -37,7 +42,12 @@ final class DistanceHistogram {
     return tokens[bucket];
   }
 
-  /** The largest distance of a bucket: from this capacity on, all of it hits. */
+  /** The smallest capacity with which all of a bucket hits. */
+  long capacity(int bucket) {
+    return exact ? bucket : end(bucket);
+  }
+
+  /** The largest distance of a bucket that is not exact. */
   static long end(int bucket) {
     if (bucket < 2 * BUCKETS_AN_OCTAVE) {
       return bucket;

@@ -28,31 +28,11 @@ public final class LruCurve {
     this.tokens = Arrays.copyOf(tokens, steps);
   }
 
-  /** Sums up what hits from each capacity on; index 0 is not looked at. */
-  public static LruCurve of(TouchOrder order, long[] blocksAt, long[] tokensAt) {
-    long[] capacities = new long[blocksAt.length];
-    long[] blocks = new long[blocksAt.length];
-    long[] tokens = new long[blocksAt.length];
-    long blockSum = 0;
-    long tokenSum = 0;
-    int steps = 0;
-    for (int capacity = 1; capacity < blocksAt.length; capacity++) {
-      if (blocksAt[capacity] != 0) {
-        blockSum += blocksAt[capacity];
-        tokenSum += tokensAt[capacity];
-        capacities[steps] = capacity;
-        blocks[steps] = blockSum;
-        tokens[steps++] = tokenSum;
-      }
-    }
-    return new LruCurve(order, 1, steps, capacities, blocks, tokens);
-  }
-
   /**
    * Sums up weighted hits. What is missing at the start is put at the smallest distance; as it may
    * be negative, the curve is kept from falling below nothing.
    */
-  static LruCurve sampled(
+  static LruCurve of(
       TouchOrder order,
       double sampleRate,
       DistanceHistogram hits,
@@ -73,7 +53,7 @@ public final class LruCurve {
       long blocksHere = Math.max(lastBlocks, Math.round(blockSum));
       long tokensHere = Math.max(lastTokens, Math.round(tokenSum));
       if (blocksHere > lastBlocks || tokensHere > lastTokens) {
-        capacities[steps] = DistanceHistogram.end(bucket);
+        capacities[steps] = hits.capacity(bucket);
         blocks[steps] = blocksHere;
         tokens[steps++] = tokensHere;
         lastBlocks = blocksHere;

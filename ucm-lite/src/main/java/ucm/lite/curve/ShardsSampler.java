@@ -1,5 +1,6 @@
 package ucm.lite.curve;
 
+import java.util.function.IntUnaryOperator;
 import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
 import ucm.platform.table.BlockTable;
@@ -19,10 +20,8 @@ import ucm.platform.table.BlockTable;
  */
 final class ShardsSampler {
   private final SampledBlocks sample;
-  private final RecencyOrder leafLast = new RecencyOrder();
-  private final RecencyOrder rootLast = new RecencyOrder();
-  private final DistanceHistogram leafHits = new DistanceHistogram();
-  private final DistanceHistogram rootHits = new DistanceHistogram();
+  private final StackDistances leafLast = distances(TouchOrder.LEAF_LAST);
+  private final StackDistances rootLast = distances(TouchOrder.ROOT_LAST);
   private long[] hashes = new long[64];
   private int[] numbers = new int[64];
   private int[] positions = new int[64];
@@ -33,6 +32,10 @@ final class ShardsSampler {
 
   ShardsSampler(Sampling sampling) {
     sample = new SampledBlocks(sampling);
+  }
+
+  private static StackDistances distances(TouchOrder order) {
+    return new StackDistances(order, new DistanceHistogram(/* exact= */ false));
   }
 
   void accept(TraceRequest request) {
@@ -48,13 +51,14 @@ final class ShardsSampler {
       weighedReferences += weight;
       weighedTokens += weight * request.tokensOf(positions[k]);
     }
-    lookUp(request, known, weight, leafLast, leafHits);
-    lookUp(request, known, weight, rootLast, rootHits);
+    IntUnaryOperator tokensOf = k -> request.tokensOf(positions[k]);
+    leafLast.lookUp(numbers, known, weight, tokensOf);
+    rootLast.lookUp(numbers, known, weight, tokensOf);
     touch(sampled);
     while (sample.over()) {
       int left = sample.removeLargest();
-      leafLast.remove(left);
-      rootLast.remove(left);
+      leafLast.forget(left);
+      rootLast.forget(left);
     }
   }
 
@@ -76,24 +80,6 @@ final class ShardsSampler {
     return sampled;
   }
 
-  private void lookUp(
-      TraceRequest request,
-      int known,
-      double weight,
-      RecencyOrder recency,
-      DistanceHistogram hits) {
-    int oldest = Integer.MAX_VALUE;
-    long distance = 0;
-    for (int k = 0; k < known; k++) {
-      int time = recency.lastTime(numbers[k]);
-      if (time < oldest) {
-        oldest = time;
-        distance = Math.max(1, Math.round(recency.touchedSince(time) * weight));
-      }
-      hits.add(distance, weight, weight * request.tokensOf(positions[k]));
-    }
-  }
-
   private void touch(int sampled) {
     for (int k = 0; k < sampled; k++) {
       if (numbers[k] == SampledBlocks.NONE) {
@@ -102,12 +88,8 @@ final class ShardsSampler {
         numbers[k] = number == SampledBlocks.NONE ? sample.add(hashes[k]) : number;
       }
     }
-    leafLast.ensureBlocks(sample.numbersEnd());
-    rootLast.ensureBlocks(sample.numbersEnd());
-    for (int k = 0; k < sampled; k++) {
-      leafLast.touch(numbers[k]);
-      rootLast.touch(numbers[sampled - 1 - k]);
-    }
+    leafLast.touch(numbers, sampled, sample.numbersEnd());
+    rootLast.touch(numbers, sampled, sample.numbersEnd());
   }
 
   double rate() {
@@ -120,11 +102,7 @@ final class ShardsSampler {
   }
 
   LruCurve curve(TouchOrder order) {
-    return LruCurve.sampled(
-        order,
-        sample.rate(),
-        order == TouchOrder.LEAF_LAST ? leafHits : rootHits,
-        references - weighedReferences,
-        tokens - weighedTokens);
+    return (order == TouchOrder.LEAF_LAST ? leafLast : rootLast)
+        .curve(sample.rate(), references - weighedReferences, tokens - weighedTokens);
   }
 }

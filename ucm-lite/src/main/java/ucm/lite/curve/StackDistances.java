@@ -1,12 +1,10 @@
 package ucm.lite.curve;
 
-import java.util.Arrays;
-import java.util.function.Consumer;
-import ucm.lite.record.NumberedRequest;
+import java.util.function.IntUnaryOperator;
 import ucm.lite.record.TouchOrder;
 
 /**
- * The exact LRU curve for every capacity in one pass, by stack distances (Mattson, Gecsei, Slutz,
+ * The LRU curve for every capacity in one pass, by stack distances (Mattson, Gecsei, Slutz,
  * Traiger: Evaluation techniques for storage hierarchies, IBM Systems Journal 1970).
  *
  * <p>An LRU cache of C blocks holds the C blocks touched last. So a block is in it iff at most C
@@ -15,58 +13,47 @@ import ucm.lite.record.TouchOrder;
  * prefix counts. That one belongs to the block with the oldest touch so far, hence a distance is
  * asked for only where the touch times reach a new minimum. All look-ups of a request come before
  * its touches, so blocks that occur twice in it need no special case.
+ *
+ * <p>Of a sample of the blocks each stands for several, its weight, and so does its distance.
  */
-final class StackDistances implements Consumer<NumberedRequest> {
+final class StackDistances {
   private final TouchOrder order;
+  private final DistanceHistogram hits;
   private final RecencyOrder recency = new RecencyOrder();
 
-  /** At index d: blocks, and their tokens, that hit from capacity d on. */
-  private long[] blocksAt = new long[64];
-
-  private long[] tokensAt = new long[64];
-
-  StackDistances(TouchOrder order) {
+  StackDistances(TouchOrder order, DistanceHistogram hits) {
     this.order = order;
+    this.hits = hits;
   }
 
-  @Override
-  public void accept(NumberedRequest request) {
-    int distinct = request.distinct;
-    recency.ensureBlocks(distinct);
-    if (distinct >= blocksAt.length) {
-      int length = (int) Math.min(Integer.MAX_VALUE - 8, 2L * distinct);
-      blocksAt = Arrays.copyOf(blocksAt, length);
-      tokensAt = Arrays.copyOf(tokensAt, length);
-    }
-    lookUp(request, request.blocks, request.known);
-    for (int i = 0; i < request.count; i++) {
-      recency.touch(request.touched(order, i));
-    }
-  }
-
-  private void lookUp(NumberedRequest request, int[] blocks, int known) {
+  /** Counts the hits of a request's first blocks, all of them known; says how many tokens each has. */
+  void lookUp(int[] blocks, int known, double weight, IntUnaryOperator tokens) {
     int oldest = Integer.MAX_VALUE;
-    int distance = 0;
-    int runStart = 0;
+    long distance = 0;
     for (int i = 0; i < known; i++) {
       int time = recency.lastTime(blocks[i]);
       if (time < oldest) {
-        count(request, distance, runStart, i);
-        runStart = i;
         oldest = time;
-        distance = recency.touchedSince(time);
+        distance = Math.max(1, Math.round(recency.touchedSince(time) * weight));
       }
+      hits.add(distance, weight, weight * tokens.applyAsInt(i));
     }
-    count(request, distance, runStart, known);
   }
 
-  /** Counts the blocks {@code from} (inclusive) to {@code to} (exclusive) of the prefix. */
-  private void count(NumberedRequest request, int distance, int from, int to) {
-    blocksAt[distance] += to - from;
-    tokensAt[distance] += request.prefixTokens(to) - request.prefixTokens(from);
+  /** Touches a request's blocks, whose numbers are below {@code end}. */
+  void touch(int[] blocks, int count, int end) {
+    recency.ensureBlocks(end);
+    for (int i = 0; i < count; i++) {
+      recency.touch(blocks[order == TouchOrder.LEAF_LAST ? i : count - 1 - i]);
+    }
   }
 
-  LruCurve curve() {
-    return LruCurve.of(order, blocksAt, tokensAt);
+  void forget(int block) {
+    recency.remove(block);
+  }
+
+  /** The curve so far, with what is missing to all hits. */
+  LruCurve curve(double sampleRate, double missingBlocks, double missingTokens) {
+    return LruCurve.of(order, sampleRate, hits, missingBlocks, missingTokens);
   }
 }

@@ -92,7 +92,7 @@ public final class TraceAnalyzer implements TraceVisitor {
     if (all != null) {
       return new TraceAnalysis(
           summary(all.index.size(), all.idealHitBlocks, all.idealHitTokens),
-          Optional.of(new LruCurves(all.leafLast.curve(), all.rootLast.curve())),
+          Optional.of(new LruCurves(all.leafLast.curve(1, 0, 0), all.rootLast.curve(1, 0, 0))),
           options.sampling().map(_ -> sampled));
     }
     // Roots touched last, as their distances are estimated without bias.
@@ -142,8 +142,8 @@ public final class TraceAnalyzer implements TraceVisitor {
    */
   private static final class Exact {
     final BlockTable index = new BlockTable(1 << 10);
-    final StackDistances leafLast = new StackDistances(TouchOrder.LEAF_LAST);
-    final StackDistances rootLast = new StackDistances(TouchOrder.ROOT_LAST);
+    final StackDistances leafLast = distances(TouchOrder.LEAF_LAST);
+    final StackDistances rootLast = distances(TouchOrder.ROOT_LAST);
 
     /** The trace so far; null when it is not recorded. */
     final @Nullable RecordedTrace recorded;
@@ -166,12 +166,18 @@ public final class TraceAnalyzer implements TraceVisitor {
       cursor.describe(request);
       idealHitBlocks += cursor.known;
       idealHitTokens += cursor.prefixTokens(cursor.known);
-      leafLast.accept(cursor);
-      rootLast.accept(cursor);
+      leafLast.lookUp(cursor.blocks, cursor.known, 1, request::tokensOf);
+      leafLast.touch(cursor.blocks, count, cursor.distinct);
+      rootLast.lookUp(cursor.blocks, cursor.known, 1, request::tokensOf);
+      rootLast.touch(cursor.blocks, count, cursor.distinct);
       if (recorded != null) {
         recorded.add(cursor);
       }
       cursor.place++;
+    }
+
+    private static StackDistances distances(TouchOrder order) {
+      return new StackDistances(order, new DistanceHistogram(/* exact= */ true));
     }
 
     void drop() {

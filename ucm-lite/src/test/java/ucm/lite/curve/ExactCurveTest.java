@@ -99,4 +99,18 @@ class ExactCurveTest {
       }
     }
   }
+
+  @Test
+  void findsTheKneeOfACurve() {
+    DistanceHistogram hits = new DistanceHistogram(/* exact= */ true);
+    // Steep to 10 blocks, then flat.
+    for (int capacity = 1; capacity <= 100; capacity++) {
+      int blocks = capacity <= 10 ? 100 : 1;
+      hits.add(capacity, blocks, blocks);
+    }
+    DistanceHistogram none = new DistanceHistogram(/* exact= */ true);
+
+    assertThat(LruCurve.of(TouchOrder.LEAF_LAST, 1, hits, 0, 0).kneeCapacity()).isEqualTo(10);
+    assertThat(LruCurve.of(TouchOrder.LEAF_LAST, 1, none, 0, 0).kneeCapacity()).isZero();
+  }
 }

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.within;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import ucm.lite.curve.Analyses;
-import ucm.lite.curve.LruCurve;
 import ucm.lite.curve.QuantileHistogram;
 import ucm.lite.curve.Quantiles;
 import ucm.lite.record.RecordedTrace;
@@ -88,17 +87,5 @@ class ServingSimulationTest {
     assertThat(quantiles.p99()).isEqualTo(9.9, within(0.1));
     assertThat(quantiles.max()).isEqualTo(10);
     assertThat(new QuantileHistogram(1).quantiles()).isEqualTo(new Quantiles(0, 0, 0, 0, 0, 0));
-  }
-
-  @Test
-  void findsTheKneeOfACurve() {
-    long[] blocksAt = new long[101];
-    // Steep to 10 blocks, then flat.
-    for (int capacity = 1; capacity <= 100; capacity++) {
-      blocksAt[capacity] = capacity <= 10 ? 100 : 1;
-    }
-
-    assertThat(LruCurve.of(TouchOrder.LEAF_LAST, blocksAt, blocksAt).kneeCapacity()).isEqualTo(10);
-    assertThat(LruCurve.of(TouchOrder.LEAF_LAST, new long[2], new long[2]).kneeCapacity()).isZero();
   }
 }
