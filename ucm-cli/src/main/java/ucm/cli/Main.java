@@ -21,6 +21,7 @@ import ucm.api.StoreException;
 import ucm.cli.directory.StoreCommand;
 import ucm.cli.lite.LiteCommand;
 import ucm.cli.model.CalcCommand;
+import ucm.cli.output.ByteSize;
 import ucm.cli.output.StandardOutput;
 import ucm.cli.output.UsageException;
 import ucm.cli.replay.DemoCommand;
@@ -158,7 +159,7 @@ public final class Main implements Runnable {
     } else {
       commands.forEach(line::addSubcommand);
     }
-    return line;
+    return line.registerConverter(ByteSize.class, new ByteSize.Converter());
   }
 
   @Override

@@ -34,24 +34,18 @@ final class ClusterOptions {
   @Option(
       names = "--hbm",
       paramLabel = "SIZE",
-      defaultValue = "0",
-      converter = ByteSize.Converter.class,
       description = "KV cache in the HBM of one engine, all its GPUs together, such as 40GB")
   private ByteSize hbm = new ByteSize(0);
 
   @Option(
       names = "--dram",
       paramLabel = "SIZE",
-      defaultValue = "0",
-      converter = ByteSize.Converter.class,
       description = "KV cache in the DRAM of one machine, such as 512GB")
   ByteSize dram = new ByteSize(0);
 
   @Option(
       names = "--disk",
       paramLabel = "SIZE",
-      defaultValue = "0",
-      converter = ByteSize.Converter.class,
       description =
           "KV cache on the local disks of one machine, before --storage, as Cache|Posix|Nfs has it")
   ByteSize disk = new ByteSize(0);
@@ -59,8 +53,6 @@ final class ClusterOptions {
   @Option(
       names = "--storage",
       paramLabel = "SIZE",
-      defaultValue = "0",
-      converter = ByteSize.Converter.class,
       description =
           "KV cache in storage, such as 7.68TB: of all machines together, or with"
               + " --local-storage of each")

@@ -89,7 +89,7 @@ public final class TiersCommand extends CliCommand {
     format.check();
     long bound = SampleOptions.blocksIn(HEAP_PARTS, TierSimulation.bytesABlock(caches));
     try (TraceSample trace = new TraceSample(sample.bounded(bound))) {
-      TraceReadReport read = inputs.read("requests", err(), analyzer.andThen(trace));
+      TraceReadReport read = inputs.read(analyzer.andThen(trace));
       TraceAnalysis analysis = analyzer.finish();
       sample.warn(err(), trace.rate());
       TiersReport report = report(model, engines, analysis, trace);

@@ -3,21 +3,17 @@ package ucm.cli.directory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Damage;
 import ucm.api.config.ConfigKey;
 import ucm.cli.output.Columns;
-import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 
 /** A command that reads all blocks of directories and tells of files that are not as they should be. */
-abstract class ReadCommand extends JsonCommand {
+abstract class ReadCommand extends DirectoryCommand {
 
   private static final long MB = 1_000_000;
-
-  @Mixin private DirectoriesInput input = new DirectoriesInput();
 
   @Option(
       names = "--threads",
@@ -44,11 +40,11 @@ abstract class ReadCommand extends JsonCommand {
         .data("damaged", Damage::isDamaged);
   }
 
-  /** The directories, with settings of the command line. */
+  @Override
   final StoreDirectories open(Map<ConfigKey<?>, Object> more) {
     UsageException.within("--threads", threads, 1, 1024);
     UsageException.atLeast("--max-mbps", maxMegabytesPerSecond, 0);
-    return input.open(more);
+    return super.open(more);
   }
 
   /** 0 for no limit. */

@@ -15,7 +15,6 @@ import ucm.api.config.ConfigKey;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
 import ucm.cli.output.UsageException;
-import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store adopt}: gives blocks of the original checksums. */
 @Command(
@@ -60,10 +59,8 @@ final class StoreAdoptCommand extends ReadCommand {
   public Integer call() {
     StoreDirectories directories = open(layout());
     AdoptPlan plan = new AdoptPlan(threads, maxBytesPerSecond(), dryRun);
-    AdoptResult result = DirectoryWork.onBytes(work -> directories.adopt(plan, work, damages::add));
-    if (!Cleanup.interrupted()) {
-      print(() -> data(result), () -> show(result));
-    }
+    AdoptResult result = onBytes(work -> directories.adopt(plan, work, damages::add));
+    printWhole(() -> data(result), () -> show(result));
     return result.failed() > 0 || !result.isComplete() ? 1 : 0;
   }
 

@@ -3,16 +3,13 @@ package ucm.cli.directory;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.CollectPlan;
 import ucm.api.admin.StoreDirectories.CollectResult;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
-import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store gc}: makes room in directories. */
 @Command(
@@ -23,9 +20,7 @@ import ucm.cli.runtime.Cleanup;
       "Engines may run: a block removed is a miss for them. While one of them collects by itself,"
           + " it holds the lease, and this command ends with a message that says who."
     })
-final class StoreGcCommand extends JsonCommand {
-
-  @Mixin private DirectoriesInput input = new DirectoriesInput();
+final class StoreGcCommand extends DirectoryCommand {
 
   @Option(
       names = "--to-gb",
@@ -48,7 +43,7 @@ final class StoreGcCommand extends JsonCommand {
         toGb != null && toPercent != null, "--to-gb or --to-percent, one of the two");
     UsageException.within("--to-gb", toGb, 0, 1_000_000_000);
     UsageException.within("--to-percent", toPercent, 0, 100);
-    StoreDirectories directories = input.open(Map.of());
+    StoreDirectories directories = open(Map.of());
     UsageException.when(
         toGb == null && toPercent == null && !directories.hasOwnLimit(),
         "say how much may stay, with --to-gb or --to-percent, or name with --config a file that"
@@ -58,11 +53,9 @@ final class StoreGcCommand extends JsonCommand {
             toGb == null ? null : (Long) (long) (toGb * Figures.GIB),
             toPercent == null ? null : (Double) (toPercent / 100),
             dryRun);
-    CollectResult result = DirectoryWork.onBytes(work -> directories.collect(plan, work));
+    CollectResult result = onBytes(work -> directories.collect(plan, work));
     long left = result.usedBytesBefore() - result.removedBytes();
-    if (!Cleanup.interrupted()) {
-      print(() -> data(result, left), () -> show(result, left));
-    }
+    printWhole(() -> data(result, left), () -> show(result, left));
     return result.isComplete() && left <= result.targetBytes() ? 0 : 1;
   }
 

@@ -9,20 +9,17 @@ import java.util.PriorityQueue;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoredBlock;
 import ucm.api.admin.StoredLayout;
 import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
-import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
-import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store ls}: the blocks in directories, a line each. */
 @Command(name = "ls", description = "Lists the blocks in directories.")
-final class StoreLsCommand extends JsonCommand {
+final class StoreLsCommand extends DirectoryCommand {
 
   enum Sort {
     COLDEST(Comparator.comparing(StoredBlock::lastUse)),
@@ -53,8 +50,6 @@ final class StoreLsCommand extends JsonCommand {
           .text("LAYOUT", block -> text(block.layout()))
           .text("DIRECTORY", StoredBlock::directory);
 
-  @Mixin private DirectoriesInput input = new DirectoriesInput();
-
   @Option(
       names = "--sort",
       paramLabel = "ORDER",
@@ -80,7 +75,7 @@ final class StoreLsCommand extends JsonCommand {
         !start.matches("[0-9a-f]{0,32}"),
         "--prefix is up to 32 hexadecimal digits; found " + prefix);
     int most = limit == null ? Integer.MAX_VALUE : limit;
-    StoreDirectories directories = input.open(Map.of());
+    StoreDirectories directories = open(Map.of());
     // Its head is the block that is listed last.
     PriorityQueue<StoredBlock> first = new PriorityQueue<>(sort.order.reversed());
     Consumer<StoredBlock> keep =
@@ -93,14 +88,12 @@ final class StoreLsCommand extends JsonCommand {
           }
         };
     List<StoredBlock> blocks =
-        DirectoryWork.onBlocks(
+        onBlocks(
             work -> {
               directories.list(work, keep);
               return first.stream().sorted(sort.order).toList();
             });
-    if (!Cleanup.interrupted()) {
-      print(() -> Map.of("blocks", COLUMNS.data(blocks)), () -> COLUMNS.table(blocks).print(out()));
-    }
+    printWhole(() -> Map.of("blocks", COLUMNS.data(blocks)), () -> COLUMNS.table(blocks).print(out()));
   }
 
   private static String checksums(StoredBlock block) {

@@ -6,15 +6,12 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import ucm.api.admin.DirectorySummary;
 import ucm.api.admin.DirectorySummary.LayoutCount;
 import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Table;
-import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store stat}: what directories hold. */
 @Command(
@@ -22,7 +19,7 @@ import ucm.cli.runtime.Cleanup;
     description =
         "Says what directories hold: blocks, bytes, layouts, leftovers, times of use, who collects."
             + " Reads the end of every file.")
-final class StoreStatCommand extends JsonCommand {
+final class StoreStatCommand extends DirectoryCommand {
 
   private static final Columns<DirectorySummary> DATA =
       new Columns<DirectorySummary>()
@@ -47,14 +44,10 @@ final class StoreStatCommand extends JsonCommand {
           .data("free_bytes", DirectorySummary::freeBytes)
           .data("collector", DirectorySummary::collector);
 
-  @Mixin private DirectoriesInput input = new DirectoriesInput();
-
   @Override
   public void run() {
-    List<DirectorySummary> summaries = DirectoryWork.onBlocks(input.open(Map.of())::summarize);
-    if (!Cleanup.interrupted()) {
-      print(() -> Map.of("directories", DATA.data(summaries)), () -> show(summaries));
-    }
+    List<DirectorySummary> summaries = onBlocks(open(Map.of())::summarize);
+    printWhole(() -> Map.of("directories", DATA.data(summaries)), () -> show(summaries));
   }
 
   private void show(List<DirectorySummary> summaries) {

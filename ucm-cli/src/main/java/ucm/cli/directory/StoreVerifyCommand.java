@@ -10,7 +10,6 @@ import ucm.api.admin.StoreDirectories.VerifyResult;
 import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
-import ucm.cli.runtime.Cleanup;
 
 /** {@code ucm store verify}: whether the bytes of blocks are those that were written. */
 @Command(
@@ -32,10 +31,8 @@ final class StoreVerifyCommand extends ReadCommand {
     StoreDirectories directories = open(Map.of());
     VerifyPlan plan = new VerifyPlan(threads, maxBytesPerSecond(), quarantine);
     VerifyResult result =
-        DirectoryWork.onBytes(work -> directories.verify(plan, work, damages::add));
-    if (!Cleanup.interrupted()) {
-      print(() -> data(result), () -> show(result));
-    }
+        onBytes(work -> directories.verify(plan, work, damages::add));
+    printWhole(() -> data(result), () -> show(result));
     return result.damaged() + result.unreadable() > 0 || !result.isComplete() ? 1 : 0;
   }
 

@@ -81,7 +81,7 @@ final class LiteRunCommand extends JsonCommand {
                       .withMetricsScopes(scopes)
                       .withTraces(new TraceOptions(folder, 1, 1))
                       .scheduler());
-      inputs.read("requests", err, next -> ask(next, engines));
+      inputs.read(next -> ask(next, engines));
       if (scheduler == null) {
         throw new UsageException("the trace has no request");
       }

@@ -44,7 +44,6 @@ public final class CalcCommand extends CliCommand implements FormatOptions.Repor
       names = "--capacity",
       paramLabel = "SIZE",
       defaultValue = "1TB",
-      converter = ByteSize.Converter.class,
       description = "a capacity, such as 512GB (default: ${DEFAULT-VALUE})")
   private ByteSize capacity = new ByteSize(0);
 

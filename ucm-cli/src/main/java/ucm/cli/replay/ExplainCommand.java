@@ -110,7 +110,7 @@ public final class ExplainCommand extends JsonCommand {
                   hbmBlocks,
                   request,
                   !isApart));
-      inputs.read("requests", err(), replay);
+      inputs.read(replay);
       report(pipeline, replay);
     }
   }

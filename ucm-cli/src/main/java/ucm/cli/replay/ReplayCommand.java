@@ -76,7 +76,7 @@ public final class ReplayCommand extends JsonCommand {
       TraceReplay replay =
           cleanup.add(new TraceReplay(pipeline, layout, timeout, limit, scope, setup.settings()));
       long start = System.nanoTime();
-      inputs.read("requests", err(), replay);
+      inputs.read(replay);
       FlushResult flushed = pipeline.flush(timeout);
       double seconds = (System.nanoTime() - start) / 1e9;
       Replayed replayed = new Replayed(pipeline, replay, lookups, flushed, seconds);

@@ -112,7 +112,7 @@ public final class AnalyzeCommand extends CliCommand {
         options.exact() || simulated.isEmpty()
             ? null
             : new TraceSample(sample.bounded(Integer.MAX_VALUE))) {
-      read = inputs.read("requests", err(), part == null ? analyzer : analyzer.andThen(part));
+      read = inputs.read(part == null ? analyzer : analyzer.andThen(part));
       analysis = analyzer.finish();
       if (!analysis.exact()) {
         sample.warn(err(), analysis.lru(touchOrder).sampleRate());

@@ -21,9 +21,7 @@ public final class AnonymizeCommand extends CliCommand {
   @Override
   public void run() {
     output.write(
-        out(),
-        err(),
         /* renumber= */ false,
-        writer -> inputs.read("requests", err(), TraceEdits.anonymized(writer)));
+        writer -> inputs.read(TraceEdits.anonymized(writer)));
   }
 }

@@ -7,7 +7,6 @@ import ucm.cli.output.CliCommand;
 import ucm.cli.output.UsageException;
 import ucm.lite.edit.TraceEdits;
 import ucm.lite.trace.TraceFormat;
-import ucm.lite.trace.TraceVisitor;
 
 /** {@code ucm trace convert}: the same requests in another format. */
 @Command(
@@ -32,11 +31,9 @@ public final class ConvertCommand extends CliCommand {
   public void run() {
     UsageException.when(blockTokens < 0, "--to-block-tokens is above 0; found " + blockTokens);
     boolean renumber = output.format() != TraceFormat.UCM;
-    output.write(out(), err(), renumber, this::convert);
-  }
-
-  private void convert(TraceVisitor writer) {
-    TraceVisitor first = blockTokens == 0 ? writer : TraceEdits.joined(blockTokens, writer);
-    inputs.read("requests", err(), first);
+    output.write(
+        renumber,
+        writer ->
+            inputs.read(blockTokens == 0 ? writer : TraceEdits.joined(blockTokens, writer)));
   }
 }

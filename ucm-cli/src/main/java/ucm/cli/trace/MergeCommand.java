@@ -30,12 +30,10 @@ public final class MergeCommand extends CliCommand {
   public void run() {
     boolean renumber = !separate && output.format() != TraceFormat.UCM;
     output.write(
-        out(),
-        err(),
         renumber,
         writer -> {
           try (TraceMerge merge = new TraceMerge(separate, align)) {
-            inputs.readEach("requests", err(), merge::nextSource, merge);
+            inputs.readEach(merge::nextSource, merge);
             merge.writeTo(writer);
           }
         });

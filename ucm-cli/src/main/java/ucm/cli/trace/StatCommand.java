@@ -56,14 +56,13 @@ public final class StatCommand extends CliCommand {
     TraceAnalyzer analyzer = new TraceAnalyzer(options.exact() ? options.withRecording() : options);
     long bound = SampleOptions.blocksIn(HEAP_PARTS, InsightsSampler.BYTES_A_BLOCK);
     InsightsSampler sampler = new InsightsSampler(sample.bounded(Math.min(bound, SAMPLED_BLOCKS)));
-    PrintWriter err = err();
-    TraceReadReport read = inputs.read("requests", err, analyzer.andThen(sampler));
+    TraceReadReport read = inputs.read(analyzer.andThen(sampler));
     TraceAnalysis analysis = analyzer.finish();
     Report report =
         analysis.exact()
             ? exact(read, analysis, analyzer)
             : sampled(read, analysis, sampler.result());
-    sample.warn(err, report.note.simulated());
+    sample.warn(err(), report.note.simulated());
     format.print(out(), report);
   }
 

@@ -2,8 +2,11 @@ package ucm.cli.trace;
 
 import java.io.PrintWriter;
 import java.util.List;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
 import ucm.cli.output.Progress;
 import ucm.cli.output.UsageException;
 import ucm.lite.trace.TraceProblem;
@@ -14,6 +17,9 @@ import ucm.lite.trace.TraceVisitor;
 
 /** Which traces a command reads, and how patient it is with them. */
 public final class TraceInputOptions {
+
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
 
   @Parameters(
       arity = "1..*",
@@ -36,27 +42,27 @@ public final class TraceInputOptions {
   private int blockTokens = 0;
 
   /** Reads everything, showing progress, and reports the bad lines. */
-  public TraceReadReport read(String what, PrintWriter err, TraceVisitor visitor) {
-    return read(what, err, visitor, inputs);
+  public TraceReadReport read(TraceVisitor visitor) {
+    return read(visitor, inputs);
   }
 
   /** Reads the inputs one by one; they need not have one format. */
-  void readEach(String what, PrintWriter err, Runnable beforeEach, TraceVisitor visitor) {
+  void readEach(Runnable beforeEach, TraceVisitor visitor) {
     for (String input : inputs) {
       beforeEach.run();
-      read(what, err, visitor, List.of(input));
+      read(visitor, List.of(input));
     }
   }
 
-  private TraceReadReport read(
-      String what, PrintWriter err, TraceVisitor visitor, List<String> chosen) {
+  private TraceReadReport read(TraceVisitor visitor, List<String> chosen) {
     TraceReader reader =
         UsageException.accepted(
             () -> new TraceReader(maxBadLines, TraceReader.MAX_LINE_BYTES, blockTokens, System.in));
     TraceReadReport report;
-    try (Progress progress = new Progress(what, 0)) {
+    try (Progress progress = new Progress("requests", 0)) {
       report = reader.read(chosen, new Watched(visitor, progress));
     }
+    PrintWriter err = command.commandLine().getErr();
     for (TraceProblem problem : report.problems()) {
       err.println("ucm: " + problem);
     }

@@ -1,11 +1,14 @@
 package ucm.cli.trace;
 
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
 import ucm.cli.output.Figures;
 import ucm.cli.output.OutputFile;
 import ucm.cli.output.UsageException;
@@ -17,6 +20,9 @@ import ucm.lite.trace.TraceWriter;
 
 /** Where a command writes a trace, and in which format. */
 final class TraceOutputOptions {
+
+  @Spec(Target.MIXEE)
+  private CommandSpec command;
 
   @Option(
       names = {"-o", "--output"},
@@ -34,15 +40,16 @@ final class TraceOutputOptions {
   private String to = "mooncake";
 
   /** Runs something that writes requests, renumbered where asked for, and reports how many. */
-  void write(PrintWriter out, PrintWriter err, boolean renumber, Consumer<TraceVisitor> source) {
+  void write(boolean renumber, Consumer<TraceVisitor> source) {
     TraceFormat format = format();
+    CommandLine line = command.commandLine();
     try (Cleanup cleanup = new Cleanup()) {
-      OutputFile output = cleanup.add(new OutputFile(file, out));
+      OutputFile output = cleanup.add(new OutputFile(file, line.getOut()));
       TraceWriter writer = new TraceWriter(format, output.writer());
       source.accept(renumber ? TraceEdits.renumbered(writer) : writer);
       output.complete();
       if (file != null) {
-        err.println("ucm: wrote " + Figures.grouped(writer.written()) + " requests to " + file);
+        line.getErr().println("ucm: wrote " + Figures.grouped(writer.written()) + " requests to " + file);
       }
     }
   }

@@ -1,21 +1,10 @@
 package ucm.lite.tier;
 
 /**
- * What the tiers of a cluster do for a trace. A block of a prompt is found in HBM, in DRAM, on a local
- * disk, in storage, or is computed; the five add up to the blocks of the trace.
+ * What the tiers of a cluster do for a trace. A block of a prompt is found in the HBM of the engine that
+ * served the request, is loaded from DRAM, from a local disk or from storage, or is computed; the five add
+ * up to the blocks of the trace. Tokens are those of the blocks, and writes are blocks written into a tier.
  *
- * @param hbmBlocks blocks found in the HBM of the engine that served the request
- * @param dramBlocks blocks loaded from DRAM
- * @param diskBlocks blocks loaded from local disks
- * @param storageBlocks blocks loaded from storage
- * @param computedBlocks blocks computed
- * @param hbmTokens tokens of those blocks
- * @param dramTokens tokens of those blocks
- * @param diskTokens tokens of those blocks
- * @param storageTokens tokens of those blocks
- * @param dramWrites blocks written into DRAM
- * @param diskWrites blocks written to local disks
- * @param storageWrites blocks written into storage
  * @param imbalance blocks of the engine that served the most, as a multiple of the mean
  */
 public record TierResult(
