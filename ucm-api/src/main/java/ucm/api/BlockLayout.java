@@ -63,10 +63,9 @@ public final class BlockLayout {
   public static BlockLayout uniform(long tensorSize, long shardSize, long blockSize) {
     if (tensorSize <= 0 || shardSize < tensorSize || shardSize % tensorSize != 0) {
       throw new IllegalArgumentException(
-          "a shard is a whole number of tensors; shard_size "
-              + shardSize
-              + ", tensor_size "
-              + tensorSize);
+          String.format(
+              "a shard is a whole number of tensors; shard_size %s, tensor_size " + "%s",
+              shardSize, tensorSize));
     }
     long[] sizes = new long[Math.toIntExact(shardSize / tensorSize)];
     Arrays.fill(sizes, tensorSize);
@@ -117,14 +116,8 @@ public final class BlockLayout {
 
   @Override
   public String toString() {
-    return "BlockLayout[block "
-        + blockSize
-        + " = "
-        + shardCount
-        + " shards of "
-        + shardSize
-        + " = "
-        + tensorSizes.length
-        + " tensors]";
+    return String.format(
+        "BlockLayout[block %s = %s shards of %s = %s tensors]",
+        blockSize, shardCount, shardSize, tensorSizes.length);
   }
 }

@@ -289,12 +289,10 @@ final class InFlightTasks {
   /** Why what is left of a task is not moved any more. */
   StoreTimeoutException expiry(TransferTask task) {
     return new StoreTimeoutException(
-        store
-            + " "
-            + task
-            + " was not done within timeout_ms "
-            + TimeUnit.NANOSECONDS.toMillis(settings.timeoutNanos())
-            + ": raise timeout_ms, or find out what holds it up");
+        String.format(
+            "%s %s was not done within timeout_ms %s: raise timeout_ms, or find "
+                + "out what holds it up",
+            store, task, TimeUnit.NANOSECONDS.toMillis(settings.timeoutNanos())));
   }
 
   /** Has the thread of the deadlines end. */
@@ -364,19 +362,16 @@ final class InFlightTasks {
       }
       if (layout != null && !transfer.layout().equals(layout)) {
         throw new StoreException(
-            "a transfer of "
-                + transfer.layout()
-                + " does not fit "
-                + store
-                + ", which is configured for "
-                + layout);
+            String.format(
+                "a transfer of %s does not fit %s, which is configured for %s",
+                transfer.layout(), store, layout));
       }
       if (!takesDeviceMemory && !transfer.isHost()) {
         throw new StoreException(
-            store
-                + " moves host memory, and the transfer names memory of a device: put an upper"
-                + " stage that copies it, as in Cache|"
-                + store);
+            String.format(
+                "%s moves host memory, and the transfer names memory of a device: "
+                    + "put an upper stage that copies it, as in Cache|%s",
+                store, store));
       }
     }
   }

@@ -55,11 +55,10 @@ public final class MemoryRegion {
   public static MemoryRegion device(int deviceId, long address, long byteSize) {
     if (deviceId < 0 || byteSize < 0) {
       throw new IllegalArgumentException(
-          "a device region has a device id and a size of 0 or more; found device "
-              + deviceId
-              + ", "
-              + byteSize
-              + " bytes");
+          String.format(
+              "a device region has a device id and a size of 0 or more; found "
+                  + "device %s, %s bytes",
+              deviceId, byteSize));
     }
     return new MemoryRegion(null, address, byteSize, deviceId);
   }
@@ -98,10 +97,8 @@ public final class MemoryRegion {
 
   @Override
   public String toString() {
-    return (isHost() ? "host" : "device " + deviceId)
-        + " memory of "
-        + byteSize
-        + " bytes at 0x"
-        + Long.toHexString(address);
+    return String.format(
+        "%s memory of %s bytes at 0x%s",
+        isHost() ? "host" : "device " + deviceId, byteSize, Long.toHexString(address));
   }
 }

@@ -14,11 +14,8 @@ public final class QueueFullException extends StoreException {
    */
   public QueueFullException(String queue, int depth, String key) {
     super(
-        "the queue of "
-            + queue
-            + " is full ("
-            + depth
-            + " waiting): try again later, or raise "
-            + key);
+        String.format(
+            "the queue of %s is full (%s waiting): try again later, or raise %s",
+            queue, depth, key));
   }
 }

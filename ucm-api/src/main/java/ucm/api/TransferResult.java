@@ -106,15 +106,13 @@ public final class TransferResult {
       return "all " + okCount() + " shards ok";
     }
     int first = failedShards().nextSetBit(0);
-    return failedCount()
-        + " of "
-        + transfer.shardCount()
-        + " shards not moved; first: shard "
-        + transfer.shardIndex(first)
-        + " of block "
-        + transfer.ids().hex(first)
-        + " "
-        + outcome(first)
-        + (cause == null ? "" : ": " + cause.getMessage());
+    return String.format(
+        "%s of %s shards not moved; first: shard %s of block %s %s%s",
+        failedCount(),
+        transfer.shardCount(),
+        transfer.shardIndex(first),
+        transfer.ids().hex(first),
+        outcome(first),
+        cause == null ? "" : ": " + cause.getMessage());
   }
 }

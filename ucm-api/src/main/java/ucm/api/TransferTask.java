@@ -279,15 +279,10 @@ public class TransferTask implements Task {
     }
     if (!completion.await(left, TimeUnit.NANOSECONDS)) {
       throw new StoreTimeoutException(
-          "task "
-              + id
-              + " has not completed after "
-              + timeout.toMillis()
-              + " ms: "
-              + open.get()
-              + " of "
-              + shards
-              + " shards are open; the memory is still in use");
+          String.format(
+              "task %s has not completed after %s ms: %s of %s shards are open; "
+                  + "the memory is still in use",
+              id, timeout.toMillis(), open.get(), shards));
     }
     return result();
   }

@@ -147,11 +147,8 @@ final class ServerDirectory implements AutoCloseable {
 
   /** What the names of a daemon's segments begin with. */
   static String segmentNames(Path socket) {
-    return "ucm-serve-"
-        + Daemon.userId()
-        + "-"
-        + Integer.toHexString(socket.toString().hashCode())
-        + "-";
+    return String.format(
+        "ucm-serve-%s-%s-", Daemon.userId(), Integer.toHexString(socket.toString().hashCode()));
   }
 
   @Override

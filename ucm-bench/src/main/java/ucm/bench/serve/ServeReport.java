@@ -137,10 +137,11 @@ public final class ServeReport {
         .ifPresent(one -> rate(out, one));
     if (!leftOut.isEmpty()) {
       out.println(
-          "Left out, as half of the available memory does not hold their KV cache (INPUT TOKENS x"
-              + " CONCURRENT): "
-              + leftOut.stream().map(Load::toString).collect(Collectors.joining(", "))
-              + ". --bytes-per-token makes it smaller.");
+          String.format(
+              "Left out, as half of the available memory does not hold their KV "
+                  + "cache (INPUT TOKENS x CONCURRENT): %s. --bytes-per-token makes it "
+                  + "smaller.",
+              leftOut.stream().map(Load::toString).collect(Collectors.joining(", "))));
     }
     foot(out, cases.stream().mapToLong(each -> each.sum(ServeResult::failedBlocks)).sum());
   }

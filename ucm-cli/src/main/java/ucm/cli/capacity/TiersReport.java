@@ -146,10 +146,9 @@ record TiersReport(
                   + " points: take a larger sample or heap.",
               smallestSimulated);
     }
-    return text
-        + " Times need whole requests, which a sample of blocks does not have: "
-        + (breakEven.isPresent() ? breakEvenText() : "none are simulated")
-        + ".";
+    return String.format(
+        "%s Times need whole requests, which a sample of blocks does not " + "have: %s.",
+        text, breakEven.isPresent() ? breakEvenText() : "none are simulated");
   }
 
   private String cluster() {

@@ -93,7 +93,8 @@ final class StoreLsCommand extends DirectoryCommand {
               directories.list(work, keep);
               return first.stream().sorted(sort.order).toList();
             });
-    printWhole(() -> Map.of("blocks", COLUMNS.data(blocks)), () -> COLUMNS.table(blocks).print(out()));
+    printWhole(
+        () -> Map.of("blocks", COLUMNS.data(blocks)), () -> COLUMNS.table(blocks).print(out()));
   }
 
   private static String checksums(StoredBlock block) {

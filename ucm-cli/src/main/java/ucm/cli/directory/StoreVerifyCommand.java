@@ -30,8 +30,7 @@ final class StoreVerifyCommand extends ReadCommand {
   public Integer call() {
     StoreDirectories directories = open(Map.of());
     VerifyPlan plan = new VerifyPlan(threads, maxBytesPerSecond(), quarantine);
-    VerifyResult result =
-        onBytes(work -> directories.verify(plan, work, damages::add));
+    VerifyResult result = onBytes(work -> directories.verify(plan, work, damages::add));
     printWhole(() -> data(result), () -> show(result));
     return result.damaged() + result.unreadable() > 0 || !result.isComplete() ? 1 : 0;
   }

@@ -124,10 +124,11 @@ final class LiteEndpoint {
     Double value = gauges.get(name);
     if (value == null) {
       throw failed(
-          "shows lite mode, but not "
-              + name
-              + ": the file of metrics_config_path hides it (only_listed, enabled_metrics), or the"
-              + " engine is of another version",
+          String.format(
+              "shows lite mode, but not %s: the file of metrics_config_path hides "
+                  + "it (only_listed, enabled_metrics), or the engine is of another "
+                  + "version",
+              name),
           null);
     }
     return value;

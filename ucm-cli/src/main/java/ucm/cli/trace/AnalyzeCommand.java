@@ -178,9 +178,9 @@ public final class AnalyzeCommand extends CliCommand {
         .orElseThrow(
             () ->
                 new UsageException(
-                    "no policy "
-                        + name
-                        + " is known; known are fifo, lru, lfu, s3-fifo, arc, prefix-lru, opt and"
-                        + " all"));
+                    String.format(
+                        "no policy %s is known; known are fifo, lru, lfu, s3-fifo, arc, "
+                            + "prefix-lru, opt and all",
+                        name)));
   }
 }

@@ -20,8 +20,6 @@ public final class AnonymizeCommand extends CliCommand {
 
   @Override
   public void run() {
-    output.write(
-        /* renumber= */ false,
-        writer -> inputs.read(TraceEdits.anonymized(writer)));
+    output.write(/* renumber= */ false, writer -> inputs.read(TraceEdits.anonymized(writer)));
   }
 }

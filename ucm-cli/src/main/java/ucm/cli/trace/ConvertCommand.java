@@ -33,7 +33,6 @@ public final class ConvertCommand extends CliCommand {
     boolean renumber = output.format() != TraceFormat.UCM;
     output.write(
         renumber,
-        writer ->
-            inputs.read(blockTokens == 0 ? writer : TraceEdits.joined(blockTokens, writer)));
+        writer -> inputs.read(blockTokens == 0 ? writer : TraceEdits.joined(blockTokens, writer)));
   }
 }

@@ -49,7 +49,8 @@ final class TraceOutputOptions {
       source.accept(renumber ? TraceEdits.renumbered(writer) : writer);
       output.complete();
       if (file != null) {
-        line.getErr().println("ucm: wrote " + Figures.grouped(writer.written()) + " requests to " + file);
+        line.getErr()
+            .println("ucm: wrote " + Figures.grouped(writer.written()) + " requests to " + file);
       }
     }
   }

@@ -55,12 +55,10 @@ public final class CudaDriver implements DeviceDriver {
     int count = count();
     if (deviceId < 0 || deviceId >= count) {
       throw new DeviceException(
-          "there is no CUDA device "
-              + deviceId
-              + ": the driver shows "
-              + count
-              + ", from 0; correct device_id, or CUDA_VISIBLE_DEVICES, now "
-              + System.getenv().getOrDefault("CUDA_VISIBLE_DEVICES", "not set"));
+          String.format(
+              "there is no CUDA device %s: the driver shows %s, from 0; correct "
+                  + "device_id, or CUDA_VISIBLE_DEVICES, now %s",
+              deviceId, count, System.getenv().getOrDefault("CUDA_VISIBLE_DEVICES", "not set")));
     }
     return new CudaDevice(device(deviceId), info(deviceId, driver), pinBytes);
   }

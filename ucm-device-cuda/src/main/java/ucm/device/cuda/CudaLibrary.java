@@ -53,10 +53,12 @@ final class CudaLibrary {
     }
     if (found.contains(SYSTEM_LIBRARY + ": cannot open shared object file")) {
       return new DeviceAbsentException(
-          SYSTEM_LIBRARY
-              + " was not found: the NVIDIA driver is not installed, or its library is not on the"
-              + " linker's path; install the driver (in a container, run it with the NVIDIA"
-              + " runtime), or name the library's folder in LD_LIBRARY_PATH");
+          String.format(
+              "%s was not found: the NVIDIA driver is not installed, or its "
+                  + "library is not on the linker's path; install the driver (in a "
+                  + "container, run it with the NVIDIA runtime), or name the library's "
+                  + "folder in LD_LIBRARY_PATH",
+              SYSTEM_LIBRARY));
     }
     return new DeviceException("the CUDA driver's library could not be loaded: " + found);
   }

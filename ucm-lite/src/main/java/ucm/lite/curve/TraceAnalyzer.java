@@ -128,10 +128,11 @@ public final class TraceAnalyzer implements TraceVisitor {
     RecordedTrace recorded = exact == null ? null : exact.recorded;
     if (recorded == null) {
       throw new TraceException(
-          "simulations keep each distinct block in memory, and the trace has more than "
-              + options.maxUniqueBlocks()
-              + " of them: take a sample (--sample 0.1), a part of the trace, or a larger heap"
-              + " (UCM_JAVA_OPTS=-Xmx16g, for example)");
+          String.format(
+              "simulations keep each distinct block in memory, and the trace has "
+                  + "more than %s of them: take a sample (--sample 0.1), a part of the "
+                  + "trace, or a larger heap (UCM_JAVA_OPTS=-Xmx16g, for example)",
+              options.maxUniqueBlocks()));
     }
     return recorded;
   }

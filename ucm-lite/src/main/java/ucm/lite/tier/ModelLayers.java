@@ -79,10 +79,10 @@ record ModelLayers(ModelNumbers config, int layers) {
     boolean keeps = KEEPING.contains(type) || WINDOWED.contains(type);
     if (!keeps && !LINEAR.contains(type)) {
       throw new TraceException(
-          config.where()
-              + " has a layer of the type "
-              + type
-              + ", of which it is not known whether it keeps keys and values");
+          String.format(
+              "%s has a layer of the type %s, of which it is not known whether it "
+                  + "keeps keys and values",
+              config.where(), type));
     }
     return keeps;
   }

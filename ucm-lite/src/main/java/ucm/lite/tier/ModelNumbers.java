@@ -47,10 +47,9 @@ record ModelNumbers(JsonNode json, String where) {
     int value = optional(names, 0);
     if (value <= 0) {
       throw new TraceException(
-          where
-              + " has no positive "
-              + names.getFirst()
-              + ", which is needed to know its KV cache: add the number");
+          String.format(
+              "%s has no positive %s, which is needed to know its KV cache: add " + "the number",
+              where, names.getFirst()));
     }
     return value;
   }

@@ -187,10 +187,10 @@ record TraceInput(String name, Path path, boolean fromDirectory, boolean stdin) 
     for (int i = 0; i < head.length; i++) {
       if (head[i] == 0) {
         throw new TraceException(
-            name
-                + " is binary data (a zero byte at offset "
-                + i
-                + "), expected text lines of a trace in UTF-8, plain or gzip");
+            String.format(
+                "%s is binary data (a zero byte at offset %s), expected text lines "
+                    + "of a trace in UTF-8, plain or gzip",
+                name, i));
       }
     }
     if (startsWith(head, 0xef, 0xbb, 0xbf)) {

@@ -70,10 +70,9 @@ public final class Libc {
   static {
     if (!Platform.isLinux() || Native.POINTER_SIZE != Long.BYTES) {
       throw new ExceptionInInitializerError(
-          "file stores need Linux on a 64-bit processor; found "
-              + System.getProperty("os.name")
-              + " on "
-              + System.getProperty("os.arch"));
+          String.format(
+              "file stores need Linux on a 64-bit processor; found %s on %s",
+              System.getProperty("os.name"), System.getProperty("os.arch")));
     }
     Native.register(Libc.class, "c");
   }

@@ -66,14 +66,13 @@ public record CpuAffinity(List<Long> cores) {
       if (Libc.setAffinity(mask) != 0) {
         int errno = Native.getLastError();
         throw new StoreException(
-            "threads cannot run on "
-                + this
-                + " ("
-                + Errno.name(errno)
-                + "); this machine has "
-                + Runtime.getRuntime().availableProcessors()
-                + " cores for this process: change or leave out "
-                + CommonKeys.CPU_AFFINITY_CORES.name());
+            String.format(
+                "threads cannot run on %s (%s); this machine has %s cores for this "
+                    + "process: change or leave out %s",
+                this,
+                Errno.name(errno),
+                Runtime.getRuntime().availableProcessors(),
+                CommonKeys.CPU_AFFINITY_CORES.name()));
       }
     }
   }

@@ -178,14 +178,9 @@ public final class EngineSession implements AutoCloseable {
   private void requireSameBlocks(EngineBlocks known, WorkerFields worker) throws ProtocolException {
     if (!known.layout.equals(worker.layout()) || !known.layoutText.equals(worker.layoutText())) {
       throw refused(
-          "has blocks of "
-              + known.layout
-              + known.layoutText
-              + "; its rank "
-              + worker.rank()
-              + " has "
-              + worker.layout()
-              + worker.layoutText());
+          String.format(
+              "has blocks of %s%s; its rank %s has %s%s",
+              known.layout, known.layoutText, worker.rank(), worker.layout(), worker.layoutText()));
     }
   }
 

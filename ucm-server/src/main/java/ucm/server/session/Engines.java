@@ -59,10 +59,10 @@ public final class Engines implements AutoCloseable {
     } else if (!session.fields().equals(fields)) {
       throw new ProtocolException(
           ProtocolException.REFUSED_ENGINE,
-          "engine "
-              + fields.instance()
-              + " is connected already and said something else of its model, ranks or"
-              + " configuration: give each engine an id of its own");
+          String.format(
+              "engine %s is connected already and said something else of its "
+                  + "model, ranks or configuration: give each engine an id of its own",
+              fields.instance()));
     }
     session.connections++;
     return session;

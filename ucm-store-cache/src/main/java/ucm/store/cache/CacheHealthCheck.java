@@ -34,10 +34,11 @@ public final class CacheHealthCheck implements HealthCheck {
     long available = memory.available();
     int pools = read.shared() ? 1 : read.localRanks();
     String found =
-        CacheConfig.gib(available)
-            + " GiB are available; cache_buffer_capacity_gb is "
-            + read.capacityGb()
-            + (read.shared()
+        String.format(
+            "%s GiB are available; cache_buffer_capacity_gb is %s%s",
+            CacheConfig.gib(available),
+            read.capacityGb(),
+            read.shared()
                 ? ", shared by the ranks that are threads of one process; each process of its own"
                     + " has a buffer, unless all meet in ucm serve"
                 : ", for each worker, of which local_rank_size says " + read.localRanks());

@@ -104,11 +104,10 @@ public final class CacheStore extends AbstractStore {
     return next.keepsBytes()
         ? Optional.empty()
         : Optional.of(
-            "Cache hands bytes on, and the next stage, "
-                + next.name()
-                + ", keeps metadata only: add a store below it that keeps bytes, or use "
-                + next.name()
-                + " alone");
+            String.format(
+                "Cache hands bytes on, and the next stage, %s, keeps metadata only: "
+                    + "add a store below it that keeps bytes, or use %s alone",
+                next.name(), next.name()));
   }
 
   /** A task says by itself whether its memory is that of the device. */

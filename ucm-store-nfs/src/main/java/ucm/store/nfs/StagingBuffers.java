@@ -35,10 +35,9 @@ final class StagingBuffers implements SlotMemory {
     } catch (FileException e) {
       arena.close();
       throw new StoreException(
-          "the system did not give the "
-              + slots * stride
-              + " bytes of Nfs's buffers: lower "
-              + NfsConfig.BUFFER_NUMBER.name(),
+          String.format(
+              "the system did not give the %s bytes of Nfs's buffers: lower %s",
+              slots * stride, NfsConfig.BUFFER_NUMBER.name()),
           e);
     }
   }

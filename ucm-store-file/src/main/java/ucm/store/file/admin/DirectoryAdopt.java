@@ -103,11 +103,13 @@ final class DirectoryAdopt implements DirectoryWalk.Visitor {
     }
 
     String withoutLayout() {
-      return "nothing tells how the blocks without checksums are cut, whose files have "
-          + new TreeSet<>(bare.keySet())
-          + " bytes: there is no block of that size with checksums, or there are several layouts"
-          + " of it. Name block_size, shard_size and tensor_size, as the engine has them, or let an"
-          + " engine store one block there first";
+      return String.format(
+          "nothing tells how the blocks without checksums are cut, whose "
+              + "files have %s bytes: there is no block of that size with "
+              + "checksums, or there are several layouts of it. Name block_size, "
+              + "shard_size and tensor_size, as the engine has them, or let an "
+              + "engine store one block there first",
+          new TreeSet<>(bare.keySet()));
     }
   }
 

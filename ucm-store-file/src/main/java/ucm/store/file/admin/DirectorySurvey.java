@@ -168,8 +168,9 @@ final class DirectorySurvey implements DirectoryWalk.Visitor {
     boolean hasFolders = !directory.folders().isEmpty();
     if (!hasFolders && names.isEmpty()) {
       notes.add(
-          "it holds no block: "
-              + (directory.isOurs()
+          String.format(
+              "it holds no block: %s",
+              directory.isOurs()
                   ? "a store uses it, or did"
                   : "nothing was ever stored here, or it is the wrong directory"));
     } else if (!hasFolders && !directory.isOurs()) {

@@ -137,13 +137,14 @@ public final class FileStoreKeys {
               .defaultTo(0.0)
               .unit("GiB")
               .doc(
-                  "Most space the files of all storage_backends together may take, each counted in"
-                      + " whole units of 4 KiB; 0 is without limit, and nothing is removed. A block"
-                      + " that would pass it is not written. What other processes write into the"
-                      + " same directories is counted every "
-                      + key("gc_check_interval_sec")
-                      + ", and whenever this"
-                      + " one has written a 32nd of the capacity."));
+                  String.format(
+                      "Most space the files of all storage_backends together may take, "
+                          + "each counted in whole units of 4 KiB; 0 is without limit, and "
+                          + "nothing is removed. A block that would pass it is not written. "
+                          + "What other processes write into the same directories is counted "
+                          + "every %s, and whenever this one has written a 32nd of the "
+                          + "capacity.",
+                      key("gc_check_interval_sec"))));
 
   public final ConfigKey<Double> minFreeGb =
       add(
@@ -152,21 +153,21 @@ public final class FileStoreKeys {
               .defaultTo(0.1)
               .unit("GiB")
               .doc(
-                  "What must stay free on the file system of each of storage_backends, whatever"
-                      + " fills it, with "
-                      + key("capacity_gb")
-                      + " or without. A block that would leave less is not"
-                      + " written; 0 turns that off."));
+                  String.format(
+                      "What must stay free on the file system of each of "
+                          + "storage_backends, whatever fills it, with %s or without. A block "
+                          + "that would leave less is not written; 0 turns that off.",
+                      key("capacity_gb"))));
 
   final ConfigKey<Boolean> gcEnable =
       add(
           ConfigKey.flag(key("gc_enable"))
               .defaultTo(true)
               .doc(
-                  "Remove the blocks used longest ago when "
-                      + key("capacity_gb")
-                      + " is nearly used. Of the"
-                      + " processes that share storage_backends, one at a time does it."));
+                  String.format(
+                      "Remove the blocks used longest ago when %s is nearly used. Of the "
+                          + "processes that share storage_backends, one at a time does it.",
+                      key("capacity_gb"))));
 
   final ConfigKey<Double> gcTriggerThresholdRatio =
       add(
@@ -217,10 +218,10 @@ public final class FileStoreKeys {
               .defaultTo(0.1)
               .unit("share of the folders")
               .doc(
-                  "Without "
-                      + key("gc_precise_mode")
-                      + ": how many folders, chosen at random, are read at a"
-                      + " time until enough is removed."));
+                  String.format(
+                      "Without %s: how many folders, chosen at random, are read at a time "
+                          + "until enough is removed.",
+                      key("gc_precise_mode"))));
 
   final ConfigKey<Boolean> gcPreciseMode =
       add(

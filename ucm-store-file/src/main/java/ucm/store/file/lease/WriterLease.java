@@ -174,12 +174,12 @@ public final class WriterLease {
 
   /** Host and process are for messages; the random number makes it unique among those of one boot. */
   private static String newToken() {
-    return host()
-        + "-"
-        + ProcessHandle.current().pid()
-        + "-"
-        + BOOT
-        + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextInt());
+    return String.format(
+        "%s-%s-%s%s",
+        host(),
+        ProcessHandle.current().pid(),
+        BOOT,
+        HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextInt()));
   }
 
   /**

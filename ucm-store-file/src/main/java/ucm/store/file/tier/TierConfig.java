@@ -37,17 +37,20 @@ record TierConfig(
           ConfigKey.choice(kind.key("write_policy"), WRITE_THROUGH, WRITE_BACK)
               .defaultTo(WRITE_THROUGH)
               .doc(
-                  "When blocks dumped here are written to the next stage: write_through, at once"
-                      + " and in the background, and flush waits for it; write_back, when they are"
-                      + " to be removed here, and flush does not wait."
-                      + below),
+                  String.format(
+                      "When blocks dumped here are written to the next stage: "
+                          + "write_through, at once and in the background, and flush waits for "
+                          + "it; write_back, when they are to be removed here, and flush does "
+                          + "not wait.%s",
+                      below)),
           ConfigKey.choice(kind.key("admission"), ALWAYS, SECOND_USE)
               .defaultTo(ALWAYS)
               .doc(
-                  "Which blocks loaded from the next stage are kept here as well, and read there"
-                      + " once more for that: always, each; second_use, those that are loaded from"
-                      + " it for the second time."
-                      + below),
+                  String.format(
+                      "Which blocks loaded from the next stage are kept here as well, and "
+                          + "read there once more for that: always, each; second_use, those "
+                          + "that are loaded from it for the second time.%s",
+                      below)),
           ConfigKey.integer(kind.key("staging_mb"))
               .range(2, 1 << 20)
               .defaultTo(256)
