@@ -267,7 +267,13 @@ public final class DirectoryHealth {
 
   /** Whether any directory must not be used now. */
   public boolean isAnyDown() {
-    return breakers.stream().anyMatch(breaker -> breaker.refusal() != null);
+    // Hot path: asked by each look-up.
+    for (int i = 0; i < breakers.size(); i++) {
+      if (refusal(i) != null) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /**

@@ -1,7 +1,7 @@
 package ucm.store.file.lookup;
 
+import java.util.Arrays;
 import java.util.BitSet;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import ucm.api.BlockIds;
 import ucm.store.file.format.BlockPaths;
@@ -34,8 +34,7 @@ final class LookupBatch {
   private final int[] next;
   // Those from here on are not to be taken.
   private int end;
-
-  private final CountDownLatch over = new CountDownLatch(1);
+  private boolean over;
 
   private LookupBatch(BlockPaths paths, BlockIds ids, BitSet asked, boolean stopsAtMiss) {
     this.paths = paths;
@@ -72,7 +71,7 @@ final class LookupBatch {
   }
 
   private int find(int directory) {
-    int i = over.getCount() == 0 ? -1 : open.nextSetBit(next[directory]);
+    int i = over ? -1 : open.nextSetBit(next[directory]);
     while (i >= 0 && i < end && paths.directoryOf(ids.high(i), ids.low(i)) != directory) {
       i = open.nextSetBit(i + 1);
     }
@@ -108,19 +107,25 @@ final class LookupBatch {
   }
 
   private void settle() {
-    if (isAnswered()) {
+    if (!over && isAnswered()) {
       stop();
     }
   }
 
   /** Ends the batch with the answers there are. */
-  void stop() {
-    over.countDown();
+  synchronized void stop() {
+    over = true;
+    Arrays.fill(next, end);
+    notifyAll();
   }
 
   /** Waits for the end of the batch, no longer than some time; returns whether it has ended. */
-  boolean await(long nanos) throws InterruptedException {
-    return over.await(nanos, TimeUnit.NANOSECONDS);
+  synchronized boolean await(long nanos) throws InterruptedException {
+    long deadline = System.nanoTime() + nanos;
+    for (long left = nanos; !over && left > 0; left = deadline - System.nanoTime()) {
+      TimeUnit.NANOSECONDS.timedWait(this, left);
+    }
+    return over;
   }
 
   /** Whether all answers that matter have come. */
