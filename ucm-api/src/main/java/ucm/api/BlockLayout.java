@@ -64,7 +64,7 @@ public final class BlockLayout {
     if (tensorSize <= 0 || shardSize < tensorSize || shardSize % tensorSize != 0) {
       throw new IllegalArgumentException(
           String.format(
-              "a shard is a whole number of tensors; shard_size %s, tensor_size " + "%s",
+              "a shard is a whole number of tensors; shard_size %s, tensor_size %s",
               shardSize, tensorSize));
     }
     long[] sizes = new long[Math.toIntExact(shardSize / tensorSize)];

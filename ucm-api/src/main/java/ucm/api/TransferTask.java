@@ -159,9 +159,8 @@ public class TransferTask implements Task {
       transfer.listener().shardEnded(transfer, shard, outcome);
     } finally {
       // Also when a listener throws, which it must not: no caller shall wait for this task for
-      // ever.
-      // The decrement publishes what was written and the cause to a thread that sees the latch
-      // open.
+      // ever. The decrement publishes what was written and the cause to a thread that sees the
+      // latch open.
       if (open.decrementAndGet() == 0) {
         finish();
       }

@@ -147,7 +147,7 @@ record TiersReport(
               smallestSimulated);
     }
     return String.format(
-        "%s Times need whole requests, which a sample of blocks does not " + "have: %s.",
+        "%s Times need whole requests, which a sample of blocks does not have: %s.",
         text, breakEven.isPresent() ? breakEvenText() : "none are simulated");
   }
 

@@ -48,7 +48,7 @@ record ModelNumbers(JsonNode json, String where) {
     if (value <= 0) {
       throw new TraceException(
           String.format(
-              "%s has no positive %s, which is needed to know its KV cache: add " + "the number",
+              "%s has no positive %s, which is needed to know its KV cache: add the number",
               where, names.getFirst()));
     }
     return value;

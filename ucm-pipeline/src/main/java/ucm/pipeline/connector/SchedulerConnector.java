@@ -297,7 +297,7 @@ public final class SchedulerConnector implements AutoCloseable {
     int blockTokens = spec.blockTokens();
     if (state.offeredTokens > 0 && request.computedTokens() > state.hbmBlocks * blockTokens) {
       throw new IllegalStateException(
-          ("request %s is scheduled as if %s tokens had been loaded: tell allocated()" + " first")
+          "request %s is scheduled as if %s tokens had been loaded: tell allocated() first"
               .formatted(state.id, state.offeredTokens));
     }
     if (request.resumed()) {

@@ -138,7 +138,7 @@ public final class WorkerConnector implements AutoCloseable {
     for (int block : blocks) {
       if (block < 0 || block >= caches.blocks()) {
         throw new IllegalArgumentException(
-            ("request %s: block %s is planned, and the KV cache of %s has blocks 0 to" + " %s")
+            "request %s: block %s is planned, and the KV cache of %s has blocks 0 to %s"
                 .formatted(request.requestId(), block, this, caches.blocks() - 1));
       }
     }

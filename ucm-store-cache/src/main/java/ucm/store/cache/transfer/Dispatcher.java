@@ -28,8 +28,7 @@ final class Dispatcher {
   private final CacheRuntime cache;
   private final Thread thread;
   // Guarded by this, which is notified of changes, as is what follows; woken is also read without
-  // it,
-  // to save a wake-up that is on its way already.
+  // it, to save a wake-up that is on its way already.
   private final ArrayDeque<Runnable> jobs = new ArrayDeque<>();
   private volatile boolean woken;
   private boolean closed;
@@ -101,8 +100,7 @@ final class Dispatcher {
         waitNanos = cache.writes.send();
       } catch (RuntimeException e) {
         // A next stage that breaks its contract; the thread must live on for the others, who may
-        // have
-        // called it before this.
+        // have called it before this.
         LOG.error("Cache: a background job failed", e);
         waitNanos = AGAIN_NANOS;
       }

@@ -37,8 +37,7 @@ final class DumpTask extends CacheTask {
   private boolean isSettled;
 
   // Its blocks by their first shards, one after the other. One whose shards do not follow each
-  // other
-  // counts as several, which costs a look-up more each and nothing else.
+  // other counts as several, which costs a look-up more each and nothing else.
   private final int[] starts;
   private final int blockCount;
 
