@@ -57,7 +57,7 @@ public final class CacheLookup {
     if (absentCount == 0 || next == null) {
       return found;
     }
-    BitSet inNext = next.lookup(ids.select(0, absent));
+    BitSet inNext = next.lookup(absentCount == size ? ids : ids.select(0, absent));
     int asked = 0;
     for (int i = absent.nextSetBit(0); i >= 0; i = absent.nextSetBit(i + 1)) {
       found.set(i, inNext.get(asked++));
