@@ -113,10 +113,9 @@ final class BenchLayerwiseCommand extends JsonCommand {
             rounds.repeat);
     LayerwiseMeasure.COLUMNS.table(measures).print(out());
     BenchReport.printMachine(out(), loadBefore);
-    out()
-        .println(
-            "RATIO is the ideal step by the measured one, pair by pair. The wait of a dump is what"
-                + " is left of it when all layers are computed.");
+    say(
+        "RATIO is the ideal step by the measured one, pair by pair. The wait of a dump is what"
+            + " is left of it when all layers are computed.");
   }
 
   private Fields data(double loadBefore, List<LayerwiseMeasure> measures) {

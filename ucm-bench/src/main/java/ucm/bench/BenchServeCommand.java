@@ -1,13 +1,18 @@
 package ucm.bench;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import ucm.bench.measure.BenchMeasure;
+import ucm.bench.measure.BenchReport;
+import ucm.bench.serve.RemoteBench;
 import ucm.bench.serve.ServeExperiment;
 import ucm.bench.serve.ServeExperiment.Case;
 import ucm.bench.serve.ServeExperiment.Load;
@@ -18,6 +23,7 @@ import ucm.bench.serve.ServeTrace;
 import ucm.bench.simulator.ComputeModel;
 import ucm.bench.simulator.EnginePlan;
 import ucm.bench.simulator.ServeResult;
+import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -26,6 +32,7 @@ import ucm.cli.runtime.PipelineOptions;
 import ucm.cli.runtime.Room;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.engine.EngineSpec;
+import ucm.server.client.Daemon;
 
 /** {@code ucm bench serve}: a simulated engine that uses a real pipeline. */
 @Command(
@@ -48,11 +55,11 @@ final class BenchServeCommand extends JsonCommand {
 
   private static final int DEFAULT_OUTPUT_TOKENS = 16;
   private static final int LEAST_TRACE_KV_TOKENS = 65_536;
+  private static final int REMOTE_WARMUP = 2;
 
   @Mixin private ServeModelOptions model = new ServeModelOptions();
   @Mixin private MetricsOptions metrics = new MetricsOptions();
   @Mixin private PipelineOptions pipeline = new PipelineOptions();
-  @Mixin private RemoteOptions remote = new RemoteOptions();
 
   @Option(
       names = "--lengths",
@@ -135,6 +142,20 @@ final class BenchServeCommand extends JsonCommand {
       description = "the trace's requests come this many times faster (default: ${DEFAULT-VALUE})")
   private double speed;
 
+  @Option(
+      names = "--remote",
+      description =
+          "time each call of an engine of one rank through a daemon that runs (ucm serve), beside"
+              + " the same call in this process, with a prompt of the first of --lengths; --repeat"
+              + " rounds")
+  private boolean remote;
+
+  @Option(
+      names = "--socket",
+      paramLabel = "PATH",
+      description = "the daemon's socket (default: that of the user's daemon)")
+  private @Nullable Path socket;
+
   @Override
   public void run() throws InterruptedException {
     requireSense();
@@ -147,10 +168,8 @@ final class BenchServeCommand extends JsonCommand {
     }
     ComputeModel compute = model.compute();
     try (Cleanup cleanup = new Cleanup()) {
-      if (remote.asked()) {
-        RemoteOptions.Result measured =
-            remote.run(cleanup, ucm, pipeline.catalog(), model.spec(), lengths.getFirst(), repeat);
-        print(measured::data, () -> measured.print(out()));
+      if (remote) {
+        remote(cleanup, ucm);
       } else if (traceFiles.isEmpty()) {
         experiment(cleanup, ucm, compute);
       } else {
@@ -171,6 +190,47 @@ final class BenchServeCommand extends JsonCommand {
     UsageException.within("--requests", requests, 1, 1 << 24);
     UsageException.when(
         !(speed > 0 && speed <= 1e6), "--speed is above 0 and at most 1000000; found " + speed);
+  }
+
+  /** What the daemon costs, call by call. */
+  private void remote(Cleanup cleanup, UcmConfig ucm) throws InterruptedException {
+    EngineSpec engine = model.spec();
+    int tokens = lengths.getFirst();
+    long blockBytes = engine.kv().blockLayout().blockSize();
+    UsageException.when(engine.tpSize() > 1, "--remote measures one rank: leave --tp out");
+    UsageException.when(
+        tokens < engine.blockTokens(),
+        "--remote needs a prompt of a block: the first of --lengths is " + tokens);
+    long bytes = tokens / engine.blockTokens() * blockBytes;
+    Room.inMemory("the benchmark needs", 3 * bytes, "--lengths or --bytes-per-token");
+    double loadBefore = BenchReport.loadAverage();
+    Path daemon = socket == null ? Daemon.defaultSocket() : socket;
+    List<BenchMeasure> measures =
+        new RemoteBench(cleanup, ucm, pipeline.catalog(), engine, daemon, tokens)
+            .run(REMOTE_WARMUP, repeat);
+    print(
+        () ->
+            BenchReport.addMachine(new Fields(), loadBefore)
+                .with("tokens", tokens)
+                .with("block_tokens", engine.blockTokens())
+                .with("block_bytes", blockBytes)
+                .with("measures", measures.stream().map(BenchMeasure::data).toList()),
+        () -> {
+          out()
+              .printf(
+                  Locale.ROOT,
+                  "%d tokens, blocks of %d tokens and %d bytes%n",
+                  tokens,
+                  engine.blockTokens(),
+                  blockBytes);
+          BenchReport.printMeasures(out(), measures);
+          BenchReport.printMachine(out(), loadBefore);
+          say(
+              "RATIO is the daemon's figure by the one beside it, pair by pair. A look-up"
+                  + " through the daemon ends when what it found lies in the engine's slots."
+                  + " memcpy is one thread's, as the engine's copy is. Every loaded byte was"
+                  + " compared.");
+        });
   }
 
   private void experiment(Cleanup cleanup, UcmConfig ucm, ComputeModel compute)

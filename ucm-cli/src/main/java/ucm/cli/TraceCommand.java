@@ -2,13 +2,10 @@ package ucm.cli;
 
 import picocli.CommandLine.Command;
 import ucm.cli.capacity.TiersCommand;
-import ucm.cli.output.CliCommand;
 import ucm.cli.replay.ReplayCommand;
 import ucm.cli.trace.AnalyzeCommand;
-import ucm.cli.trace.AnonymizeCommand;
-import ucm.cli.trace.ConvertCommand;
+import ucm.cli.trace.EditCommands;
 import ucm.cli.trace.GenerateCommand;
-import ucm.cli.trace.MergeCommand;
 import ucm.cli.trace.StatCommand;
 
 /** {@code ucm trace}: what recorded traffic says about a cache. */
@@ -20,9 +17,6 @@ import ucm.cli.trace.StatCommand;
       TiersCommand.class,
       StatCommand.class,
       ReplayCommand.class,
-      MergeCommand.class,
-      AnonymizeCommand.class,
-      ConvertCommand.class,
       GenerateCommand.class
     })
-final class TraceCommand extends CliCommand {}
+final class TraceCommand extends EditCommands {}

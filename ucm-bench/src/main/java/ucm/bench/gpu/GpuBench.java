@@ -14,23 +14,18 @@ import ucm.pipeline.catalog.StoreCatalog;
  * Moves the memory of a GPU by each way, in each direction and in both at once. Beside each figure is one
  * plain pinned copy of as many bytes, or one in each direction, before it in one round and after it in the
  * next. Every byte is compared. Run by one thread.
+ *
+ * @param streams {@code cache_stream_number} of the pool
  */
-public final class GpuBench {
+public record GpuBench(Device device, StoreCatalog catalog, int streams) {
 
   private static final String LIMIT = "plain pinned copy";
   private static final List<Direction> ORDER =
       List.of(Direction.UP, Direction.DOWN, Direction.BOTH);
 
-  private final Device device;
-  private final StoreCatalog catalog;
-  private final int streams;
-
   /**
-   * What one way of one shape came to.
-   *
-   * @param way {@code pool}, or one of the driver's: {@code calls}, {@code rows}, {@code batch}
-   * @param measure GB/s in one direction or the sum of both
-   * @param queueingMicros time until all was handed over, by the segments
+   * What one way of one shape came to: GB/s in one direction or the sum of both, and the time until all
+   * was handed over, by the segments. The way is {@code pool}, or one of the driver's.
    */
   public record Result(GpuShape shape, String way, BenchMeasure measure, Spread queueingMicros) {
 
@@ -55,15 +50,6 @@ public final class GpuBench {
       double[] micros = queueing.stream().mapToDouble(Double::doubleValue).toArray();
       return new Result(shape, path.name(), measure, Spread.of(micros));
     }
-  }
-
-  /**
-   * @param streams {@code cache_stream_number} of the pool
-   */
-  public GpuBench(Device device, StoreCatalog catalog, int streams) {
-    this.device = device;
-    this.catalog = catalog;
-    this.streams = streams;
   }
 
   /** Measures a shape: so many bytes a round and direction. */

@@ -27,9 +27,6 @@ final class PoolPath implements GpuPath {
   private final List<Task> begun = new ArrayList<>();
   private BlockIds dumped;
 
-  /**
-   * @param streams {@code cache_stream_number}
-   */
   PoolPath(GpuMemory memory, StoreCatalog catalog, int deviceId, int streams) {
     this.memory = memory;
     GpuShape shape = memory.shape;

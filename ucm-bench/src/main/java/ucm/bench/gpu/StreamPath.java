@@ -6,25 +6,16 @@ import ucm.device.Device;
 import ucm.device.DeviceStream;
 
 /** Pinned memory and a stream of the driver for each direction. */
-final class StreamPath implements GpuPath {
+record StreamPath(String name, GpuMemory memory, Copies copies, DeviceStream down, DeviceStream up)
+    implements GpuPath {
 
   /** Queues copies between the device's segments and the host. */
   private interface Copies {
     void queue(DeviceStream stream, MemoryRegion from, MemoryRegion to);
   }
 
-  private final String name;
-  private final GpuMemory memory;
-  private final Copies copies;
-  private final DeviceStream down;
-  private final DeviceStream up;
-
   private StreamPath(String name, GpuMemory memory, Copies copies, Device device, CopyWay way) {
-    this.name = name;
-    this.memory = memory;
-    this.copies = copies;
-    down = device.stream(0, way);
-    up = device.stream(0, way);
+    this(name, memory, copies, device.stream(0, way), device.stream(0, way));
   }
 
   /** A copy for each segment. */
@@ -36,11 +27,6 @@ final class StreamPath implements GpuPath {
   /** One copy of rows, as the segments lie at equal distances. */
   static StreamPath rows(Device device, GpuMemory memory) {
     return new StreamPath("rows", memory, memory::copyRows, device, CopyWay.CALLS);
-  }
-
-  @Override
-  public String name() {
-    return name;
   }
 
   @Override

@@ -36,14 +36,7 @@ public record BenchPlan(
     int repeat,
     int threads) {
 
-  /**
-   * What one task moves: a stretch of each of some blocks.
-   *
-   * @param from first block, inclusive
-   * @param to last block, exclusive
-   * @param firstShard of each block, inclusive
-   * @param endShard of each block, exclusive
-   */
+  /** What one task moves: some shards of each of some blocks; ends are exclusive. */
   public record Step(int from, int to, int firstShard, int endShard) {}
 
   public int rounds() {

@@ -82,15 +82,7 @@ public final class RemoteBench {
       Consumer<String> finished,
       WorkerConnector worker) {}
 
-  /**
-   * Opens both sides.
-   *
-   * @param config names where blocks are stored
-   * @param spec of one rank
-   * @param socket of the daemon
-   * @param tokens of a prompt
-   * @throws StoreException when the daemon refuses the engine
-   */
+  /** Opens both sides of an engine of one rank; throws when the daemon refuses it. */
   public RemoteBench(
       Cleanup cleanup,
       UcmConfig config,

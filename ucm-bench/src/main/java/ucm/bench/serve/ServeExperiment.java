@@ -29,12 +29,7 @@ public final class ServeExperiment {
   private final int outputTokens;
   private long seed = 1;
 
-  /**
-   * Requests of one length, some at once.
-   *
-   * @param tokens of each prompt
-   * @param concurrency requests at once
-   */
+  /** Requests of so many tokens each, some at once. */
   public record Load(int tokens, int concurrency) {
 
     @Override
@@ -43,12 +38,7 @@ public final class ServeExperiment {
     }
   }
 
-  /**
-   * What a load came to.
-   *
-   * @param full without UCM
-   * @param hits with UCM and part of each prompt stored; a run each time it was repeated
-   */
+  /** What a load came to in full, and with part of each prompt stored, a run for each repetition. */
   public record Case(Load load, ServeResult full, List<ServeResult> hits) {
 
     Spread hitMillis() {
@@ -73,11 +63,7 @@ public final class ServeExperiment {
     }
   }
 
-  /**
-   * Prepares.
-   *
-   * @param hitShare of each prompt that is stored, in whole blocks
-   */
+  /** An experiment in which a share of each prompt is stored, in whole blocks. */
   public ServeExperiment(ServeSite site, ComputeModel compute, double hitShare, int outputTokens) {
     this.site = site;
     this.compute = compute;

@@ -76,13 +76,13 @@ public final class ServeModelOptions {
   public EngineSpec spec() {
     KvModel model = model();
     int ranks = models.tensorParallel();
-    boolean own = bytesPerToken == null;
+    Long given = bytesPerToken;
+    boolean own = given == null;
     int count = own ? model.layers() : layers;
     int parts = model.latent() ? 1 : ranks;
     UsageException.within("--layers", count, 1, 1024);
     UsageException.within("--block-tokens", blockTokens, 1, 8192);
-    long bytes = bytesPerToken == null ? 0 : bytesPerToken;
-    long ofRank = own ? model.bytesPerTokenAndRank(ranks) : bytes / parts;
+    long bytes = given == null ? model.storedBytesPerToken(ranks) : given;
     long segments = (long) count * model.tensorsPerLayer();
     UsageException.when(
         !own && (bytes < 1 || bytes > 1 << 24 || bytes % (segments * parts) != 0),
@@ -91,7 +91,7 @@ public final class ServeModelOptions {
                 + " 16777216; found %s",
             segments * parts, bytes));
     long[] tensors = new long[model.tensorsPerLayer()];
-    Arrays.fill(tensors, ofRank / segments * blockTokens);
+    Arrays.fill(tensors, bytes / parts / segments * blockTokens);
     return new EngineSpec(
         "ucm-bench-serve-" + ProcessHandle.current().pid(),
         model.name(),

@@ -6,21 +6,13 @@ import java.util.function.ToIntFunction;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.ScheduledRequest;
 
-/**
- * What a step computes.
- *
- * @param parts of which requests; a request has one part at the most
- */
+/** What a step computes; a request has one part at the most. */
 record Batch(List<Part> parts) {
 
   /**
-   * A request's part in a step.
-   *
-   * @param from first token to compute; those before are there, or loaded by this step
-   * @param newTokens how many to compute
-   * @param loadFrom first block that is loaded, inclusive
-   * @param loadTo last block that is loaded, exclusive
-   * @param newBlocks what the connector is told of the request's table
+   * A request's part in a step: new tokens from the first one that is neither there nor loaded by this step,
+   * blocks {@code loadFrom} (inclusive) to {@code loadTo} (exclusive), and what the connector is told of
+   * the request's table.
    */
   @SuppressWarnings("ArrayRecordComponent") // These are never compared.
   record Part(
@@ -36,12 +28,7 @@ record Batch(List<Part> parts) {
     }
   }
 
-  /**
-   * Blocks of a prompt and where they lie.
-   *
-   * @param ids as rank 0 names them
-   * @param pages the engine's block for each
-   */
+  /** Blocks of a prompt, as rank 0 names them, and the engine's block for each. */
   @SuppressWarnings("ArrayRecordComponent") // These are never compared.
   record Pages(BlockIds ids, int[] pages) {}
 

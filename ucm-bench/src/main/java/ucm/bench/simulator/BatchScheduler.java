@@ -27,13 +27,7 @@ final class BatchScheduler {
   private int preemptions;
   private int failedBlocks;
 
-  /**
-   * A scheduler without requests.
-   *
-   * @param connector what is asked about each request; null for an engine that computes everything
-   * @param stepTokens most tokens of a step: longer prompts are computed in chunks
-   * @param maxRunning most requests of a step
-   */
+  /** A scheduler without requests; without a connector, of an engine that computes everything. */
   BatchScheduler(
       PagedKvMemory memory,
       BlockHasher hasher,

@@ -9,7 +9,7 @@ import ucm.lite.tier.KvModel;
  * <p>A step takes as long as the prefill of its tokens, and at least {@code decodeNanos} when a request of
  * it generates, as decoding is bound by reading the weights. Immutable.
  */
-public final class ComputeModel {
+public record ComputeModel(String name, Prefill prefill, long decodeNanos) {
 
   /** Computes in no time; for filling a store. */
   public static final ComputeModel FREE = new ComputeModel("none", (from, to) -> 0, 0);
@@ -19,18 +19,8 @@ public final class ComputeModel {
 
   /** Nanoseconds for tokens {@code from} to {@code to} of a prompt. */
   @FunctionalInterface
-  private interface Prefill {
+  interface Prefill {
     double nanos(long from, long to);
-  }
-
-  private final String name;
-  private final Prefill prefill;
-  private final long decodeNanos;
-
-  private ComputeModel(String name, Prefill prefill, long decodeNanos) {
-    this.name = name;
-    this.prefill = prefill;
-    this.decodeNanos = decodeNanos;
   }
 
   /** The same time for each token, and a least time of a step that generates. */

@@ -17,13 +17,9 @@ import ucm.pipeline.hash.BlockHasher;
 public final class EngineSimulator {
 
   interface Steps {
-
     /**
-     * Computes a step: returns when the engine would have the result.
-     *
-     * @param plan what is loaded and saved
-     * @param computeNanos how long the step computes
-     * @return the engine's blocks that could not be loaded
+     * Loads, computes and saves a step: returns when the engine would have the result, with its blocks
+     * that could not be loaded.
      */
     BitSet run(Batch batch, StepPlan plan, long computeNanos) throws InterruptedException;
   }
@@ -55,10 +51,7 @@ public final class EngineSimulator {
         new BatchScheduler(plan.memory(), hasher, connector, plan.stepTokens(), plan.maxRunning());
   }
 
-  /**
-   * Serves requests without UCM: everything is computed, no bytes are there, and no real time
-   * passes.
-   */
+  /** Serves requests without UCM: everything is computed, without bytes, and no real time passes. */
   public static ServeResult computeEverything(
       EnginePlan plan, BlockHasher hasher, ComputeModel compute, List<ServeRequest> requests)
       throws InterruptedException {

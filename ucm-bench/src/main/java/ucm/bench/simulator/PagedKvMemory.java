@@ -62,11 +62,8 @@ final class PagedKvMemory {
   }
 
   /**
-   * Gives a request its first blocks.
-   *
-   * @param cachedBlocks what {@link #cachedBlocks} has just said
-   * @param tokens what it needs room for
-   * @return false when there is not enough; nothing has changed then
+   * Gives a request its first blocks: those that {@link #cachedBlocks} has just said, and room for some
+   * tokens in all. When there is not enough, nothing has changed.
    */
   boolean admit(ServeRequest request, int cachedBlocks, int tokens) {
     for (int i = 0; i < cachedBlocks; i++) {

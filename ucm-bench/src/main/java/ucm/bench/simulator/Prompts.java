@@ -19,10 +19,8 @@ public final class Prompts {
   }
 
   /**
-   * A prompt of a trace: blocks with one id have the same tokens. What the trace's blocks do not cover is
-   * this prompt's own.
-   *
-   * @param number of the request in the trace
+   * The prompt of a request of a trace, by its number: blocks with one id have the same tokens. What the
+   * trace's blocks do not cover is this prompt's own.
    */
   public static int[] of(TraceRequest request, int number) {
     int[] prompt = new int[request.inputTokens()];

@@ -26,13 +26,7 @@ public final class ServeRequest {
   private int externalTokens;
   private long firstTokenNanos = -1;
 
-  /**
-   * A request that has not begun.
-   *
-   * @param prompt its tokens; never changed
-   * @param outputTokens how many to generate, 1 or more
-   * @param arrivalNanos when it comes, from the start of the run
-   */
+  /** A request for 1 token or more that comes some time after the start of the run. */
   public ServeRequest(String id, int[] prompt, int outputTokens, long arrivalNanos) {
     if (prompt.length == 0 || outputTokens < 1) {
       throw new IllegalArgumentException(

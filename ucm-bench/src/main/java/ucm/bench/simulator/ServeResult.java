@@ -26,14 +26,9 @@ public record ServeResult(
     double seconds) {
 
   /**
-   * What became of a request.
-   *
-   * @param promptTokens tokens of its prompt
-   * @param hbmTokens of them found on the device when it was first admitted
-   * @param externalTokens of them found outside then
-   * @param preemptions how often it lost its memory to others
-   * @param ttftNanos from its arrival to its first token
-   * @param totalNanos from its arrival to its last
+   * What became of a request: tokens of its prompt, those found on the device and outside when it was first
+   * admitted, how often it lost its memory to others, and the times from its arrival to its first and last
+   * token.
    */
   public record Served(
       String id,

@@ -6,7 +6,7 @@
  *   EngineSimulator   requests arrive, steps follow one another
  *     BatchScheduler  chooses what a step computes; asks the connector what need not be
  *       PagedKvMemory which blocks are whose
- *     RankGroup       the same step on each rank: loads and saves layer by layer
+ *     ServeEngine     the same step on each rank: loads and saves layer by layer
  *       LayerBarrier  waits for as long as a GPU would compute a layer
  * </pre>
  *

@@ -49,13 +49,7 @@ public final class LayerwiseBench {
   private final EngineMemory memory;
   private final BenchIds ids = new BenchIds(System.nanoTime());
 
-  /**
-   * Opens the stores and takes the memory, until the clean-up.
-   *
-   * @param folder empty; for the files of the store and of the limit
-   * @param computeMillis of a layer, to be simulated
-   * @param threads of the limits
-   */
+  /** Opens the stores in an empty folder and takes the memory, until the clean-up. */
   public LayerwiseBench(
       Cleanup cleanup,
       StoreCatalog catalog,
@@ -112,7 +106,7 @@ public final class LayerwiseBench {
     double _ = machine.gigabytesPerSecond(Kind.WRITE);
     for (int round = 0; round < warmup + repeat; round++) {
       if (round == warmup) {
-        all.forEach(LayerwiseMeasure::clear);
+        all.forEach(measure -> measure.steps().clear());
       }
       for (int i = 0; i < computeMillis.size(); i++) {
         progress.at(round * (long) computeMillis.size() + i);

@@ -13,12 +13,16 @@ import ucm.cli.output.Spread;
 /**
  * Steps of an engine that moves its KV cache layer by layer: how long they took, how long they waited
  * for each layer, and what the machine would have needed. Times in milliseconds. Used by one thread.
+ *
+ * @param limitName what the transfer of a layer was measured with
+ * @param computeMillis of a layer, simulated
  */
-public final class LayerwiseMeasure {
+public record LayerwiseMeasure(
+    String name, String limitName, double computeMillis, List<Step> steps) {
 
   public static final Columns<LayerwiseMeasure> COLUMNS =
       new Columns<LayerwiseMeasure>()
-          .both("WHAT", "name", measure -> measure.name)
+          .both("WHAT", "name", LayerwiseMeasure::name)
           .both(
               "SIMULATED COMPUTE MS",
               "simulated_compute_ms",
@@ -51,34 +55,15 @@ public final class LayerwiseMeasure {
           .text("TRANSFER AT THE LIMIT MS", measure -> median(measure.transfers()))
           .data("limit_per_layer_ms", LayerwiseMeasure::limit);
 
-  private final String name;
-  private final String limitName;
-  private final double computeMillis;
-  private final List<Step> steps = new ArrayList<>();
-
   /** What one step took, would ideally have taken, and what the machine needs to move a layer. */
   @SuppressWarnings("ArrayRecordComponent") // Steps are never compared.
-  private record Step(double millis, double ideal, double transfer, double[] waits) {}
+  record Step(double millis, double ideal, double transfer, double[] waits) {}
 
-  /**
-   * Nothing yet.
-   *
-   * @param limitName what the transfer of a layer was measured with
-   * @param computeMillis of a layer, simulated
-   */
   LayerwiseMeasure(String name, String limitName, double computeMillis) {
-    this.name = name;
-    this.limitName = limitName;
-    this.computeMillis = computeMillis;
+    this(name, limitName, computeMillis, new ArrayList<>());
   }
 
-  /**
-   * Adds a step.
-   *
-   * @param waitNanos for each layer
-   * @param computeNanos of each layer, as long as the pauses really were
-   * @param transfer milliseconds that the machine needs to move a layer
-   */
+  /** Adds a step, with its waits, its pauses as long as they really were, and the limit's milliseconds. */
   void add(double stepMillis, long[] waitNanos, long[] computeNanos, double transfer) {
     int last = waitNanos.length - 1;
     // The first transfer, or the last, overlaps with nothing.
@@ -88,14 +73,6 @@ public final class LayerwiseMeasure {
     }
     double[] waits = Arrays.stream(waitNanos).mapToDouble(nanos -> nanos / 1e6).toArray();
     steps.add(new Step(stepMillis, ideal, transfer, waits));
-  }
-
-  void clear() {
-    steps.clear();
-  }
-
-  double computeMillis() {
-    return computeMillis;
   }
 
   private Spread of(ToDoubleFunction<Step> value) {

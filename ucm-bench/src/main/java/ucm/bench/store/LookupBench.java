@@ -66,12 +66,7 @@ final class LookupBench {
     return Stream.of(known, unknown, prefix, noPrefix).map(Kind::calls).toList();
   }
 
-  /**
-   * One round.
-   *
-   * @param prompt stored blocks, asked for again and again
-   * @param fresh ids that are not stored, each asked for once or, by prefix, once as the first
-   */
+  /** Asks for a stored prompt again and again, and for fresh ids once each, also as first of a prefix. */
   void round(Store store, BlockIds prompt, BlockIds fresh, MachineLimits machine) {
     double present = machine.access(ids, true);
     double absent = machine.access(ids, false);

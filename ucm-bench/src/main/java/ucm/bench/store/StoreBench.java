@@ -119,11 +119,7 @@ public final class StoreBench {
     lookups = new LookupBench(plan.lookups());
   }
 
-  /**
-   * Does all rounds; what the first ones measured is dropped.
-   *
-   * @param most after which no round begins
-   */
+  /** Does all rounds that begin within a time; what the first ones measured is dropped. */
   public BenchReport.Result run(Cleanup cleanup, Progress progress, Duration most)
       throws InterruptedException {
     // Closed the other way round: first what uses the others.
@@ -136,11 +132,9 @@ public final class StoreBench {
         "pipeline " + writer.spec() + " keeps metadata only: there is nothing to dump and load");
     tiers =
         TierBench.open(
-                plan.config(),
-                parent -> cleanup.folder(parent, "ucm-bench-"),
-                (config, role) -> cleanup.add(open(config, role)))
-            .stream()
-            .toList();
+            plan.config(),
+            parent -> cleanup.folder(parent, "ucm-bench-"),
+            (config, role) -> cleanup.add(open(config, role)));
     BenchIds ids = new BenchIds(System.nanoTime());
     BenchReport.Result result = new BenchReport.Result(plan, measures(), calls());
     long begun = System.nanoTime();

@@ -6,7 +6,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
@@ -24,8 +23,10 @@ import ucm.pipeline.config.UcmConfig;
  * Loads from both tiers of a pipeline such as {@code Cache|Posix|Nfs}, each beside the same blocks by a
  * pipeline that has this tier alone. What comes from the lower tier is loaded as by a node whose local
  * directories lack it. Used by one thread.
+ *
+ * @param directories the local ones of the other node
  */
-final class TierBench {
+record TierBench(Pair local, Pair below, List<String> directories) {
 
   private static final long PAUSE_MILLIS = 500;
 
@@ -34,12 +35,8 @@ final class TierBench {
     long from(Store store) throws InterruptedException;
   }
 
-  private final Pair local;
-  private final Pair below;
-  private final List<String> directories;
-
   /** A pipeline, and the one without the other tier. */
-  private record Pair(BenchMeasure measure, Pipeline both, Pipeline alone) {
+  record Pair(BenchMeasure measure, Pipeline both, Pipeline alone) {
 
     /** Looks the blocks up, as an engine does, and loads them; unless the one alone lacks some. */
     void round(boolean aloneFirst, BlockIds blocks, long bytes, Load load)
@@ -57,26 +54,15 @@ final class TierBench {
     }
   }
 
-  private TierBench(Pair local, Pair below, List<String> directories) {
-    this.local = local;
-    this.below = below;
-    this.directories = directories;
-  }
-
-  /**
-   * Opens what is needed; nothing for a pipeline without an upper tier.
-   *
-   * @param folder makes an empty folder within another
-   * @param open opens a pipeline under a name
-   */
-  static Optional<TierBench> open(
+  /** Opens what is needed; nothing for a pipeline without an upper tier. */
+  static List<TierBench> open(
       UcmConfig config, UnaryOperator<Path> folder, BiFunction<UcmConfig, String, Pipeline> open) {
     List<String> stages = config.pipeline().stages();
     int upper = stages.size() - 2;
     String key = upper < 0 ? "" : ownDirectories(stages.get(upper));
     List<String> own = config.directories().getOrDefault(key, List.of());
     if (own.isEmpty()) {
-      return Optional.empty();
+      return List.of();
     }
     UcmConfig onlyUpper = of(config, stages.subList(0, upper + 1));
     UcmConfig onlyLower = of(config, without(stages, upper));
@@ -86,7 +72,7 @@ final class TierBench {
             .map(Path::toString)
             .toList();
     UcmConfig otherNode = config.with(Map.of(key, others), "engine");
-    return Optional.of(
+    return List.of(
         new TierBench(
             new Pair(
                 measure("load, from " + stages.get(upper), onlyUpper),
@@ -120,11 +106,6 @@ final class TierBench {
     return others;
   }
 
-  /** The local directories of the other node. */
-  List<String> directories() {
-    return directories;
-  }
-
   List<BenchMeasure> measures() {
     return Stream.of(local, below).map(Pair::measure).toList();
   }
@@ -132,8 +113,6 @@ final class TierBench {
   /**
    * One round, with blocks that are flushed. Those that the lower tier does not have, as with write_back,
    * are not loaded from there.
-   *
-   * @param bytes of all blocks
    */
   void round(int round, BlockIds blocks, long bytes, Load load) throws InterruptedException {
     local.round(round % 2 == 0, blocks, bytes, load);

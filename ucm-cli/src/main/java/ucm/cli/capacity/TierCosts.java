@@ -32,13 +32,7 @@ record TierCosts(double without, double gpus, double dram, double storage) {
   private static final double SECONDS_AN_HOUR = 3600;
   private static final double[] SHARES = {0, 0.125, 0.25, 0.5, 0.75, 1};
 
-  /**
-   * What costs are counted from.
-   *
-   * @param blockBytes bytes of a block
-   * @param gpus of an engine
-   * @param days that the trace takes
-   */
+  /** What costs are counted from, with the GPUs of an engine and the days that the trace takes. */
   record Basis(PriceOptions prices, long blockBytes, int gpus, double days) {
 
     TierCosts of(TierPlan plan, ServingResult serving) {
@@ -112,9 +106,6 @@ record TierCosts(double without, double gpus, double dram, double storage) {
    * none do, those with which they come nearest.
    *
    * @param wanted 90th percentile of the time to first token that was asked for, in seconds
-   * @param plan the cluster with these capacities
-   * @param serving what it comes to
-   * @param costs a month
    */
   record Cheapest(double wanted, TierPlan plan, ServingResult serving, TierCosts costs) {
 

@@ -53,11 +53,8 @@ record TiersReport(
   private static final long FEW_BLOCKS = 64;
 
   /**
-   * What tiers are worth.
-   *
-   * @param serving in time
-   * @param costs in money; empty without prices, or when the trace takes no time
-   * @param cheapest the capacity to buy; empty unless a time to first token was asked for
+   * What tiers are worth: in time, in money with prices unless the trace takes no time, and the capacity to
+   * buy where a time to first token was asked for.
    */
   record Worth(ServingResult serving, Optional<TierCosts> costs, Optional<Cheapest> cheapest) {}
 

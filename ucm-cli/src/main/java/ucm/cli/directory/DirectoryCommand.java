@@ -1,25 +1,138 @@
 package ucm.cli.directory;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import ucm.api.CommonKeys;
+import ucm.api.admin.DirectoryStore;
 import ucm.api.admin.StoreDirectories;
 import ucm.api.admin.StoreDirectories.Observer;
 import ucm.api.config.ConfigKey;
+import ucm.api.config.ConfigOrigin;
+import ucm.api.config.ConfigProblem;
+import ucm.api.config.StoreConfig;
 import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
+import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
+import ucm.cli.runtime.PluginsOption;
+import ucm.pipeline.catalog.StoreCatalog;
+import ucm.pipeline.config.ConfigReport;
+import ucm.pipeline.config.UcmConfig;
 
 /** A command that works on directories of blocks: with progress, until Ctrl-C. */
 abstract class DirectoryCommand extends JsonCommand {
+  private static final String USUAL_STORE = "Posix";
 
-  @Mixin private DirectoriesInput input = new DirectoriesInput();
+  @Mixin private PluginsOption plugins = new PluginsOption();
+
+  @Parameters(
+      paramLabel = "DIR",
+      arity = "0..*",
+      description = "directories of blocks, as storage_backends names them")
+  private List<Path> directories = new ArrayList<>();
+
+  @Option(
+      names = "--config",
+      paramLabel = "FILE",
+      description = "the directories, and the capacity, of this file's pipeline")
+  private @Nullable Path config;
+
+  @Option(
+      names = "--store",
+      paramLabel = "NAME",
+      description = "the store that wrote them, where the directories do not tell")
+  private @Nullable String store;
 
   /** The directories; settings of the command line come before those of a file. */
   StoreDirectories open(Map<ConfigKey<?>, Object> more) {
-    return input.open(more);
+    StoreCatalog catalog = plugins.catalog();
+    UsageException.when(
+        directories.isEmpty() == (config == null),
+        "name directories, or a file with --config; one of the two");
+    StoreConfig values;
+    String name;
+    if (config == null) {
+      directories.forEach(DirectoryCommand::requireThere);
+      List<String> paths = directories.stream().map(DirectoryCommand::absolute).distinct().toList();
+      values = StoreConfig.of(Map.of(CommonKeys.STORAGE_BACKENDS.name(), paths));
+      name = store == null ? guess(catalog) : store;
+    } else {
+      UcmConfig read = UcmConfig.read(config);
+      ConfigReport report = read.check(catalog);
+      UsageException.when(report.hasErrors(), report.text());
+      values = read.storeConfig();
+      name = store == null ? read.pipeline().stages().getLast() : store;
+    }
+    ConfigOrigin origin = ConfigOrigin.of("the command line");
+    Map<String, StoreConfig.Value> said = new LinkedHashMap<>();
+    more.forEach((key, value) -> said.put(key.name(), new StoreConfig.Value(value, origin)));
+    values = values.with(said);
+    if (!(catalog.create(name) instanceof DirectoryStore known)) {
+      throw new UsageException(
+          "the store " + name + " keeps no blocks in directories; " + choice(catalog));
+    }
+    StoreDirectories opened = known.directories(values);
+    UsageException.when(
+        values.hasErrors(),
+        values.problems().stream()
+            .filter(ConfigProblem::isError)
+            .map(problem -> problem.key() + " " + problem.message())
+            .collect(Collectors.joining("; ")));
+    return opened;
+  }
+
+  private static void requireThere(Path directory) {
+    UsageException.when(
+        Files.notExists(directory),
+        String.format(
+            "there is no directory %s: name one that storage_backends of an engine's configuration"
+                + " names",
+            directory));
+  }
+
+  private static String absolute(Path directory) {
+    return directory.toAbsolutePath().normalize().toString();
+  }
+
+  /** The one that knows the directories as its own, else the one that most directories are of. */
+  private String guess(StoreCatalog catalog) {
+    List<String> names = names(catalog, _ -> true);
+    List<String> recognized =
+        names(catalog, known -> directories.stream().allMatch(known::recognizes));
+    if (recognized.size() == 1) {
+      return recognized.getFirst();
+    }
+    if (names.contains(USUAL_STORE)) {
+      return USUAL_STORE;
+    }
+    UsageException.when(names.size() != 1, choice(catalog));
+    return names.getFirst();
+  }
+
+  private static List<String> names(StoreCatalog catalog, Predicate<DirectoryStore> suits) {
+    return catalog.names().stream()
+        .filter(name -> catalog.create(name) instanceof DirectoryStore known && suits.test(known))
+        .toList();
+  }
+
+  private static String choice(StoreCatalog catalog) {
+    List<String> names = names(catalog, _ -> true);
+    return names.isEmpty()
+        ? "no store that was found does"
+        : "name one that does with --store: " + String.join(", ", names);
   }
 
   static <R> R onBlocks(Function<Observer, R> work) {

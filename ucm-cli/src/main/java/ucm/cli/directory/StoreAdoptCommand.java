@@ -96,18 +96,17 @@ final class StoreAdoptCommand extends ReadCommand {
 
   private void show(AdoptResult result) {
     for (Damage failure : damages) {
-      out().println("not adopted: " + failure.path() + ": " + failure.reason());
+      say("not adopted: " + failure.path() + ": " + failure.reason());
     }
-    out()
-        .println(
-            String.format(
-                "%s %s blocks checksums (%s); %s had them, %s files without have another size than"
-                    + " a block, %s failed",
-                dryRun ? "would give" : "gave",
-                result.adopted(),
-                Figures.bytes(result.bytes()),
-                result.verifiable(),
-                result.skipped(),
-                result.failed()));
+    say(
+        String.format(
+            "%s %s blocks checksums (%s); %s had them, %s files without have another size than"
+                + " a block, %s failed",
+            dryRun ? "would give" : "gave",
+            result.adopted(),
+            Figures.bytes(result.bytes()),
+            result.verifiable(),
+            result.skipped(),
+            result.failed()));
   }
 }

@@ -71,24 +71,22 @@ final class StoreGcCommand extends DirectoryCommand {
   }
 
   private void show(CollectResult result, long left) {
-    out()
-        .println(
-            "%s %s blocks of %s and %s temporary files of dead writers; %s were used, %s %s"
-                .formatted(
-                    dryRun ? "would remove" : "removed",
-                    result.removedBlocks(),
-                    Figures.bytes(result.removedBytes()),
-                    result.removedTempFiles(),
-                    Figures.bytes(result.usedBytesBefore()),
-                    Figures.bytes(left),
-                    dryRun ? "would be left" : "are left"));
+    say(
+        "%s %s blocks of %s and %s temporary files of dead writers; %s were used, %s %s"
+            .formatted(
+                dryRun ? "would remove" : "removed",
+                result.removedBlocks(),
+                Figures.bytes(result.removedBytes()),
+                result.removedTempFiles(),
+                Figures.bytes(result.usedBytesBefore()),
+                Figures.bytes(left),
+                dryRun ? "would be left" : "are left"));
     if (left > result.targetBytes()) {
-      out()
-          .println(
-              String.format(
-                  "that is more than the %s asked for: what is left is no block, cannot be removed,"
-                      + " or came meanwhile",
-                  Figures.bytes(result.targetBytes())));
+      say(
+          String.format(
+              "that is more than the %s asked for: what is left is no block, cannot be removed,"
+                  + " or came meanwhile",
+              Figures.bytes(result.targetBytes())));
     }
   }
 }

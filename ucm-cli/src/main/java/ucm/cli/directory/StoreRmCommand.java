@@ -21,7 +21,6 @@ import ucm.api.CommonKeys;
 import ucm.api.StoreException;
 import ucm.api.admin.DirectoryStore;
 import ucm.cli.output.Fields;
-import ucm.cli.output.Json;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -163,24 +162,20 @@ final class StoreRmCommand extends JsonCommand {
 
   private void show(int asked, int removed, List<String> left) {
     int absent = asked - removed - left.size();
-    if (json) {
-      Json.print(
-          out(),
-          new Fields()
-              .with("asked_blocks", asked)
-              .with("removed_blocks", removed)
-              .with("absent_blocks", absent)
-              .with("not_removed", left));
-      return;
-    }
-    out()
-        .println(
-            "removed %s blocks; %s of the %s asked for were not there"
-                .formatted(removed, absent, asked));
-    if (!left.isEmpty()) {
-      out()
-          .println(
-              left.size() + " could not be removed (see the log), the first is " + left.getFirst());
-    }
+    print(
+        () ->
+            new Fields()
+                .with("asked_blocks", asked)
+                .with("removed_blocks", removed)
+                .with("absent_blocks", absent)
+                .with("not_removed", left),
+        () -> {
+          say(
+              "removed %s blocks; %s of the %s asked for were not there"
+                  .formatted(removed, absent, asked));
+          if (!left.isEmpty()) {
+            say(left.size() + " could not be removed (see the log), the first is " + left.get(0));
+          }
+        });
   }
 }

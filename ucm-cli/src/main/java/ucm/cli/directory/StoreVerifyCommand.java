@@ -39,17 +39,16 @@ final class StoreVerifyCommand extends ReadCommand {
     for (Damage damage : damages) {
       String what = damage.isDamaged() ? "damaged: " : "unreadable: ";
       String moved = damage.isMoved() ? " (moved aside)" : "";
-      out().println(what + damage.path() + ": " + damage.reason() + moved);
+      say(what + damage.path() + ": " + damage.reason() + moved);
     }
-    out()
-        .println(
-            "%s blocks are good (%s read), %s damaged, %s unreadable, %s without checksums"
-                .formatted(
-                    result.blocks(),
-                    Figures.bytes(result.bytes()),
-                    result.damaged(),
-                    result.unreadable(),
-                    result.unverified()));
+    say(
+        "%s blocks are good (%s read), %s damaged, %s unreadable, %s without checksums"
+            .formatted(
+                result.blocks(),
+                Figures.bytes(result.bytes()),
+                result.damaged(),
+                result.unreadable(),
+                result.unverified()));
   }
 
   private Fields data(VerifyResult result) {

@@ -29,6 +29,11 @@ public abstract class CliCommand implements Callable<Integer> {
     return spec.commandLine().getOut();
   }
 
+  /** Prints a line. */
+  protected final void say(String line) {
+    out().println(line);
+  }
+
   protected final PrintWriter err() {
     return spec.commandLine().getErr();
   }

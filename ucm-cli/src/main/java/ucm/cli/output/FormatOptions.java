@@ -5,9 +5,13 @@ import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Option;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Which form a command prints its findings in; tables unless one is chosen. */
 public final class FormatOptions {
+  private static final JsonMapper JSON =
+      JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
 
   @Option(names = "--json", description = "print JSON instead of tables")
   private boolean json;
@@ -39,7 +43,7 @@ public final class FormatOptions {
   public void print(PrintWriter out, Report report) {
     check();
     if (json) {
-      Json.print(out, report.data());
+      json(out, report.data());
     } else if (csv) {
       List<Fields> rows = report.rows();
       line(out, rows.getFirst().keySet());
@@ -48,6 +52,11 @@ public final class FormatOptions {
     } else {
       report.print(out);
     }
+  }
+
+  /** Prints plain maps, lists, records, texts and numbers as JSON. */
+  public static void json(PrintWriter out, Object data) {
+    out.println(JSON.writeValueAsString(data));
   }
 
   /** A line as in RFC 4180, but for its end, which is a newline alone. */

@@ -13,7 +13,7 @@ public abstract class JsonCommand extends CliCommand {
   /** Prints one of the two, and makes no other. */
   protected final void print(Supplier<?> data, Runnable text) {
     if (json) {
-      Json.print(out(), data.get());
+      FormatOptions.json(out(), data.get());
     } else {
       text.run();
     }

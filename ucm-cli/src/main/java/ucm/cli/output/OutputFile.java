@@ -31,43 +31,44 @@ public final class OutputFile implements AutoCloseable {
 
   // Null for the standard output.
   private final @Nullable Path file;
-  // What is written meanwhile; the file itself where that stays what it is.
-  private final @Nullable Path written;
+  // What is written meanwhile; null where that is the file itself, which stays what it is.
+  private final @Nullable Path part;
   private final Writer writer;
   private boolean complete;
 
   /** Opens a file, compressed when its name ends in .gz, or the standard output where it is null. */
   public OutputFile(@Nullable Path file, PrintWriter standardOutput) {
     this.file = file;
-    if (file == null) {
-      written = null;
-      writer = new BufferedWriter(standardOutput);
-      return;
-    }
-    boolean replaced =
-        Files.notExists(file, LinkOption.NOFOLLOW_LINKS)
-            || Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
-    Path to = replaced ? file.resolveSibling(file.getFileName() + ".part") : file;
-    written = to;
+    part =
+        file != null && isReplaced(file) ? file.resolveSibling(file.getFileName() + ".part") : null;
     try {
-      writer = new BufferedWriter(new OutputStreamWriter(stream(to), StandardCharsets.UTF_8));
+      writer =
+          new BufferedWriter(
+              file == null
+                  ? standardOutput
+                  : new OutputStreamWriter(stream(file, part), StandardCharsets.UTF_8));
     } catch (IOException e) {
-      throw cannotWrite(to, e);
+      throw cannotWrite(part == null ? file : part, e);
     }
   }
 
-  private OutputStream stream(Path to) throws IOException {
+  private static boolean isReplaced(Path file) {
+    return Files.notExists(file, LinkOption.NOFOLLOW_LINKS)
+        || Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
+  }
+
+  private static OutputStream stream(Path file, @Nullable Path part) throws IOException {
     OutputStream bytes =
-        to.equals(file)
-            ? Files.newOutputStream(to)
+        part == null
+            ? Files.newOutputStream(file)
             : Files.newOutputStream(
-                to,
+                part,
                 StandardOpenOption.CREATE,
                 StandardOpenOption.TRUNCATE_EXISTING,
                 StandardOpenOption.WRITE,
                 LinkOption.NOFOLLOW_LINKS);
     OutputStream buffered = new BufferedOutputStream(bytes);
-    return String.valueOf(file).endsWith(".gz") ? new GZIPOutputStream(buffered) : buffered;
+    return file.toString().endsWith(".gz") ? new GZIPOutputStream(buffered) : buffered;
   }
 
   /** Writes a text; the file appears under its name when it is complete. */
@@ -91,14 +92,13 @@ public final class OutputFile implements AutoCloseable {
   /** Ends the output well. */
   public void complete() {
     try {
-      if (file == null || written == null) {
+      if (file == null) {
         writer.flush();
       } else {
         writer.close();
-        if (!written.equals(file)) {
-          Files.move(
-              written, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
-        }
+      }
+      if (file != null && part != null) {
+        Files.move(part, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
       }
       complete = true;
     } catch (IOException e) {
@@ -108,7 +108,7 @@ public final class OutputFile implements AutoCloseable {
 
   @Override
   public void close() {
-    if (complete || file == null || written == null) {
+    if (complete || file == null) {
       return;
     }
     try {
@@ -117,11 +117,11 @@ public final class OutputFile implements AutoCloseable {
       // What it held is thrown away.
     }
     try {
-      if (!written.equals(file)) {
-        Files.deleteIfExists(written);
+      if (part != null) {
+        Files.deleteIfExists(part);
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("cannot remove " + written + ": " + FileFault.of(e), e);
+      throw new UncheckedIOException("cannot remove " + part + ": " + FileFault.of(e), e);
     }
   }
 }

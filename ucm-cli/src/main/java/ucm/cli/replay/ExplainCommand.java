@@ -1,7 +1,6 @@
 package ucm.cli.replay;
 
 import java.nio.file.Path;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -10,7 +9,7 @@ import picocli.CommandLine.Option;
 import ucm.api.BlockLayout;
 import ucm.api.StoreMetrics;
 import ucm.cli.output.Fields;
-import ucm.cli.output.Json;
+import ucm.cli.output.Figures;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.output.UsageException;
 import ucm.cli.runtime.Cleanup;
@@ -128,29 +127,28 @@ public final class ExplainCommand extends JsonCommand {
           "the trace has " + replay.requests() + " requests; --request asks for number " + request);
     }
     String id = StoreReplay.name(found, request);
-    if (json) {
-      Fields data =
-          new Fields()
-              .with("request", request)
-              .with("request_id", id)
-              .with("pipeline", pipeline.spec().toString())
-              .with("bytes_moved", pipeline.keepsBytes())
-              .with("block_tokens", found.blockTokens())
-              .with("blocks", found.blockCount());
-      data.putAll(replay.funnel().data());
-      Json.print(out(), data.with("requests_not_stored", replay.refusedDumps()));
-      return;
-    }
-    out()
-        .printf(
-            Locale.ROOT,
-            "request %,d (%s) after %,d others through %s, blocks of %,d tokens%s%n",
-            request,
-            id,
-            request - 1,
-            pipeline.spec(),
-            found.blockTokens(),
-            pipeline.keepsBytes() ? "" : "; no bytes are moved");
-    replay.funnel().table().print(out());
+    Fields data =
+        new Fields()
+            .with("request", request)
+            .with("request_id", id)
+            .with("pipeline", pipeline.spec().toString())
+            .with("bytes_moved", pipeline.keepsBytes())
+            .with("block_tokens", found.blockTokens())
+            .with("blocks", found.blockCount());
+    data.putAll(replay.funnel().data());
+    print(
+        () -> data.with("requests_not_stored", replay.refusedDumps()),
+        () -> {
+          say(
+              "request %s (%s) after %s others through %s, blocks of %s tokens%s"
+                  .formatted(
+                      Figures.grouped(request),
+                      id,
+                      Figures.grouped(request - 1),
+                      pipeline.spec(),
+                      Figures.grouped(found.blockTokens()),
+                      pipeline.keepsBytes() ? "" : "; no bytes are moved"));
+          replay.funnel().table().print(out());
+        });
   }
 }

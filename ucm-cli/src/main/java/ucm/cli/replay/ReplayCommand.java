@@ -3,11 +3,14 @@ package ucm.cli.replay;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.slf4j.event.Level;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
 import ucm.api.FlushResult;
+import ucm.api.Store;
 import ucm.api.StoreMetrics;
 import ucm.cli.output.Fields;
 import ucm.cli.output.Figures;
@@ -20,9 +23,12 @@ import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.MetricsOptions;
 import ucm.cli.runtime.PipelineOptions;
 import ucm.cli.trace.TraceInputOptions;
+import ucm.lite.trace.TraceRequest;
 import ucm.pipeline.Pipeline;
+import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;
+import ucm.pipeline.connector.HitPolicy;
 import ucm.pipeline.connector.engine.EngineSpec;
 import ucm.pipeline.connector.engine.KvLayout;
 import ucm.pipeline.connector.statistics.StageLookups;
@@ -174,5 +180,58 @@ public final class ReplayCommand extends JsonCommand {
             Figures.plain(bytes / Figures.GB),
             Figures.plain(nanos / 1e9),
             Figures.plain(nanos == 0 ? 0.0 : (double) bytes / nanos));
+  }
+
+  /** Counts what comes of the requests of a trace, also in metrics, as a connector does. */
+  static final class TraceReplay extends StoreReplay {
+
+    private final StoreMetrics.Counter askedTokens;
+    private final StoreMetrics.Counter hitTokens;
+    private final StoreMetrics.Histogram hitRates;
+    private Served served = new Served(0, 0, 0, 0, 0);
+    private long tokens;
+
+    TraceReplay(
+        Store store,
+        BlockLayout layout,
+        Duration timeout,
+        long limit,
+        StoreMetrics metrics,
+        ConnectorSettings settings) {
+      super(store, layout, timeout, limit, settings);
+      this.askedTokens =
+          metrics.counter("total_prefix_query_tokens", "Tokens of prompts asked for.");
+      this.hitTokens = metrics.counter("ucm_hit_tokens", "Tokens of those found outside.");
+      this.hitRates =
+          metrics.histogram(
+              "interval_lookup_hit_rates", "Share of a prompt's blocks that was found outside.");
+    }
+
+    @Override
+    void serve(TraceRequest request, HitPolicy policy) throws InterruptedException {
+      BlockIds ids = storeIds(request);
+      makeRoom(ids.size());
+      PrefixClient client =
+          new PrefixClient(store, memory, policy, store.keepsBytes(), timeout, Level.DEBUG);
+      Served now = client.serve(name(request, requests()), request.inputTokens(), ids);
+      int hit = request.prefixTokens((int) now.hits());
+      served = served.plus(now);
+      tokens += hit;
+      askedTokens.add(request.inputTokens());
+      hitTokens.add(hit);
+      if (now.blocks() > 0) {
+        hitRates.record(now.hitRate());
+      }
+    }
+
+    /** What was served so far. */
+    Served served() {
+      return served;
+    }
+
+    /** Tokens of the blocks that were hit. */
+    long hitTokens() {
+      return tokens;
+    }
   }
 }

@@ -128,11 +128,7 @@ public final class Cleanup implements AutoCloseable {
     return first;
   }
 
-  /**
-   * Ends threads: what they do is interrupted, and what waits for them never begins.
-   *
-   * @param still what is said when one has not ended after so many seconds
-   */
+  /** Interrupts threads, drops what waits for them, and throws when one does not end in time. */
   public static void end(ExecutorService threads, long seconds, String still) {
     threads.shutdownNow().forEach(part -> ((Future<?>) part).cancel(false));
     try {

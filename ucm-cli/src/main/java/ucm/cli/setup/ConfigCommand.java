@@ -7,7 +7,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import ucm.cli.output.CliCommand;
-import ucm.cli.output.Json;
+import ucm.cli.output.FormatOptions;
 import ucm.cli.output.OutputFile;
 import ucm.cli.runtime.MetricsOptions;
 import ucm.cli.runtime.PluginsOption;
@@ -38,9 +38,9 @@ public final class ConfigCommand extends CliCommand {
       report = e.report();
     }
     if (json) {
-      Json.print(out(), report.data());
+      FormatOptions.json(out(), report.data());
     } else {
-      out().println(report.text());
+      say(report.text());
     }
     return report.hasErrors() ? 2 : 0;
   }
@@ -54,9 +54,9 @@ public final class ConfigCommand extends CliCommand {
       @Mixin PluginsOption plugins) {
     EffectiveConfig effective = UcmConfig.read(file).effective(plugins.catalog());
     if (json) {
-      Json.print(out(), effective.data());
+      FormatOptions.json(out(), effective.data());
     } else {
-      out().println(effective.text().stripTrailing());
+      say(effective.text().stripTrailing());
     }
     return 0;
   }

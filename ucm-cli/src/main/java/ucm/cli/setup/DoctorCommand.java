@@ -172,9 +172,9 @@ public final class DoctorCommand extends JsonCommand {
     for (Finding finding : findings) {
       String padded = "%-7s".formatted(word(finding));
       String word = "@|" + COLOURS.get(finding.status()) + " " + padded + "|@";
-      out().println(ansi.string(word) + "  " + finding.subject() + ": " + finding.found());
+      say(ansi.string(word) + "  " + finding.subject() + ": " + finding.found());
       if (!finding.advice().isEmpty()) {
-        out().println(" ".repeat(7) + "  -> " + finding.advice());
+        say(" ".repeat(7) + "  -> " + finding.advice());
       }
     }
   }

@@ -20,6 +20,7 @@ import ucm.api.Store;
 import ucm.api.StoreMetrics;
 import ucm.api.StoreTimeoutException;
 import ucm.api.Transfer;
+import ucm.cli.replay.ReplayCommand.TraceReplay;
 import ucm.lite.trace.TraceRequest;
 import ucm.pipeline.config.ConnectorSettings;
 import ucm.pipeline.config.UcmConfig;
