@@ -1,6 +1,5 @@
 package ucm.lite.curve;
 
-import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
 
 /**
@@ -29,8 +28,7 @@ public final class OnlineCurve {
 
   /** The curve of the requests so far, which does not change any more. */
   public synchronized Snapshot snapshot() {
-    return new Snapshot(
-        requests, inputTokens, sampler.uniqueBlocks(), sampler.curve(TouchOrder.ROOT_LAST));
+    return new Snapshot(requests, inputTokens, sampler.uniqueBlocks(), sampler.curves().rootLast());
   }
 
   /**

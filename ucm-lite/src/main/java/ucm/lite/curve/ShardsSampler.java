@@ -1,7 +1,5 @@
 package ucm.lite.curve;
 
-import java.util.function.IntUnaryOperator;
-import ucm.lite.record.TouchOrder;
 import ucm.lite.trace.TraceRequest;
 import ucm.platform.table.BlockTable;
 
@@ -20,8 +18,7 @@ import ucm.platform.table.BlockTable;
  */
 final class ShardsSampler {
   private final SampledBlocks sample;
-  private final StackDistances leafLast = distances(TouchOrder.LEAF_LAST);
-  private final StackDistances rootLast = distances(TouchOrder.ROOT_LAST);
+  private final StackDistances distances = new StackDistances(/* exact= */ false);
   private long[] hashes = new long[64];
   private int[] numbers = new int[64];
   private int[] positions = new int[64];
@@ -32,10 +29,6 @@ final class ShardsSampler {
 
   ShardsSampler(Sampling sampling) {
     sample = new SampledBlocks(sampling);
-  }
-
-  private static StackDistances distances(TouchOrder order) {
-    return new StackDistances(order, new DistanceHistogram(/* exact= */ false));
   }
 
   void accept(TraceRequest request) {
@@ -51,14 +44,10 @@ final class ShardsSampler {
       weighedReferences += weight;
       weighedTokens += weight * request.tokensOf(positions[k]);
     }
-    IntUnaryOperator tokensOf = k -> request.tokensOf(positions[k]);
-    leafLast.lookUp(numbers, known, weight, tokensOf);
-    rootLast.lookUp(numbers, known, weight, tokensOf);
+    distances.lookUp(numbers, known, weight, k -> request.tokensOf(positions[k]));
     touch(sampled);
     while (sample.over()) {
-      int left = sample.removeLargest();
-      leafLast.forget(left);
-      rootLast.forget(left);
+      distances.forget(sample.removeLargest());
     }
   }
 
@@ -88,8 +77,7 @@ final class ShardsSampler {
         numbers[k] = number == SampledBlocks.NONE ? sample.add(hashes[k]) : number;
       }
     }
-    leafLast.touch(numbers, sampled, sample.numbersEnd());
-    rootLast.touch(numbers, sampled, sample.numbersEnd());
+    distances.touch(numbers, sampled, sample.numbersEnd());
   }
 
   double rate() {
@@ -101,8 +89,7 @@ final class ShardsSampler {
     return Math.round(sample.size() / sample.rate());
   }
 
-  LruCurve curve(TouchOrder order) {
-    return (order == TouchOrder.LEAF_LAST ? leafLast : rootLast)
-        .curve(sample.rate(), references - weighedReferences, tokens - weighedTokens);
+  LruCurves curves() {
+    return distances.curves(sample.rate(), references - weighedReferences, tokens - weighedTokens);
   }
 }

@@ -1,10 +1,11 @@
 package ucm.lite.curve;
 
+import java.util.List;
 import java.util.function.IntUnaryOperator;
 import ucm.lite.record.TouchOrder;
 
 /**
- * The LRU curve for every capacity in one pass, by stack distances (Mattson, Gecsei, Slutz,
+ * The LRU curves of both touch orders for every capacity in one pass, by stack distances (Mattson, Gecsei, Slutz,
  * Traiger: Evaluation techniques for storage hierarchies, IBM Systems Journal 1970).
  *
  * <p>An LRU cache of C blocks holds the C blocks touched last. So a block is in it iff at most C
@@ -17,43 +18,56 @@ import ucm.lite.record.TouchOrder;
  * <p>Of a sample of the blocks each stands for several, its weight, and so does its distance.
  */
 final class StackDistances {
-  private final TouchOrder order;
-  private final DistanceHistogram hits;
-  private final RecencyOrder recency = new RecencyOrder();
+  private record Stack(TouchOrder order, DistanceHistogram hits, RecencyOrder recency) {
+    LruCurve curve(double sampleRate, double missingBlocks, double missingTokens) {
+      return LruCurve.of(order, sampleRate, hits, missingBlocks, missingTokens);
+    }
+  }
 
-  StackDistances(TouchOrder order, DistanceHistogram hits) {
-    this.order = order;
-    this.hits = hits;
+  private final Stack leafLast;
+  private final Stack rootLast;
+  private final List<Stack> both;
+
+  /** Counts hits at each distance, or in buckets. */
+  StackDistances(boolean exact) {
+    leafLast = new Stack(TouchOrder.LEAF_LAST, new DistanceHistogram(exact), new RecencyOrder());
+    rootLast = new Stack(TouchOrder.ROOT_LAST, new DistanceHistogram(exact), new RecencyOrder());
+    both = List.of(leafLast, rootLast);
   }
 
   /** Counts the hits of a request's first blocks, all of them known; says how many tokens each has. */
   void lookUp(int[] blocks, int known, double weight, IntUnaryOperator tokens) {
-    int oldest = Integer.MAX_VALUE;
-    long distance = 0;
-    for (int i = 0; i < known; i++) {
-      int time = recency.lastTime(blocks[i]);
-      if (time < oldest) {
-        oldest = time;
-        distance = Math.max(1, Math.round(recency.touchedSince(time) * weight));
+    for (Stack stack : both) {
+      int oldest = Integer.MAX_VALUE;
+      long distance = 0;
+      for (int i = 0; i < known; i++) {
+        int time = stack.recency.lastTime(blocks[i]);
+        if (time < oldest) {
+          oldest = time;
+          distance = Math.max(1, Math.round(stack.recency.touchedSince(time) * weight));
+        }
+        stack.hits.add(distance, weight, weight * tokens.applyAsInt(i));
       }
-      hits.add(distance, weight, weight * tokens.applyAsInt(i));
     }
   }
 
   /** Touches a request's blocks, whose numbers are below {@code end}. */
   void touch(int[] blocks, int count, int end) {
-    recency.ensureBlocks(end);
+    both.forEach(stack -> stack.recency.ensureBlocks(end));
     for (int i = 0; i < count; i++) {
-      recency.touch(blocks[order == TouchOrder.LEAF_LAST ? i : count - 1 - i]);
+      leafLast.recency.touch(blocks[i]);
+      rootLast.recency.touch(blocks[count - 1 - i]);
     }
   }
 
   void forget(int block) {
-    recency.remove(block);
+    both.forEach(stack -> stack.recency.remove(block));
   }
 
-  /** The curve so far, with what is missing to all hits. */
-  LruCurve curve(double sampleRate, double missingBlocks, double missingTokens) {
-    return LruCurve.of(order, sampleRate, hits, missingBlocks, missingTokens);
+  /** The curves so far, with what is missing to all hits. */
+  LruCurves curves(double sampleRate, double missingBlocks, double missingTokens) {
+    return new LruCurves(
+        leafLast.curve(sampleRate, missingBlocks, missingTokens),
+        rootLast.curve(sampleRate, missingBlocks, missingTokens));
   }
 }

@@ -74,7 +74,9 @@ public final class TraceAnalyzer implements TraceVisitor {
       all.accept(request);
       long held = options.recording() ? requests / REQUESTS_A_BLOCK : 0;
       if (all.index.size() + held > options.maxUniqueBlocks()) {
-        all.drop();
+        if (all.recorded != null) {
+          all.recorded.close();
+        }
         exact = null;
       }
     }
@@ -87,12 +89,11 @@ public final class TraceAnalyzer implements TraceVisitor {
    */
   public TraceAnalysis finish() {
     Exact all = exact;
-    LruCurves sampled =
-        new LruCurves(sampler.curve(TouchOrder.LEAF_LAST), sampler.curve(TouchOrder.ROOT_LAST));
+    LruCurves sampled = sampler.curves();
     if (all != null) {
       return new TraceAnalysis(
           summary(all.index.size(), all.idealHitBlocks, all.idealHitTokens),
-          Optional.of(new LruCurves(all.leafLast.curve(1, 0, 0), all.rootLast.curve(1, 0, 0))),
+          Optional.of(all.distances.curves(1, 0, 0)),
           options.sampling().map(_ -> sampled));
     }
     // Roots touched last, as their distances are estimated without bias.
@@ -143,8 +144,7 @@ public final class TraceAnalyzer implements TraceVisitor {
    */
   private static final class Exact {
     final BlockTable index = new BlockTable(1 << 10);
-    final StackDistances leafLast = distances(TouchOrder.LEAF_LAST);
-    final StackDistances rootLast = distances(TouchOrder.ROOT_LAST);
+    final StackDistances distances = new StackDistances(/* exact= */ true);
 
     /** The trace so far; null when it is not recorded. */
     final @Nullable RecordedTrace recorded;
@@ -167,24 +167,12 @@ public final class TraceAnalyzer implements TraceVisitor {
       cursor.describe(request);
       idealHitBlocks += cursor.known;
       idealHitTokens += cursor.prefixTokens(cursor.known);
-      leafLast.lookUp(cursor.blocks, cursor.known, 1, request::tokensOf);
-      leafLast.touch(cursor.blocks, count, cursor.distinct);
-      rootLast.lookUp(cursor.blocks, cursor.known, 1, request::tokensOf);
-      rootLast.touch(cursor.blocks, count, cursor.distinct);
+      distances.lookUp(cursor.blocks, cursor.known, 1, request::tokensOf);
+      distances.touch(cursor.blocks, count, cursor.distinct);
       if (recorded != null) {
         recorded.add(cursor);
       }
       cursor.place++;
-    }
-
-    private static StackDistances distances(TouchOrder order) {
-      return new StackDistances(order, new DistanceHistogram(/* exact= */ true));
-    }
-
-    void drop() {
-      if (recorded != null) {
-        recorded.close();
-      }
     }
   }
 }
