@@ -246,7 +246,10 @@ class TraceCommandsTest {
 
     assertThat(run(with(plan, "--html", html)).out())
         .contains("COST A MONTH", "Cheapest for a TTFT P90 of 100.0 s", "(--endurance)");
-    assertThat(Files.readString(html)).contains("Cost a month with these tiers", "Cheapest for");
+    assertThat(Files.readString(html))
+        .contains("Cost a month with these tiers", "Cheapest for")
+        // Always in this order.
+        .contains("{\"name\":\"LRU, leaf last\",\"points\":[", "\"ttft\":{\"without\":[");
 
     Object[] tooFew = {"trace", "tiers", made, "--model=qwen2.5-7b", "--dram=4GB"};
     JsonNode scarce =

@@ -1,5 +1,7 @@
 package ucm.cli.capacity;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -118,44 +120,40 @@ final class ClusterOptions {
     boolean hasDisk = disk.bytes() > 0;
     boolean hasStorage = storage.bytes() > 0;
     boolean hasBoth = hasDisk && hasStorage;
-    String files = hasBoth ? "Posix|Nfs" : "Posix";
-    String below = hasDisk || hasStorage || !hasDram ? files : "Empty";
-    StringBuilder yaml = new StringBuilder();
+    boolean hasFiles = hasDisk || hasStorage || !hasDram;
+    String below = hasBoth ? "Posix|Nfs" : hasFiles ? "Posix" : "Empty";
+    List<String> keys = new ArrayList<>();
+    keys.add("store_pipeline: \"" + (hasDram ? "Cache|" + below : below) + "\"");
+    if (hasBoth) {
+      keys.add("posix_storage_backends: \"/mnt/local\"");
+    }
+    if (hasFiles) {
+      keys.add("storage_backends: \"/mnt/ucm\"");
+    }
+    if (hasDram) {
+      keys.add("# " + gib(dram.bytes()) + " GiB a machine, for each worker process:");
+      keys.add("cache_buffer_capacity_gb: " + gib(dram.bytes() / workers));
+    }
+    if (hasDisk) {
+      keys.add("posix_capacity_gb: " + gib(disk.bytes()));
+    }
+    if (hasStorage) {
+      keys.add((hasBoth ? "nfs" : "posix") + "_capacity_gb: " + gib(storage.bytes()));
+    }
     // The connector loads when the hit exceeds the threshold, so one token less is the last
     // refusal.
-    breakEven
-        .filter(tokens -> tokens > 1)
-        .ifPresent(tokens -> yaml.append("load_tokens_threshold: " + (tokens - 1) + "\n"));
-    yaml.append(
-        """
+    String threshold =
+        breakEven
+            .filter(tokens -> tokens > 1)
+            .map(tokens -> "load_tokens_threshold: " + (tokens - 1) + "\n")
+            .orElse("");
+    return threshold
+        + """
         ucm_connectors:
           - ucm_connector_name: "UcmPipelineStore"
             ucm_connector_config:
-              store_pipeline: "%s"
         """
-            .formatted(hasDram ? "Cache|" + below : below));
-    if (hasBoth) {
-      yaml.append("      posix_storage_backends: \"/mnt/local\"\n");
-    }
-    if (!below.equals("Empty")) {
-      yaml.append("      storage_backends: \"/mnt/ucm\"\n");
-    }
-    if (hasDram) {
-      yaml.append(
-          """
-                # %s GiB a machine, for each worker process:
-                cache_buffer_capacity_gb: %s
-          """
-              .formatted(gib(dram.bytes()), gib(dram.bytes() / workers)));
-    }
-    if (hasDisk) {
-      yaml.append("      posix_capacity_gb: " + gib(disk.bytes()) + "\n");
-    }
-    if (hasStorage) {
-      String store = hasBoth ? "nfs" : "posix";
-      yaml.append("      " + store + "_capacity_gb: " + gib(storage.bytes()) + "\n");
-    }
-    return yaml.toString();
+        + String.join("\n", keys).indent(6);
   }
 
   private static String gib(double bytes) {

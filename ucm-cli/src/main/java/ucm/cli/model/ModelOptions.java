@@ -62,13 +62,12 @@ public final class ModelOptions {
       return Optional.empty();
     }
     Optional<KvModel> known = KvModels.named(name, kvType);
-    if (known.isEmpty()) {
-      throw new UsageException(
-          String.format(
-              "no model %s is known here; known are %s; for others give --model-config with the"
-                  + " model's config.json",
-              name, names()));
-    }
+    UsageException.when(
+        known.isEmpty(),
+        String.format(
+            "no model %s is known here; known are %s; for others give --model-config with the"
+                + " model's config.json",
+            name, names()));
     return known;
   }
 

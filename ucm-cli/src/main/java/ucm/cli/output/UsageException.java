@@ -19,7 +19,7 @@ public final class UsageException extends RuntimeException {
 
   /** Refuses a value of an option that is too small; null is one that was not given. */
   public static void atLeast(String option, @Nullable Number value, long least) {
-    if (value != null && value.doubleValue() < least) {
+    if (value != null && !(value.doubleValue() >= least)) {
       throw new UsageException("%s is %s or more; found %s".formatted(option, least, value));
     }
   }

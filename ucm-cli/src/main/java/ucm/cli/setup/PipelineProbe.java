@@ -31,7 +31,7 @@ import ucm.pipeline.config.UcmConfig;
  * second instance that has nothing in memory. Once for each directory, in a folder of its own there that is
  * removed afterwards, so that no engine at work sees the block; the buffer of a Cache is made small.
  */
-public final class PipelineProbe {
+public record PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup cleanup) {
 
   private static final String BACKENDS = CommonKeys.STORAGE_BACKENDS.name();
   private static final ConfigKey<Double> CAPACITY =
@@ -40,19 +40,6 @@ public final class PipelineProbe {
   private static final double CACHE_GIB = 0.0625;
   private static final int KIB = 1024;
   private static final BlockLayout LAYOUT = BlockLayout.uniform(256 * KIB, 512 * KIB, 1024 * KIB);
-
-  private final UcmConfig config;
-  private final StoreCatalog catalog;
-  private final Cleanup cleanup;
-  private final Duration timeout;
-  private final SplittableRandom random = new SplittableRandom();
-
-  public PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup cleanup) {
-    this.config = config;
-    this.catalog = catalog;
-    this.cleanup = cleanup;
-    this.timeout = EngineConfig.taskTimeout(config);
-  }
 
   /** Probes; what goes wrong is a finding. */
   public List<Finding> run() throws InterruptedException {
@@ -111,6 +98,8 @@ public final class PipelineProbe {
 
   private Finding probe(String subject, boolean removes, UcmConfig where, EngineMemory memory)
       throws InterruptedException {
+    Duration timeout = EngineConfig.taskTimeout(config);
+    SplittableRandom random = new SplittableRandom();
     BlockIds id = BlockIds.of(random.nextLong(), random.nextLong());
     long start = System.nanoTime();
     long durableNanos;

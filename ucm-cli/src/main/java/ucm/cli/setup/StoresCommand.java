@@ -7,7 +7,6 @@ import ucm.cli.output.Columns;
 import ucm.cli.output.Fields;
 import ucm.cli.output.JsonCommand;
 import ucm.cli.runtime.PluginsOption;
-import ucm.pipeline.catalog.CatalogProblem;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.catalog.StoreEntry;
 
@@ -27,12 +26,6 @@ public final class StoresCommand extends JsonCommand {
           .data("problems", StoreEntry::problems)
           .text("PROBLEMS", store -> store.usable() ? "none" : String.join("; ", store.problems()));
 
-  private static final Columns<CatalogProblem> PROBLEMS =
-      new Columns<CatalogProblem>()
-          .data("location", CatalogProblem::location)
-          .data("subject", CatalogProblem::subject)
-          .data("message", CatalogProblem::message);
-
   @Mixin private PluginsOption plugins = new PluginsOption();
 
   @Override
@@ -42,7 +35,7 @@ public final class StoresCommand extends JsonCommand {
         () ->
             new Fields()
                 .with("stores", STORES.data(catalog.entries()))
-                .with("problems", PROBLEMS.data(catalog.problems()))
+                .with("problems", catalog.problems())
                 .with("block_hashers", catalog.blockHashings())
                 .with("searched", catalog.searched()),
         () -> show(out(), catalog));

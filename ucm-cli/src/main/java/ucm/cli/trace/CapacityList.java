@@ -23,43 +23,35 @@ final class CapacityList {
   private static final long[] TOKENS = {3_000_000, 50_000_000};
   private static final int[] PERCENT = {1, 5, 10, 25, 50, 100};
 
-  private final List<String> written;
+  private final List<Matcher> written;
 
   CapacityList(List<String> written) {
-    this.written = written;
-    for (String capacity : written) {
-      if (!matcher(capacity).matches()) {
-        throw new UsageException(
-            "a capacity is written like " + HELP.replace("%%", "%") + "; found " + capacity);
-      }
-    }
+    this.written = written.stream().map(CapacityList::form).toList();
   }
 
-  private static Matcher matcher(String capacity) {
-    return FORM.matcher(capacity.strip().toLowerCase(Locale.ROOT));
+  private static Matcher form(String capacity) {
+    Matcher form = FORM.matcher(capacity.strip().toLowerCase(Locale.ROOT));
+    UsageException.when(
+        !form.matches(),
+        "a capacity is written like " + HELP.replace("%%", "%") + "; found " + capacity);
+    return form;
   }
 
   boolean needsModel() {
-    return written.stream().anyMatch(c -> c.toLowerCase(Locale.ROOT).endsWith("b"));
+    return written.stream().anyMatch(form -> form.group().endsWith("b"));
   }
 
   /** The capacities in blocks, growing. */
   long[] blocks(TraceSummary summary, long blockBytes) {
     Set<Long> chosen = new TreeSet<>();
-    for (String capacity : written) {
-      chosen.add(blocks(capacity, summary, blockBytes));
-    }
+    written.forEach(form -> chosen.add(blocks(form, summary, blockBytes)));
     if (written.isEmpty()) {
       addDefaults(chosen, summary);
     }
     return chosen.stream().mapToLong(Long::longValue).toArray();
   }
 
-  private static long blocks(String capacity, TraceSummary summary, long blockBytes) {
-    Matcher form = matcher(capacity);
-    if (!form.matches()) {
-      throw new IllegalStateException(capacity);
-    }
+  private static long blocks(Matcher form, TraceSummary summary, long blockBytes) {
     double number = Double.parseDouble(form.group(1));
     String unit = form.group(2);
     if (unit == null) {

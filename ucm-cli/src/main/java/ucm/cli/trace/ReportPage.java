@@ -123,20 +123,22 @@ public final class ReportPage {
     return List.of(name, Figures.grouped(all), "mean " + Figures.grouped(Math.round(mean)));
   }
 
-  private Map<String, Object> curve(String name, LruCurve curve) {
+  private Fields curve(String name, LruCurve curve) {
     TreeSet<Long> capacities = new TreeSet<>();
     double most = (double) Math.max(1, summary.uniqueBlocks());
     for (int point = 0; point <= CURVE_POINTS; point++) {
       capacities.add(Math.round(Math.pow(most, (double) point / CURVE_POINTS)));
     }
     capacities.add(Math.max(1, curve.kneeCapacity()));
-    return Map.of(
-        "name",
+    return named(
         name,
-        "points",
         capacities.stream()
             .map(capacity -> List.of(capacity, rate(curve.hitTokens(capacity))))
             .toList());
+  }
+
+  private static Fields named(String name, List<?> points) {
+    return new Fields().with("name", name).with("points", points);
   }
 
   /** Sentences about sizes, from the LRU curve alone; in bytes, too, where a model was named. */
@@ -176,9 +178,9 @@ public final class ReportPage {
             .add(List.of(simulated.hits().capacityBlocks(), rate(simulated.hits().hitTokens())));
       }
     }
-    List<Object> named = new ArrayList<>();
-    points.forEach((name, hits) -> named.add(Map.of("name", name, "points", hits)));
-    data.put("policies", named);
+    data.put(
+        "policies",
+        points.entrySet().stream().map(one -> named(one.getKey(), one.getValue())).toList());
   }
 
   /** Adds reuse in time and hot prefixes. */
@@ -208,8 +210,8 @@ public final class ReportPage {
 
   /** Adds times to first token, which are simulated. */
   public void serving(ServingResult serving) {
-    data.put(
-        "ttft", Map.of("without", times(serving.ttftWithout()), "with", times(serving.ttftWith())));
+    Fields ttft = new Fields().with("without", times(serving.ttftWithout()));
+    data.put("ttft", ttft.with("with", times(serving.ttftWith())));
   }
 
   private static List<Double> times(Quantiles times) {

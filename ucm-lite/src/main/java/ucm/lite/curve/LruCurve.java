@@ -139,10 +139,4 @@ public final class LruCurve {
     }
     return knee;
   }
-
-  @Override
-  public String toString() {
-    return "LruCurve[%s, %s steps, %s blocks at most]"
-        .formatted(order.key(), capacities.length, hitBlocks(UNBOUNDED));
-  }
 }

@@ -24,8 +24,8 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
   private final List<String> requestIds = new ArrayList<>();
   private final NumberedRequest cursor = new NumberedRequest();
   private int source;
-  private double start;
-  private boolean started;
+  // Not a number before the first request of a source.
+  private double start = Double.NaN;
 
   /**
    * An empty merge.
@@ -40,14 +40,13 @@ public final class TraceMerge implements TraceVisitor, AutoCloseable {
 
   public void nextSource() {
     source++;
-    started = false;
+    start = Double.NaN;
   }
 
   @Override
   public void request(TraceRequest request) {
-    if (!started) {
+    if (Double.isNaN(start)) {
       start = aligned ? request.timestampMillis() : 0;
-      started = true;
     }
     if (all.blockTokens() > 0
         && request.blockCount() > 0

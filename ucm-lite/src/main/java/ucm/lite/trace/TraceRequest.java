@@ -84,10 +84,4 @@ public record TraceRequest(
   public int tokensOf(int block) {
     return prefixTokens(block + 1) - prefixTokens(block);
   }
-
-  @Override
-  public String toString() {
-    return "TraceRequest[%s at %s ms, input %s, output %s, %s blocks]"
-        .formatted(requestId, timestampMillis, inputTokens, outputTokens, blockCount());
-  }
 }
