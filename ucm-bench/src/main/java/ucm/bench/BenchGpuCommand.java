@@ -127,8 +127,7 @@ final class BenchGpuCommand extends JsonCommand {
 
   private void show(Fields machine, List<GpuBench.Result> results) {
     PrintWriter out = out();
-    COLUMNS.table(results).print(out);
-    out.println();
+    COLUMNS.table(results).printSection(out);
     machine.forEach((name, value) -> out.println(name + ": " + value));
     out.println(
         "RATIO is by plain, pair by pair. Plain is one copy of all bytes in pinned memory of the"

@@ -192,7 +192,6 @@ final class BenchServeCommand extends JsonCommand {
         !(speed > 0 && speed <= 1e6), "--speed is above 0 and at most 1000000; found " + speed);
   }
 
-  /** What the daemon costs, call by call. */
   private void remote(Cleanup cleanup, UcmConfig ucm) throws InterruptedException {
     EngineSpec engine = model.spec();
     int tokens = lengths.getFirst();

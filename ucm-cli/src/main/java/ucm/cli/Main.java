@@ -197,13 +197,11 @@ public final class Main implements Runnable {
     }
     return switch (e) {
       case UsageException _, ConfigException _, UnknownStageException _ -> WRONG_USAGE;
-      case UncheckedIOException _, TraceException _ when isMissingFile(e) -> WRONG_USAGE;
+      case UncheckedIOException _, TraceException _
+          when e.getCause() instanceof NoSuchFileException ->
+          WRONG_USAGE;
       default -> FAILED;
     };
-  }
-
-  private static boolean isMissingFile(Exception e) {
-    return e.getCause() instanceof NoSuchFileException;
   }
 
   static final class Version implements IVersionProvider {

@@ -18,7 +18,6 @@ record StreamPath(String name, GpuMemory memory, Copies copies, DeviceStream dow
     this(name, memory, copies, device.stream(0, way), device.stream(0, way));
   }
 
-  /** A copy for each segment. */
   static StreamPath segments(Device device, CopyWay way, GpuMemory memory) {
     String name = way == CopyWay.BATCH ? "batch" : "calls";
     return new StreamPath(name, memory, memory::copySegments, device, way);

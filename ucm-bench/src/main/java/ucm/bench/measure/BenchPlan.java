@@ -43,7 +43,6 @@ public record BenchPlan(
     return warmup + repeat;
   }
 
-  /** What the tasks of a round move, in their order. */
   public List<Step> steps() {
     int shards = layout.shardCount();
     return layerwise

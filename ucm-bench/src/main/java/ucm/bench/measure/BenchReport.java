@@ -34,7 +34,6 @@ public final class BenchReport {
     return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
   }
 
-  /** Adds what figures depend on to JSON. */
   public static Fields addMachine(Fields data, double loadBefore) {
     return data.with("processors", Runtime.getRuntime().availableProcessors())
         .with("java", Runtime.version().toString())
@@ -42,7 +41,6 @@ public final class BenchReport {
         .with("load_average_after", loadAverage());
   }
 
-  /** Prints what figures depend on. */
   public static void printMachine(PrintWriter out, double loadBefore) {
     out.printf(
         Locale.ROOT,
@@ -114,10 +112,8 @@ public final class BenchReport {
         plan.layerwise() ? "a shard of each a task" : plan.taskBlocks() + " a task",
         plan.inFlight(),
         plan.threads());
-    printMeasures(out, result.measures);
-    out.println();
-    BenchCalls.COLUMNS.table(result.calls).print(out);
-    out.println();
+    SPEEDS.table(result.measures).printSection(out);
+    BenchCalls.COLUMNS.table(result.calls).printSection(out);
   }
 
   private static String speed(double value) {

@@ -181,7 +181,6 @@ public final class MachineLimits implements AutoCloseable {
     }
   }
 
-  /** What one of the threads does; returns how long it took. */
   private long part(Kind kind, int thread) throws IOException {
     boolean ended = false;
     try {

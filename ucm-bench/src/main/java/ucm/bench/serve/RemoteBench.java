@@ -147,7 +147,6 @@ public final class RemoteBench {
     return new BenchMeasure(name, unit, "in this process");
   }
 
-  /** Measures some rounds, after others that do not count. */
   public List<BenchMeasure> run(int warmup, int repeat) throws InterruptedException {
     List<BenchMeasure> all = new ArrayList<>(beside);
     all.addAll(List.of(savesByCopy, loadsByCopy));

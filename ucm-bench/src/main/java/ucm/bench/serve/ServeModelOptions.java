@@ -107,12 +107,10 @@ public final class ServeModelOptions {
     return spec.parts() * spec.kv().blockLayout().blockSize() / spec.blockTokens();
   }
 
-  /** What the model itself leaves. */
   long modelBytesPerToken() {
     return model().storedBytesPerToken(models.tensorParallel());
   }
 
-  /** How long a step takes. */
   public ComputeModel compute() {
     boolean _ = gpu.given("--ms-per-token", millisPerToken != null);
     UsageException.within("--decode-ms", decodeMillis, 0, 60_000);

@@ -126,8 +126,7 @@ public final class ServeReport {
         "FULL COMPUTE is without UCM; for UCM %s%% that much of each prompt, in whole blocks, is in"
             + " the storage and nowhere else.%n%n",
         hitPercent);
-    cases(hitPercent).table(cases).print(out);
-    out.println();
+    cases(hitPercent).table(cases).printSection(out);
     out.println(
         "Mean time to first token (TTFT). SPEED-UP is FULL COMPUTE by UCM, minus 1: +100% is twice"
             + " as soon.");
@@ -163,8 +162,9 @@ public final class ServeReport {
         with.served().size(),
         with.promptTokens(),
         speed);
-    runs().table(List.of(new Run("full compute", full), new Run("with UCM", with))).print(out);
-    out.println();
+    runs()
+        .table(List.of(new Run("full compute", full), new Run("with UCM", with)))
+        .printSection(out);
     out.println(
         "TTFT counts the time in the queue. "
             + meanText(full.meanTtftMillis(), with.meanTtftMillis()));

@@ -104,7 +104,6 @@ public final class ServeSite {
     return config.blockHashing(catalog).hasher(spec.model(), spec.tpSize(), spec.dtype());
   }
 
-  /** How long stores may take to write what they have. */
   Duration patience() {
     return EngineConfig.taskTimeout(config);
   }

@@ -45,14 +45,12 @@ record Batch(List<Part> parts) {
         .toList();
   }
 
-  /** The blocks that the step completes. */
   List<Pages> completed(int blockTokens) {
     return pages(
         part -> Math.max(part.from / blockTokens, part.loadTo),
         part -> Math.min(part.to() / blockTokens, part.request.ids().size()));
   }
 
-  /** The blocks that the step loads. */
   List<Pages> loaded() {
     return pages(Part::loadFrom, Part::loadTo);
   }

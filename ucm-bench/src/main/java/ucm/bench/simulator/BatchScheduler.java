@@ -102,7 +102,7 @@ final class BatchScheduler {
       return null;
     }
     if (connector != null) {
-      connector.allocated(request.id(), request.table(0, request.tableSize()), external);
+      connector.allocated(request.id(), request.table(0, request.table().size()), external);
     }
     request.admitted(onDevice, external);
     int loadTo = external == 0 ? cached : Math.ceilDiv(from, memory.blockTokens());
@@ -139,7 +139,7 @@ final class BatchScheduler {
 
   private static int firstOf(BitSet failed, Batch.Part part) {
     for (int i = part.loadFrom(); i < part.loadTo(); i++) {
-      if (failed.get(part.request().block(i))) {
+      if (failed.get(part.request().table().get(i))) {
         return i;
       }
     }

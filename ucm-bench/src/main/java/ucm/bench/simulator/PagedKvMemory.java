@@ -71,7 +71,7 @@ final class PagedKvMemory {
       if (users[block]++ == 0) {
         idle.remove(block);
       }
-      request.addBlock(block);
+      request.table().add(block);
     }
     if (grow(request, tokens)) {
       return true;
@@ -82,14 +82,14 @@ final class PagedKvMemory {
 
   /** Gives a request room for some tokens in all; all of it or nothing. */
   boolean grow(ServeRequest request, int tokens) {
-    int needed = Math.ceilDiv(tokens, blockTokens) - request.tableSize();
+    int needed = Math.ceilDiv(tokens, blockTokens) - request.table().size();
     if (needed > free()) {
       return false;
     }
     for (int i = 0; i < needed; i++) {
       int block = take();
       users[block] = 1;
-      request.addBlock(block);
+      request.table().add(block);
     }
     return true;
   }
@@ -118,7 +118,7 @@ final class PagedKvMemory {
       return;
     }
     for (int i = 0; i < Math.min(blocks, request.ids().size()); i++) {
-      int block = request.block(i);
+      int block = request.table().get(i);
       if (names[block] == null) {
         BlockIds name = name(request.ids(), i);
         if (cached.putIfAbsent(name, block) == null) {
@@ -130,8 +130,8 @@ final class PagedKvMemory {
 
   /** Takes all blocks of a request back; the end of a prompt goes before its beginning. */
   void release(ServeRequest request) {
-    while (request.tableSize() > 0) {
-      int block = request.removeBlock();
+    while (!request.table().isEmpty()) {
+      int block = request.table().removeLast();
       if (--users[block] > 0) {
         continue;
       }

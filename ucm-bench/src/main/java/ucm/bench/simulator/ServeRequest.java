@@ -1,6 +1,8 @@
 package ucm.bench.simulator;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import ucm.api.BlockIds;
 import ucm.pipeline.connector.engine.PromptRequest;
 import ucm.pipeline.hash.BlockHasher;
@@ -16,8 +18,7 @@ public final class ServeRequest {
   private int[] tokens;
   private BlockIds ids = BlockIds.empty();
   private int[] hashed = {};
-  private int[] table = {};
-  private int tableSize;
+  private final List<Integer> table = new ArrayList<>();
   private int announced;
   private int computed;
   private int generated;
@@ -85,43 +86,28 @@ public final class ServeRequest {
     }
   }
 
-  /** Begins to compute, with the blocks that it was given. */
   void admitted(int onDevice, int external) {
     computed = onDevice + external;
-    announced = tableSize;
+    announced = table.size();
     if (firstTokenNanos < 0 && preemptions == 0) {
       hbmTokens = onDevice;
       externalTokens = external;
     }
   }
 
-  void addBlock(int block) {
-    if (tableSize == table.length) {
-      table = Arrays.copyOf(table, Math.max(8, 2 * tableSize));
-    }
-    table[tableSize++] = block;
-  }
-
-  int removeBlock() {
-    return table[--tableSize];
-  }
-
-  int tableSize() {
-    return tableSize;
-  }
-
-  int block(int index) {
-    return table[index];
+  /** Its blocks; changed by the KV memory alone. */
+  List<Integer> table() {
+    return table;
   }
 
   int[] table(int from, int to) {
-    return Arrays.copyOfRange(table, from, to);
+    return table.subList(from, to).stream().mapToInt(Integer::intValue).toArray();
   }
 
   /** Blocks that the connector has not been told of. */
   int[] newBlocks() {
-    int[] blocks = table(announced, tableSize);
-    announced = tableSize;
+    int[] blocks = table(announced, table.size());
+    announced = table.size();
     return blocks;
   }
 

@@ -95,7 +95,6 @@ public final class LayerwiseBench {
         .with(EngineConfig.of(layout), "engine");
   }
 
-  /** Does some rounds, of which the first do not count. */
   public List<LayerwiseMeasure> run(int warmup, int repeat, Progress progress)
       throws InterruptedException {
     List<LayerwiseMeasure> hot = measures("load, from the pool", "memcpy");

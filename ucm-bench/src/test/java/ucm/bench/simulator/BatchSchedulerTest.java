@@ -94,7 +94,7 @@ class BatchSchedulerTest {
         new Batch(
             List.of(new Batch.Part(request, 8, 5, 0, 2, batch.parts().getFirst().newBlocks())));
     BitSet failed = new BitSet();
-    failed.set(request.block(1));
+    failed.set(request.table().get(1));
     assertThat(scheduler.computed(loaded, failed, 0)).isEmpty();
     assertThat(scheduler.failedBlocks()).isOne();
     assertThat(step(scheduler)).containsExactly("a 4-13");

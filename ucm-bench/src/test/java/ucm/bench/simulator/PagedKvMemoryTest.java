@@ -13,9 +13,9 @@ class PagedKvMemoryTest {
     ServeRequest request = TestRequests.hashed("a", 0, 20);
     assertThat(memory.grow(request, 1)).isTrue();
     assertThat(memory.grow(request, 4)).isTrue();
-    assertThat(request.tableSize()).isOne();
+    assertThat(request.table()).hasSize(1);
     assertThat(memory.grow(request, 13)).isFalse();
-    assertThat(request.tableSize()).as("nothing has changed").isOne();
+    assertThat(request.table()).as("nothing has changed").hasSize(1);
     assertThat(memory.grow(request, 12)).isTrue();
     assertThat(request.table(0, 3)).containsExactlyInAnyOrder(0, 1, 2);
     assertThat(memory.free()).isZero();
@@ -70,7 +70,7 @@ class PagedKvMemoryTest {
     memory.release(first);
     ServeRequest second = TestRequests.hashed("b", 0, 17);
     assertThat(memory.admit(second, 2, 17)).isFalse();
-    assertThat(second.tableSize()).isZero();
+    assertThat(second.table()).isEmpty();
     assertThat(memory.free()).isEqualTo(3);
     assertThat(memory.cachedBlocks(second)).isEqualTo(2);
   }

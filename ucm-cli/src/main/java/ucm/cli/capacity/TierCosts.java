@@ -51,7 +51,6 @@ record TierCosts(double without, double gpus, double dram, double storage) {
     }
   }
 
-  /** Days that a trace takes. */
   static double days(TraceSummary summary) {
     return summary.timeSpanMillis() / MILLIS_A_DAY;
   }

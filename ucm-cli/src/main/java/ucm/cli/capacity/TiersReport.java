@@ -104,8 +104,7 @@ record TiersReport(
     out.println(Figures.grouped(summary.requests()) + " requests; " + cluster());
     kv.notes().forEach(note -> out.println("Note: " + note + "."));
     out.println();
-    columns().table(tiers()).print(out);
-    out.println();
+    columns().table(tiers()).printSection(out);
     Table more = new Table("MORE", "");
     more.row("ideal hit rate", Figures.percent(summary.idealTokenHitRate()) + " of input tokens");
     more.row("storage written a day", days() > 0 ? Figures.gigabytes(writtenADay()) + " GB" : "-");
@@ -205,8 +204,7 @@ record TiersReport(
     Table ttft = new Table("TTFT (SIMULATED COMPUTE), S", "MEAN", "P50", "P90", "P99", "MAX");
     ttft.row(times("without cache", serving.ttftWithout()));
     ttft.row(times("with these tiers", serving.ttftWith()));
-    ttft.print(out);
-    out.println();
+    ttft.printSection(out);
     Table money = new Table("GPU TIME (SIMULATED COMPUTE)", "");
     money.row("GPU hours without cache", gpuHours(serving.computeSecondsWithout()));
     money.row("GPU hours saved", gpuHours(serving.savedSeconds()));

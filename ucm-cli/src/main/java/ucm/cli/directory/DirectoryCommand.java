@@ -66,7 +66,11 @@ abstract class DirectoryCommand extends JsonCommand {
     String name;
     if (config == null) {
       directories.forEach(DirectoryCommand::requireThere);
-      List<String> paths = directories.stream().map(DirectoryCommand::absolute).distinct().toList();
+      List<String> paths =
+          directories.stream()
+              .map(directory -> directory.toAbsolutePath().normalize().toString())
+              .distinct()
+              .toList();
       values = StoreConfig.of(Map.of(CommonKeys.STORAGE_BACKENDS.name(), paths));
       name = store == null ? guess(catalog) : store;
     } else {
@@ -101,10 +105,6 @@ abstract class DirectoryCommand extends JsonCommand {
             "there is no directory %s: name one that storage_backends of an engine's configuration"
                 + " names",
             directory));
-  }
-
-  private static String absolute(Path directory) {
-    return directory.toAbsolutePath().normalize().toString();
   }
 
   /** The one that knows the directories as its own, else the one that most directories are of. */

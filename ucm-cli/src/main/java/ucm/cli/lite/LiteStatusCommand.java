@@ -54,14 +54,13 @@ final class LiteStatusCommand extends JsonCommand {
   @Override
   public void run() {
     UsageException.when(url != null && folder != null, "--url and a folder exclude each other");
-    List<ObjectNode> engines = url != null ? new LiteEndpoint(url).engines() : fromFiles();
-    print(() -> engines, () -> engines.forEach(engine -> print(out(), engine)));
-  }
-
-  private List<ObjectNode> fromFiles() {
     Path traces =
         folder != null ? folder : Path.of(System.getenv().getOrDefault("UCM_LOG_PATH", "log"));
-    return files(traces).stream().map(LiteStatusCommand::read).toList();
+    List<ObjectNode> engines =
+        url != null
+            ? new LiteEndpoint(url).engines()
+            : files(traces).stream().map(LiteStatusCommand::read).toList();
+    print(() -> engines, () -> engines.forEach(engine -> print(out(), engine)));
   }
 
   /** The files of engines, in the folder of that name within that of traces. */
@@ -132,8 +131,7 @@ final class LiteStatusCommand extends JsonCommand {
     table.row(
         "knee of the curve",
         Figures.fixed(engine.path("knee_tokens").asDouble() / 1e6, 2) + " million tokens");
-    table.print(out);
-    out.println();
+    table.printSection(out);
     Table curve = new Table("CAPACITY, MTOKENS", "LRU");
     for (JsonNode point : engine.path("lru")) {
       curve.row(
@@ -141,8 +139,7 @@ final class LiteStatusCommand extends JsonCommand {
           Figures.percent(point.path("token_hit_rate").asDouble()));
     }
     curve.row("ideal", Figures.percent(engine.path("ideal_token_hit_rate").asDouble()));
-    curve.print(out);
-    out.println();
+    curve.printSection(out);
     out.println(
         "Share of input tokens, estimated from "
             + Figures.percent(engine.path("sample_rate").asDouble())

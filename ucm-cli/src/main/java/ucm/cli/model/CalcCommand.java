@@ -106,8 +106,7 @@ public final class CalcCommand extends CliCommand implements FormatOptions.Repor
 
   @Override
   public void print(PrintWriter out) {
-    columns().table(shown).print(out);
-    out.println();
+    columns().table(shown).printSection(out);
     out.println(
         String.format(
             "Blocks of %s tokens, prompts of %s tokens, %s tensor-parallel rank(s). A latent (MLA)"

@@ -24,6 +24,12 @@ public final class Table {
     rows.add(List.of(cells));
   }
 
+  /** Prints the table, and an empty line below it. */
+  public void printSection(PrintWriter out) {
+    print(out);
+    out.println();
+  }
+
   public void print(PrintWriter out) {
     int[] widths = new int[columns];
     boolean[] right = new boolean[columns];

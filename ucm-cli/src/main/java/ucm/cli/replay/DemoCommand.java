@@ -266,8 +266,7 @@ public final class DemoCommand extends JsonCommand {
   private void show(List<Round> rounds) {
     PrintWriter out = out();
     out.println();
-    COLUMNS.table(rounds).print(out);
-    out.println();
+    COLUMNS.table(rounds).printSection(out);
     Round last = rounds.getLast();
     out.println(
         "Round 2 found %s of %s blocks of each prompt; %s."

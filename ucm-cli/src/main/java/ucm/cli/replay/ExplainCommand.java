@@ -2,6 +2,7 @@ package ucm.cli.replay;
 
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -86,7 +87,10 @@ public final class ExplainCommand extends JsonCommand {
     try (Cleanup cleanup = new Cleanup()) {
       boolean isLite = given.settings().useLite();
       boolean isApart = isLite || PipelineProbe.hasDirectories(given, catalog);
-      UcmConfig ucm = isApart && !isLite ? inNewFolders(given, cleanup) : given;
+      // Keeps the operator's blocks apart from made-up ones of the same names.
+      UnaryOperator<String> folder =
+          directory -> cleanup.folder(Path.of(directory), "ucm-explain-").toString();
+      UcmConfig ucm = isApart && !isLite ? given.withDirectories(folder, "explain") : given;
       EngineSpec engine = EngineConfig.spec("explain", 1, KvLayout.uniform(1, blockBytes));
       StageLookups lookups = new StageLookups(StoreMetrics.NONE, ucm.openedPipeline().stages());
       ConnectorSetup setup = ConnectorSetup.of(ucm, catalog, engine).withMetrics(lookups);
@@ -112,12 +116,6 @@ public final class ExplainCommand extends JsonCommand {
       inputs.read(replay);
       report(pipeline, replay);
     }
-  }
-
-  /** Keeps the operator's blocks apart from made-up ones of the same names. */
-  private static UcmConfig inNewFolders(UcmConfig given, Cleanup cleanup) {
-    return given.withDirectories(
-        directory -> cleanup.folder(Path.of(directory), "ucm-explain-").toString(), "explain");
   }
 
   private void report(Pipeline pipeline, ExplainedReplay replay) {

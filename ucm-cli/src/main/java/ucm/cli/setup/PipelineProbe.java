@@ -51,11 +51,11 @@ public record PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup clea
     for (String directory : config.storeConfig().get(CommonKeys.STORAGE_BACKENDS)) {
       String where = subject + " in " + directory;
       try {
-        Path folder = cleanup.folder(Room.nearest(Path.of(directory)), ".ucm-doctor-");
+        Path folder = apart(List.of(directory));
         Map<String, List<String>> values = new LinkedHashMap<>();
         for (Map.Entry<String, List<String>> tier : config.directories().entrySet()) {
           if (!tier.getKey().equals(BACKENDS)) {
-            values.put(tier.getKey(), List.of(apart(tier.getValue())));
+            values.put(tier.getKey(), List.of(apart(tier.getValue()).toString()));
           }
         }
         values.put(BACKENDS, List.of(folder.toString()));
@@ -68,10 +68,9 @@ public record PipelineProbe(UcmConfig config, StoreCatalog catalog, Cleanup clea
     return findings;
   }
 
-  /** A folder of its own for a tier above. */
-  private String apart(List<String> directories) {
-    Path first = Path.of(directories.getFirst());
-    return cleanup.folder(Room.nearest(first), ".ucm-doctor-").toString();
+  /** A folder of its own within the first of some. */
+  private Path apart(List<String> directories) {
+    return cleanup.folder(Room.nearest(Path.of(directories.getFirst())), ".ucm-doctor-");
   }
 
   /**

@@ -42,8 +42,7 @@ public final class StoresCommand extends JsonCommand {
   }
 
   private static void show(PrintWriter out, StoreCatalog catalog) {
-    STORES.table(catalog.entries()).print(out);
-    out.println();
+    STORES.table(catalog.entries()).printSection(out);
     out.println("Block hashers: " + String.join(", ", catalog.blockHashings()));
     if (!catalog.problems().isEmpty()) {
       out.println();

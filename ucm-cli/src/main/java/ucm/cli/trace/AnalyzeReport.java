@@ -84,10 +84,8 @@ record AnalyzeReport(
 
   @Override
   public void print(PrintWriter out) {
-    totals(read, analysis).print(out);
-    out.println();
-    curve().print(out);
-    out.println();
+    totals(read, analysis).printSection(out);
+    curve().printSection(out);
     double rate = analysis.lru(TouchOrder.LEAF_LAST).sampleRate();
     String how =
         analysis.exact()
@@ -104,8 +102,7 @@ record AnalyzeReport(
                     .formatted(kv.name(), Figures.grouped(blockBytes))));
     if (!policies.isEmpty()) {
       out.println();
-      policyTable().print(out);
-      out.println();
+      policyTable().printSection(out);
       out.println(
           "Share of input tokens, touched "
               + policyOrder.key()
@@ -116,8 +113,7 @@ record AnalyzeReport(
     }
     if (!sampled().isEmpty()) {
       out.println();
-      errors().table(sampled()).print(out);
-      out.println();
+      errors().table(sampled()).printSection(out);
       out.println(
           "Absolute difference from the exact share of input tokens, at 1% to 100% of the distinct"
               + " blocks.");

@@ -175,12 +175,9 @@ public final class StatCommand extends CliCommand {
 
     @Override
     public void print(PrintWriter out) {
-      AnalyzeReport.totals(read, analysis).print(out);
-      out.println();
-      sessions().print(out);
-      out.println();
-      columns().table(times).print(out);
-      out.println();
+      AnalyzeReport.totals(read, analysis).printSection(out);
+      sessions().printSection(out);
+      columns().table(times).printSection(out);
       hot().table(hotPrefixes).print(out);
       if (!note.exact()) {
         out.println();
