@@ -1,9 +1,9 @@
 package ucm.bench.gpu;
 
-/** Which way bytes go. */
+/** Which way bytes go; measured in this order. */
 enum Direction {
-  DOWN("host to device"),
   UP("device to host"),
+  DOWN("host to device"),
   BOTH("both at once");
 
   final String text;

@@ -20,8 +20,6 @@ import ucm.pipeline.catalog.StoreCatalog;
 public record GpuBench(Device device, StoreCatalog catalog, int streams) {
 
   private static final String LIMIT = "plain pinned copy";
-  private static final List<Direction> ORDER =
-      List.of(Direction.UP, Direction.DOWN, Direction.BOTH);
 
   /**
    * What one way of one shape came to: GB/s in one direction or the sum of both, and the time until all
@@ -61,7 +59,9 @@ public record GpuBench(Device device, StoreCatalog catalog, int streams) {
       try {
         open(paths, memory);
         for (GpuPath path : paths) {
-          ORDER.forEach(direction -> found.add(new Series(path, direction)));
+          for (Direction direction : Direction.values()) {
+            found.add(new Series(path, direction));
+          }
         }
         for (int round = 0; round < warmup + repeat; round++) {
           progress.at(round);

@@ -1,6 +1,7 @@
 package ucm.bench.simulator;
 
 import java.util.concurrent.Phaser;
+import java.util.stream.LongStream;
 
 /**
  * Spreads the simulated compute of a step over its layers, for all ranks together: a layer begins when every
@@ -45,11 +46,7 @@ final class LayerBarrier {
 
   // Run by the last rank to arrive, before any rank goes on.
   private void beginLayer() {
-    long slowest = 0;
-    for (long nanos : waited) {
-      slowest = Math.max(slowest, nanos);
-    }
-    layerEnd += slowest + layerNanos;
+    layerEnd += LongStream.of(waited).max().orElse(0) + layerNanos;
   }
 
   /** Computes a layer for which the rank has waited so long to be loaded. */

@@ -100,16 +100,9 @@ final class PagedKvMemory {
       return unused;
     }
     int block = idle.removeFirst();
-    forget(block);
+    cached.remove(Objects.requireNonNull(names[block]));
+    names[block] = null;
     return block;
-  }
-
-  private void forget(int block) {
-    BlockIds name = names[block];
-    if (name != null) {
-      cached.remove(name);
-      names[block] = null;
-    }
   }
 
   /** Says that the first blocks of a request hold what their names say. */

@@ -123,7 +123,7 @@ public final class LayerwiseBench {
       throws InterruptedException {
     BlockIds round = ids.next(blocks);
     Transfer[] layers = new Transfer[layout.shardCount()];
-    Arrays.setAll(layers, layer -> memory.layer(round, 0, round.size(), layer));
+    Arrays.setAll(layers, layer -> memory.transfer(round, 0, round.size(), layer, layer + 1));
     memory.fill(round, 0, blocks);
     double copied = machine.gigabytesPerSecond(Kind.COPY_OUT);
     step(store, dumps, layers, copied, true);

@@ -280,9 +280,7 @@ public final class StoreBench {
     return plan.steps().stream()
         .map(
             step ->
-                plan.layerwise()
-                    ? memory.layer(blocks, step.from(), step.to(), step.firstShard())
-                    : memory.transfer(blocks, step.from(), step.to()))
+                memory.transfer(blocks, step.from(), step.to(), step.firstShard(), step.endShard()))
         .toArray(Transfer[]::new);
   }
 

@@ -23,6 +23,7 @@ import ucm.cli.output.JsonCommand;
 import ucm.cli.output.Progress;
 import ucm.cli.output.Spread;
 import ucm.cli.output.UsageException;
+import ucm.cli.replay.PrefixClient.Served;
 import ucm.cli.runtime.Cleanup;
 import ucm.cli.runtime.EngineConfig;
 import ucm.cli.runtime.EngineMemory;
@@ -232,9 +233,7 @@ public final class DemoCommand extends JsonCommand {
     HitPolicy policy = new HitPolicy(setup.settings(), BLOCK_TOKENS);
     Duration timeout = EngineConfig.taskTimeout(ucm);
     double[] millis = new double[prompts];
-    long hits = 0;
-    long blocks = 0;
-    long movedBlocks = 0;
+    Served all = new Served(0, 0, 0, 0, 0);
     long moveNanos = 0;
     try (Pipeline pipeline = cleanup.add(setup.openPipeline(0));
         Progress progress = new Progress("round " + number, prompts)) {
@@ -248,18 +247,23 @@ public final class DemoCommand extends JsonCommand {
         long start = System.nanoTime();
         BlockIds ids = hasher.hash(tokens, BLOCK_TOKENS);
         long hashNanos = System.nanoTime() - start;
-        PrefixClient.Served served = client.serve("demo-" + prompt, inputLen, ids);
-        hits += served.hits();
-        blocks += served.blocks();
-        movedBlocks += served.hits() + served.dumped();
+        Served served = client.serve("demo-" + prompt, inputLen, ids);
+        all = all.plus(served);
         moveNanos += served.hits() > 0 ? served.loadNanos() : 0;
         moveNanos += served.dumped() > 0 ? served.dumpNanos() : 0;
         millis[prompt] = (hashNanos + served.loadNanos() + served.dumpNanos()) / 1e6;
       }
       double flushSeconds = EngineConfig.flush(pipeline, timeout) / 1e9;
-      long moved = keepsBytes ? movedBlocks * memory.blockSize() : 0;
+      long moved = keepsBytes ? (all.hits() + all.dumped()) * memory.blockSize() : 0;
       return new Round(
-          number, blocks, hits, keepsBytes, moved, moveNanos / 1e9, millis, flushSeconds);
+          number,
+          all.blocks(),
+          all.hits(),
+          keepsBytes,
+          moved,
+          moveNanos / 1e9,
+          millis,
+          flushSeconds);
     }
   }
 

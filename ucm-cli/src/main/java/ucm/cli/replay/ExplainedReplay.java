@@ -35,7 +35,6 @@ import ucm.pipeline.connector.statistics.StageLookups;
 final class ExplainedReplay extends StoreReplay {
 
   private final StageLookups lookups;
-  private final BlockLayout layout;
   private final boolean removes;
   private final long salt;
   // What the simulated engine has on its device, the least recently used first.
@@ -68,7 +67,6 @@ final class ExplainedReplay extends StoreReplay {
       boolean removes) {
     super(store, layout, timeout, target, settings);
     this.lookups = lookups;
-    this.layout = layout;
     this.hbmBlocks = hbmBlocks;
     this.removes = removes;
     this.salt = removes ? new SecureRandom().nextLong() : 0;

@@ -22,7 +22,7 @@ public abstract class StoreReplay implements TraceVisitor, AutoCloseable {
   final Store store;
   final Duration timeout;
   EngineMemory memory;
-  private final BlockLayout layout;
+  final BlockLayout layout;
   private final long limit;
   private final ConnectorSettings settings;
   private long requests;

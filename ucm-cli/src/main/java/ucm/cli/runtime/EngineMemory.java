@@ -89,30 +89,22 @@ public final class EngineMemory implements AutoCloseable {
 
   /** All shards of blocks {@code from} (inclusive) to {@code to} (exclusive); block i is in page i. */
   public Transfer transfer(BlockIds ids, int from, int to) {
+    return transfer(ids, from, to, 0, layout.shardCount());
+  }
+
+  /** The same of some shards alone, as those of a layer are. */
+  public Transfer transfer(BlockIds ids, int from, int to, int firstShard, int endShard) {
     Transfer.Builder builder = Transfer.scattered(layout);
+    int tensors = layout.tensorCount();
     for (int block = from; block < to; block++) {
-      for (int shard = 0; shard < layout.shardCount(); shard++) {
-        add(builder, ids, block, shard);
+      for (int shard = firstShard; shard < endShard; shard++) {
+        builder.shard(ids, block, shard);
+        for (int tensor = 0; tensor < tensors; tensor++) {
+          builder.piece(regions[shard * tensors + tensor], block * layout.tensorSize(tensor));
+        }
       }
     }
     return builder.build();
-  }
-
-  /** One shard of each of blocks {@code from} (inclusive) to {@code to} (exclusive), as a layer is. */
-  public Transfer layer(BlockIds ids, int from, int to, int shard) {
-    Transfer.Builder builder = Transfer.scattered(layout);
-    for (int block = from; block < to; block++) {
-      add(builder, ids, block, shard);
-    }
-    return builder.build();
-  }
-
-  private void add(Transfer.Builder builder, BlockIds ids, int block, int shard) {
-    builder.shard(ids, block, shard);
-    int tensors = layout.tensorCount();
-    for (int tensor = 0; tensor < tensors; tensor++) {
-      builder.piece(regions[shard * tensors + tensor], block * layout.tensorSize(tensor));
-    }
   }
 
   /** Overwrites everything, so that bytes left from before cannot pass for loaded ones. */

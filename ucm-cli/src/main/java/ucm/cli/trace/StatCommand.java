@@ -1,6 +1,7 @@
 package ucm.cli.trace;
 
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -15,8 +16,8 @@ import ucm.lite.curve.Quantiles;
 import ucm.lite.curve.TraceAnalysis;
 import ucm.lite.curve.TraceAnalyzer;
 import ucm.lite.insight.HotPrefix;
+import ucm.lite.insight.Insights;
 import ucm.lite.insight.InsightsSampler;
-import ucm.lite.insight.SampledInsights;
 import ucm.lite.insight.TraceInsights;
 import ucm.lite.record.RecordedTrace;
 import ucm.lite.record.TouchOrder;
@@ -42,9 +43,6 @@ public final class StatCommand extends CliCommand {
 
   private static final int HEAP_PARTS = 8;
 
-  private static final String SESSIONS = "SESSIONS";
-  private static final String UNUSED_BLOCKS = "blocks never used again";
-
   @Mixin private TraceInputOptions inputs = new TraceInputOptions();
   @Mixin private SampleOptions sample = new SampleOptions();
   @Mixin private FormatOptions format = new FormatOptions();
@@ -58,85 +56,55 @@ public final class StatCommand extends CliCommand {
     InsightsSampler sampler = new InsightsSampler(sample.bounded(Math.min(bound, SAMPLED_BLOCKS)));
     TraceReadReport read = inputs.read(analyzer.andThen(sampler));
     TraceAnalysis analysis = analyzer.finish();
-    Report report =
-        analysis.exact()
-            ? exact(read, analysis, analyzer)
-            : sampled(read, analysis, sampler.result());
-    sample.warn(err(), report.note.simulated());
-    format.print(out(), report);
+    Insights insights = analysis.exact() ? exact(analyzer) : sampler.result();
+    sample.warn(err(), insights.sampleRate());
+    format.print(out(), new Report(read, analysis, insights));
   }
 
-  private static Report exact(TraceReadReport read, TraceAnalysis analysis, TraceAnalyzer analyzer)
-      throws InterruptedException {
-    TraceInsights insights;
+  private static TraceInsights exact(TraceAnalyzer analyzer) throws InterruptedException {
     try (RecordedTrace trace = analyzer.recorded()) {
-      insights = TraceInsights.of(trace);
+      return TraceInsights.of(trace);
     }
-    List<Count> counts =
-        List.of(
-            new Count(SESSIONS, insights.sessions()),
-            new Count("of two requests or more", insights.reusedSessions()),
-            new Count("requests of the longest", insights.largestSession()),
-            new Count("requests never used again", insights.requestsNeverReused()),
-            new Count(UNUSED_BLOCKS, insights.blocksNeverReused()));
-    List<Times> times =
-        List.of(
-            betweenTurns(insights.sessionGaps()),
-            betweenUses(insights.blockGaps()),
-            new Times("from request to its last reuse", "lifetime", insights.lifetimes()),
-            ofBlocks(insights.blockLifetimes()));
-    SampleNote note = new SampleNote(1, 1);
-    return new Report(read, analysis, note, insights, counts, times, insights.hotPrefixes());
-  }
-
-  private static Report sampled(
-      TraceReadReport read, TraceAnalysis analysis, SampledInsights insights) {
-    List<Count> counts =
-        List.of(
-            new Count(SESSIONS, insights.sessions()),
-            new Count(UNUSED_BLOCKS, insights.blocksNeverReused()));
-    List<Times> times =
-        List.of(
-            betweenTurns(insights.sessionGaps()),
-            betweenUses(insights.blockGaps()),
-            ofBlocks(insights.blockLifetimes()));
-    double curveRate = analysis.lru(TouchOrder.LEAF_LAST).sampleRate();
-    SampleNote note = new SampleNote(insights.sampleRate(), curveRate);
-    return new Report(read, analysis, note, insights, counts, times, insights.hotPrefixes());
-  }
-
-  private static Times betweenTurns(Quantiles seconds) {
-    return new Times("between turns of a session", "session_gap", seconds);
-  }
-
-  private static Times betweenUses(Quantiles seconds) {
-    return new Times("between uses of a block", "block_gap", seconds);
-  }
-
-  private static Times ofBlocks(Quantiles seconds) {
-    return new Times("from first to last use of a block", "block_lifetime", seconds);
   }
 
   private static String seconds(double value) {
     return Figures.fixed(value, 1);
   }
 
-  /** A number, by its title. */
-  private record Count(String title, long count) {}
-
   /** A distribution, by its names in tables and in CSV. */
   private record Times(String title, String name, Quantiles seconds) {}
 
-  /** What is printed, from all blocks or from a sample of them; {@code insights} are for JSON. */
-  private record Report(
-      TraceReadReport read,
-      TraceAnalysis analysis,
-      SampleNote note,
-      Object insights,
-      List<Count> counts,
-      List<Times> times,
-      List<HotPrefix> hotPrefixes)
+  /** What is printed; a sample of blocks does not tell all that the whole trace does. */
+  private record Report(TraceReadReport read, TraceAnalysis analysis, Insights insights)
       implements FormatOptions.Report {
+
+    private SampleNote note() {
+      return new SampleNote(insights.sampleRate(), analysis.lru(TouchOrder.LEAF_LAST).sampleRate());
+    }
+
+    private Table sessions() {
+      String about = note().exact() ? "" : "about ";
+      Table table = new Table("SESSIONS", about + Figures.grouped(insights.sessions()));
+      if (insights instanceof TraceInsights all) {
+        table.row("of two requests or more", Figures.grouped(all.reusedSessions()));
+        table.row("requests of the longest", Figures.grouped(all.largestSession()));
+        table.row("requests never used again", Figures.grouped(all.requestsNeverReused()));
+      }
+      table.row("blocks never used again", about + Figures.grouped(insights.blocksNeverReused()));
+      return table;
+    }
+
+    private List<Times> times() {
+      List<Times> times = new ArrayList<>();
+      times.add(new Times("between turns of a session", "session_gap", insights.sessionGaps()));
+      times.add(new Times("between uses of a block", "block_gap", insights.blockGaps()));
+      if (insights instanceof TraceInsights all) {
+        times.add(new Times("from request to its last reuse", "lifetime", all.lifetimes()));
+      }
+      Quantiles lifetimes = insights.blockLifetimes();
+      times.add(new Times("from first to last use of a block", "block_lifetime", lifetimes));
+      return times;
+    }
 
     private Columns<Times> columns() {
       return new Columns<Times>()
@@ -148,7 +116,7 @@ public final class StatCommand extends CliCommand {
           .both("P90", "p90", one -> one.seconds.p90(), StatCommand::seconds)
           .both("P99", "p99", one -> one.seconds.p99(), StatCommand::seconds)
           .both("MAX", "max", one -> one.seconds.max(), StatCommand::seconds)
-          .data("sample_rate", _ -> note.simulated());
+          .data("sample_rate", _ -> insights.sampleRate());
     }
 
     private Columns<HotPrefix> hot() {
@@ -162,7 +130,8 @@ public final class StatCommand extends CliCommand {
 
     @Override
     public Fields data() {
-      return note.addTo(AnalyzeReport.inputs(read))
+      return note()
+          .addTo(AnalyzeReport.inputs(read))
           .with("summary", analysis.summary())
           .with("insights", insights);
     }
@@ -170,33 +139,24 @@ public final class StatCommand extends CliCommand {
     /** The distributions as rows of one table. */
     @Override
     public List<Fields> rows() {
-      return columns().data(times);
+      return columns().data(times());
     }
 
     @Override
     public void print(PrintWriter out) {
       AnalyzeReport.totals(read, analysis).printSection(out);
       sessions().printSection(out);
-      columns().table(times).printSection(out);
-      hot().table(hotPrefixes).print(out);
-      if (!note.exact()) {
+      columns().table(times()).printSection(out);
+      hot().table(insights.hotPrefixes()).print(out);
+      if (!note().exact()) {
         out.println();
         out.println(
-            note.text("sessions, times and hot prefixes", "unique blocks and ideal hit rate"));
+            note().text("sessions, times and hot prefixes", "unique blocks and ideal hit rate"));
         out.println(
             "A sample of blocks does not tell the lengths of sessions or the use of whole requests,"
                 + " and of hot prefixes only those that end with one of its blocks.");
         out.flush();
       }
-    }
-
-    private Table sessions() {
-      String about = note.exact() ? "" : "about ";
-      Table table = new Table(SESSIONS, about + Figures.grouped(counts.getFirst().count));
-      counts.stream()
-          .skip(1)
-          .forEach(next -> table.row(next.title, about + Figures.grouped(next.count)));
-      return table;
     }
   }
 }

@@ -23,7 +23,8 @@ public record SampledInsights(
     Quantiles blockGaps,
     Quantiles blockLifetimes,
     long blocksNeverReused,
-    List<HotPrefix> hotPrefixes) {
+    List<HotPrefix> hotPrefixes)
+    implements Insights {
 
   public SampledInsights {
     hotPrefixes = List.copyOf(hotPrefixes);

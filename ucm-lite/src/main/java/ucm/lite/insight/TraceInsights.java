@@ -41,11 +41,17 @@ public record TraceInsights(
     Quantiles blockLifetimes,
     long blocksNeverReused,
     List<TimeBin> timeBins,
-    List<HotPrefix> hotPrefixes) {
+    List<HotPrefix> hotPrefixes)
+    implements Insights {
 
   public TraceInsights {
     timeBins = List.copyOf(timeBins);
     hotPrefixes = List.copyOf(hotPrefixes);
+  }
+
+  @Override
+  public double sampleRate() {
+    return 1;
   }
 
   /** Looks at a whole trace. Memory: about 40 bytes a distinct block and 20 a request. */

@@ -7,7 +7,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import ucm.lite.curve.CacheHits;
 import ucm.lite.record.IntTape;
@@ -38,14 +37,11 @@ public record PolicySimulation(RecordedTrace trace, TouchOrder order, int thread
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }
-    AtomicInteger threadNumber = new AtomicInteger();
     try (IntTape nextUses =
             policies.contains(CachePolicy.OPTIMAL) ? OptimalBound.nextUses(trace) : null;
         ExecutorService executor =
             Executors.newFixedThreadPool(
-                threads,
-                task ->
-                    new Thread(task, "ucm-lite-simulation-" + threadNumber.getAndIncrement()))) {
+                threads, Thread.ofPlatform().name("ucm-lite-simulation-", 0).factory())) {
       List<Callable<PolicyHits>> runs = new ArrayList<>();
       for (CachePolicy policy : policies) {
         for (long capacity : capacities) {

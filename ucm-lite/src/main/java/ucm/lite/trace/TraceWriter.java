@@ -30,7 +30,11 @@ public final class TraceWriter implements TraceVisitor {
   public void request(TraceRequest request) {
     line.setLength(0);
     switch (format) {
-      case MOONCAKE -> mooncake(request);
+      case MOONCAKE -> {
+        line.append("{\"timestamp\": ").append(number(request.timestampMillis()));
+        lengths(request);
+        ids(request);
+      }
       case QWEN_BAILIAN -> bailian(request);
       case UCM -> ucm(request);
     }
@@ -44,12 +48,6 @@ public final class TraceWriter implements TraceVisitor {
 
   public long written() {
     return written;
-  }
-
-  private void mooncake(TraceRequest request) {
-    line.append("{\"timestamp\": ").append(number(request.timestampMillis()));
-    lengths(request);
-    ids(request);
   }
 
   private void bailian(TraceRequest request) {
