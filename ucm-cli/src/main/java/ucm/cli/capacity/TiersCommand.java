@@ -1,7 +1,6 @@
 package ucm.cli.capacity;
 
 import java.nio.file.Path;
-import java.time.Instant;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -94,8 +93,7 @@ public final class TiersCommand extends CliCommand {
       sample.warn(err(), trace.rate());
       TiersReport report = report(model, engines, analysis, trace);
       if (html != null) {
-        ReportPage page =
-            new ReportPage(read, analysis, model.name(), report.blockBytes(), Instant.now());
+        ReportPage page = new ReportPage(read, analysis, model.name(), report.blockBytes());
         if (trace.whole()) {
           page.insights(TraceInsights.of(trace.recorded()));
         }

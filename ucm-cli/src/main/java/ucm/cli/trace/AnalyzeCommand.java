@@ -1,7 +1,6 @@
 package ucm.cli.trace;
 
 import java.nio.file.Path;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -100,7 +99,6 @@ public final class AnalyzeCommand extends CliCommand {
     format.check();
     AnalysisOptions options = options(!simulated.isEmpty());
     TraceAnalyzer analyzer = new TraceAnalyzer(options);
-    int cores = Runtime.getRuntime().availableProcessors();
     List<PolicyHits> hits = List.of();
     Optional<TraceInsights> insights = Optional.empty();
     TraceReadReport read;
@@ -122,19 +120,19 @@ public final class AnalyzeCommand extends CliCommand {
               * analysis.summary().blockTokens();
       blocks = chosen.blocks(analysis.summary(), blockBytes);
       if (part != null) {
-        hits = estimate(part, simulated, cores, blocks);
+        hits = estimate(part, simulated, blocks);
       } else if (options.recording() && (analysis.exact() || !simulated.isEmpty())) {
         // What a trace that is too large lacks on the page is no reason to fail; simulations that
         // were asked for are.
         try (RecordedTrace trace = analyzer.recorded()) {
-          hits = new PolicySimulation(trace, touchOrder, cores).run(simulated, blocks);
+          hits = simulation(trace).run(simulated, blocks);
           insights = html == null ? Optional.empty() : Optional.of(TraceInsights.of(trace));
         }
       }
     }
     if (html != null) {
       String name = model.map(KvModel::name).orElse("");
-      ReportPage page = new ReportPage(read, analysis, name, blockBytes, Instant.now());
+      ReportPage page = new ReportPage(read, analysis, name, blockBytes);
       page.policies(hits);
       insights.ifPresent(page::insights);
       page.write(html, out());
@@ -145,17 +143,20 @@ public final class AnalyzeCommand extends CliCommand {
 
   /** Simulates policies on a sample of the blocks; the hits are those estimated for the capacities. */
   private List<PolicyHits> estimate(
-      TraceSample part, List<CachePolicy> simulated, int cores, long[] capacities)
+      TraceSample part, List<CachePolicy> simulated, long[] capacities)
       throws InterruptedException {
     SampleScale scale = part.scale();
     long[] scaled = Arrays.stream(capacities).map(scale::capacity).toArray();
     List<PolicyHits> estimates = new ArrayList<>();
-    for (PolicyHits hits :
-        new PolicySimulation(part.recorded(), touchOrder, cores).run(simulated, scaled)) {
+    for (PolicyHits hits : simulation(part.recorded()).run(simulated, scaled)) {
       long capacity = capacities[estimates.size() % capacities.length];
       estimates.add(new PolicyHits(hits.policy(), scale.estimate(hits.hits(), capacity)));
     }
     return estimates;
+  }
+
+  private PolicySimulation simulation(RecordedTrace trace) {
+    return new PolicySimulation(trace, touchOrder, Runtime.getRuntime().availableProcessors());
   }
 
   private AnalysisOptions options(boolean simulating) {

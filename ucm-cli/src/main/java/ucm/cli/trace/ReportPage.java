@@ -58,11 +58,7 @@ public final class ReportPage {
    * Begins a page with the totals and the curves of a trace; without a model, a block has 0 bytes.
    */
   public ReportPage(
-      TraceReadReport read,
-      TraceAnalysis analysis,
-      String modelName,
-      long blockBytes,
-      Instant now) {
+      TraceReadReport read, TraceAnalysis analysis, String modelName, long blockBytes) {
     this.analysis = analysis;
     this.summary = analysis.summary();
     this.blockBytes = blockBytes;
@@ -87,7 +83,9 @@ public final class ReportPage {
                       curve("LRU, leaf last, from " + Figures.percent(curve.sampleRate()), curve)));
     }
     data.with("title", "What a KV cache is worth: " + names)
-        .with("made", "ucm " + ProductVersion.text() + ", " + now.truncatedTo(ChronoUnit.SECONDS))
+        .with(
+            "made",
+            "ucm " + ProductVersion.text() + ", " + Instant.now().truncatedTo(ChronoUnit.SECONDS))
         .with("facts", facts(read))
         .with("block_tokens", Math.max(1, summary.blockTokens()))
         .with("block_bytes", blockBytes)

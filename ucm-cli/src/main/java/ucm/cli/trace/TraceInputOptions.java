@@ -47,7 +47,7 @@ public final class TraceInputOptions {
   }
 
   /** Reads the inputs one by one; they need not have one format. */
-  void readEach(Runnable beforeEach, TraceVisitor visitor) {
+  public void readEach(Runnable beforeEach, TraceVisitor visitor) {
     for (String input : inputs) {
       beforeEach.run();
       read(visitor, List.of(input));

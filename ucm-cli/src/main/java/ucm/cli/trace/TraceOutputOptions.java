@@ -19,7 +19,7 @@ import ucm.lite.trace.TraceVisitor;
 import ucm.lite.trace.TraceWriter;
 
 /** Where a command writes a trace, and in which format. */
-final class TraceOutputOptions {
+public final class TraceOutputOptions {
 
   @Spec(Target.MIXEE)
   private CommandSpec command;
@@ -40,7 +40,7 @@ final class TraceOutputOptions {
   private String to = "mooncake";
 
   /** Runs something that writes requests, renumbered where asked for, and reports how many. */
-  void write(boolean renumber, Consumer<TraceVisitor> source) {
+  public void write(boolean renumber, Consumer<TraceVisitor> source) {
     TraceFormat format = format();
     CommandLine line = command.commandLine();
     try (Cleanup cleanup = new Cleanup()) {
@@ -55,7 +55,7 @@ final class TraceOutputOptions {
     }
   }
 
-  TraceFormat format() {
+  public TraceFormat format() {
     return switch (to.toLowerCase(Locale.ROOT)) {
       case "mooncake" -> TraceFormat.MOONCAKE;
       case "bailian", "qwen-bailian" -> TraceFormat.QWEN_BAILIAN;

@@ -1,5 +1,5 @@
 /**
- * {@code ucm trace}: commands that read, describe, change and make traces, and their HTML report.
+ * {@code ucm trace}: commands that read, describe and make traces, their HTML report, and the options of all.
  * Traces go in; tables, reports or traces come out. Simulations themselves are in {@code
  * ucm.lite}.
  */

@@ -3,6 +3,7 @@ package ucm.lite.tier;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import tools.jackson.databind.JsonNode;
 import ucm.lite.trace.TraceException;
 
@@ -106,11 +107,7 @@ record ModelLayers(ModelNumbers config, int layers) {
             "%s has %s entries in %s for %s layers"
                 .formatted(config.where(), all.size(), field, layers));
       }
-      List<String> each = new ArrayList<>();
-      for (int i = 0; i < layers; i++) {
-        each.add(all.get(i % all.size()));
-      }
-      return each;
+      return IntStream.range(0, layers).mapToObj(i -> all.get(i % all.size())).toList();
     }
     return List.of();
   }
