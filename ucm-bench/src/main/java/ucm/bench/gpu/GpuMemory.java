@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import ucm.api.MemoryRegion;
-import ucm.cli.runtime.WrongBytesException;
+import ucm.cli.runtime.EngineMemory.WrongBytesException;
 import ucm.device.CopyWay;
 import ucm.device.Device;
 import ucm.device.DeviceStream;

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import ucm.api.Store;
 import ucm.cli.runtime.EngineMemory;
-import ucm.cli.runtime.WrongBytesException;
+import ucm.cli.runtime.EngineMemory.WrongBytesException;
 import ucm.pipeline.catalog.StoreCatalog;
 import ucm.pipeline.config.UcmConfig;
 import ucm.pipeline.connector.ConnectorSetup;

@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -160,5 +162,17 @@ public final class Cleanup implements AutoCloseable {
             return FileVisitResult.CONTINUE;
           }
         });
+  }
+
+  /** Goes through files of which others may remove some meanwhile; those are left out. */
+  public static class FileTreeVisitor extends SimpleFileVisitor<Path> {
+
+    @Override
+    public FileVisitResult visitFileFailed(Path file, IOException failure) throws IOException {
+      if (failure instanceof NoSuchFileException) {
+        return FileVisitResult.CONTINUE;
+      }
+      throw failure;
+    }
   }
 }

@@ -182,4 +182,14 @@ public final class EngineMemory implements AutoCloseable {
   public void close() {
     arena.close();
   }
+
+  /** A loaded block is not what was dumped: the one unforgivable fault. */
+  public static final class WrongBytesException extends RuntimeException {
+
+    private static final long serialVersionUID = 1L;
+
+    public WrongBytesException(String message) {
+      super(message);
+    }
+  }
 }

@@ -49,7 +49,7 @@ class LogLinesTest {
 
   /** Keeps each line as it would be written. */
   private static final class Lines extends AppenderBase<ILoggingEvent> {
-    private final LogLine layout = new LogLine(() -> "");
+    private final LogSetup.LogLine layout = new LogSetup.LogLine(() -> "");
     private final List<String> lines = new CopyOnWriteArrayList<>();
 
     @Override

@@ -96,7 +96,7 @@ public final class KvModels {
     for (String part : LANGUAGE_PARTS) {
       if (config.path(part).isObject()
           && languagePart(config.path(part)) instanceof ObjectNode inner
-          && ModelNumbers.LAYERS.stream().anyMatch(inner::hasNonNull)) {
+          && ModelConfig.LAYERS.stream().anyMatch(inner::hasNonNull)) {
         for (String key : DATA_TYPES) {
           if (config.hasNonNull(key) && DATA_TYPES.stream().noneMatch(inner::hasNonNull)) {
             inner.set(key, config.get(key));
@@ -120,12 +120,12 @@ public final class KvModels {
   }
 
   private static KvModel of(JsonNode json, String where, String kvType) {
-    ModelNumbers config = new ModelNumbers(json, where);
-    int heads = config.required(ModelNumbers.HEADS);
-    int layers = config.required(ModelNumbers.LAYERS);
-    int hidden = config.required(ModelNumbers.HIDDEN);
+    ModelConfig config = new ModelConfig(json, where);
+    int heads = config.required(ModelConfig.HEADS);
+    int layers = config.required(ModelConfig.LAYERS);
+    int hidden = config.required(ModelConfig.HIDDEN);
     List<String> notes = new ArrayList<>();
-    int kvLayers = new ModelLayers(config, layers).withCache(notes);
+    int kvLayers = config.layersWithCache(layers, notes);
     String published = json.path("_name_or_path").asString("");
     String name = published.isBlank() ? where : published;
     int bytes = valueBytes(json, where, kvType, notes);
