@@ -34,7 +34,6 @@ final class KnownKeys {
   private static final String WITHOUT_USE =
       """
       an address space of the original's Cache store: gpu_kv_buffer_addrs gpu_kv_buffer_sizes
-      a tuning switch of the original's Cache store: cache_load_backend_only
       a tuning switch of the original's Cache store: cache_load_exclusive_buffer_number
       a tuning switch of the original's Posix store: posix_gc_candidate_extra_percent
       a setting of the ASU accelerator: asu_* kv_ns_ids
