@@ -8,8 +8,6 @@ import java.util.SequencedSet;
 import java.util.Set;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigKey;
@@ -36,10 +34,9 @@ final class InFlightTasks {
   private final LongSupplier clock;
   private final ThreadFactory threads;
   private final FlushResult.Ledger dumps;
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
-  private final Condition added = lock.newCondition();
-  // Guarded by lock, as is what follows; in order of arrival.
+  // Guarded by this, as is what follows; in order of arrival. The thread of the deadlines and those
+  // who
+  // close the store wait on it.
   private final SequencedSet<TransferTask> open = new LinkedHashSet<>();
   // Those of them that the store has taken over and that have not expired.
   private final SequencedSet<TransferTask> due = new LinkedHashSet<>();
@@ -72,73 +69,60 @@ final class InFlightTasks {
    * @throws QueueFullException when a bound is reached
    * @throws StoreClosedException after {@link #refuse}
    */
-  TransferTask enter(Transfer transfer, boolean isDump, Maker maker) {
+  synchronized TransferTask enter(Transfer transfer, boolean isDump, Maker maker) {
     int count = transfer.shardCount();
-    lock.lock();
-    try {
-      if (refusing) {
-        throw new StoreClosedException(store);
-      }
-      if (open.size() >= maxTasks) {
-        throw new QueueFullException(
-            store + " tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
-      }
-      if (shards > 0 && (long) shards + count > settings.maxShards()) {
-        throw new QueueFullException(
-            store + " shards", shards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
-      }
-      TransferTask task = maker.make(++lastTask, transfer, isDump);
-      task.enter(this, isDump, clock.getAsLong() + settings.timeoutNanos());
-      if (count > 0) {
-        open.add(task);
-        shards += count;
-        if (isDump) {
-          dumps.add(task);
-        }
-      }
-      entering++;
-      return task;
-    } finally {
-      lock.unlock();
+    if (refusing) {
+      throw new StoreClosedException(store);
     }
+    if (open.size() >= maxTasks) {
+      throw new QueueFullException(
+          store + " tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
+    }
+    if (shards > 0 && (long) shards + count > settings.maxShards()) {
+      throw new QueueFullException(
+          store + " shards", shards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
+    }
+    TransferTask task = maker.make(++lastTask, transfer, isDump);
+    task.enter(this, isDump, clock.getAsLong() + settings.timeoutNanos());
+    if (count > 0) {
+      open.add(task);
+      shards += count;
+      if (isDump) {
+        dumps.add(task);
+      }
+    }
+    entering++;
+    return task;
   }
 
   /** The store has taken the task over, which expires from now on. */
-  void started(TransferTask task) {
-    lock.lock();
-    try {
-      entered();
-      if (!open.contains(task)) {
-        return;
-      }
-      due.add(task);
-      if (thread == null) {
-        thread = threads.newThread(this::expireDue);
-        thread.start();
-      } else if (asleep) {
-        added.signal();
-      }
-    } finally {
-      lock.unlock();
+  synchronized void started(TransferTask task) {
+    entered();
+    if (!open.contains(task)) {
+      return;
+    }
+    due.add(task);
+    if (thread == null) {
+      thread = threads.newThread(this::expireDue);
+      thread.start();
+    } else if (asleep) {
+      notifyAll();
     }
   }
 
   /** The store has refused the task, of which nothing was started. */
   void withdraw(TransferTask task) {
     dumps.settle(task);
-    lock.lock();
-    try {
+    synchronized (this) {
       entered();
       remove(task);
-    } finally {
-      lock.unlock();
     }
   }
 
   private void entered() {
     entering--;
-    if (entering == 0) {
-      changed.signalAll();
+    if (refusing && entering == 0) {
+      notifyAll();
     }
   }
 
@@ -150,20 +134,15 @@ final class InFlightTasks {
         dumps.settle(task);
       }
     }
-    lock.lock();
-    try {
-      remove(task);
-    } finally {
-      lock.unlock();
-    }
+    remove(task);
   }
 
-  private void remove(TransferTask task) {
+  private synchronized void remove(TransferTask task) {
     if (open.remove(task)) {
       due.remove(task);
       shards -= task.transfer().shardCount();
-      if (open.isEmpty()) {
-        changed.signalAll();
+      if (refusing && open.isEmpty()) {
+        notifyAll();
       }
     }
   }
@@ -179,53 +158,44 @@ final class InFlightTasks {
   }
 
   /** The number of the task that came last. */
-  long lastTask() {
-    lock.lock();
-    try {
-      return lastTask;
-    } finally {
-      lock.unlock();
-    }
+  synchronized long lastTask() {
+    return lastTask;
   }
 
   /** Those that have not completed, oldest first; a copy. */
-  List<TransferTask> all() {
-    lock.lock();
-    try {
-      return List.copyOf(open);
-    } finally {
-      lock.unlock();
-    }
+  synchronized List<TransferTask> all() {
+    return List.copyOf(open);
   }
 
   /** Lets no task in any more, and waits for those that are being handed to the store. */
-  void refuse() {
-    lock.lock();
-    try {
-      refusing = true;
-      while (entering > 0) {
-        changed.awaitUninterruptibly();
+  synchronized void refuse() {
+    refusing = true;
+    boolean interrupted = false;
+    while (entering > 0) {
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        interrupted = true;
       }
-    } finally {
-      lock.unlock();
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 
   /**
-   * Waits until all have completed and dumps are settled.
+   * Waits until all have completed and dumps are settled, after {@link #refuse}.
    *
    * @param end until when, of {@link System#nanoTime}
    * @return how many have not completed
    */
   int awaitNone(long end) throws InterruptedException {
-    long left = end - System.nanoTime();
-    lock.lock();
-    try {
+    synchronized (this) {
+      long left = end - System.nanoTime();
       while (!open.isEmpty() && left > 0) {
-        left = changed.awaitNanos(left);
+        TimeUnit.NANOSECONDS.timedWait(this, left);
+        left = end - System.nanoTime();
       }
-    } finally {
-      lock.unlock();
     }
     Set<BlockIds> _ = dumps.await(Long.MAX_VALUE, end);
     return all().size();
@@ -238,30 +208,24 @@ final class InFlightTasks {
   }
 
   /** Takes the first task whose deadline has passed; null when the thread should end. */
-  private @Nullable TransferTask awaitDue() {
-    lock.lock();
-    try {
-      while (!stopped) {
-        if (due.isEmpty()) {
-          asleep = true;
-          added.awaitUninterruptibly();
-          asleep = false;
-          continue;
-        }
-        long left = due.getFirst().deadlineNanos() - clock.getAsLong();
-        if (left <= 0) {
-          return due.removeFirst();
-        }
-        try {
-          long _ = added.awaitNanos(left);
-        } catch (InterruptedException e) {
-          // Only stop ends this thread.
-        }
+  private synchronized @Nullable TransferTask awaitDue() {
+    while (!stopped) {
+      asleep = due.isEmpty();
+      long left = asleep ? 0 : due.getFirst().deadlineNanos() - clock.getAsLong();
+      if (left <= 0 && !asleep) {
+        return due.removeFirst();
       }
-      return null;
-    } finally {
-      lock.unlock();
+      try {
+        if (asleep) {
+          wait();
+        } else {
+          TimeUnit.NANOSECONDS.timedWait(this, left);
+        }
+      } catch (InterruptedException e) {
+        // Only stop ends this thread.
+      }
     }
+    return null;
   }
 
   /**
@@ -271,13 +235,10 @@ final class InFlightTasks {
    */
   void expire(boolean all) {
     List<TransferTask> late = new ArrayList<>();
-    lock.lock();
-    try {
+    synchronized (this) {
       while (!due.isEmpty() && (all || isPast(due.getFirst()))) {
         late.add(due.removeFirst());
       }
-    } finally {
-      lock.unlock();
     }
     late.forEach(this::expire);
   }
@@ -296,14 +257,9 @@ final class InFlightTasks {
   }
 
   /** Has the thread of the deadlines end. */
-  void stop() {
-    lock.lock();
-    try {
-      stopped = true;
-      added.signalAll();
-    } finally {
-      lock.unlock();
-    }
+  synchronized void stop() {
+    stopped = true;
+    notifyAll();
   }
 
   /**
