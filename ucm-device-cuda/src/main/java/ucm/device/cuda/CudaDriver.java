@@ -1,9 +1,14 @@
 package ucm.device.cuda;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import jcuda.driver.CUdevice;
 import jcuda.driver.CUresult;
 import jcuda.driver.CUuuid;
@@ -112,7 +117,7 @@ public final class CudaDriver implements DeviceDriver {
         bytes[0],
         driver,
         HexFormat.of().formatHex(uuid.bytes),
-        NumaNode.of(busId(device)));
+        numaNode(Path.of("/sys/bus/pci/devices"), busId(device)));
   }
 
   /** Where the device is on the PCI bus; empty where the driver does not say. */
@@ -120,6 +125,24 @@ public final class CudaDriver implements DeviceDriver {
     String[] id = new String[1];
     int result = JCudaDriver.cuDeviceGetPCIBusId(id, BUS_ID_BYTES, device);
     return result == CUresult.CUDA_SUCCESS && id[0] != null ? id[0].replace("\0", "").strip() : "";
+  }
+
+  /**
+   * Which node of the host's memory a device of the PCI bus is attached to; -1 where it is unknown.
+   *
+   * @param devices the folder in which Linux says so, a replacement for it in a test
+   */
+  static int numaNode(Path devices, String busId) {
+    if (busId.isEmpty()) {
+      return -1;
+    }
+    try {
+      // The driver writes letters large, the kernel small.
+      Path file = devices.resolve(busId.toLowerCase(Locale.ROOT)).resolve("numa_node");
+      return Math.max(Integer.parseInt(Files.readString(file).strip()), -1);
+    } catch (IOException | InvalidPathException | NumberFormatException e) {
+      return -1;
+    }
   }
 
   private static String version(int version) {
