@@ -2,9 +2,14 @@ package ucm.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.reflect.Constructor;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableSet;
@@ -12,11 +17,13 @@ import java.util.Random;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import ucm.api.BlockIds;
 import ucm.api.BlockLayout;
+import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreContext;
 import ucm.api.Task;
@@ -109,10 +116,10 @@ public abstract class KillContract {
                   round, seed, layers ? "layers" : "whole", variants().get(variant), writers);
       Path directory = Files.createDirectory(parent.resolve("round-" + round));
       NavigableSet<Integer> reported = new TreeSet<>();
-      List<KillVictim> victims = new ArrayList<>();
+      List<Victim> victims = new ArrayList<>();
       try {
         for (int i = 0; i < writers; i++) {
-          victims.add(new KillVictim(getClass(), directory, layers, variant, round));
+          victims.add(new Victim(getClass(), directory, layers, variant, round));
         }
         reported.addAll(killAll(victims, random, name));
       } finally {
@@ -125,10 +132,10 @@ public abstract class KillContract {
     assertThat(durable).as("blocks called durable before the kills, seed %d", seed).isPositive();
   }
 
-  private static NavigableSet<Integer> killAll(List<KillVictim> victims, Random random, String name)
+  private static NavigableSet<Integer> killAll(List<Victim> victims, Random random, String name)
       throws Exception {
     List<CompletableFuture<List<Integer>>> reports = new ArrayList<>();
-    for (KillVictim victim : victims) {
+    for (Victim victim : victims) {
       int lines = 1 + random.nextInt(MOST_LINES);
       long spins = random.nextInt(MOST_SPINS);
       reports.add(CompletableFuture.supplyAsync(() -> victim.killAfter(lines, spins)));
@@ -136,7 +143,7 @@ public abstract class KillContract {
     NavigableSet<Integer> durable = new TreeSet<>();
     for (int i = 0; i < victims.size(); i++) {
       durable.addAll(reports.get(i).get());
-      KillVictim victim = victims.get(i);
+      Victim victim = victims.get(i);
       assertThat(victim.process.exitCode())
           .as("ended by the kill and nothing else, %s; it said: %s", name, victim.said)
           .isEqualTo(KILLED);
@@ -158,7 +165,7 @@ public abstract class KillContract {
             .isTrue();
         TransferMemory memory = TransferMemory.ofBlocks(LAYOUT, Placement.SCATTERED, id);
         Task load = store.load(memory.transfer());
-        assertThat(load.await(KillVictim.PATIENCE).ok())
+        assertThat(load.await(Victim.PATIENCE).ok())
             .as("load of block %d, %s", block, name)
             .isEqualTo(present);
         if (present) {
@@ -182,5 +189,113 @@ public abstract class KillContract {
   /** The id of a block of a round. */
   static BlockIds id(int round, int block) {
     return BlockBytes.ids(round * 1_000_003L + block, 1);
+  }
+
+  /** A process that dumps blocks and says which are durable, until the contract kills it. */
+  static final class Victim {
+
+    static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private static final int AT_ONCE = 4;
+
+    final TestProcess process;
+
+    /** What it said besides the numbers of blocks. */
+    final StringBuilder said = new StringBuilder();
+
+    Victim(
+        Class<? extends KillContract> contract,
+        Path directory,
+        boolean layers,
+        int variant,
+        int round)
+        throws IOException {
+      process =
+          new TestProcess(
+              Victim.class,
+              contract.getName(),
+              directory.toString(),
+              "" + layers,
+              "" + variant,
+              "" + round);
+    }
+
+    /**
+     * Reads the numbers of some durable blocks, goes on for a moment, kills, and reads the rest.
+     *
+     * @return the numbers of all blocks that it called durable before it was dead
+     */
+    List<Integer> killAfter(int lines, long spins) {
+      List<Integer> durable = new ArrayList<>();
+      try {
+        for (String line = process.line(); line != null; line = process.line()) {
+          // The kill may cut a line off; numbers end with a dot.
+          if (line.matches("\\d+\\.")) {
+            durable.add(Integer.parseInt(line.substring(0, line.length() - 1)));
+          } else {
+            said.append(line).append('\n');
+          }
+          if (durable.size() == lines) {
+            for (long i = 0; i < spins; i++) {
+              Thread.onSpinWait();
+            }
+            process.sendKill();
+          }
+        }
+      } catch (IOException e) {
+        throw new AssertionError(e);
+      }
+      return durable;
+    }
+
+    public static void main(String[] args) throws Exception {
+      Constructor<?> constructor = Class.forName(args[0]).getDeclaredConstructor();
+      constructor.setAccessible(true);
+      KillContract contract = (KillContract) constructor.newInstance();
+      boolean layers = Boolean.parseBoolean(args[2]);
+      int round = Integer.parseInt(args[4]);
+      try (Store store = contract.configured(Path.of(args[1]), Integer.parseInt(args[3]))) {
+        store.open(StoreContext.of(null));
+        for (int first = 0; first >= 0; first += AT_ONCE) {
+          dump(store, ids(round, first), layers);
+          FlushResult flushed = store.flush(PATIENCE);
+          StringBuilder report = new StringBuilder();
+          for (int block = first; flushed.ok() && block < first + AT_ONCE; block++) {
+            if (store.durable(id(round, block)).get(0)) {
+              report.append(block).append(".\n");
+            }
+          }
+          System.out.print(report);
+          System.out.flush();
+        }
+      }
+    }
+
+    private static BlockIds ids(int round, int first) {
+      return BlockIds.ofHex(
+          IntStream.range(first, first + AT_ONCE)
+              .mapToObj(block -> id(round, block).hex(0))
+              .toList());
+    }
+
+    private static void dump(Store store, BlockIds ids, boolean layers) throws Exception {
+      BlockLayout layout = LAYOUT;
+      // A loop as fast as this one must not wait for the garbage collector to free its memory.
+      try (Arena arena = Arena.ofShared()) {
+        if (!layers) {
+          end(store, TransferMemory.ofBlocks(layout, Placement.SCATTERED, ids, arena));
+          return;
+        }
+        int[] shards = new int[ids.size()];
+        for (int shard = 0; shard < layout.shardCount(); shard++) {
+          Arrays.fill(shards, shard);
+          end(store, new TransferMemory(layout, Placement.SCATTERED, ids, shards, arena));
+        }
+      }
+    }
+
+    private static void end(Store store, TransferMemory memory) throws Exception {
+      store.dump(memory.fill().transfer()).await(PATIENCE).requireOk();
+    }
   }
 }

@@ -63,7 +63,6 @@ public abstract class StoreContract
     implements LifeContract,
         LookupContract,
         TransferContract,
-        PartialBlockContract,
         TaskContract,
         ConcurrencyContract,
         DurabilityContract {

@@ -34,7 +34,7 @@ public final class MemoryStore extends AbstractStore {
   /** Where blocks outlive the stores that keep them. Thread-safe. */
   public static final class Volume {
 
-    private final Map<Id, Whole> blocks = new ConcurrentHashMap<>();
+    private final Map<BlockIds, Whole> blocks = new ConcurrentHashMap<>();
 
     /** Holds nothing. */
     public Volume() {}
@@ -46,13 +46,7 @@ public final class MemoryStore extends AbstractStore {
 
     /** Removes a block without telling the stores, as an operator's {@code rm} would. */
     public void remove(BlockIds ids, int i) {
-      blocks.remove(Id.of(ids, i));
-    }
-  }
-
-  private record Id(long high, long low) {
-    private static Id of(BlockIds ids, int i) {
-      return new Id(ids.high(i), ids.low(i));
+      blocks.remove(id(ids, i));
     }
   }
 
@@ -63,7 +57,7 @@ public final class MemoryStore extends AbstractStore {
   private final Volume volume;
   private final boolean durable;
   // Guarded by itself, which is notified whenever a block leaves it.
-  private final Map<Id, Partial> partials = new ConcurrentHashMap<>();
+  private final Map<BlockIds, Partial> partials = new ConcurrentHashMap<>();
 
   /** A store whose blocks are gone when it is closed. */
   public MemoryStore() {
@@ -98,13 +92,17 @@ public final class MemoryStore extends AbstractStore {
   private BitSet whole(BlockIds ids) {
     BitSet found = new BitSet(ids.size());
     for (int i = 0; i < ids.size(); i++) {
-      found.set(i, find(Id.of(ids, i)) != null);
+      found.set(i, find(id(ids, i)) != null);
     }
     return found;
   }
 
+  private static BlockIds id(BlockIds ids, int i) {
+    return BlockIds.of(ids.high(i), ids.low(i));
+  }
+
   /** A block of this layout; one that a store of another layout left in the volume is a miss. */
-  private @Nullable Whole find(Id id) {
+  private @Nullable Whole find(BlockIds id) {
     Whole block = volume.blocks.get(id);
     return block != null && block.layout().equals(layout()) ? block : null;
   }
@@ -120,7 +118,7 @@ public final class MemoryStore extends AbstractStore {
   }
 
   private ShardOutcome give(Transfer transfer, int shard) {
-    Whole block = find(Id.of(transfer.ids(), shard));
+    Whole block = find(id(transfer.ids(), shard));
     if (block == null) {
       return ShardOutcome.MISSING;
     }
@@ -130,7 +128,7 @@ public final class MemoryStore extends AbstractStore {
 
   private ShardOutcome take(Transfer transfer, int shard) {
     BlockLayout cut = transfer.layout();
-    Id id = Id.of(transfer.ids(), shard);
+    BlockIds id = id(transfer.ids(), shard);
     synchronized (partials) {
       if (find(id) != null) {
         return ShardOutcome.OK;
@@ -177,12 +175,12 @@ public final class MemoryStore extends AbstractStore {
     }
     long start = System.nanoTime();
     synchronized (partials) {
-      List<Id> lacking = new ArrayList<>(partials.keySet());
+      List<BlockIds> lacking = new ArrayList<>(partials.keySet());
       while (true) {
         lacking.removeIf(id -> !partials.containsKey(id));
         long left = timeout.toNanos() - (System.nanoTime() - start);
         if (lacking.isEmpty() || left <= 0) {
-          lacking.forEach(id -> pending.add(BlockIds.of(id.high(), id.low())));
+          pending.addAll(lacking);
           return;
         }
         TimeUnit.NANOSECONDS.timedWait(partials, left);
@@ -207,7 +205,7 @@ public final class MemoryStore extends AbstractStore {
     synchronized (partials) {
       for (int i = 0; i < ids.size(); i++) {
         volume.remove(ids, i);
-        partials.remove(Id.of(ids, i));
+        partials.remove(id(ids, i));
       }
       partials.notifyAll();
     }
