@@ -18,18 +18,22 @@ import io.lettuce.core.protocol.CommandType;
 import io.lettuce.core.protocol.RedisCommand;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.DefaultClientResources;
+import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import ucm.api.StoreException;
+import ucm.api.config.StoreConfig;
 
 /** The client and its connections; all commands of a block go through one of them, in order. */
 final class ServerLink {
@@ -38,7 +42,8 @@ final class ServerLink {
   private static final long QUIET_MILLIS = 0;
   private static final long SHUTDOWN_MILLIS = 2_000;
 
-  private final ValkeyConfig config;
+  private final StoreConfig config;
+  private final Duration timeout;
   private final ShardCodec codec = new ShardCodec();
   private final ClientResources resources;
   private final List<BaseRedisAsyncCommands<String, ShardMove>> connections = new ArrayList<>();
@@ -47,32 +52,35 @@ final class ServerLink {
   /**
    * Connects.
    *
+   * @param timeout of a task
    * @param threads makes threads of a role
    * @throws StoreException when no server can be reached, or it refuses
    */
-  ServerLink(ValkeyConfig config, Function<String, ThreadFactory> threads) {
+  ServerLink(StoreConfig config, Duration timeout, Function<String, ThreadFactory> threads) {
     this.config = config;
+    this.timeout = timeout;
+    int count = config.get(ValkeyConfig.CONNECTIONS);
     this.resources =
         DefaultClientResources.builder()
-            .ioThreadPoolSize(Math.max(2, config.connections()))
+            .ioThreadPoolSize(Math.max(2, count))
             .computationThreadPoolSize(2)
             .threadFactoryProvider(pool -> threads.apply(role(pool)))
             .build();
     Runnable stop = () -> {};
     try {
       List<RedisURI> uris = uris();
-      if (config.cluster()) {
+      if (config.get(ValkeyConfig.CLUSTER)) {
         RedisClusterClient client = RedisClusterClient.create(resources, uris);
         stop = () -> stop(client);
         client.setOptions(ClusterClientOptions.builder(options()).build());
-        for (int i = 0; i < config.connections(); i++) {
+        for (int i = 0; i < count; i++) {
           connections.add(client.connect(codec).async());
         }
       } else {
         RedisClient client = RedisClient.create(resources);
         stop = () -> stop(client);
         client.setOptions(options());
-        for (int i = 0; i < config.connections(); i++) {
+        for (int i = 0; i < count; i++) {
           connections.add(client.connect(codec, uris.getFirst()).async());
         }
       }
@@ -84,7 +92,11 @@ final class ServerLink {
           .awaitUninterruptibly();
       Throwable cause = e.getCause() == null ? e : e.getCause();
       throw new StoreException(
-          "Valkey cannot use the servers of valkey_nodes " + config.nodes() + ": " + cause, e);
+          "Valkey cannot use the servers of valkey_nodes "
+              + ValkeyConfig.nodes(config)
+              + ": "
+              + cause,
+          e);
     }
   }
 
@@ -99,18 +111,20 @@ final class ServerLink {
 
   private List<RedisURI> uris() throws IOException {
     List<RedisURI> uris = new ArrayList<>();
-    for (ValkeyConfig.Node node : config.nodes()) {
+    boolean tls = config.get(ValkeyConfig.TLS);
+    Optional<String> passwordFile = config.find(ValkeyConfig.PASSWORD_FILE);
+    for (ValkeyConfig.Node node : ValkeyConfig.nodes(config)) {
       RedisURI.Builder uri =
           RedisURI.builder()
               .withHost(node.host())
               .withPort(node.port())
-              .withSsl(config.tls())
-              .withVerifyPeer(config.tls())
-              .withTimeout(config.timeout());
-      if (config.passwordFile().isPresent()) {
-        List<String> lines = Files.readAllLines(config.passwordFile().get());
+              .withSsl(tls)
+              .withVerifyPeer(tls)
+              .withTimeout(timeout);
+      if (passwordFile.isPresent()) {
+        List<String> lines = Files.readAllLines(Path.of(passwordFile.get()));
         String password = lines.isEmpty() ? "" : lines.getFirst();
-        uri.withAuthentication(config.username(), (CharSequence) password);
+        uri.withAuthentication(config.get(ValkeyConfig.USERNAME), (CharSequence) password);
       }
       uris.add(uri.build());
     }
@@ -123,18 +137,18 @@ final class ServerLink {
             // A server that is down answers at once: a cache must not wait for it. Connections to
             // the servers of a cluster are made when they are needed, so commands wait for them.
             .disconnectedBehavior(
-                config.cluster()
+                config.get(ValkeyConfig.CLUSTER)
                     ? DisconnectedBehavior.DEFAULT
                     : DisconnectedBehavior.REJECT_COMMANDS)
             .socketOptions(
                 SocketOptions.builder()
-                    .connectTimeout(
-                        Duration.ofMillis(Math.min(CONNECT_MILLIS, config.timeout().toMillis())))
+                    .connectTimeout(Duration.ofMillis(Math.min(CONNECT_MILLIS, timeout.toMillis())))
                     .build())
             .timeoutOptions(TimeoutOptions.builder().timeoutSource(new TaskTimeouts()).build());
-    if (config.tlsCa().isPresent()) {
-      options.sslOptions(SslOptions.builder().trustManager(config.tlsCa().get().toFile()).build());
-    }
+    config
+        .find(ValkeyConfig.TLS_CA)
+        .map(file -> SslOptions.builder().trustManager(new File(file)).build())
+        .ifPresent(options::sslOptions);
     return options.build();
   }
 
@@ -173,7 +187,7 @@ final class ServerLink {
     public long getTimeout(RedisCommand<?, ?, ?> command) {
       return command.getOutput() instanceof MoveReply reply
           ? reply.millisLeft()
-          : config.timeout().toMillis();
+          : timeout.toMillis();
     }
   }
 

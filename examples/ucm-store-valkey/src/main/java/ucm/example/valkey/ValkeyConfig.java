@@ -1,7 +1,5 @@
 package ucm.example.valkey;
 
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -11,19 +9,8 @@ import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.StoreConfig;
 
-/** What the store is told. */
-record ValkeyConfig(
-    List<Node> nodes,
-    boolean cluster,
-    String prefix,
-    String username,
-    Optional<Path> passwordFile,
-    boolean tls,
-    Optional<Path> tlsCa,
-    int ttlSeconds,
-    int connections,
-    long windowBytes,
-    Duration timeout) {
+/** The keys of the store, and what no key says by itself. */
+final class ValkeyConfig {
 
   /** Where a server listens. */
   record Node(String host, int port) {}
@@ -31,45 +18,45 @@ record ValkeyConfig(
   /** Of the bytes of a shard and its checksum: no value of the server is longer. */
   private static final long MOST_VALUE_BYTES = 512L << 20;
 
-  private static final ConfigKey<String> NODES =
+  static final ConfigKey<String> NODES =
       ConfigKey.text("valkey_nodes")
           .defaultTo("localhost:6379")
           .doc("Servers, as host:port, several joined by commas; of a cluster some are enough.");
-  private static final ConfigKey<Boolean> CLUSTER =
+  static final ConfigKey<Boolean> CLUSTER =
       ConfigKey.flag("valkey_cluster")
           .defaultTo(false)
           .doc("Whether the servers are a cluster; blocks are then spread over its slots.");
-  private static final ConfigKey<String> PREFIX =
+  static final ConfigKey<String> PREFIX =
       ConfigKey.text("valkey_prefix")
           .defaultTo("ucm")
           .doc("What the keys in the server begin with; those who share blocks agree on it.");
-  private static final ConfigKey<String> USERNAME =
+  static final ConfigKey<String> USERNAME =
       ConfigKey.text("valkey_username")
           .defaultTo("default")
           .doc("The user to log in as, when valkey_password_file is set.");
-  private static final ConfigKey<String> PASSWORD_FILE =
+  static final ConfigKey<String> PASSWORD_FILE =
       ConfigKey.text("valkey_password_file")
           .doc("File whose first line is the password; read when the store opens.");
-  private static final ConfigKey<Boolean> TLS =
+  static final ConfigKey<Boolean> TLS =
       ConfigKey.flag("valkey_tls")
           .defaultTo(false)
           .doc("Whether to use TLS; the server's certificate and its name are verified.");
-  private static final ConfigKey<String> TLS_CA =
+  static final ConfigKey<String> TLS_CA =
       ConfigKey.text("valkey_tls_ca")
           .doc("PEM file of the authority to trust, instead of those that Java trusts.");
-  private static final ConfigKey<Integer> TTL =
+  static final ConfigKey<Integer> TTL =
       ConfigKey.integer("valkey_ttl_s")
           .range(0, Integer.MAX_VALUE)
           .defaultTo(0)
           .unit("s")
           .doc("A block is removed so long after its last shard was dumped; 0 keeps it.");
-  private static final ConfigKey<Integer> CONNECTIONS =
+  static final ConfigKey<Integer> CONNECTIONS =
       ConfigKey.integer("valkey_connections")
           .range(1, 64)
           .defaultTo(2)
           .unit("connections")
           .doc("Connections to each server.");
-  private static final ConfigKey<Integer> WINDOW =
+  static final ConfigKey<Integer> WINDOW =
       ConfigKey.integer("valkey_window_mb")
           .range(1, 1 << 16)
           .defaultTo(64)
@@ -95,36 +82,27 @@ record ValkeyConfig(
               CommonKeys.LAYOUT_KEYS.stream())
           .toList();
 
-  /** Reads the store's own keys; what is wrong with them is recorded. */
-  static ValkeyConfig read(StoreConfig config) {
+  private ValkeyConfig() {}
+
+  /** Checks the store's own keys; what is wrong with them is recorded. */
+  static void check(StoreConfig config) {
+    KEYS.forEach(config::get);
     Optional<BlockLayout> layout = CommonKeys.layout(config);
     if (layout.isPresent() && layout.get().shardSize() > MOST_VALUE_BYTES - ShardMove.CRC_BYTES) {
       config.reject(
           CommonKeys.SHARD_SIZE,
           "is " + layout.get().shardSize() + "; a value of the server is below 512 MiB");
     }
-    List<Node> nodes = nodes(config);
-    if (nodes.size() > 1 && !config.get(CLUSTER)) {
+    if (nodes(config).size() > 1 && !config.get(CLUSTER)) {
       config.reject(NODES, "names several servers; name one, or set valkey_cluster: true");
     }
     if (config.isSet(TLS_CA) && !config.get(TLS)) {
       config.reject(TLS_CA, "has no effect without valkey_tls: true");
     }
-    return new ValkeyConfig(
-        nodes,
-        config.get(CLUSTER),
-        config.get(PREFIX),
-        config.get(USERNAME),
-        config.find(PASSWORD_FILE).map(Path::of),
-        config.get(TLS),
-        config.find(TLS_CA).map(Path::of),
-        config.get(TTL),
-        config.get(CONNECTIONS),
-        (long) config.get(WINDOW) << 20,
-        Duration.ofMillis(config.get(CommonKeys.TIMEOUT_MS)));
   }
 
-  private static List<Node> nodes(StoreConfig config) {
+  /** The servers; what is no server is recorded. */
+  static List<Node> nodes(StoreConfig config) {
     List<Node> nodes = new ArrayList<>();
     for (String text : config.get(NODES).split(",", -1)) {
       int colon = text.lastIndexOf(':');

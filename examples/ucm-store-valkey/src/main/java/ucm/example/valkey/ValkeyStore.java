@@ -39,7 +39,7 @@ public final class ValkeyStore extends AbstractStore {
   /** Blocks that were dumped in parts, and may lack shards. */
   private final Set<BlockIds> unfinished = ConcurrentHashMap.newKeySet();
 
-  private ValkeyConfig config;
+  private StoreConfig config;
   private Counter loadedBytes;
   private Counter dumpedBytes;
   private LongSupplier clock;
@@ -53,7 +53,8 @@ public final class ValkeyStore extends AbstractStore {
 
   @Override
   protected void doConfigure(StoreConfig values) {
-    config = ValkeyConfig.read(values);
+    config = values;
+    ValkeyConfig.check(values);
   }
 
   @Override
@@ -61,13 +62,14 @@ public final class ValkeyStore extends AbstractStore {
     loadedBytes = context.metrics().counter("valkey_loaded_bytes", "Bytes fetched from servers");
     dumpedBytes = context.metrics().counter("valkey_dumped_bytes", "Bytes sent to servers");
     clock = context.nanoClock();
-    window = new MoveWindow(config.windowBytes(), this::send);
-    link = new ServerLink(config, this::newThreads);
+    window = new MoveWindow((long) value(ValkeyConfig.WINDOW) << 20, this::send);
+    link = new ServerLink(config, timeout(), this::newThreads);
   }
 
   private String key(BlockIds ids, int i) {
     // The layout is part of the name: a block of another layout is a miss.
-    return config.prefix() + ":" + Integer.toHexString(layout().hashCode()) + ":" + ids.hex(i);
+    String layout = Integer.toHexString(layout().hashCode());
+    return value(ValkeyConfig.PREFIX) + ":" + layout + ":" + ids.hex(i);
   }
 
   private boolean isWhole(long shards) {
@@ -113,7 +115,7 @@ public final class ValkeyStore extends AbstractStore {
         IntStream.range(0, ids.size())
             .mapToObj(i -> question.apply(key(ids, i)).toCompletableFuture())
             .toList();
-    long end = System.nanoTime() + config.timeout().toNanos();
+    long end = System.nanoTime() + timeout().toNanos();
     return answers.stream().mapToLong(answer -> answer(answer, end, none)).toArray();
   }
 
@@ -196,8 +198,9 @@ public final class ValkeyStore extends AbstractStore {
               }
               window.ended(move);
             });
-    if (!move.isLoad() && config.ttlSeconds() > 0) {
-      link.expire(move.key(), config.ttlSeconds());
+    int seconds = value(ValkeyConfig.TTL);
+    if (!move.isLoad() && seconds > 0) {
+      link.expire(move.key(), seconds);
     }
   }
 
