@@ -7,7 +7,7 @@ package ucm.platform.device;
  */
 public abstract class DeviceBatch {
 
-  // Guarded by the lock of the queue: shards to be had, the first shard that is not given out,
+  // Guarded by the queue: shards to be had, the first shard that is not given out,
   // whether it is in the queue.
   private int ready;
   int taken;

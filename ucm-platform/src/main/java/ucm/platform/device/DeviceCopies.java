@@ -41,14 +41,17 @@ public final class DeviceCopies {
     this.stream = stream;
   }
 
-  /** Gathers the segments of a shard into a slot. */
-  public void toSlot(Transfer transfer, int shard, int slot) {
-    put(transfer, shard, slot, true);
-  }
-
-  /** Scatters a slot over the segments of a shard. */
-  public void fromSlot(int slot, Transfer transfer, int shard) {
-    put(transfer, shard, slot, false);
+  /** Gathers the segments of a shard into a slot, or scatters the slot over them. */
+  public void add(Transfer transfer, int shard, int slot, boolean toSlot) {
+    MemoryRegion region = memory.region();
+    long at = memory.offset(slot);
+    int segments = transfer.pieceCount();
+    for (int segment = 0; segment < segments; segment++) {
+      long size = transfer.pieceSize(segment);
+      MemoryRegion engine = transfer.region(shard, segment);
+      add(engine, transfer.offset(shard, segment), region, at, size, toSlot);
+      at += size;
+    }
   }
 
   /** Queues what is held back. */
@@ -76,24 +79,7 @@ public final class DeviceCopies {
     rows = 0;
   }
 
-  private void put(Transfer transfer, int shard, int slot, boolean toHost) {
-    MemoryRegion region = memory.region();
-    long at = memory.offset(slot);
-    int segments = transfer.pieceCount();
-    for (int segment = 0; segment < segments; segment++) {
-      long size = transfer.pieceSize(segment);
-      put(
-          transfer.region(shard, segment),
-          transfer.offset(shard, segment),
-          region,
-          at,
-          size,
-          toHost);
-      at += size;
-    }
-  }
-
-  private void put(
+  private void add(
       MemoryRegion onDevice, long from, MemoryRegion inHost, long to, long size, boolean toHost) {
     if (rows > 0 && onDevice == device && inHost == host && toHost == up) {
       if (rows == 1 && from == deviceAt + rowBytes && to == hostAt + rowBytes) {

@@ -7,8 +7,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,9 +39,7 @@ public final class DeviceQueue {
   private final CpuAffinity affinity;
   private final SlotMemory memory;
   private final List<Thread> threads = new ArrayList<>();
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition work = lock.newCondition();
-  // Guarded by lock.
+  // Guarded by this, which is notified of work, as is what follows.
   private final ArrayDeque<DeviceBatch> waiting = new ArrayDeque<>();
   private boolean closed;
 
@@ -77,19 +74,14 @@ public final class DeviceQueue {
    *
    * @param runs in how many runs it is copied
    */
-  public void submit(DeviceBatch batch, int runs) {
-    lock.lock();
-    try {
-      if (closed) {
-        throw new StoreClosedException(device.stage());
-      }
-      waiting.add(batch);
-      batch.queued = true;
-      for (int run = Math.min(runs, threads.size()); run > 0; run--) {
-        work.signal();
-      }
-    } finally {
-      lock.unlock();
+  public synchronized void submit(DeviceBatch batch, int runs) {
+    if (closed) {
+      throw new StoreClosedException(device.stage());
+    }
+    waiting.add(batch);
+    batch.queued = true;
+    for (int run = Math.min(runs, threads.size()); run > 0; run--) {
+      notify();
     }
   }
 
@@ -98,22 +90,17 @@ public final class DeviceQueue {
    *
    * @return false when the queue is closed, and the shard stays with the caller
    */
-  public boolean add(DeviceBatch batch, int shard, int slot) {
-    lock.lock();
-    try {
-      if (closed) {
-        return false;
-      }
-      batch.arrive(shard, slot);
-      if (!batch.queued) {
-        waiting.add(batch);
-        batch.queued = true;
-      }
-      work.signal();
-      return true;
-    } finally {
-      lock.unlock();
+  public synchronized boolean add(DeviceBatch batch, int shard, int slot) {
+    if (closed) {
+      return false;
     }
+    batch.arrive(shard, slot);
+    if (!batch.queued) {
+      waiting.add(batch);
+      batch.queued = true;
+    }
+    notify();
+    return true;
   }
 
   /**
@@ -122,12 +109,9 @@ public final class DeviceQueue {
    * @return false when some thread still runs after the timeout
    */
   boolean close(Duration timeout) {
-    lock.lock();
-    try {
+    synchronized (this) {
       closed = true;
-      work.signalAll();
-    } finally {
-      lock.unlock();
+      notifyAll();
     }
     long end = System.nanoTime() + timeout.toNanos();
     return threads.stream()
@@ -149,102 +133,111 @@ public final class DeviceQueue {
     }
   }
 
-  /** What one thread has under way: a ring of runs, in the order in which they were queued. */
+  /** Takes the next run; false when there is none, and none to wait for. */
+  private synchronized boolean take(Run run, boolean mayWait) {
+    while (waiting.isEmpty()) {
+      if (closed || !mayWait) {
+        return false;
+      }
+      try {
+        wait();
+      } catch (InterruptedException e) {
+        // Only close ends the threads.
+      }
+    }
+    DeviceBatch batch = waiting.element();
+    run.batch = batch;
+    run.from = batch.taken;
+    run.to = batch.take();
+    if (!batch.queued) {
+      waiting.remove();
+    }
+    return true;
+  }
+
+  /** A run of a batch, with the mark of the stream that stands behind it. */
+  private static final class Run {
+
+    private final int mark;
+    private @Nullable DeviceBatch batch;
+    private int from;
+    private int to;
+    private boolean isMarked;
+    // The first thing that went wrong.
+    private @Nullable Throwable fault;
+
+    private Run(int mark) {
+      this.mark = mark;
+    }
+
+    private void failed(Throwable cause) {
+      fault = fault == null ? cause : fault;
+    }
+  }
+
+  /** What one thread has under way, in the order in which it was queued. */
   private final class Pump {
 
     private final DeviceStream stream;
     private final DeviceCopies copies;
-    private final @Nullable DeviceBatch[] batches = new DeviceBatch[DEPTH];
-    private final int[] froms = new int[DEPTH];
-    private final int[] tos = new int[DEPTH];
-    private final boolean[] marked = new boolean[DEPTH];
-    private final @Nullable Throwable[] faults = new Throwable[DEPTH];
-    private int first;
-    private int underWay;
+    private final ArrayDeque<Run> underWay = new ArrayDeque<>(DEPTH);
+    private final ArrayDeque<Run> unused = new ArrayDeque<>(DEPTH);
 
     private Pump(DeviceStream stream) {
       this.stream = stream;
       this.copies = new DeviceCopies(memory, stream);
+      IntStream.range(0, DEPTH).mapToObj(Run::new).forEach(unused::add);
     }
 
     private void run() {
       while (true) {
-        int next = (first + underWay) % DEPTH;
-        if (underWay < DEPTH && take(next)) {
-          start(next);
-          underWay++;
-        } else if (underWay > 0) {
+        Run next = unused.peek();
+        if (next != null && take(next, underWay.isEmpty())) {
+          start(unused.remove());
+          underWay.add(next);
+        } else if (!underWay.isEmpty()) {
+          Run first = underWay.remove();
           finish(first);
-          first = (first + 1) % DEPTH;
-          underWay--;
+          unused.add(first);
         } else {
           return;
         }
       }
     }
 
-    /** Takes the next run; waits for one when nothing is under way, and for nothing else. */
-    private boolean take(int at) {
-      lock.lock();
+    private void start(Run run) {
+      DeviceBatch batch = Objects.requireNonNull(run.batch);
+      run.fault = null;
+      run.isMarked = false;
       try {
-        while (waiting.isEmpty()) {
-          if (closed || underWay > 0) {
-            return false;
-          }
-          work.awaitUninterruptibly();
-        }
-        DeviceBatch batch = waiting.element();
-        batches[at] = batch;
-        froms[at] = batch.taken;
-        tos[at] = batch.take();
-        if (!batch.queued) {
-          waiting.remove();
-        }
-        return true;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    private void start(int at) {
-      DeviceBatch batch = Objects.requireNonNull(batches[at]);
-      faults[at] = null;
-      marked[at] = false;
-      try {
-        batch.begin(froms[at], tos[at]);
+        batch.begin(run.from, run.to);
         long event = batch.event();
         if (event != 0) {
           stream.waitFor(event);
         }
-        batch.queue(copies, froms[at], tos[at]);
+        batch.queue(copies, run.from, run.to);
         copies.flush();
       } catch (RuntimeException | Error e) {
         copies.clear();
-        faults[at] = e;
+        run.failed(e);
       }
       try {
-        stream.mark(at);
-        marked[at] = true;
+        stream.mark(run.mark);
+        run.isMarked = true;
       } catch (DeviceException e) {
-        failed(at, e);
+        run.failed(e);
       }
     }
 
-    /** Keeps the first thing that went wrong with a run. */
-    private void failed(int at, Throwable fault) {
-      faults[at] = faults[at] == null ? fault : faults[at];
-    }
-
-    private void finish(int at) {
-      DeviceBatch batch = Objects.requireNonNull(batches[at]);
-      batches[at] = null;
-      boolean done = isDone(at);
-      Throwable fault = faults[at];
+    private void finish(Run run) {
+      DeviceBatch batch = Objects.requireNonNull(run.batch);
+      run.batch = null;
+      boolean done = isDone(run);
       try {
-        if (fault != null) {
-          batch.fail(froms[at], tos[at], fault, done);
+        if (run.fault != null) {
+          batch.fail(run.from, run.to, run.fault, done);
         }
-        batch.end(froms[at], tos[at]);
+        batch.end(run.from, run.to);
       } catch (RuntimeException | Error e) {
         // The batch broke its contract; the thread must live on for the others.
         LOG.error("{}: a run of {} threw", device.stage(), batch, e);
@@ -252,20 +245,20 @@ public final class DeviceQueue {
     }
 
     /** Waits until the device is done with a run; false when that cannot be found out. */
-    private boolean isDone(int at) {
-      if (marked[at]) {
+    private boolean isDone(Run run) {
+      if (run.isMarked) {
         try {
-          stream.await(at);
+          stream.await(run.mark);
           return true;
         } catch (DeviceException e) {
-          failed(at, e);
+          run.failed(e);
         }
       }
       try {
         stream.awaitAll();
         return true;
       } catch (DeviceException e) {
-        failed(at, e);
+        run.failed(e);
         device.lost(e);
         return false;
       }

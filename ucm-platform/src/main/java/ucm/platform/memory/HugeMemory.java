@@ -62,6 +62,24 @@ public final class HugeMemory {
   }
 
   /**
+   * Maps memory for a large table of which perhaps little is used, on small pages: it reads as zeros, and
+   * takes room as it is written. It is given back when nothing refers to it any more, so that a thread
+   * that still reads it while its owner closes does no harm.
+   *
+   * @param byteSize 1 or more
+   * @throws FileException when the kernel refuses it
+   */
+  @SuppressWarnings("restricted") // The address and the size are those of the mapping.
+  public static MemorySegment lazy(long byteSize) {
+    long address = Libc.mapZeros(byteSize);
+    if (address == -1) {
+      throw new FileException("mmap", byteSize + " bytes", Native.getLastError());
+    }
+    return MemorySegment.ofAddress(address)
+        .reinterpret(byteSize, Arena.ofAuto(), mapped -> Libc.munmap(mapped.address(), byteSize));
+  }
+
+  /**
    * How many bytes of memory that was touched lie on huge pages, as the kernel counts them in {@code
    * /proc/self/smaps}; 0 where that cannot be read.
    */

@@ -15,6 +15,7 @@ import java.util.concurrent.locks.StampedLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import ucm.api.CommonKeys;
 import ucm.api.QueueFullException;
 import ucm.api.StoreClosedException;
 
@@ -53,17 +54,6 @@ public final class ShardWorkers implements AutoCloseable {
     void run(int index);
   }
 
-  /**
-   * How much may wait, and the keys that say so.
-   *
-   * @param waitingBatches how many batches may wait for a worker
-   * @param waitingKey the configuration key of that bound
-   * @param runningShards how many shards may be accepted and not done
-   * @param runningKey the configuration key of that bound
-   */
-  public record Limits(
-      int waitingBatches, String waitingKey, int runningShards, String runningKey) {}
-
   /** What is left of a batch; a thread that waits for it may run some of its shards itself. */
   public final class Remainder {
 
@@ -96,7 +86,7 @@ public final class ShardWorkers implements AutoCloseable {
 
   private final String role;
   private final int maxThreads;
-  private final Limits limits;
+  private final int maxWaiting;
   private final int processors;
   private final Runnable work = this::work;
   private final OwnThreads own;
@@ -107,7 +97,6 @@ public final class ShardWorkers implements AutoCloseable {
   // A batch leaves when its last shard is taken. Added to under the lock of this.
   private final Queue<Remainder> batches = new ConcurrentLinkedQueue<>();
   private final AtomicInteger waitingBatches = new AtomicInteger();
-  private final AtomicInteger openShards = new AtomicInteger();
   private final AtomicLong endedShards = new AtomicLong();
   // Threads that work or are called to; how many may, beside those in place of others.
   private final AtomicInteger working = new AtomicInteger();
@@ -123,12 +112,13 @@ public final class ShardWorkers implements AutoCloseable {
    *
    * @param role names the threads: {@code ucm-<role>-<n>}
    * @param maxThreads how many threads at the most
+   * @param maxWaiting how many batches may wait for a worker: {@code waiting_queue_depth}
    * @param affinity where they run
    */
-  public ShardWorkers(String role, int maxThreads, Limits limits, CpuAffinity affinity) {
+  public ShardWorkers(String role, int maxThreads, int maxWaiting, CpuAffinity affinity) {
     this.role = role;
     this.maxThreads = maxThreads;
-    this.limits = limits;
+    this.maxWaiting = maxWaiting;
     this.processors = Math.min(affinity.processors(), maxThreads);
     this.wanted = new AtomicInteger(processors);
     this.own = new OwnThreads("ucm-" + role + "-", affinity::applyToThisThread, this::threadEnds);
@@ -153,13 +143,12 @@ public final class ShardWorkers implements AutoCloseable {
    * Takes the shards of a task. Never blocks.
    *
    * @return what a thread that waits for the batch may take part in
-   * @throws QueueFullException when a bound is reached; nothing of the batch will run
+   * @throws QueueFullException when too many wait; nothing of the batch will run
    * @throws StoreClosedException after {@link #close}
    */
   public Remainder submit(Batch batch) {
     Remainder remainder = new Remainder(batch, batch.size());
-    int size = remainder.size;
-    if (size == 0) {
+    if (remainder.size == 0) {
       return remainder;
     }
     synchronized (this) {
@@ -167,16 +156,11 @@ public final class ShardWorkers implements AutoCloseable {
         throw new StoreClosedException(role);
       }
       int waiting = waitingBatches.get();
-      if (waiting >= limits.waitingBatches()) {
-        throw new QueueFullException(role + " tasks", waiting, limits.waitingKey());
-      }
-      // A batch larger than the bound may run alone, or it could never run at all.
-      int open = openShards.get();
-      if (open > 0 && (long) open + size > limits.runningShards()) {
-        throw new QueueFullException(role + " shards", open, limits.runningKey());
+      if (waiting >= maxWaiting) {
+        throw new QueueFullException(
+            role + " tasks", waiting, CommonKeys.WAITING_QUEUE_DEPTH.name());
       }
       waitingBatches.incrementAndGet();
-      openShards.addAndGet(size);
       batches.add(remainder);
     }
     callOne();
@@ -198,11 +182,6 @@ public final class ShardWorkers implements AutoCloseable {
     compensating = count;
     threads.setParallelism(Math.min(maxThreads + count, OwnThreads.MOST_THREADS));
     callOne();
-  }
-
-  /** Shards accepted and not done. */
-  public int openShards() {
-    return openShards.get();
   }
 
   /**
@@ -327,7 +306,6 @@ public final class ShardWorkers implements AutoCloseable {
       // The batch broke its contract; the thread must live on for the others.
       LOG.error("{}: shard {} of a batch threw", role, shard, t);
     }
-    openShards.decrementAndGet();
     endedShards.incrementAndGet();
     return true;
   }

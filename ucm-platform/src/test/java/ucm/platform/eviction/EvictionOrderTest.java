@@ -128,7 +128,7 @@ final class EvictionOrderTest {
   @Test
   void ghostsAreRememberedUpToTheirBound() {
     int bound = 50;
-    GhostQueue ghosts = new GhostQueue(bound);
+    S3FifoOrder.GhostQueue ghosts = new S3FifoOrder.GhostQueue(bound);
     LinkedHashSet<Long> model = new LinkedHashSet<>();
     Random random = new Random(3);
     for (int i = 0; i < 20_000; i++) {

@@ -14,7 +14,7 @@ final class LazyMemoryTest {
   void readsAsZerosAndKeepsWhatIsWritten() {
     // More than this machine need have: only what is written takes room.
     long size = 1L << 38;
-    MemorySegment memory = LazyMemory.zeros(size);
+    MemorySegment memory = HugeMemory.lazy(size);
     assertThat(memory.byteSize()).isEqualTo(size);
     for (long at : new long[] {0, size / 2, size - Long.BYTES}) {
       assertThat(memory.get(ValueLayout.JAVA_LONG, at)).isZero();
@@ -27,7 +27,7 @@ final class LazyMemoryTest {
 
   @Test
   void saysWhatTheKernelRefused() {
-    assertThatThrownBy(() -> LazyMemory.zeros(1L << 60))
+    assertThatThrownBy(() -> HugeMemory.lazy(1L << 60))
         .isInstanceOf(FileException.class)
         .hasMessageContaining("mmap 1152921504606846976 bytes: ")
         .hasMessageContaining("memory");

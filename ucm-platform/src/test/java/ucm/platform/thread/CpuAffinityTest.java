@@ -14,9 +14,7 @@ class CpuAffinityTest {
   void movesTheThreadsOfWorkersToTheCoresNamed() {
     long core = AllowedCores.now().getFirst();
     AtomicReference<List<Long>> seen = new AtomicReference<>();
-    try (ShardWorkers workers =
-        new ShardWorkers(
-            "test", 1, new ShardWorkers.Limits(1, "", 1, ""), CpuAffinity.of(List.of(core)))) {
+    try (ShardWorkers workers = new ShardWorkers("test", 1, 1, CpuAffinity.of(List.of(core)))) {
       workers.submit(
           new ShardWorkers.Batch() {
             @Override

@@ -26,12 +26,8 @@ class ShardWorkersTest {
     }
   }
 
-  private static ShardWorkers workers(int threads, int batches, int shards) {
-    return new ShardWorkers(
-        "test",
-        threads,
-        new ShardWorkers.Limits(batches, "waiting_key", shards, "running_key"),
-        CpuAffinity.ANY);
+  private static ShardWorkers workers(int threads, int batches) {
+    return new ShardWorkers("test", threads, batches, CpuAffinity.ANY);
   }
 
   @Test
@@ -39,7 +35,7 @@ class ShardWorkersTest {
     int batches = 500;
     int size = 37;
     AtomicIntegerArray runs = new AtomicIntegerArray(batches * size);
-    try (ShardWorkers workers = workers(8, batches, batches * size)) {
+    try (ShardWorkers workers = workers(8, batches)) {
       for (int b = 0; b < batches; b++) {
         int first = b * size;
         workers.submit(new Shards(size, i -> runs.incrementAndGet(first + i)));
@@ -54,7 +50,7 @@ class ShardWorkersTest {
   void worksOnOneBatchWithSeveralThreadsAtOnce() throws InterruptedException {
     CountDownLatch together = new CountDownLatch(4);
     AtomicInteger met = new AtomicInteger();
-    try (ShardWorkers workers = workers(4, 8, 64)) {
+    try (ShardWorkers workers = workers(4, 8)) {
       workers.submit(
           new Shards(
               4,
@@ -74,7 +70,7 @@ class ShardWorkersTest {
     for (int round = 0; round < 300; round++) {
       CountDownLatch together = new CountDownLatch(4);
       AtomicInteger met = new AtomicInteger();
-      try (ShardWorkers workers = workers(8, 8, 64)) {
+      try (ShardWorkers workers = workers(8, 8)) {
         workers.submit(
             new Shards(
                 6,
@@ -94,7 +90,7 @@ class ShardWorkersTest {
   @Test
   void takesEachBatchThatComesWhileItsThreadsFallAsleep() throws InterruptedException {
     Random random = new Random(5);
-    try (ShardWorkers workers = workers(3, 8, 64)) {
+    try (ShardWorkers workers = workers(3, 8)) {
       for (int batch = 0; batch < 3_000; batch++) {
         CountDownLatch done = new CountDownLatch(1 + random.nextInt(3));
         workers.submit(new Shards((int) done.getCount(), i -> done.countDown()));
@@ -110,7 +106,7 @@ class ShardWorkersTest {
     int threads = 4 * Runtime.getRuntime().availableProcessors() + 3;
     CountDownLatch together = new CountDownLatch(threads);
     AtomicInteger met = new AtomicInteger();
-    try (ShardWorkers workers = workers(threads, 8, 64)) {
+    try (ShardWorkers workers = workers(threads, 8)) {
       workers.submit(
           new Shards(
               threads,
@@ -129,7 +125,7 @@ class ShardWorkersTest {
     CountDownLatch held = new CountDownLatch(2);
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch done = new CountDownLatch(5);
-    try (ShardWorkers workers = workers(2, 8, 64)) {
+    try (ShardWorkers workers = workers(2, 8)) {
       workers.submit(
           new Shards(
               2,
@@ -152,7 +148,7 @@ class ShardWorkersTest {
   void aThreadThatWaitsRunsShardsWhileTheThreadsAreHeld() throws InterruptedException {
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);
-    try (ShardWorkers workers = workers(1, 4, 10)) {
+    try (ShardWorkers workers = workers(1, 4)) {
       workers.submit(
           new Shards(
               1,
@@ -168,7 +164,6 @@ class ShardWorkersTest {
         assertThat(runs).hasValue(i);
       }
       assertThat(left.runOne()).isFalse();
-      assertThat(workers.openShards()).as("the one that is held").isEqualTo(1);
       release.countDown();
     }
   }
@@ -177,7 +172,7 @@ class ShardWorkersTest {
   void closesWhenTheShardsThatOthersRunHaveEnded() throws InterruptedException {
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(2);
-    ShardWorkers workers = workers(1, 4, 10);
+    ShardWorkers workers = workers(1, 4);
     ShardWorkers.Remainder left =
         workers.submit(
             new Shards(
@@ -198,7 +193,7 @@ class ShardWorkersTest {
   void refusesAtOnceWhenFullAndNamesTheKey() throws InterruptedException {
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);
-    ShardWorkers workers = workers(1, 2, 10);
+    ShardWorkers workers = workers(1, 2);
     try {
       workers.submit(
           new Shards(
@@ -209,36 +204,23 @@ class ShardWorkersTest {
               }));
       assertThat(started.await(60, TimeUnit.SECONDS)).isTrue();
       workers.submit(new Shards(4, i -> {}));
-      assertThatThrownBy(() -> workers.submit(new Shards(6, i -> {})))
-          .isInstanceOf(QueueFullException.class)
-          .hasMessageContaining("running_key");
       assertThatThrownBy(
               () -> {
                 workers.submit(new Shards(1, i -> {}));
                 workers.submit(new Shards(1, i -> {}));
               })
           .isInstanceOf(QueueFullException.class)
-          .hasMessageContaining("waiting_key");
+          .hasMessageContaining("waiting_queue_depth");
     } finally {
       release.countDown();
       assertThat(workers.close(SOON)).isTrue();
     }
-    assertThat(workers.openShards()).isZero();
-  }
-
-  @Test
-  void takesOneBatchLargerThanItsBoundWhenNothingElseRuns() {
-    AtomicInteger runs = new AtomicInteger();
-    try (ShardWorkers workers = workers(2, 4, 10)) {
-      workers.submit(new Shards(1000, i -> runs.incrementAndGet()));
-    }
-    assertThat(runs).hasValue(1000);
   }
 
   @Test
   void goesOnAfterABatchThatThrows() {
     AtomicInteger runs = new AtomicInteger();
-    try (ShardWorkers workers = workers(1, 4, 10)) {
+    try (ShardWorkers workers = workers(1, 4)) {
       workers.submit(
           new Shards(
               2,
@@ -253,7 +235,7 @@ class ShardWorkersTest {
   @Test
   void saysWhenAThreadDoesNotEndInTimeAndRefusesNewWork() {
     CountDownLatch release = new CountDownLatch(1);
-    ShardWorkers workers = workers(1, 4, 10);
+    ShardWorkers workers = workers(1, 4);
     workers.submit(new Shards(1, i -> awaits(release)));
     assertThat(workers.close(Duration.ofMillis(1))).isFalse();
     assertThatThrownBy(() -> workers.submit(new Shards(1, i -> {})))

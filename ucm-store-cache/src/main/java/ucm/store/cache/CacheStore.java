@@ -5,7 +5,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,35 +41,6 @@ import ucm.store.cache.transfer.Dumps;
 public final class CacheStore extends AbstractStore {
 
   private static final Logger LOG = LoggerFactory.getLogger(CacheStore.class);
-
-  /** Shows the store's flush to its runtime. */
-  private final class StoreDumps implements Dumps {
-
-    @Override
-    public void settled(TransferTask dump) {
-      CacheStore.this.settled(dump);
-    }
-
-    @Override
-    public void failed(long high, long low, @Nullable Throwable fault) {
-      dumpFailed(high, low, fault);
-    }
-
-    @Override
-    public void failed(FlushResult untold) {
-      flushFailed(untold);
-    }
-
-    @Override
-    public Set<BlockIds> await(Duration timeout) throws InterruptedException {
-      return awaitDumps(timeout);
-    }
-
-    @Override
-    public FlushResult takeFailures() {
-      return takeFailedDumps();
-    }
-  }
 
   private @Nullable CacheConfig config;
   private @Nullable Store next;
@@ -124,7 +94,12 @@ public final class CacheStore extends AbstractStore {
           new CacheRuntime(
               Objects.requireNonNull(config),
               context,
-              new StoreDumps(),
+              new Dumps(
+                  this::settled,
+                  this::dumpFailed,
+                  this::flushFailed,
+                  this::awaitDumps,
+                  this::takeFailedDumps),
               newThreads("dispatch"),
               this::threadFailed);
     }

@@ -7,7 +7,6 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
 import ucm.api.StoreContext;
 import ucm.api.StoreMetrics;
@@ -166,12 +165,7 @@ final class FileStoreRuntime {
         new ShardWorkers(
             config.kind().prefix() + "-io",
             config.dataTransConcurrency(),
-            new ShardWorkers.Limits(
-                config.waitingQueueDepth(),
-                CommonKeys.WAITING_QUEUE_DEPTH.name(),
-                // The store counts them.
-                Integer.MAX_VALUE,
-                CommonKeys.RUNNING_QUEUE_DEPTH.name()),
+            config.waitingQueueDepth(),
             CpuAffinity.of(config.cores()));
     workers.whenThreadEnds(config.kind().faults());
     return workers;

@@ -144,10 +144,8 @@ final class StagedChunk extends DeviceBatch {
   protected void queue(DeviceCopies copies, int from, int to) {
     for (int n = from; n < to; n++) {
       int i = arrived[n];
-      if (begun[i] && staged.isDump()) {
-        copies.toSlot(staged.transfer(), first + i, slots[i]);
-      } else if (begun[i]) {
-        copies.fromSlot(slots[i], staged.transfer(), first + i);
+      if (begun[i]) {
+        copies.add(staged.transfer(), first + i, slots[i], staged.isDump());
       }
     }
   }

@@ -13,14 +13,9 @@ import ucm.platform.device.EngineDevice;
  * The checked configuration of a Cache store.
  *
  * @param capacityGb size of the pool in GiB
- * @param waitingTasks tasks that may be under way
- * @param runningShards shards of them that may be under way
- * @param streams copy threads at the most
  * @param policy which blocks leave a full pool first
- * @param device whose memory the engine may name: {@code auto}, {@code host} or {@code cuda}
+ * @param device whose memory the engine may name; copies of host memory have its threads and cores, too
  * @param loadNextOnly whether loads and look-ups pass by what is in the pool
- * @param timeoutMs deadline of every task
- * @param deviceId the device served; -1 is the scheduler
  * @param uniqueId names the instance
  * @param localRanks workers of the instance on this node
  * @param shared whether the stores of the instance in this process share one pool
@@ -28,17 +23,12 @@ import ucm.platform.device.EngineDevice;
  */
 public record CacheConfig(
     double capacityGb,
-    int waitingTasks,
-    int runningShards,
-    int streams,
     CachePolicy policy,
-    String device,
+    EngineDevice.Choice device,
     boolean loadNextOnly,
     int timeoutMs,
-    int deviceId,
     String uniqueId,
     int localRanks,
-    List<Long> cores,
     boolean shared,
     @Nullable BlockLayout blockLayout) {
 
@@ -152,17 +142,18 @@ public record CacheConfig(
     CacheConfig read =
         new CacheConfig(
             capacityGb(config, shared),
-            config.get(CommonKeys.WAITING_QUEUE_DEPTH),
-            config.get(CommonKeys.RUNNING_QUEUE_DEPTH),
-            config.get(STREAMS),
             CachePolicy.of(config.get(POLICY)),
-            config.get(DEVICE),
+            new EngineDevice.Choice(
+                "Cache",
+                DEVICE.name(),
+                config.get(DEVICE),
+                deviceId,
+                config.get(STREAMS),
+                config.get(CommonKeys.CPU_AFFINITY_CORES)),
             config.get(LOAD_BACKEND_ONLY),
             config.get(CommonKeys.TIMEOUT_MS),
-            deviceId,
             config.get(CommonKeys.UNIQUE_ID),
             config.get(CommonKeys.LOCAL_RANK_SIZE),
-            config.get(CommonKeys.CPU_AFFINITY_CORES),
             shared,
             layout.orElse(null));
     if (config.get(POLICY).equals(CachePolicy.AGED_LRU.word())) {
@@ -212,11 +203,6 @@ public record CacheConfig(
   /** Bytes from one slot of the pool to the next. */
   long stride() {
     return PoolMemory.stride(layout().shardSize());
-  }
-
-  /** The device that the engine may name memory of. */
-  public EngineDevice.Choice engineDevice() {
-    return new EngineDevice.Choice("Cache", DEVICE.name(), device, deviceId, streams, cores);
   }
 
   /** How many slots fit into the capacity. */

@@ -160,17 +160,8 @@ public final class PoolMemory implements SlotMemory {
     return region;
   }
 
-  /** Gathers the segments of a shard in host memory into a slot. */
-  public void toSlot(Transfer transfer, int shard, int slot) {
-    copy(transfer, shard, slot, true);
-  }
-
-  /** Scatters a slot over the segments of a shard in host memory. */
-  public void fromSlot(int slot, Transfer transfer, int shard) {
-    copy(transfer, shard, slot, false);
-  }
-
-  private void copy(Transfer transfer, int shard, int slot, boolean intoSlot) {
+  /** Gathers the segments of a shard in host memory into a slot, or scatters the slot over them. */
+  public void copy(Transfer transfer, int shard, int slot, boolean toSlot) {
     MemorySegment own = region.segment();
     long at = offset(slot);
     int segments = transfer.pieceCount();
@@ -178,7 +169,7 @@ public final class PoolMemory implements SlotMemory {
       long size = transfer.pieceSize(segment);
       MemorySegment engine = transfer.region(shard, segment).segment();
       long offset = transfer.offset(shard, segment);
-      if (intoSlot) {
+      if (toSlot) {
         MemorySegment.copy(engine, offset, own, at, size);
       } else {
         MemorySegment.copy(own, at, engine, offset, size);

@@ -13,9 +13,62 @@ import ucm.store.cache.config.CachePolicy;
  * Says which slot of the pool a shard has, and gives slots out.
  *
  * <p>Nothing here blocks for longer than a short critical section, and no lock is held while a {@link
- * SlotWaiter} is called. Thread-safe.
+ * Waiter} is called. Thread-safe.
  */
 public final class SlotPool extends SlotStates {
+
+  /**
+   * Waits for a slot that another task fills. Exactly one of these is called, on the filler's thread,
+   * without any lock held.
+   */
+  public interface Waiter {
+
+    /**
+     * The slot holds the shard.
+     *
+     * @param index the number given when the wait began
+     * @param slot referenced; the waiter releases it
+     */
+    void filled(int index, int slot);
+
+    /**
+     * The slot will not be filled. It is not referenced any more.
+     *
+     * @param cause why, or null when the shard is merely missing
+     */
+    void notFilled(int index, ShardOutcome outcome, @Nullable Throwable cause);
+  }
+
+  /** What asking the pool for the slot of a shard gave: a kind and a number, packed into a long. */
+  public static final class Reservation {
+
+    /** The shard is in this slot, or a dump brings it; for a load it is complete and referenced. */
+    public static final int HIT = 0;
+
+    /** The slot is the caller's to fill, and referenced. */
+    public static final int RESERVED = 1;
+
+    /** It is being filled already, and the waiter is told; only for a load. */
+    public static final int FILLING = 2;
+
+    /** Not there, and no slot was to be had. */
+    public static final int NO_ROOM = 3;
+
+    private Reservation() {}
+
+    static long of(int kind, int number) {
+      return ((long) kind << 32) | (number & 0xffffffffL);
+    }
+
+    public static int kind(long reservation) {
+      return (int) (reservation >>> 32);
+    }
+
+    /** The slot, where there is one. */
+    public static int number(long reservation) {
+      return (int) reservation;
+    }
+  }
 
   // Those who want slots that were not to be had.
   private final List<Runnable> wanting = new CopyOnWriteArrayList<>();
@@ -93,7 +146,7 @@ public final class SlotPool extends SlotStates {
 
   /** Forgets a block; shards in use go with their last reference. */
   public void drop(long high, long low) {
-    tellRoom(dropBlock(high, low));
+    tellRoom(dropBlock(high, low, false));
   }
 
   /**
@@ -103,7 +156,7 @@ public final class SlotPool extends SlotStates {
    * are that wait to be written.
    */
   public void forgetLost(long high, long low) {
-    tellRoom(dropLost(high, low));
+    tellRoom(dropBlock(high, low, true));
   }
 
   /**

@@ -4,6 +4,7 @@ import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.StoreMetrics;
 import ucm.store.cache.config.CachePolicy;
+import ucm.store.cache.pool.SlotPool.Reservation;
 
 /**
  * The slots of the pool as a state machine, the blocks they belong to, and the order in which these are
@@ -34,7 +35,7 @@ abstract class SlotStates extends PoolBlocks {
    * @param index what the waiter calls the shard
    * @param next another wait for the same slot, or null
    */
-  record Wait(SlotWaiter waiter, int index, @Nullable Wait next) {}
+  record Wait(SlotPool.Waiter waiter, int index, @Nullable Wait next) {}
 
   private static final byte FREE = 0;
   private static final byte LOADING = 1;
@@ -91,7 +92,12 @@ abstract class SlotStates extends PoolBlocks {
    * @return a {@link Reservation}
    */
   public final synchronized long reserveForLoad(
-      long high, long low, int shard, @Nullable SlotWaiter waiter, int index, boolean mayTake) {
+      long high,
+      long low,
+      int shard,
+      SlotPool.@Nullable Waiter waiter,
+      int index,
+      boolean mayTake) {
     int slot = find(high, low, shard);
     if (slot == NONE) {
       return take(high, low, shard, LOADING, mayTake);
@@ -110,18 +116,18 @@ abstract class SlotStates extends PoolBlocks {
 
   /**
    * Asks for a slot to dump a shard into; see {@link #reserveForLoad}. A load of the shard that is under way
-   * is displaced: the dump brings the bytes, and what the load finds is for those who wait for it only.
+   * is displaced: the dump brings the bytes, and what the load finds is for those who wait for it only. A
+   * shard that another dump is bringing is a hit.
    */
   public final synchronized long reserveForDump(long high, long low, int shard, boolean mayTake) {
     int slot = find(high, low, shard);
     if (slot == NONE || states[slot] == LOADING) {
       return take(high, low, shard, DUMPING, mayTake);
     }
-    boolean isReady = states[slot] == READY;
-    if (isReady) {
+    if (states[slot] == READY) {
       use(slot);
     }
-    return Reservation.of(isReady ? Reservation.HIT : Reservation.FILLING, slot);
+    return Reservation.of(Reservation.HIT, slot);
   }
 
   /** Asks for a slot that look-ups do not find, as it belongs to no block: an orphan from the start. */
@@ -197,18 +203,19 @@ abstract class SlotStates extends PoolBlocks {
     return ROOM;
   }
 
-  /** Drops a block; shards in use go with their last reference. {@link #ROOM} or 0. */
-  final synchronized int dropBlock(long high, long low) {
+  /**
+   * Drops a block; shards in use go with their last reference.
+   *
+   * @param onlyLost leaves one alone that is being dumped; see {@link SlotPool#forgetLost}
+   * @return {@link #ROOM} or 0
+   */
+  final synchronized int dropBlock(long high, long low, boolean onlyLost) {
     int entry = table.find(high, low);
-    return entry != NONE && dropShards(entry) > 0 ? ROOM : 0;
-  }
-
-  /** See {@link SlotPool#forgetLost}; {@link #ROOM} or 0. */
-  final synchronized int dropLost(long high, long low) {
-    int entry = table.find(high, low);
-    boolean isBeingDumped =
-        entry != NONE && dumped[entry] && (ready[entry] < shards || busy[entry] > 0);
-    return entry != NONE && !isBeingDumped && dropShards(entry) > 0 ? ROOM : 0;
+    if (entry == NONE
+        || (onlyLost && dumped[entry] && (ready[entry] < shards || busy[entry] > 0))) {
+      return 0;
+    }
+    return dropShards(entry) > 0 ? ROOM : 0;
   }
 
   /** Drops the blocks of which only some shards were dumped; {@link #ROOM} or 0. */

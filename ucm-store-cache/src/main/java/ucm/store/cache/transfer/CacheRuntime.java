@@ -4,11 +4,11 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import ucm.api.BlockIds;
-import ucm.api.CommonKeys;
 import ucm.api.FlushResult;
 import ucm.api.Store;
 import ucm.api.StoreClosedException;
@@ -48,6 +48,7 @@ public final class CacheRuntime {
   private static final Logger LOG = LoggerFactory.getLogger(CacheRuntime.class);
   // Enough for threads that have nothing to wait for, on a machine that is busy.
   private static final Duration JOIN = Duration.ofSeconds(5);
+  private static final int MAX_PREFETCHES = 64;
 
   final CacheConfig config;
   final @Nullable Store next;
@@ -66,7 +67,8 @@ public final class CacheRuntime {
   /** Answers which blocks are here or in the next stage. */
   public final CacheLookup lookups;
 
-  private final Prefetcher prefetcher;
+  // Prefetches that wait for the dispatcher.
+  private final AtomicInteger prefetches = new AtomicInteger();
 
   /**
    * Allocates the pool and starts the threads.
@@ -86,12 +88,12 @@ public final class CacheRuntime {
     this.dumps = dumps;
     this.metrics = new CacheMetrics(context.metrics());
     // What can fail comes first: the threads are started last.
-    CpuAffinity affinity = CpuAffinity.of(config.cores());
+    CpuAffinity affinity = CpuAffinity.of(config.device().cores());
     this.buffer = CachePool.join(config, next, metrics.evictions);
     this.memory = buffer.memory;
     this.pool = buffer.slots;
     try {
-      this.engineDevice = buffer.open(config.engineDevice());
+      this.engineDevice = buffer.open(config.device());
     } catch (RuntimeException | Error e) {
       buffer.leave();
       throw e;
@@ -99,21 +101,12 @@ public final class CacheRuntime {
     this.dispatcher = new Dispatcher(this, dispatching);
     metrics.show(context.metrics(), buffer);
     // The tasks let in bound what these are given.
-    this.copyThreads = Math.min(config.streams(), Runtime.getRuntime().availableProcessors());
-    this.copiers =
-        new ShardWorkers(
-            "cache-copy",
-            copyThreads,
-            new ShardWorkers.Limits(
-                Integer.MAX_VALUE,
-                CommonKeys.WAITING_QUEUE_DEPTH.name(),
-                Integer.MAX_VALUE,
-                CommonKeys.RUNNING_QUEUE_DEPTH.name()),
-            affinity);
+    this.copyThreads =
+        Math.min(config.device().streams(), Runtime.getRuntime().availableProcessors());
+    this.copiers = new ShardWorkers("cache-copy", copyThreads, Integer.MAX_VALUE, affinity);
     copiers.whenThreadEnds(faults);
     this.writes = new WriteBehind(this);
     this.lookups = new CacheLookup(pool, next, config.loadNextOnly(), context.metrics());
-    this.prefetcher = new Prefetcher(this);
     dispatcher.start();
     buffer.members.add(this);
     LOG.info(
@@ -124,10 +117,21 @@ public final class CacheRuntime {
         engineDevice);
   }
 
+  /** Reads blocks into the pool soon. Best effort: forgets what comes while enough is waiting. */
   public void prefetch(BlockIds ids) {
-    if (next != null && !config.loadNextOnly() && !ids.isEmpty()) {
-      prefetcher.prefetch(next, ids);
+    Store store = next;
+    if (store == null || config.loadNextOnly() || ids.isEmpty()) {
+      return;
     }
+    if (prefetches.incrementAndGet() > MAX_PREFETCHES) {
+      prefetches.decrementAndGet();
+      return;
+    }
+    dispatcher.submit(
+        () -> {
+          prefetches.decrementAndGet();
+          NextRead.prefetch(this, store, ids);
+        });
   }
 
   /** Makes a task, of which nothing begins. */
@@ -183,7 +187,7 @@ public final class CacheRuntime {
         counted = Math.max(counted, lower.failedCount());
       }
     }
-    FlushResult own = dumps.takeFailures();
+    FlushResult own = dumps.takeFailures().get();
     // A block that the next stage refused has failed in both: one name, one failure. Those that
     // neither names are taken for the same as well.
     return new FlushResult(
@@ -194,7 +198,7 @@ public final class CacheRuntime {
   private int awaitWrites(long end) throws InterruptedException {
     writes.hurry(1);
     try {
-      return dumps.await(left(end)).size();
+      return dumps.settling().await(left(end)).size();
     } finally {
       writes.hurry(-1);
     }
@@ -218,11 +222,11 @@ public final class CacheRuntime {
     BlockIds lost = lower.failedBlocks();
     for (int i = 0; i < lost.size(); i++) {
       pool.drop(lost.high(i), lost.low(i));
-      dumps.failed(lost.high(i), lost.low(i), lower.cause());
+      dumps.failed().tell(lost.high(i), lost.low(i), lower.cause());
     }
     for (CacheRuntime other : buffer.members) {
       if (other != this) {
-        other.dumps.failed(lower);
+        other.dumps.untold().accept(lower);
       }
     }
     return lower;
@@ -236,7 +240,7 @@ public final class CacheRuntime {
   /** A block is not going to be durable: the stores that share the pool all name it. */
   void failed(long high, long low, @Nullable Throwable cause) {
     for (CacheRuntime member : buffer.members) {
-      member.dumps.failed(high, low, cause);
+      member.dumps.failed().tell(high, low, cause);
     }
   }
 
@@ -285,7 +289,7 @@ public final class CacheRuntime {
     long pending = 0;
     try {
       writes.hurry(1);
-      pending = dumps.await(left(end)).size();
+      pending = dumps.settling().await(left(end)).size();
       if (buffer.isShared()) {
         // Those who go on using the pool are to know what this store's next stage fails to keep.
         pending += flushNext(this, end).pendingBlocks();
@@ -294,7 +298,7 @@ public final class CacheRuntime {
       LOG.warn("Cache: interrupted while closing; what is under way is dropped");
       Thread.currentThread().interrupt();
     }
-    FlushResult failures = dumps.takeFailures();
+    FlushResult failures = dumps.takeFailures().get();
     if (pending > 0 || !failures.ok()) {
       LOG.warn(
           "Cache: when the store closed, {} dumped blocks were not written to the next stage, and"

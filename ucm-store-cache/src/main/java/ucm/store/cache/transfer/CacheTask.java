@@ -11,6 +11,7 @@ import ucm.api.StoreException;
 import ucm.api.Transfer;
 import ucm.api.TransferTask;
 import ucm.platform.thread.ShardWorkers;
+import ucm.store.cache.pool.SlotPool.Reservation;
 
 /**
  * A load or dump of the engine under way.
@@ -68,7 +69,65 @@ abstract class CacheTask extends TransferTask {
    * @param mayTake whether slots may be taken
    * @return false when none may be taken, or there are no more
    */
-  abstract boolean plan(boolean mayTake);
+  final boolean plan(boolean mayTake) {
+    BitSet there = new BitSet();
+    BitSet reserved = new BitSet();
+    boolean room = reserve(mayTake, there, reserved);
+    if (!there.isEmpty()) {
+      goOn(there.stream().toArray());
+    }
+    if (!reserved.isEmpty()) {
+      fill(reserved.stream().toArray());
+    }
+    return room;
+  }
+
+  private synchronized boolean reserve(boolean mayTake, BitSet there, BitSet reserved) {
+    boolean room = mayTake;
+    boolean again = wantsRoom;
+    for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
+      if (hasBegun(shard)) {
+        todo.clear(shard);
+        hasExpired(shard);
+        continue;
+      }
+      long reservation = reserve(shard, room);
+      int kind = Reservation.kind(reservation);
+      if (kind == Reservation.NO_ROOM && (isDump || cache.next != null)) {
+        room = false;
+        if (again) {
+          // Or a task much larger than the pool would be walked through for each free slot.
+          break;
+        }
+        continue;
+      }
+      todo.clear(shard);
+      slotOf[shard] = Reservation.number(reservation);
+      switch (kind) {
+        case Reservation.HIT -> there.set(shard);
+        case Reservation.RESERVED -> reserved.set(shard);
+        case Reservation.FILLING -> cache.metrics.joinedShards.increment();
+        default -> {
+          cache.metrics.missShards.increment();
+          endUntaken(shard, ShardOutcome.MISSING, null);
+        }
+      }
+    }
+    keepTodo();
+    return room;
+  }
+
+  /** Asks the pool for a shard; takes a slot for it if it may and has to. */
+  abstract long reserve(int shard, boolean mayTake);
+
+  /** A shard that was to be planned has expired. */
+  void hasExpired(int shard) {}
+
+  /** Goes on with shards that are in the pool. */
+  abstract void goOn(int[] shards);
+
+  /** Has the slots that these shards reserved filled. */
+  abstract void fill(int[] shards);
 
   /** Counts and logs the task when it ends. */
   final void start() {
@@ -123,8 +182,13 @@ abstract class CacheTask extends TransferTask {
     return wantsRoom;
   }
 
-  /** Keeps the shards that are in {@link #todo} for the next time. */
-  final void keepTodo() {
+  /** Puts a shard back that was planned. */
+  final synchronized void again(int shard) {
+    todo.set(shard);
+    keepTodo();
+  }
+
+  private void keepTodo() {
     todoCount = todo.cardinality();
     wantsRoom = todoCount > 0;
   }

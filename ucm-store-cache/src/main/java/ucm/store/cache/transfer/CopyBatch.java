@@ -100,11 +100,7 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
         continue;
       }
       try {
-        if (task.isDump) {
-          cache.memory.toSlot(task.transfer, shards[i], slots[i]);
-        } else {
-          cache.memory.fromSlot(slots[i], task.transfer, shards[i]);
-        }
+        cache.memory.copy(task.transfer, shards[i], slots[i], task.isDump);
       } catch (RuntimeException | Error e) {
         // The engine's memory is gone, say: the shard fails, and the copy thread lives on.
         fail(i, e, true);
@@ -115,13 +111,8 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
   @Override
   protected final void queue(DeviceCopies copies, int from, int to) {
     for (int i = from; i < to; i++) {
-      if (shards[i] == ENDED) {
-        continue;
-      }
-      if (task.isDump) {
-        copies.toSlot(task.transfer, shards[i], slots[i]);
-      } else {
-        copies.fromSlot(slots[i], task.transfer, shards[i]);
+      if (shards[i] != ENDED) {
+        copies.add(task.transfer, shards[i], slots[i], task.isDump);
       }
     }
   }
@@ -142,7 +133,19 @@ abstract class CopyBatch extends DeviceBatch implements ShardWorkers.Batch {
   }
 
   /** Gives a slot back, if nothing touches it any more, and calls it and its shard {@link #ENDED}. */
-  abstract void giveUp(int index, @Nullable Throwable cause, boolean done);
+  private void giveUp(int index, @Nullable Throwable cause, boolean done) {
+    int shard = shards[index];
+    int slot = slots[index];
+    shards[index] = ENDED;
+    slots[index] = ENDED;
+    givenUp(shard, slot, cause);
+    if (done) {
+      cache.pool.release(slot);
+    }
+  }
+
+  /** A shard is not copied; its slot is still referenced. */
+  void givenUp(int shard, int slot, @Nullable Throwable cause) {}
 
   /** How many bytes of a run were copied well. */
   final long copiedBytes(int from, int to) {

@@ -99,16 +99,9 @@ final class DumpCopy extends CopyBatch {
   }
 
   @Override
-  void giveUp(int index, @Nullable Throwable cause, boolean done) {
-    int slot = slots[index];
-    int shard = shards[index];
+  void givenUp(int shard, int slot, @Nullable Throwable cause) {
     cache.pool.notFilled(slot, ShardOutcome.MISSING, null);
-    if (done) {
-      cache.pool.release(slot);
-    }
     dump.failed(shard, cause);
-    slots[index] = ENDED;
-    shards[index] = ENDED;
     dump.settle(shard);
   }
 }

@@ -11,8 +11,6 @@ import ucm.api.IndexLookup;
 import ucm.api.ShardOutcome;
 import ucm.api.Store;
 import ucm.api.Transfer;
-import ucm.store.cache.pool.Reservation;
-import ucm.store.cache.pool.SlotPool;
 
 /**
  * A dump. Blocks that are in the next stage, and shards that a dump has brought here on their way there, need
@@ -134,15 +132,14 @@ final class DumpTask extends CacheTask {
 
   /** Ends the shards of those of some blocks that are present; the others are to be planned. */
   private void sift(BitSet present, int from, int to) {
+    BitSet there = new BitSet();
     for (int block = from; block < to; block++) {
       for (int shard = starts[block]; shard < starts[block + 1]; shard++) {
-        if (present.get(block) && !hasBegun(shard)) {
-          needsNoMove(shard);
-        } else {
-          todo.set(shard);
-        }
+        BitSet chosen = present.get(block) && !hasBegun(shard) ? there : todo;
+        chosen.set(shard);
       }
     }
+    goOn(there.stream().toArray());
   }
 
   /** Asks for those of some blocks of which it is not known; returns which the next stage has. */
@@ -207,62 +204,36 @@ final class DumpTask extends CacheTask {
   }
 
   @Override
-  boolean plan(boolean mayTake) {
+  long reserve(int shard, boolean mayTake) {
     BlockIds ids = transfer.ids();
-    SlotPool pool = cache.pool;
-    boolean again = wantsRoom();
-    BitSet reserved = new BitSet();
-    boolean room = mayTake;
-    for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
-      long high = ids.high(shard);
-      long low = ids.low(shard);
-      if (hasBegun(shard)) {
-        todo.clear(shard);
-        cache.dumps.failed(high, low, expiry());
-        settle(shard);
-        continue;
-      }
-      long reservation = pool.reserveForDump(high, low, transfer.shardIndex(shard), room);
-      if (Reservation.kind(reservation) == Reservation.NO_ROOM) {
-        room = false;
-        if (again) {
-          // Or a task much larger than the pool would be walked through for each free slot.
-          break;
-        }
-        continue;
-      }
-      todo.clear(shard);
-      if (Reservation.kind(reservation) == Reservation.RESERVED) {
-        slotOf[shard] = Reservation.number(reservation);
-        reserved.set(shard);
-      } else {
-        needsNoMove(shard);
-      }
-    }
-    keepTodo();
-    if (!reserved.isEmpty()) {
-      int[] shards = reserved.stream().toArray();
-      cache.writes.copy(new DumpCopy(this, shards, slotsOf(shards)));
-    }
-    return room;
+    return cache.pool.reserveForDump(
+        ids.high(shard), ids.low(shard), transfer.shardIndex(shard), mayTake);
   }
 
-  /** Settles before it ends: a caller that has seen the dump end and flushes does not find it pending. */
-  private void needsNoMove(int shard) {
+  @Override
+  void hasExpired(int shard) {
+    BlockIds ids = transfer.ids();
+    cache.dumps.failed().tell(ids.high(shard), ids.low(shard), expiry());
     settle(shard);
-    endUntaken(shard, ShardOutcome.OK, null);
+  }
+
+  /** Settles what needs no move before it ends: who sees the dump end and flushes finds none pending. */
+  @Override
+  void goOn(int[] shards) {
+    settle(shards, 0, shards.length);
+    for (int shard : shards) {
+      endUntaken(shard, ShardOutcome.OK, null);
+    }
+  }
+
+  @Override
+  void fill(int[] shards) {
+    cache.writes.copy(new DumpCopy(this, shards, slotsOf(shards)));
   }
 
   /** Says that a shard is settled, which no thread says twice. */
   void settle(int shard) {
-    boolean last;
-    synchronized (unsettled) {
-      unsettled.clear(shard);
-      last = isLast();
-    }
-    if (last) {
-      cache.dumps.settled(this);
-    }
+    settle(new int[] {shard}, 0, 1);
   }
 
   /** Says that those shards of a run are settled that have no negative number. */
@@ -274,18 +245,13 @@ final class DumpTask extends CacheTask {
           unsettled.clear(shards[i]);
         }
       }
-      last = isLast();
+      // All are, for the first time.
+      last = unsettled.isEmpty() && !isSettled;
+      isSettled |= last;
     }
     if (last) {
-      cache.dumps.settled(this);
+      cache.dumps.settled().accept(this);
     }
-  }
-
-  /** Whether all are settled, which it says once. */
-  private boolean isLast() {
-    boolean last = unsettled.isEmpty() && !isSettled;
-    isSettled |= last;
-    return last;
   }
 
   @Override

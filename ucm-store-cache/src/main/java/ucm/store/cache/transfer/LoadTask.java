@@ -1,89 +1,46 @@
 package ucm.store.cache.transfer;
 
-import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.api.StoreClosedException;
 import ucm.api.Transfer;
-import ucm.store.cache.pool.Reservation;
 import ucm.store.cache.pool.SlotPool;
-import ucm.store.cache.pool.SlotWaiter;
 
 /**
  * A load. Shards in the pool are copied by the copy threads; those that are being read already are
  * waited for; the others take a slot each and are read from the next stage by one {@link NextRead}.
  */
-final class LoadTask extends CacheTask implements SlotWaiter {
+final class LoadTask extends CacheTask implements SlotPool.Waiter {
 
   // Null where the engine's memory is the host's.
-  private final @Nullable LoadCopy arrivals;
+  private final @Nullable Copy arrivals;
 
   LoadTask(CacheRuntime cache, long id, Transfer transfer) {
     super(cache, id, transfer, false);
-    this.arrivals = transfer.isHost() ? null : new LoadCopy(this);
+    this.arrivals = transfer.isHost() ? null : new Copy(this);
   }
 
   @Override
-  boolean plan(boolean mayTake) {
-    BitSet hits = new BitSet();
-    BitSet misses = new BitSet();
-    boolean room = reserve(mayTake, hits, misses);
-    if (!hits.isEmpty()) {
-      int[] shards = hits.stream().toArray();
-      cache.metrics.hitShards.add(shards.length);
-      cache.copy(new LoadCopy(this, shards, slotsOf(shards)));
-    }
-    if (!misses.isEmpty()) {
-      int[] shards = misses.stream().toArray();
-      cache.metrics.missShards.add(shards.length);
-      NextRead.start(this, shards, slotsOf(shards));
-    }
-    return room;
+  long reserve(int shard, boolean mayTake) {
+    BlockIds ids = transfer.ids();
+    boolean take = mayTake && cache.next != null;
+    return cache.config.loadNextOnly()
+        ? cache.pool.reserveUnnamed(take)
+        : cache.pool.reserveForLoad(
+            ids.high(shard), ids.low(shard), transfer.shardIndex(shard), this, shard, take);
   }
 
-  /** Takes the slots that there are; says whether there may be more. */
-  private synchronized boolean reserve(boolean mayTake, BitSet hits, BitSet misses) {
-    BlockIds ids = transfer.ids();
-    SlotPool pool = cache.pool;
-    boolean around = cache.config.loadNextOnly();
-    boolean hasNext = cache.next != null;
-    boolean room = mayTake;
-    boolean again = wantsRoom();
-    for (int shard = todo.nextSetBit(0); shard >= 0; shard = todo.nextSetBit(shard + 1)) {
-      if (hasBegun(shard)) {
-        todo.clear(shard);
-        continue;
-      }
-      long high = ids.high(shard);
-      long low = ids.low(shard);
-      long reservation =
-          around
-              ? pool.reserveUnnamed(room && hasNext)
-              : pool.reserveForLoad(
-                  high, low, transfer.shardIndex(shard), this, shard, room && hasNext);
-      if (hasNext && Reservation.kind(reservation) == Reservation.NO_ROOM) {
-        room = false;
-        if (again) {
-          // Or a task much larger than the pool would be walked through for each free slot.
-          break;
-        }
-        continue;
-      }
-      todo.clear(shard);
-      slotOf[shard] = Reservation.number(reservation);
-      switch (Reservation.kind(reservation)) {
-        case Reservation.HIT -> hits.set(shard);
-        case Reservation.RESERVED -> misses.set(shard);
-        case Reservation.FILLING -> cache.metrics.joinedShards.increment();
-        default -> {
-          cache.metrics.missShards.increment();
-          endUntaken(shard, ShardOutcome.MISSING, null);
-        }
-      }
-    }
-    keepTodo();
-    return room;
+  @Override
+  void goOn(int[] shards) {
+    cache.metrics.hitShards.add(shards.length);
+    cache.copy(new Copy(this, shards, slotsOf(shards)));
+  }
+
+  @Override
+  void fill(int[] shards) {
+    cache.metrics.missShards.add(shards.length);
+    NextRead.start(this, shards, slotsOf(shards));
   }
 
   @Override
@@ -99,12 +56,6 @@ final class LoadTask extends CacheTask implements SlotWaiter {
     } else {
       endUntaken(shard, outcome, cause);
     }
-  }
-
-  /** Puts a shard back that was planned. */
-  synchronized void again(int shard) {
-    todo.set(shard);
-    keepTodo();
   }
 
   /**
@@ -142,11 +93,38 @@ final class LoadTask extends CacheTask implements SlotWaiter {
   /** Copies a shard that was begun into the engine's memory; returns what went wrong, or null. */
   private @Nullable Throwable copyOut(int shard, int slot) {
     try {
-      cache.memory.fromSlot(slot, transfer, shard);
+      cache.memory.copy(transfer, shard, slot, false);
       return null;
     } catch (RuntimeException | Error e) {
       // The engine's memory is gone, say: the shard fails, and the thread lives on.
       return e;
+    }
+  }
+
+  /** Shards of a load that lie in slots, each slot referenced, on their way into the engine's memory. */
+  private static final class Copy extends CopyBatch {
+
+    /** Takes over shards that are there. */
+    Copy(LoadTask load, int[] shards, int[] slots) {
+      super(load, shards, slots, shards.length);
+    }
+
+    /** A batch that the shards of a load are put into as they arrive. */
+    Copy(LoadTask load) {
+      super(load, new int[load.shardCount], new int[load.shardCount], 0);
+    }
+
+    @Override
+    protected void put(int shard, int slot) {
+      shards[ready()] = shard;
+      slots[ready()] = slot;
+    }
+
+    @Override
+    protected void end(int from, int to) {
+      cache.metrics.loadBytes.add(copiedBytes(from, to));
+      cache.pool.release(slots, from, to);
+      finishWell(from, to);
     }
   }
 }

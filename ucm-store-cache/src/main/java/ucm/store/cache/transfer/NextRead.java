@@ -1,13 +1,20 @@
 package ucm.store.cache.transfer;
 
+import java.util.Arrays;
+import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import ucm.api.BlockIds;
 import ucm.api.QueueFullException;
 import ucm.api.ShardListener;
 import ucm.api.ShardOutcome;
+import ucm.api.Store;
 import ucm.api.StoreClosedException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
+import ucm.store.cache.pool.SlotPool.Reservation;
 
 /**
  * Shards on their way from the next stage into slots, all in one transfer.
@@ -19,6 +26,7 @@ import ucm.api.TransferResult;
  */
 final class NextRead implements ShardListener {
 
+  private static final Logger LOG = LoggerFactory.getLogger(NextRead.class);
   private static final int DONE = -1;
   private static final int[] NO_SHARDS = {};
 
@@ -41,14 +49,42 @@ final class NextRead implements ShardListener {
     read.submit(work.onward(shards, slots, 0, slots.length, read));
   }
 
-  /**
-   * Starts to read shards that no task waits for into slots reserved for them.
-   *
-   * @param builder names the shards and their slots
-   */
-  static void prefetch(CacheRuntime cache, Transfer.Builder builder, int[] slots) {
-    NextRead read = new NextRead(cache, null, NO_SHARDS, slots);
-    read.submit(builder.build(read));
+  /** Starts to read blocks that no task waits for, into no more than half of the slots. */
+  static void prefetch(CacheRuntime cache, Store next, BlockIds ids) {
+    BlockIds absent = ids.select(0, cache.pool.absent(ids));
+    if (absent.isEmpty()) {
+      return;
+    }
+    BitSet present;
+    try {
+      present = next.lookup(absent);
+    } catch (RuntimeException e) {
+      LOG.warn("{} did not say which blocks it has; none are prefetched: {}", next, e.toString());
+      return;
+    }
+    int budget = cache.memory.slots() / 2 - cache.pool.referenced();
+    int shards = cache.config.layout().shardCount();
+    Transfer.Builder builder = Transfer.packed(cache.config.layout());
+    int most = Math.max(0, Math.min(budget, present.cardinality() * shards));
+    int[] slots = new int[most];
+    int reserved = 0;
+    for (int i = present.nextSetBit(0); i >= 0; i = present.nextSetBit(i + 1)) {
+      for (int shard = 0; shard < shards && reserved < most; shard++) {
+        long reservation =
+            cache.pool.reserveForLoad(absent.high(i), absent.low(i), shard, null, 0, true);
+        int slot = Reservation.number(reservation);
+        if (Reservation.kind(reservation) == Reservation.HIT) {
+          cache.pool.release(slot);
+        } else if (Reservation.kind(reservation) == Reservation.RESERVED) {
+          builder.shard(absent, i, shard).piece(cache.memory.region(), cache.memory.offset(slot));
+          slots[reserved++] = slot;
+        }
+      }
+    }
+    if (reserved > 0) {
+      NextRead read = new NextRead(cache, null, NO_SHARDS, Arrays.copyOf(slots, reserved));
+      read.submit(builder.build(read));
+    }
   }
 
   private void submit(Transfer transfer) {

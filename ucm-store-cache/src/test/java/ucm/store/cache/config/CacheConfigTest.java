@@ -9,9 +9,11 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import ucm.api.BlockLayout;
+import ucm.api.CommonKeys;
 import ucm.api.config.ConfigKey;
 import ucm.api.config.ConfigProblem;
 import ucm.api.config.StoreConfig;
+import ucm.platform.device.EngineDevice;
 
 final class CacheConfigTest {
 
@@ -24,25 +26,22 @@ final class CacheConfigTest {
         .isEqualTo(
             new CacheConfig(
                 32,
-                8192,
-                524_288,
-                4,
                 CachePolicy.LRU,
-                "auto",
+                new EngineDevice.Choice("Cache", "cache_device", "auto", 0, 4, List.of()),
                 false,
                 30_000,
-                0,
                 "ucm",
                 1,
-                List.of(),
                 false,
                 BlockLayout.uniform(1 << 20, 1 << 20, 1 << 20)));
     assertThat(config.problems()).isEmpty();
+    assertThat(config.get(CommonKeys.WAITING_QUEUE_DEPTH)).isEqualTo(8192);
+    assertThat(config.get(CommonKeys.RUNNING_QUEUE_DEPTH)).isEqualTo(524_288);
     assertThat(CacheConfig.CAPACITY_GB.defaultText())
         .isEqualTo("256; when not shared 32, or what a lower stage suggests");
     assertThat(CacheConfig.SHARE.defaultValue()).isFalse();
     assertThat(CacheConfig.USE_GDR.defaultValue()).isFalse();
-    assertThat(CacheConfig.from(StoreConfig.of(Map.of())).deviceId()).isEqualTo(-1);
+    assertThat(CacheConfig.from(StoreConfig.of(Map.of())).device().deviceId()).isEqualTo(-1);
   }
 
   @Test
@@ -70,17 +69,12 @@ final class CacheConfigTest {
         .isEqualTo(
             new CacheConfig(
                 0.5,
-                16,
-                64,
-                32,
                 CachePolicy.S3FIFO,
-                "cuda",
+                new EngineDevice.Choice("Cache", "cache_device", "cuda", 7, 32, List.of(1L)),
                 true,
                 1000,
-                7,
                 "engine-1",
                 8,
-                List.of(1L),
                 true,
                 BlockLayout.of(new long[] {1024, 3072}, 8192)));
     assertThat(config.problems()).isEmpty();

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
 import ucm.store.cache.config.CachePolicy;
+import ucm.store.cache.pool.SlotPool.Reservation;
 
 /** What a pool keeps by each policy. */
 @Timeout(180)

@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import ucm.api.ShardOutcome;
 import ucm.store.cache.config.CachePolicy;
+import ucm.store.cache.pool.SlotPool.Reservation;
 
 /** A run of slots that are filled and released at once, while a task waits for one of them. */
 final class FilledRunTest {
@@ -20,7 +21,7 @@ final class FilledRunTest {
     SlotPool pool = new SlotPool(2, 1, CachePolicy.LRU, _ -> {});
     int first = Reservation.number(pool.reserveForDump(1, 1, 0, true));
     int second = Reservation.number(pool.reserveForDump(2, 2, 0, true));
-    SlotWaiter evicting =
+    SlotPool.Waiter evicting =
         new Waiter(pool) {
           @Override
           public void filled(int index, int slot) {
@@ -36,7 +37,7 @@ final class FilledRunTest {
     assertThat(pool.referenced()).isZero();
   }
 
-  private class Waiter implements SlotWaiter {
+  private class Waiter implements SlotPool.Waiter {
 
     private final SlotPool pool;
 

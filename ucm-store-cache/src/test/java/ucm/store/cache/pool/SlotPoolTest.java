@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import ucm.api.BlockIds;
 import ucm.api.ShardOutcome;
 import ucm.store.cache.config.CachePolicy;
+import ucm.store.cache.pool.SlotPool.Reservation;
 
 @Timeout(180)
 final class SlotPoolTest {
@@ -94,8 +95,8 @@ final class SlotPoolTest {
   @Test
   void givesEveryWaiterOneAnswer() {
     List<String> answers = new ArrayList<>();
-    SlotWaiter waiter =
-        new SlotWaiter() {
+    SlotPool.Waiter waiter =
+        new SlotPool.Waiter() {
           @Override
           public void filled(int index, int slot) {
             answers.add("filled " + index);

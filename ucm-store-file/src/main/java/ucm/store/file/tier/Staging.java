@@ -13,7 +13,7 @@ import ucm.api.StoreException;
 import ucm.api.Task;
 import ucm.api.Transfer;
 import ucm.api.TransferResult;
-import ucm.platform.memory.LazyMemory;
+import ucm.platform.memory.HugeMemory;
 import ucm.store.file.eviction.BlockUses;
 
 /**
@@ -49,7 +49,7 @@ final class Staging {
     this.layout = layout;
     stride = Math.ceilDiv(layout.shardSize(), PAGE_BYTES) * PAGE_BYTES;
     int slots = Math.clamp(bytes / stride, layout.shardCount(), Integer.MAX_VALUE / 2);
-    memory = MemoryRegion.host(LazyMemory.zeros(slots * stride));
+    memory = MemoryRegion.host(HugeMemory.lazy(slots * stride));
     free = new int[slots];
     count = slots;
     Arrays.setAll(free, i -> slots - 1 - i);
