@@ -138,7 +138,6 @@ public record FlushResult(
       return result;
     }
 
-    /** Shows the failures. */
     synchronized FlushResult peek(long pendingBlocks) {
       long[] words = new long[2 * failed.size()];
       int n = 0;

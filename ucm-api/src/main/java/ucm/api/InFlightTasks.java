@@ -8,6 +8,8 @@ import java.util.SequencedSet;
 import java.util.Set;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigKey;
@@ -23,9 +25,14 @@ import ucm.api.config.StoreConfig;
  */
 final class InFlightTasks {
 
-  /** Makes the task of a transfer. */
   interface Maker {
     TransferTask make(long id, Transfer transfer, boolean isDump);
+  }
+
+  /** The lock, until it is closed. */
+  private interface Held extends AutoCloseable {
+    @Override
+    void close();
   }
 
   private final String store;
@@ -34,9 +41,11 @@ final class InFlightTasks {
   private final LongSupplier clock;
   private final ThreadFactory threads;
   private final FlushResult.Ledger dumps;
-  // Guarded by this, as is what follows; in order of arrival. The thread of the deadlines and those
-  // who
-  // close the store wait on it.
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Held held = lock::unlock;
+  private final Condition changed = lock.newCondition();
+  private final Condition added = lock.newCondition();
+  // Guarded by lock, as is what follows; in order of arrival.
   private final SequencedSet<TransferTask> open = new LinkedHashSet<>();
   // Those of them that the store has taken over and that have not expired.
   private final SequencedSet<TransferTask> due = new LinkedHashSet<>();
@@ -69,60 +78,69 @@ final class InFlightTasks {
    * @throws QueueFullException when a bound is reached
    * @throws StoreClosedException after {@link #refuse}
    */
-  synchronized TransferTask enter(Transfer transfer, boolean isDump, Maker maker) {
-    int count = transfer.shardCount();
-    if (refusing) {
-      throw new StoreClosedException(store);
-    }
-    if (open.size() >= maxTasks) {
-      throw new QueueFullException(
-          store + " tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
-    }
-    if (shards > 0 && (long) shards + count > settings.maxShards()) {
-      throw new QueueFullException(
-          store + " shards", shards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
-    }
-    TransferTask task = maker.make(++lastTask, transfer, isDump);
-    task.enter(this, isDump, clock.getAsLong() + settings.timeoutNanos());
-    if (count > 0) {
-      open.add(task);
-      shards += count;
-      if (isDump) {
-        dumps.add(task);
+  TransferTask enter(Transfer transfer, boolean isDump, Maker maker) {
+    try (Held _ = hold()) {
+      int count = transfer.shardCount();
+      if (refusing) {
+        throw new StoreClosedException(store);
       }
+      if (open.size() >= maxTasks) {
+        throw new QueueFullException(
+            store + " tasks", open.size(), CommonKeys.WAITING_QUEUE_DEPTH.name());
+      }
+      if (shards > 0 && (long) shards + count > settings.maxShards()) {
+        throw new QueueFullException(
+            store + " shards", shards, CommonKeys.RUNNING_QUEUE_DEPTH.name());
+      }
+      TransferTask task = maker.make(++lastTask, transfer, isDump);
+      task.enter(this, isDump, clock.getAsLong() + settings.timeoutNanos());
+      if (count > 0) {
+        open.add(task);
+        shards += count;
+        if (isDump) {
+          dumps.add(task);
+        }
+      }
+      entering++;
+      return task;
     }
-    entering++;
-    return task;
   }
 
   /** The store has taken the task over, which expires from now on. */
-  synchronized void started(TransferTask task) {
-    entered();
-    if (!open.contains(task)) {
-      return;
-    }
-    due.add(task);
-    if (thread == null) {
-      thread = threads.newThread(this::expireDue);
-      thread.start();
-    } else if (asleep) {
-      notifyAll();
+  void started(TransferTask task) {
+    try (Held _ = hold()) {
+      entered();
+      if (!open.contains(task)) {
+        return;
+      }
+      due.add(task);
+      if (thread == null) {
+        thread = threads.newThread(this::expireDue);
+        thread.start();
+      } else if (asleep) {
+        added.signal();
+      }
     }
   }
 
   /** The store has refused the task, of which nothing was started. */
   void withdraw(TransferTask task) {
     dumps.settle(task);
-    synchronized (this) {
+    try (Held _ = hold()) {
       entered();
       remove(task);
     }
   }
 
+  private Held hold() {
+    lock.lock();
+    return held;
+  }
+
   private void entered() {
     entering--;
-    if (refusing && entering == 0) {
-      notifyAll();
+    if (entering == 0) {
+      changed.signalAll();
     }
   }
 
@@ -137,12 +155,14 @@ final class InFlightTasks {
     remove(task);
   }
 
-  private synchronized void remove(TransferTask task) {
-    if (open.remove(task)) {
-      due.remove(task);
-      shards -= task.transfer().shardCount();
-      if (refusing && open.isEmpty()) {
-        notifyAll();
+  private void remove(TransferTask task) {
+    try (Held _ = hold()) {
+      if (open.remove(task)) {
+        due.remove(task);
+        shards -= task.transfer().shardCount();
+        if (open.isEmpty()) {
+          changed.signalAll();
+        }
       }
     }
   }
@@ -157,44 +177,40 @@ final class InFlightTasks {
     return clock.getAsLong() - task.deadlineNanos() >= 0;
   }
 
-  /** The number of the task that came last. */
-  synchronized long lastTask() {
-    return lastTask;
+  long lastTask() {
+    try (Held _ = hold()) {
+      return lastTask;
+    }
   }
 
   /** Those that have not completed, oldest first; a copy. */
-  synchronized List<TransferTask> all() {
-    return List.copyOf(open);
+  List<TransferTask> all() {
+    try (Held _ = hold()) {
+      return List.copyOf(open);
+    }
   }
 
   /** Lets no task in any more, and waits for those that are being handed to the store. */
-  synchronized void refuse() {
-    refusing = true;
-    boolean interrupted = false;
-    while (entering > 0) {
-      try {
-        wait();
-      } catch (InterruptedException e) {
-        interrupted = true;
+  void refuse() {
+    try (Held _ = hold()) {
+      refusing = true;
+      while (entering > 0) {
+        changed.awaitUninterruptibly();
       }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
   }
 
   /**
-   * Waits until all have completed and dumps are settled, after {@link #refuse}.
+   * Waits until all have completed and dumps are settled.
    *
    * @param end until when, of {@link System#nanoTime}
    * @return how many have not completed
    */
   int awaitNone(long end) throws InterruptedException {
-    synchronized (this) {
+    try (Held _ = hold()) {
       long left = end - System.nanoTime();
       while (!open.isEmpty() && left > 0) {
-        TimeUnit.NANOSECONDS.timedWait(this, left);
-        left = end - System.nanoTime();
+        left = changed.awaitNanos(left);
       }
     }
     Set<BlockIds> _ = dumps.await(Long.MAX_VALUE, end);
@@ -208,24 +224,26 @@ final class InFlightTasks {
   }
 
   /** Takes the first task whose deadline has passed; null when the thread should end. */
-  private synchronized @Nullable TransferTask awaitDue() {
-    while (!stopped) {
-      asleep = due.isEmpty();
-      long left = asleep ? 0 : due.getFirst().deadlineNanos() - clock.getAsLong();
-      if (left <= 0 && !asleep) {
-        return due.removeFirst();
-      }
-      try {
+  private @Nullable TransferTask awaitDue() {
+    try (Held _ = hold()) {
+      while (!stopped) {
+        asleep = due.isEmpty();
         if (asleep) {
-          wait();
-        } else {
-          TimeUnit.NANOSECONDS.timedWait(this, left);
+          added.awaitUninterruptibly();
+          continue;
         }
-      } catch (InterruptedException e) {
-        // Only stop ends this thread.
+        long left = due.getFirst().deadlineNanos() - clock.getAsLong();
+        if (left <= 0) {
+          return due.removeFirst();
+        }
+        try {
+          long _ = added.awaitNanos(left);
+        } catch (InterruptedException e) {
+          // Only stop ends this thread.
+        }
       }
+      return null;
     }
-    return null;
   }
 
   /**
@@ -235,7 +253,7 @@ final class InFlightTasks {
    */
   void expire(boolean all) {
     List<TransferTask> late = new ArrayList<>();
-    synchronized (this) {
+    try (Held _ = hold()) {
       while (!due.isEmpty() && (all || isPast(due.getFirst()))) {
         late.add(due.removeFirst());
       }
@@ -257,9 +275,11 @@ final class InFlightTasks {
   }
 
   /** Has the thread of the deadlines end. */
-  synchronized void stop() {
-    stopped = true;
-    notifyAll();
+  void stop() {
+    try (Held _ = hold()) {
+      stopped = true;
+      added.signalAll();
+    }
   }
 
   /**

@@ -112,7 +112,6 @@ public final class StoreLife {
     private final List<Thread> threads = new ArrayList<>();
     private final List<ExecutorService> workers = new ArrayList<>();
 
-    /** Has no threads yet. */
     Threads(String store) {
       this.prefix = "ucm-" + store.toLowerCase(Locale.ROOT) + "-";
     }
