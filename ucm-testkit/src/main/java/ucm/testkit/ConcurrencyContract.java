@@ -33,21 +33,21 @@ interface ConcurrencyContract extends ContractPart {
   default void servesManyThreadsAtOnce() throws Exception {
     OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     BlockIds ids = BlockBytes.ids(20_261, 24);
-    AtOnce.run(
-        suite().patience(),
-        thread -> {
-          Random random = new Random(20_261 + thread);
-          for (int step = 0; step < 40; step++) {
-            int block = random.nextInt(ids.size());
-            BlockIds one = ids.slice(block, block + 1);
-            int shard = random.nextInt(store.layout.shardCount());
-            switch (random.nextInt(4)) {
-              case 0 -> store.requireDumps(store.memory(one));
-              case 1 -> store.requireDumps(store.shards(one, PACKED, shard));
-              default -> loadSome(store, ids, random);
-            }
-          }
-        });
+    suite()
+        .atOnce(
+            thread -> {
+              Random random = new Random(20_261 + thread);
+              for (int step = 0; step < 40; step++) {
+                int block = random.nextInt(ids.size());
+                BlockIds one = ids.slice(block, block + 1);
+                int shard = random.nextInt(store.layout.shardCount());
+                switch (random.nextInt(4)) {
+                  case 0 -> store.requireDumps(store.memory(one));
+                  case 1 -> store.requireDumps(store.shards(one, PACKED, shard));
+                  default -> loadSome(store, ids, random);
+                }
+              }
+            });
     if (suite().keepsBlocks()) {
       store.keep(ids);
       assertThat(store.lookupPrefix(ids)).isEqualTo(ids.size() - 1);
@@ -77,14 +77,14 @@ interface ConcurrencyContract extends ContractPart {
     for (int round = 0; round < 5; round++) {
       BlockIds ids = BlockBytes.ids(20_361 + round, 1);
       // Every shard comes from two threads; all but the last, which comes alone at the end.
-      AtOnce.run(
-          suite().patience(),
-          thread -> {
-            for (int shard = thread / 2; shard < last; shard += AtOnce.THREADS / 2) {
-              store.requireDumps(store.shards(ids, SCATTERED, shard));
-              store.requireAbsent(ids);
-            }
-          });
+      suite()
+          .atOnce(
+              thread -> {
+                for (int shard = thread / 2; shard < last; shard += StoreContract.THREADS / 2) {
+                  store.requireDumps(store.shards(ids, SCATTERED, shard));
+                  store.requireAbsent(ids);
+                }
+              });
       store.requireDumps(store.shards(ids, SCATTERED, last));
       if (suite().keepsBlocks()) {
         store.settle();
@@ -98,13 +98,13 @@ interface ConcurrencyContract extends ContractPart {
     suite().needBlocks();
     OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     BlockIds ids = BlockBytes.ids(20_461, 10);
-    AtOnce.run(
-        suite().patience(),
-        thread -> {
-          for (int block = 0; block < ids.size(); block++) {
-            store.requireDumps(store.memory(ids.slice(block, block + 1)));
-          }
-        });
+    suite()
+        .atOnce(
+            thread -> {
+              for (int block = 0; block < ids.size(); block++) {
+                store.requireDumps(store.memory(ids.slice(block, block + 1)));
+              }
+            });
     store.settle();
     store.requireLoads(ids);
   }
@@ -114,15 +114,15 @@ interface ConcurrencyContract extends ContractPart {
     OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     BlockIds ids = BlockBytes.ids(20_561, 1);
     for (int round = 0; round < 5; round++) {
-      AtOnce.run(
-          suite().patience(),
-          thread -> {
-            TransferMemory memory = store.memory(ids);
-            TransferResult result = store.loaded(memory);
-            assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
-            assertThat(result.okCount()).isZero();
-            memory.checkGuards();
-          });
+      suite()
+          .atOnce(
+              thread -> {
+                TransferMemory memory = store.memory(ids);
+                TransferResult result = store.loaded(memory);
+                assertThat(result.outcome(0)).isEqualTo(ShardOutcome.MISSING);
+                assertThat(result.okCount()).isZero();
+                memory.checkGuards();
+              });
     }
     assertThat(store.lookup(ids).stream()).as("after loads that missed").isEmpty();
     if (suite().keepsBlocks()) {
@@ -138,26 +138,28 @@ interface ConcurrencyContract extends ContractPart {
         suite().newStore().configKeys().contains(CommonKeys.WAITING_QUEUE_DEPTH),
         "does not read " + key);
     OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS, Map.of(key, 1));
-    BlockIds ids = BlockBytes.ids(20_661, AtOnce.THREADS);
+    BlockIds ids = BlockBytes.ids(20_661, StoreContract.THREADS);
     AtomicInteger taken = new AtomicInteger();
-    AtOnce.run(
-        suite().patience(),
-        thread -> {
-          BlockIds one = ids.slice(thread, thread + 1);
-          Map<Task, TransferMemory> tasks = new LinkedHashMap<>();
-          for (int i = 0; i < 50; i++) {
-            TransferMemory memory = store.memory(one);
-            try {
-              Task task =
-                  i % 2 == 0 ? store.dump(memory.fill().transfer()) : store.load(memory.transfer());
-              tasks.put(task, memory);
-              taken.incrementAndGet();
-            } catch (QueueFullException e) {
-              assertThat(e).hasMessageContaining(key);
-            }
-          }
-          tasks.forEach((task, memory) -> store.requireRightBytes(store.ended(task), memory));
-        });
+    suite()
+        .atOnce(
+            thread -> {
+              BlockIds one = ids.slice(thread, thread + 1);
+              Map<Task, TransferMemory> tasks = new LinkedHashMap<>();
+              for (int i = 0; i < 50; i++) {
+                TransferMemory memory = store.memory(one);
+                try {
+                  Task task =
+                      i % 2 == 0
+                          ? store.dump(memory.fill().transfer())
+                          : store.load(memory.transfer());
+                  tasks.put(task, memory);
+                  taken.incrementAndGet();
+                } catch (QueueFullException e) {
+                  assertThat(e).hasMessageContaining(key);
+                }
+              }
+              tasks.forEach((task, memory) -> store.requireRightBytes(store.ended(task), memory));
+            });
     assertThat(taken).as("transfers taken").hasPositiveValue();
   }
 
@@ -166,30 +168,30 @@ interface ConcurrencyContract extends ContractPart {
     OpenStore store = suite().open(TWENTY_FOUR_LAYERS);
     BlockIds ids = BlockBytes.ids(20_861, 24);
     Queue<Task> tasks = new ConcurrentLinkedQueue<>();
-    CountDownLatch busy = new CountDownLatch(AtOnce.THREADS);
-    AtOnce.run(
-        suite().patience(),
-        thread -> {
-          if (thread == 0) {
-            busy.countDown();
-            suite().await(busy, "the store has taken up work on the other threads");
-            store.close();
-            return;
-          }
-          try {
-            for (int block = 0; block < ids.size(); block++) {
-              Transfer one = store.memory(ids.slice(block, block + 1)).fill().transfer();
-              tasks.add(thread % 2 == 0 ? store.dump(one) : store.load(one));
-              if (block == 3) {
+    CountDownLatch busy = new CountDownLatch(StoreContract.THREADS);
+    suite()
+        .atOnce(
+            thread -> {
+              if (thread == 0) {
+                busy.countDown();
+                suite().await(busy, "the store has taken up work on the other threads");
+                store.close();
+                return;
+              }
+              try {
+                for (int block = 0; block < ids.size(); block++) {
+                  Transfer one = store.memory(ids.slice(block, block + 1)).fill().transfer();
+                  tasks.add(thread % 2 == 0 ? store.dump(one) : store.load(one));
+                  if (block == 3) {
+                    busy.countDown();
+                  }
+                }
+              } catch (StoreClosedException expected) {
+                assertThat(expected).hasMessageContaining(store.name());
+              } finally {
                 busy.countDown();
               }
-            }
-          } catch (StoreClosedException expected) {
-            assertThat(expected).hasMessageContaining(store.name());
-          } finally {
-            busy.countDown();
-          }
-        });
+            });
     store.close();
     assertThat(tasks).isNotEmpty();
     assertThat(tasks)

@@ -186,7 +186,6 @@ public abstract class KillContract {
     return store;
   }
 
-  /** The id of a block of a round. */
   static BlockIds id(int round, int block) {
     return BlockBytes.ids(round * 1_000_003L + block, 1);
   }

@@ -204,12 +204,12 @@ interface LifeContract extends ContractPart {
   default void returnsFromEveryCloseOnlyWhenItIsClosed() throws Exception {
     OpenStore store = suite().open(TWO_TENSORS_THREE_SHARDS);
     store.requireDumps(store.memory(ids()));
-    AtOnce.run(
-        suite().patience(),
-        thread -> {
-          store.close();
-          requireNoThreadBut(store);
-        });
+    suite()
+        .atOnce(
+            thread -> {
+              store.close();
+              requireNoThreadBut(store);
+            });
   }
 
   @Test

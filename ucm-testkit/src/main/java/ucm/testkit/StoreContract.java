@@ -6,10 +6,18 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -66,6 +74,14 @@ public abstract class StoreContract
         TaskContract,
         ConcurrencyContract,
         DurabilityContract {
+
+  /** How many threads {@link #atOnce} has. */
+  static final int THREADS = 6;
+
+  /** What each of some threads does. */
+  interface Job {
+    void run(int thread) throws Exception;
+  }
 
   private record Opened(Store store, @Nullable Store next) {}
 
@@ -216,7 +232,6 @@ public abstract class StoreContract
     return new OpenStore(this, store, sample.layout());
   }
 
-  /** Closes everything and opens it again. */
   OpenStore reopen(SampleLayout sample, Map<String, Object> more) {
     closeAll();
     return open(sample, more);
@@ -235,12 +250,10 @@ public abstract class StoreContract
     }
   }
 
-  /** Skips the test unless the store keeps blocks. */
   void needBlocks() {
     assumeTrue(keepsBlocks(), "keeps no blocks (keepsBlocks)");
   }
 
-  /** Skips the test unless the store keeps bytes. */
   void needBytes() {
     assumeTrue(keepsBytes(), "keeps no bytes (keepsBytes)");
   }
@@ -248,6 +261,33 @@ public abstract class StoreContract
   /** Skips the test unless blocks outlive the store. */
   void needRestart() {
     assumeTrue(survivesRestart(), "does not outlive its process (survivesRestart)");
+  }
+
+  /** Runs a job on all threads at once and fails with the first failure of any. */
+  void atOnce(Job job) throws Exception {
+    CyclicBarrier start = new CyclicBarrier(THREADS);
+    List<Callable<Void>> jobs = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      int thread = i;
+      jobs.add(
+          () -> {
+            start.await();
+            job.run(thread);
+            return null;
+          });
+    }
+    // What waits with a shorter patience is to report a wait that never ends.
+    long waitMillis = patience().plusSeconds(60).toMillis();
+    try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
+      for (Future<Void> ended : threads.invokeAll(jobs, waitMillis, TimeUnit.MILLISECONDS)) {
+        ended.get();
+      }
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof AssertionError failure) {
+        throw failure;
+      }
+      throw e;
+    }
   }
 
   void await(CountDownLatch latch, String what) throws InterruptedException {
@@ -264,7 +304,6 @@ public abstract class StoreContract
         .isEmpty();
   }
 
-  /** Fails when a thread of the store is alive. */
   final void requireNoThread() {
     leaks.requireNoThread();
   }
