@@ -163,7 +163,6 @@ final class BlockIndex {
     }
   }
 
-  /** How many blocks are whole. */
   int size() {
     lock.readLock().lock();
     try {
@@ -179,7 +178,6 @@ final class BlockIndex {
    */
   static final class IdTable {
 
-    /** No slot. */
     static final int NONE = BlockTable.NONE;
 
     private final int capacity;
@@ -223,7 +221,6 @@ final class BlockIndex {
       return slot;
     }
 
-    /** Makes an id the one used last. */
     void use(int slot) {
       order.touch(slot);
     }
@@ -233,7 +230,6 @@ final class BlockIndex {
       ids.remove(order.evict(_ -> true));
     }
 
-    /** Removes an id. */
     void remove(int slot) {
       order.remove(slot);
       ids.remove(slot);

@@ -37,7 +37,6 @@ abstract class CacheTask extends TransferTask {
   /** The slot of each shard that was given one; touched by the planning thread only. */
   final int[] slotOf;
 
-  /** How many shards the task has. */
   final int shardCount;
 
   /** The copies that were handed to the copy threads last; null before, and where a device copies. */

@@ -58,7 +58,6 @@ final class Dispatcher {
     return ThreadEnd.await(thread, timeout);
   }
 
-  /** Has something done. */
   synchronized void submit(Runnable job) {
     jobs.add(job);
     notifyAll();

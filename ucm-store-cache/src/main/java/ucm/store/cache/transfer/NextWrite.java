@@ -37,7 +37,6 @@ final class NextWrite {
     this.to = to;
   }
 
-  /** Bytes of the shards. */
   long byteSize() {
     return (to - from) * dump.transfer.layout().shardSize();
   }

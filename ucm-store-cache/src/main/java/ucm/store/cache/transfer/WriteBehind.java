@@ -54,7 +54,6 @@ final class WriteBehind {
     }
   }
 
-  /** Takes shards to be written. */
   void offer(NextWrite write) {
     boolean first;
     synchronized (this) {
