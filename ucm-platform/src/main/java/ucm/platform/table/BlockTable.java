@@ -152,14 +152,6 @@ public final class BlockTable {
     size--;
   }
 
-  /** Removes all ids; the memory stays. */
-  public void clear() {
-    Arrays.fill(buckets, 0);
-    size = 0;
-    end = 0;
-    free = NONE;
-  }
-
   private static boolean fits(int wanted, int length) {
     return wanted <= length - length / 4;
   }

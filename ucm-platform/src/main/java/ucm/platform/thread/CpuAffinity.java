@@ -20,9 +20,6 @@ import ucm.platform.libc.Libc;
  */
 public record CpuAffinity(List<Long> cores) {
 
-  /** Leaves it to the kernel. */
-  public static final CpuAffinity ANY = new CpuAffinity(List.of());
-
   /**
    * Checks, on a thread of its own, that the kernel accepts the cores.
    *

@@ -51,17 +51,4 @@ final class BlockTableTest {
     assertThat(table.put(2, 2)).isEqualTo(100_000);
     assertThat(table.end()).isEqualTo(100_001);
   }
-
-  @Test
-  void hasNothingAfterItWasCleared() {
-    BlockTable table = new BlockTable(0);
-    table.put(1, 2);
-    table.put(3, 4);
-    table.remove(table.find(1, 2));
-    table.clear();
-    assertThat(table.size()).isZero();
-    assertThat(table.find(3, 4)).isEqualTo(BlockTable.NONE);
-    assertThat(table.put(5, 6)).isZero();
-    assertThat(table.put(7, 8)).isEqualTo(1);
-  }
 }

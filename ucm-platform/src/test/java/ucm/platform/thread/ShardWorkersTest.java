@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -27,7 +28,7 @@ class ShardWorkersTest {
   }
 
   private static ShardWorkers workers(int threads, int batches) {
-    return new ShardWorkers("test", threads, batches, CpuAffinity.ANY);
+    return new ShardWorkers("test", threads, batches, new CpuAffinity(List.of()));
   }
 
   @Test

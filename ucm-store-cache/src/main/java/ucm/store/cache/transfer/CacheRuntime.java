@@ -1,6 +1,8 @@
 package ucm.store.cache.transfer;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
@@ -28,7 +30,7 @@ import ucm.store.cache.pool.SlotPool;
  * A Cache store that is open and moves data.
  *
  * <p>A dump: the caller's thread gives each shard a slot ({@link DumpTask}); the copy threads fill the
- * slots and end the shards for the engine ({@link DumpCopy}); the dispatcher hands groups of them to the
+ * slots and end the shards for the engine ({@link DumpTask.Copy}); the dispatcher hands groups of them to the
  * next stage ({@link NextWrite}); a slot is released when the next stage's task has completed.
  *
  * <p>A load: the caller's thread looks for each shard ({@link LoadTask}); the copy threads copy what is
@@ -175,17 +177,16 @@ public final class CacheRuntime {
    */
   public FlushResult flush(Duration timeout) throws InterruptedException {
     long end = System.nanoTime() + TimeUnit.NANOSECONDS.convert(timeout);
-    long pending = awaitWrites(end);
-    FlushResult lower = flushNext(this, end);
-    pending += lower.pendingBlocks();
-    long counted = lower.failedCount();
-    for (CacheRuntime other : buffer.members) {
-      if (other != this) {
-        pending += other.awaitWrites(end);
-        lower = flushNext(other, end);
-        pending += lower.pendingBlocks();
-        counted = Math.max(counted, lower.failedCount());
-      }
+    List<CacheRuntime> stores = new ArrayList<>(buffer.members);
+    stores.remove(this);
+    stores.addFirst(this);
+    long pending = 0;
+    long counted = 0;
+    for (CacheRuntime store : stores) {
+      pending += store.awaitWrites(end);
+      FlushResult lower = flushNext(store, end);
+      pending += lower.pendingBlocks();
+      counted = Math.max(counted, lower.failedCount());
     }
     FlushResult own = dumps.takeFailures().get();
     // A block that the next stage refused has failed in both: one name, one failure. Those that

@@ -21,7 +21,7 @@ final class NextWrite {
 
   private final CacheRuntime cache;
   private final DumpTask dump;
-  private final DumpCopy held;
+  private final DumpTask.Copy held;
   private final int from;
   private final int to;
 
@@ -29,7 +29,7 @@ final class NextWrite {
   final long offeredNanos = System.nanoTime();
 
   /** The shards of a copy from an index on, to another exclusive. */
-  NextWrite(DumpTask dump, DumpCopy held, int from, int to) {
+  NextWrite(DumpTask dump, DumpTask.Copy held, int from, int to) {
     this.cache = dump.cache;
     this.dump = dump;
     this.held = held;

@@ -42,7 +42,7 @@ final class WriteBehind {
   }
 
   /** Has shards copied into their slots, which are then offered here. */
-  void copy(DumpCopy batch) {
+  void copy(DumpTask.Copy batch) {
     copying.addAndGet(batch.shards.length);
     cache.copy(batch);
   }
