@@ -9,31 +9,19 @@ import ucm.api.MemoryRegion;
  */
 public interface Device extends AutoCloseable {
 
-  /** Host memory that the device reads and writes by itself. Thread-safe. */
-  interface Pinned extends AutoCloseable {
-
-    /**
-     * Ends it; no copy may be under way. Idempotent.
-     *
-     * @throws DeviceException when the driver refuses
-     */
-    @Override
-    void close();
-  }
-
   /** What it is. */
   DeviceInfo info();
 
   /**
-   * Pins host memory. Blocks while the system finds the pages, which takes about a second for some
-   * gigabytes; large memory is pinned in parts, with a line in the log after each. The memory must be alive
-   * until this is closed.
+   * Pins host memory, which the device then reads and writes by itself. Blocks while the system finds the
+   * pages, which takes about a second for some gigabytes; large memory is pinned in parts, with a line in
+   * the log after each. The memory must be alive until {@link #free} ends it.
    *
    * @param unit a copy stays within a multiple of so many bytes of the region and the next: a multiple of
    *     the system's page, or the size of the region
    * @throws DeviceException when the driver refuses; nothing is pinned then
    */
-  Pinned pin(MemoryRegion host, long unit);
+  void pin(MemoryRegion host, long unit);
 
   /**
    * A queue of copies. The calling thread owns it: it alone may use it and closes it, and does nothing
@@ -75,7 +63,10 @@ public interface Device extends AutoCloseable {
    */
   MemoryRegion openShared(byte[] handle, long bytes);
 
-  /** Gives back what {@link #allocate}, {@link #allocatePinned} or {@link #openShared} gave. */
+  /**
+   * Gives back what {@link #allocate}, {@link #allocatePinned} or {@link #openShared} gave, or ends a {@link
+   * #pin}; no copy may be under way. Does nothing once the device is closed.
+   */
   void free(MemoryRegion region);
 
   /**

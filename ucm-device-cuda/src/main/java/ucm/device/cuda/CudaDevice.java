@@ -43,8 +43,8 @@ final class CudaDevice implements Device {
   private final long pinBytes;
   private final CUcontext context = new CUcontext();
   private final long maxPitch;
-  // Guarded by this: how to give back what is pinned, and each region.
-  private final Map<Object, Runnable> kept = new LinkedHashMap<>();
+  // Guarded by this: how to give back each region that is pinned or allocated.
+  private final Map<MemoryRegion, Runnable> kept = new LinkedHashMap<>();
   private boolean closed;
 
   /**
@@ -69,19 +69,11 @@ final class CudaDevice implements Device {
   }
 
   @Override
-  public synchronized Pinned pin(MemoryRegion host, long unit) {
+  public synchronized void pin(MemoryRegion host, long unit) {
     requireOpen();
     Deque<Pointer> parts = new ArrayDeque<>();
     within(() -> pin(host, Math.max(pinBytes / unit, 1) * unit, parts));
-    Pinned pin =
-        new Pinned() {
-          @Override
-          public void close() {
-            giveBack(this);
-          }
-        };
-    kept.put(pin, () -> unpin(parts));
-    return pin;
+    kept.put(host, () -> unpin(parts));
   }
 
   /** Pins all parts, or none: a call for hundreds of gigabytes would be silent for minutes. */
@@ -113,15 +105,6 @@ final class CudaDevice implements Device {
     while (!pinned.isEmpty()) {
       check(JCudaDriver.cuMemHostUnregister(pinned.remove()), "cuMemHostUnregister");
     }
-  }
-
-  /** Gives back what is kept; false when it was before. */
-  private synchronized boolean giveBack(Object pinOrRegion) {
-    Runnable release = kept.remove(pinOrRegion);
-    if (release != null) {
-      within(release);
-    }
-    return release != null;
   }
 
   @Override
@@ -194,8 +177,11 @@ final class CudaDevice implements Device {
   }
 
   @Override
-  public void free(MemoryRegion region) {
-    if (!giveBack(region)) {
+  public synchronized void free(MemoryRegion region) {
+    Runnable release = kept.remove(region);
+    if (release != null) {
+      within(release);
+    } else if (!closed) {
       throw new IllegalArgumentException(region + " is not of this device, or is free already");
     }
   }
@@ -206,8 +192,8 @@ final class CudaDevice implements Device {
       return;
     }
     DeviceException first = null;
-    for (Object pinOrRegion : List.copyOf(kept.keySet())) {
-      first = attempt(() -> giveBack(pinOrRegion), first);
+    for (MemoryRegion region : List.copyOf(kept.keySet())) {
+      first = attempt(() -> free(region), first);
     }
     closed = true;
     first =

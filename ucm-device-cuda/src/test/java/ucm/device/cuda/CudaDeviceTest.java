@@ -53,13 +53,14 @@ final class CudaDeviceTest {
       MemoryRegion host = pattern();
       MemoryRegion back = MemoryRegion.host(arena.allocate(SIZE));
       MemoryRegion memory = device.allocate(SIZE);
-      try (Device.Pinned _ = device.pin(host, SIZE);
-          Device.Pinned _ = device.pin(back, SIZE)) {
-        stream.copy(host, 100, memory, 7, 1000);
-        stream.copy(memory, 7, back, 3, 1000);
-        stream.mark(1);
-        stream.await(1);
-      }
+      device.pin(host, SIZE);
+      device.pin(back, SIZE);
+      stream.copy(host, 100, memory, 7, 1000);
+      stream.copy(memory, 7, back, 3, 1000);
+      stream.mark(1);
+      stream.await(1);
+      device.free(host);
+      device.free(back);
       assertThat(back.segment().asSlice(3, 1000).mismatch(host.segment().asSlice(100, 1000)))
           .isEqualTo(-1);
       assertThat(cuda.count("unregistered")).isZero();
@@ -75,14 +76,14 @@ final class CudaDeviceTest {
       MemoryRegion host = MemoryRegion.host(pages.allocate(5 * unit, 4096));
       MemoryRegion memory = device.allocate(unit);
       long calls = cuda.count("cuMemHostRegister");
-      try (Device.Pinned _ = device.pin(host, unit)) {
-        assertThat(cuda.count("cuMemHostRegister") - calls).isEqualTo(3);
-        for (int i = 0; i < 5; i++) {
-          stream.copy(host, i * unit, memory, 0, unit);
-        }
-        stream.awaitAll();
-        assertThat(cuda.count("unregistered")).isZero();
+      device.pin(host, unit);
+      assertThat(cuda.count("cuMemHostRegister") - calls).isEqualTo(3);
+      for (int i = 0; i < 5; i++) {
+        stream.copy(host, i * unit, memory, 0, unit);
       }
+      stream.awaitAll();
+      assertThat(cuda.count("unregistered")).isZero();
+      device.free(host);
       assertThat(cuda.kept().get("registrations")).isEqualTo(before.get("registrations"));
     }
   }
@@ -262,8 +263,9 @@ final class CudaDeviceTest {
   }
 
   private void useAll(Device device) {
-    try (Device.Pinned _ = device.pin(pattern(), SIZE);
-        DeviceStream stream = device.stream(2)) {
+    MemoryRegion pinned = pattern();
+    device.pin(pinned, SIZE);
+    try (DeviceStream stream = device.stream(2)) {
       MemoryRegion memory = device.allocate(64);
       MemoryRegion host = device.allocatePinned(64);
       try {
@@ -279,6 +281,8 @@ final class CudaDeviceTest {
       } finally {
         stream.awaitAll();
       }
+    } finally {
+      device.free(pinned);
     }
   }
 

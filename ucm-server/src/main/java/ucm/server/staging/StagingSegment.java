@@ -33,7 +33,8 @@ public final class StagingSegment implements AutoCloseable {
   private final KvLayout layout;
   private final int slots;
   private final long stride;
-  private Device.@Nullable Pinned pinned;
+  private final MemoryRegion region;
+  private @Nullable Device pinning;
 
   private StagingSegment(SharedFile file, KvLayout layout, int slots) {
     this.file = file;
@@ -42,6 +43,7 @@ public final class StagingSegment implements AutoCloseable {
     stride = strideOf(layout);
     file.allocate(slots * stride);
     memory = file.map(slots * stride, arena);
+    region = MemoryRegion.host(memory);
   }
 
   /**
@@ -118,7 +120,7 @@ public final class StagingSegment implements AutoCloseable {
 
   /** The slots as one region. */
   public MemoryRegion region() {
-    return MemoryRegion.host(memory);
+    return region;
   }
 
   /**
@@ -128,21 +130,22 @@ public final class StagingSegment implements AutoCloseable {
    * @throws ucm.device.DeviceException when the driver refuses
    */
   public synchronized void pin(Device device) {
-    if (pinned == null) {
+    if (pinning == null) {
       // Pages of the file that this process has not touched would not move.
       for (long at = 0; at < memory.byteSize(); at += ALIGNMENT) {
         byte _ = memory.get(ValueLayout.JAVA_BYTE, at);
       }
       NumaMemory.prefer(memory, device.info().numaNode());
-      pinned = device.pin(region(), stride);
+      device.pin(region, stride);
+      pinning = device;
     }
   }
 
   /** Removes the file and unmaps the memory, which no task may use any more. */
   @Override
   public synchronized void close() {
-    if (pinned != null) {
-      pinned.close();
+    if (pinning != null) {
+      pinning.free(region);
     }
     file.remove();
     file.close();
