@@ -19,20 +19,18 @@ final class NextTraffic {
 
   /** A task has completed, and its slots are given back. */
   void end() {
-    Runnable action = ended();
+    Runnable action;
+    synchronized (this) {
+      if (--open > 0) {
+        return;
+      }
+      notifyAll();
+      action = whenNone;
+      whenNone = null;
+    }
     if (action != null) {
       action.run();
     }
-  }
-
-  private synchronized @Nullable Runnable ended() {
-    if (--open > 0) {
-      return null;
-    }
-    notifyAll();
-    Runnable action = whenNone;
-    whenNone = null;
-    return action;
   }
 
   /** Waits for so many nanoseconds until no task is open; says how many are. */
