@@ -260,6 +260,7 @@ final class FileStoreRuntime {
       capacity.start();
     }
     TimeoutScheduler timer = transfers.timer;
+    transfers.begin();
     if (notesLoadsOnly) {
       timer.every(
           TimeUnit.SECONDS.toNanos(config.gc().checkIntervalSec()),

@@ -49,7 +49,7 @@ final class FileTransfers {
       FileStoreRuntime store, Supplier<List<TransferTask>> tasks, PartialWriter.Failures failures) {
     this.store = store;
     this.tasks = tasks;
-    this.timer = new TimeoutScheduler(store.config.kind(), this::tidy);
+    this.timer = new TimeoutScheduler(store.config.kind());
     BlockFiles files = store.files;
     FileStoreMetrics metrics = store.metrics;
     ThreadLocal<ShardIo> ios =
@@ -86,9 +86,6 @@ final class FileTransfers {
   }
 
   private void ended(FileTask task, FileStoreMetrics.Tasks ended) {
-    if (leavesAnything()) {
-      timer.checkIn(tidyNanos());
-    }
     long now = store.clock.getAsLong();
     ended.ended(task.transfer().byteSize(), task.waitNanos(now), task.nanos(now));
     if (LOG.isDebugEnabled()) {
@@ -119,7 +116,6 @@ final class FileTransfers {
     start(part);
     parts.add(part);
     part.whenTerminal(() -> parts.remove(part));
-    timer.checkIn(tidyNanos());
     return part;
   }
 
@@ -154,30 +150,26 @@ final class FileTransfers {
     return ids;
   }
 
-  private boolean leavesAnything() {
-    return store.files.opened.size() > 0 || partials.size() > 0 || !parts.isEmpty();
+  /** Begins to look after what is left open. */
+  void begin() {
+    long interval = Math.min(OpenBlocks.IDLE_NANOS, store.timeoutNanos()) / CHECKS_PER_TIMEOUT;
+    timer.every(interval, this::tidy);
   }
 
   /**
    * Ends parts that are late, closes files of which no more is read, and gives up blocks whose shards do
-   * not come. Returns nanoseconds until the next time, {@link Long#MAX_VALUE} when there is nothing.
+   * not come.
    */
-  private long tidy() {
+  private void tidy() {
     expireParts(store.timeoutNanos());
     long now = store.clock.getAsLong();
     store.files.opened.closeIdle(store.health, now);
     partials.giveUpDue(now, store.timeoutNanos());
-    return leavesAnything() ? tidyNanos() : Long.MAX_VALUE;
-  }
-
-  /** The time between two, while there is something. */
-  private long tidyNanos() {
-    return Math.min(OpenBlocks.IDLE_NANOS, store.timeoutNanos()) / CHECKS_PER_TIMEOUT;
   }
 
   /** Waits for the blocks that lack shards; see {@link FileStore#doFlush}. */
   void flush(long lastTask, long end, Set<BlockIds> pending) throws InterruptedException {
-    long _ = tidy();
+    tidy();
     partials.await(lastTask, end, pending);
   }
 

@@ -30,8 +30,7 @@ final class DirectoryHealthTest {
   private final AtomicLong clock = new AtomicLong();
   private final List<Integer> down = new ArrayList<>();
   private final CountDownLatch isDown = new CountDownLatch(1);
-  private final TimeoutScheduler timer =
-      new TimeoutScheduler(LocalFileStore.KIND, () -> Long.MAX_VALUE);
+  private final TimeoutScheduler timer = new TimeoutScheduler(LocalFileStore.KIND);
 
   private DirectoryHealth health(Rules rules, LongSupplier time, Runnable probe) {
     return new DirectoryHealth(
