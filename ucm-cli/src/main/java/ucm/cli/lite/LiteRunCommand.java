@@ -132,11 +132,6 @@ final class LiteRunCommand extends JsonCommand {
     }
 
     @Override
-    public BlockIds seed() {
-      return BlockIds.of(0, 0);
-    }
-
-    @Override
     public BlockHasher forVariant(PromptVariant variant) {
       return this;
     }

@@ -29,9 +29,6 @@ public interface BlockHasher {
     return PickleMd5Hasher.of(model, tpSize, dtype);
   }
 
-  /** What the first block of every prompt follows. */
-  BlockIds seed();
-
   /** A hasher for prompts of a variant; {@link PromptVariant#NONE} gives the ids of plain prompts. */
   BlockHasher forVariant(PromptVariant variant);
 

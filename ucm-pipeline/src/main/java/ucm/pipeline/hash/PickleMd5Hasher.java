@@ -73,11 +73,6 @@ final class PickleMd5Hasher implements BlockHasher {
   }
 
   @Override
-  public BlockIds seed() {
-    return seed;
-  }
-
-  @Override
   public BlockHasher forVariant(PromptVariant wanted) {
     return wanted.equals(variant) ? this : new PickleMd5Hasher(modelAndType, wanted);
   }

@@ -42,7 +42,6 @@ class PluginHashingTest extends PluginTest {
           public String name() { %s }
           public BlockHasher hasher(String model, int tpSize, String dtype) {
             return new BlockHasher() {
-              public BlockIds seed() { return BlockIds.of(0, 0); }
               public BlockHasher forVariant(PromptVariant variant) { return this; }
               public BlockIds hash(int[] t, int from, int to, int size, BlockIds parent) {
                 long[] words = new long[(to - from) / size * 2];

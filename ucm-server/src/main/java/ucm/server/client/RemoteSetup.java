@@ -45,11 +45,6 @@ public final class RemoteSetup {
   private static final class SlotNames implements BlockHasher {
 
     @Override
-    public BlockIds seed() {
-      return BlockIds.empty();
-    }
-
-    @Override
     public BlockHasher forVariant(PromptVariant variant) {
       return this;
     }
