@@ -78,6 +78,12 @@ class ConfigCheckTest {
   }
 
   @Test
+  void keyOfAStageThatIsNotInThePipelineIsSaidToBelongToIt() throws IOException {
+    assertThat(check("Posix", directories() + "\ncache_load_backend_only: true", "").text())
+        .contains("cache_load_backend_only: is ignored: it belongs to stage Cache, which is not");
+  }
+
+  @Test
   void bufferOfNoBytesIsAnError() throws IOException {
     Checked checked = check("Cache|Posix", directories() + "\ncache_buffer_capacity_gb: 0", "");
     assertThat(checked.text()).contains("cache_buffer_capacity_gb: is 0; the buffer must hold");
