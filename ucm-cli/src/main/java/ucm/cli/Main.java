@@ -36,7 +36,7 @@ import ucm.cli.setup.StoresCommand;
 import ucm.lite.trace.TraceException;
 import ucm.pipeline.catalog.UnknownStageException;
 import ucm.pipeline.config.ConfigException;
-import ucm.pipeline.config.LongText;
+import ucm.pipeline.config.ConfigReport;
 
 /** The {@code ucm} command. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. */
 @Command(
@@ -170,7 +170,7 @@ public final class Main implements Runnable {
   private static int wrongUsage(ParameterException e, String[] args) {
     CommandLine command = e.getCommandLine();
     PrintWriter err = command.getErr();
-    err.println("ucm: " + LongText.cut(e.getMessage()));
+    err.println("ucm: " + ConfigReport.cut(e.getMessage()));
     CommandLine.UnmatchedArgumentException.printSuggestions(e, err);
     err.println("Try: " + command.getCommandSpec().qualifiedName() + " --help");
     return WRONG_USAGE;
@@ -188,7 +188,7 @@ public final class Main implements Runnable {
       case ConfigException _ -> err.println(e.getMessage());
       case UnknownStageException _, WrongBytesException _ -> err.println("ucm: " + e.getMessage());
       case UsageException _, StoreException _, TraceException _, UncheckedIOException _ ->
-          err.println("ucm: " + LongText.cut(e.getMessage()));
+          err.println("ucm: " + ConfigReport.cut(e.getMessage()));
       case InterruptedException _ -> err.println("ucm: stopped");
       default -> {
         err.println("ucm: this should not happen, please report it:");

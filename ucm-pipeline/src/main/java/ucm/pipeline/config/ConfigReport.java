@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import ucm.api.config.ConfigProblem;
 
 /**
@@ -19,13 +20,26 @@ public record ConfigReport(List<ConfigProblem> findings) {
           .thenComparing(ConfigProblem::severity)
           .thenComparing(ConfigProblem::key);
 
+  private static final int MOST_SHOWN = 1200;
+  private static final int KEPT = 500;
+
   public ConfigReport {
     findings =
         findings.stream()
-            .map(finding -> finding.shortened(LongText::cut))
+            .map(finding -> finding.shortened(ConfigReport::cut))
             .distinct()
             .sorted(BY_PLACE)
             .toList();
+  }
+
+  /** A text of a message, or its begin and its end when it is long: it may be a whole file. */
+  public static String cut(@Nullable String found) {
+    String text = String.valueOf(found);
+    int end = text.length() - KEPT;
+    return text.length() <= MOST_SHOWN
+        ? text
+        : "%s ... (%s characters left out) ... %s"
+            .formatted(text.substring(0, KEPT), end - KEPT, text.substring(end));
   }
 
   /** Whether the configuration cannot be used. */
