@@ -13,7 +13,6 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.ToDoubleFunction;
 import java.util.stream.LongStream;
 import tools.jackson.core.JsonGenerator;
 import tools.jackson.core.ObjectWriteContext;
@@ -97,44 +96,29 @@ public final class LiteMonitor implements AutoCloseable {
         "Those of them that were on the device already.",
         () -> (double) statistics.hbmBlocks());
     metrics.gauge("lite_block_tokens", "Tokens of a block.", () -> blockTokens);
-    gauge(metrics, "lite_requests", "Requests counted in lite mode.", now -> now.requests());
-    gauge(
-        metrics,
-        "lite_unique_blocks",
-        "Distinct blocks of prompts, estimated.",
-        now -> now.uniqueBlocks());
-    gauge(
-        metrics,
+    metrics.gauge("lite_requests", "Requests counted in lite mode.", () -> shown.requests());
+    metrics.gauge(
+        "lite_unique_blocks", "Distinct blocks of prompts, estimated.", () -> shown.uniqueBlocks());
+    metrics.gauge(
         "lite_sample_rate",
         "Share of the blocks that the curve is estimated from.",
-        now -> now.curve().sampleRate());
-    gauge(
-        metrics,
+        () -> shown.curve().sampleRate());
+    metrics.gauge(
         "lite_knee_tokens",
         "Capacity of an LRU cache from which on more of it brings less than its share.",
-        now -> (double) now.curve().kneeCapacity() * blockTokens);
-    gauge(
-        metrics,
+        () -> (double) shown.curve().kneeCapacity() * blockTokens);
+    metrics.gauge(
         "lite_ideal_hit_rate",
         "Share of input tokens that a cache of any size would have hit.",
-        now -> now.hitRate(LruCurve.UNBOUNDED));
+        () -> shown.hitRate(LruCurve.UNBOUNDED));
     for (long tokens : CAPACITIES) {
       long millions = tokens / MILLION;
-      gauge(
-          metrics,
+      metrics.gauge(
           "lite_lru_hit_rate_" + millions + "m_tokens",
           "Share of input tokens that an LRU cache of %s million tokens would have hit."
               .formatted(millions),
-          now -> now.hitRate(tokens / blockTokens));
+          () -> shown.hitRate(tokens / blockTokens));
     }
-  }
-
-  private void gauge(
-      StoreMetrics metrics,
-      String name,
-      String help,
-      ToDoubleFunction<OnlineCurve.Snapshot> value) {
-    metrics.gauge(name, help, () -> value.applyAsDouble(shown));
   }
 
   /**
