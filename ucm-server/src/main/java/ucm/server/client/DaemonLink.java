@@ -3,6 +3,8 @@ package ucm.server.client;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -34,7 +36,7 @@ final class DaemonLink implements AutoCloseable {
   private final int role;
   private final String client;
   private final Opener opener;
-  private final Thread thread;
+  private final ExecutorService executor;
   private final CountDownLatch first = new CountDownLatch(1);
   private final CountDownLatch closed = new CountDownLatch(1);
   private volatile @Nullable DaemonConnection connection;
@@ -53,7 +55,10 @@ final class DaemonLink implements AutoCloseable {
     this.role = role;
     this.client = client;
     this.opener = opener;
-    thread = Thread.ofPlatform().daemon().name("ucm-client-" + client).start(this::run);
+    executor =
+        Executors.newSingleThreadExecutor(
+            Thread.ofPlatform().daemon().name("ucm-client-" + client).factory());
+    executor.execute(this::run);
     try {
       boolean _ = first.await(FIRST_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
@@ -137,17 +142,7 @@ final class DaemonLink implements AutoCloseable {
   public void close() {
     closed.countDown();
     // Ends whatever it reads or waits for.
-    thread.interrupt();
-    boolean interrupted = false;
-    while (thread.isAlive()) {
-      try {
-        thread.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    executor.shutdownNow();
+    executor.close();
   }
 }
